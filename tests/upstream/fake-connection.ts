@@ -1,9 +1,9 @@
 import { vi } from "vitest";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import { ConfiguredCredentials } from "../../upstream/authorization/credentials.ts";
+import { ConfiguredCredentials, type CredentialSource } from "../../upstream/authorization/credentials.ts";
 import type { Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "../../upstream/upstream.ts";
 import type { UpstreamError } from "../../upstream/upstream-error.ts";
-import { type BackoffOptions, UpstreamPool } from "../../upstream/upstream-pool.ts";
+import { type BackoffOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
 import { toolCall } from "./upstream-fixtures.ts";
 
 /** A connection that does as it is told. */
@@ -18,6 +18,17 @@ export class FakeConnection implements UpstreamConnection {
     tools: this.tools,
   });
   callTool = async ({ tool, arguments: args }: UpstreamCall) => ({ tool, args });
+
+  /** Makes calls wait. Returns what answers the newest of them. */
+  hold(): { answer: (result: { tool: string; args: unknown }) => void; isCalled: boolean } {
+    const held = { answer: (_: { tool: string; args: unknown }) => {}, isCalled: false };
+    this.callTool = () => {
+      const { promise, resolve } = Promise.withResolvers<{ tool: string; args: unknown }>();
+      Object.assign(held, { answer: resolve, isCalled: true });
+      return promise;
+    };
+    return held;
+  }
 
   onToolsChanged(listener: () => void): void {
     this.changeTools = listener;
@@ -34,6 +45,12 @@ export class FakeConnection implements UpstreamConnection {
 
 export const BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
 export const NO_CREDENTIALS = new ConfiguredCredentials(new Map());
+
+/** The server `x` of one principal, in a pool of its own. */
+export function poolOf(source: Omit<UpstreamSource, "name">, credentials: CredentialSource = NO_CREDENTIALS) {
+  const pool = new UpstreamPool([{ name: "x", ...source }], credentials, { monotonicMs: () => 0 });
+  return { pool, upstream: pool.get(LOCAL_PRINCIPAL, "x") as Upstream };
+}
 
 /** A pool of one server whose connections are all of them fake. */
 export function setUp(options: { idleMs?: number } = {}) {

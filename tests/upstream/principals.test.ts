@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Redactor } from "../../secrets/redaction.ts";
 import {
   type CredentialSource,
@@ -11,8 +11,8 @@ import { redactConnection } from "../../upstream/redact-connection.ts";
 import { CallBudget } from "../../upstream/tool-servers.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { UpstreamPool } from "../../upstream/upstream-pool.ts";
-import { BACKOFF, FakeConnection, go } from "./fake-connection.ts";
+import { UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
+import { BACKOFF, FakeConnection, go, poolOf } from "./fake-connection.ts";
 import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "./upstream-fixtures.ts";
 
 /** Makes a new token for each connection of Ada's and of Bob's, and has none for anybody else. */
@@ -29,7 +29,7 @@ class Tokens implements CredentialSource {
   }
 }
 
-function setUp({ idleMs }: { idleMs?: number } = {}) {
+function setUp(options: { idleMs?: number } = {}) {
   const clock = { time: 0, monotonicMs: () => clock.time };
   const made: { connection: FakeConnection; credentials: ServerCredentials }[] = [];
   const source = {
@@ -40,10 +40,7 @@ function setUp({ idleMs }: { idleMs?: number } = {}) {
       return connection;
     },
   };
-  const pool = new UpstreamPool([source], new Tokens(), clock, {
-    backoff: BACKOFF,
-    ...(idleMs === undefined ? {} : { idleMs }),
-  });
+  const pool = new UpstreamPool([source], new Tokens(), clock, { backoff: BACKOFF, ...options });
   const of = (principal: string) => pool.get(principal, "x") as Upstream;
   return { clock, made, pool, of };
 }
@@ -74,11 +71,8 @@ describe("a server that two principals use", () => {
     made[0]?.connection.lose(LOST);
     await go(of("ada"));
     await go(of("bob"));
-    expect(made.map(({ credentials }) => credentials.secrets[0])).toEqual([
-      "ada-token-1",
-      "bob-token-2",
-      "ada-token-3",
-    ]);
+    const tokens = made.map(({ credentials }) => credentials.secrets[0]);
+    expect(tokens).toEqual(["ada-token-1", "bob-token-2", "ada-token-3"]);
   });
 
   it("pauses after the failures of one of them for that one alone", async () => {
@@ -95,17 +89,14 @@ describe("a server that two principals use", () => {
 
   it("ends as idle for one of them while the other uses it", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    try {
-      const { made, of } = setUp({ idleMs: 1_000 });
-      await go(of("ada"));
-      await go(of("bob"));
-      await vi.advanceTimersByTimeAsync(600);
-      await go(of("bob"));
-      await vi.advanceTimersByTimeAsync(600);
-      expect(made.map(({ connection }) => connection.closed)).toEqual([true, false]);
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const { made, of } = setUp({ idleMs: 1_000 });
+    await go(of("ada"));
+    await go(of("bob"));
+    await vi.advanceTimersByTimeAsync(600);
+    await go(of("bob"));
+    await vi.advanceTimersByTimeAsync(600);
+    expect(made.map(({ connection }) => connection.closed)).toEqual([true, false]);
   });
 
   it("is not started for whom there are no credentials, and says why", async () => {
@@ -124,9 +115,8 @@ describe("a server that two principals use", () => {
 
   it("is not waited for when its credentials never come", async () => {
     const never = { credentialsFor: () => new Promise<never>(() => {}) };
-    const source = { name: "x", connect: async () => new FakeConnection() };
-    const pool = new UpstreamPool([source], never, { monotonicMs: () => 0 });
-    const call = upstreamErrorOf(go(pool.get("ada", "x") as Upstream));
+    const { pool, upstream } = poolOf({ connect: async () => new FakeConnection() }, never);
+    const call = upstreamErrorOf(go(upstream));
     await pool.close();
     expect(await call).toMatchObject({ code: "cancelled" });
   });
@@ -135,12 +125,9 @@ describe("a server that two principals use", () => {
     const credentials: CredentialSource = {
       credentialsFor: async (principal) => ({ values: { WHO: principal }, secrets: [] }),
     };
-    const source = {
-      name: "x",
-      connect: (_signal: AbortSignal, { values }: ServerCredentials) =>
-        connect(withCredentials(fixture("env-dump.mjs"), values)),
-    };
-    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    const start: UpstreamSource["connect"] = (_, { values }) =>
+      connect(withCredentials(fixture("env-dump.mjs"), values));
+    const { pool } = poolOf({ connect: start }, credentials);
     for (const principal of ["ada", "bob"]) {
       const upstream = pool.get(principal, "x") as Upstream;
       const answer = jsonOf(await upstream.call(toolCall("go")));
@@ -154,15 +141,12 @@ describe("a token that was fetched for a connection", () => {
   it("is known to the redactor before the server has it", async () => {
     const redactor = new Redactor([]);
     const credentials = tellingSecrets(new Tokens(), (secret) => redactor.add(secret));
-    const source = {
-      name: "x",
-      async connect(_signal: AbortSignal, { values }: ServerCredentials) {
-        const connection = new FakeConnection();
-        connection.tools = [{ name: "go", description: `uses ${values.authorization}` }];
-        return redactConnection(connection, { redactor, known: [] });
-      },
+    const start: UpstreamSource["connect"] = async (_, { values }) => {
+      const connection = new FakeConnection();
+      connection.tools = [{ name: "go", description: `uses ${values.authorization}` }];
+      return redactConnection(connection, { redactor, known: [] });
     };
-    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    const { pool } = poolOf({ connect: start }, credentials);
     const { tools } = await (pool.get("ada", "x") as Upstream).list();
     expect(tools).toEqual([{ name: "go", description: "uses Bearer [REDACTED]" }]);
     await pool.close();
@@ -175,26 +159,17 @@ describe("what a server lists to each of two principals", () => {
       local: [{ name: "go", version: 1 }],
       bob: [{ name: "go", version: 2 }, { name: "drop" }],
     };
-    const source = {
-      name: "x",
-      async connect(_signal: AbortSignal, { values }: ServerCredentials) {
-        const connection = new FakeConnection();
-        connection.tools = tools[values.who ?? ""] ?? [];
-        return connection;
-      },
-    };
+    const start: UpstreamSource["connect"] = async (_, { values }) =>
+      Object.assign(new FakeConnection(), { tools: tools[values.who ?? ""] });
     const credentials: CredentialSource = {
       credentialsFor: async (principal) => ({ values: { who: principal }, secrets: [] }),
     };
-    const pool = new UpstreamPool([source], credentials, { monotonicMs: () => 0 });
+    const { pool } = poolOf({ connect: start }, credentials);
     const listed = vi.fn(async () => {});
-    const servers = new LiveToolServers(
-      new Map([
-        ["x", { upstreamFor: (principal: string) => pool.get(principal, "x"), callTimeoutMs: 60_000 }],
-      ]),
-      JSON.stringify,
-      { principal: "local", observer: { listed, failed() {}, isSuperseded: () => false } },
-    );
+    const server = { upstreamFor: (principal: string) => pool.get(principal, "x"), callTimeoutMs: 60_000 };
+    const observer = { listed, failed() {}, isSuperseded: () => false };
+    const followed = { principal: "local", observer };
+    const servers = new LiveToolServers(new Map([["x", server]]), JSON.stringify, followed);
     const { signal } = new AbortController();
     const digest = async (principal: string) =>
       (await servers.connect("x", signal, { principal, budget: new CallBudget() })).definitionDigest("go");

@@ -1,12 +1,17 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { inBoundary } from "../../base/faults.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
 import type { Upstream, UpstreamConnection } from "../../upstream/upstream.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { UpstreamPool } from "../../upstream/upstream-pool.ts";
 import { eventually } from "../eventually.ts";
-import { BACKOFF, FakeConnection, go, NO_CREDENTIALS, setUp } from "./fake-connection.ts";
+import { BACKOFF, FakeConnection, go, NO_CREDENTIALS, poolOf, setUp } from "./fake-connection.ts";
 import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "./upstream-fixtures.ts";
+
+function useFakeTimers(): void {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+}
 
 describe("a pool that is closed", () => {
   it("ends its servers and starts none again", async () => {
@@ -35,37 +40,25 @@ describe("a pool that is closed", () => {
 describe("a real server in the pool", () => {
   it("is shared, and started anew when a call has ended it", async () => {
     const pids: number[] = [];
-    const source = {
-      name: "x",
-      connect: () => connect(fixture("dies-on-call.mjs"), { onSpawn: (pid) => pids.push(pid) }),
-    };
-    const pool = new UpstreamPool([source], NO_CREDENTIALS, { monotonicMs: () => 0 });
-    const upstream = pool.get(LOCAL_PRINCIPAL, "x") as Upstream;
+    const onSpawn = (pid: number) => pids.push(pid);
+    const { pool, upstream } = poolOf({ connect: () => connect(fixture("dies-on-call.mjs"), { onSpawn }) });
     await Promise.all([upstream.list(), upstream.list(), upstream.list()]);
     expect(pids).toHaveLength(1);
-    expect(await upstreamErrorOf(go(upstream))).toMatchObject({
-      message: "server 'x' exited with code 7: out of luck",
-    });
+    const message = "server 'x' exited with code 7: out of luck";
+    expect(await upstreamErrorOf(go(upstream))).toMatchObject({ message });
     expect((await upstream.list()).tools).toHaveLength(1);
     expect(pids).toHaveLength(2);
     await upstreamErrorOf(go(upstream));
-    expect(await upstreamErrorOf(go(upstream))).toMatchObject({
-      message: "server 'x' exited with code 7: out of luck; it will be tried again in 1 s",
-    });
+    const paused = { message: `${message}; it will be tried again in 1 s` };
+    expect(await upstreamErrorOf(go(upstream))).toMatchObject(paused);
     expect(pids).toHaveLength(2);
     await pool.close();
     expect(pids.filter(isAlive)).toEqual([]);
   });
 
   it("is gone with its children when the pool is closed", async () => {
-    const pool = new UpstreamPool(
-      [{ name: "x", connect: () => connect(fixture("stubborn.mjs")) }],
-      NO_CREDENTIALS,
-      {
-        monotonicMs: () => 0,
-      },
-    );
-    const pids = jsonOf(await go(pool.get(LOCAL_PRINCIPAL, "x") as Upstream)) as number[];
+    const { pool, upstream } = poolOf({ connect: () => connect(fixture("stubborn.mjs")) });
+    const pids = jsonOf(await go(upstream)) as number[];
     await pool.close();
     await eventually(() => expect(pids.map(isAlive)).toEqual([false, false]));
   });
@@ -82,17 +75,9 @@ describe("a server in the pool", () => {
 
   it("is never started when it is off, and says why without a pause", async () => {
     const connect = vi.fn();
-    const pool = new UpstreamPool([{ name: "x", off: "TOKEN is not set", connect }], NO_CREDENTIALS, {
-      monotonicMs: () => 0,
-    });
-    for (let i = 0; i < 3; i++) {
-      const error = await upstreamErrorOf(go(pool.get(LOCAL_PRINCIPAL, "x") as Upstream));
-      expect(error).toMatchObject({
-        code: "off",
-        message: "server 'x' is off: TOKEN is not set",
-        retryable: false,
-      });
-    }
+    const { upstream } = poolOf({ off: "TOKEN is not set", connect });
+    const error = { code: "off", message: "server 'x' is off: TOKEN is not set", retryable: false };
+    for (let i = 0; i < 3; i++) expect(await upstreamErrorOf(go(upstream))).toMatchObject(error);
     expect(connect).not.toHaveBeenCalled();
   });
 
@@ -151,54 +136,37 @@ describe("a server in the pool", () => {
   });
 
   it("is ended when nobody has used it for a while, and started again on its next use", async () => {
-    vi.useFakeTimers();
-    try {
-      const { connect, connections, upstream } = setUp({ idleMs: 1_000 });
-      const changes: string[] = [];
-      upstream.onToolsChanged((change) => changes.push(change));
-      let answer = (_: { tool: string; args: unknown }) => {};
-      await go(upstream);
-      await vi.advanceTimersByTimeAsync(900);
-      const [connection] = connections;
-      if (connection !== undefined) {
-        connection.callTool = () =>
-          new Promise((resolve) => {
-            answer = resolve;
-          });
-      }
-      const slow = go(upstream);
-      await vi.advanceTimersByTimeAsync(5_000);
-      expect(connection?.closed).toBe(false);
-      answer({ tool: "go", args: {} });
-      await slow;
-      await vi.advanceTimersByTimeAsync(999);
-      expect({ closed: connection?.closed, changes }).toEqual({ closed: false, changes: [] });
-      await vi.advanceTimersByTimeAsync(1);
-      expect({ closed: connection?.closed, changes }).toEqual({ closed: true, changes: ["disconnected"] });
-      await go(upstream);
-      expect(connect).toHaveBeenCalledTimes(2);
-    } finally {
-      vi.useRealTimers();
-    }
+    useFakeTimers();
+    const { connect, connections, upstream } = setUp({ idleMs: 1_000 });
+    const changes: string[] = [];
+    upstream.onToolsChanged((change) => changes.push(change));
+    await go(upstream);
+    await vi.advanceTimersByTimeAsync(900);
+    const [connection = expect.fail()] = connections;
+    const held = connection.hold();
+    const slow = go(upstream);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(connection.closed).toBe(false);
+    held.answer({ tool: "go", args: {} });
+    await slow;
+    await vi.advanceTimersByTimeAsync(999);
+    expect({ closed: connection.closed, changes }).toEqual({ closed: false, changes: [] });
+    await vi.advanceTimersByTimeAsync(1);
+    expect({ closed: connection.closed, changes }).toEqual({ closed: true, changes: ["disconnected"] });
+    await go(upstream);
+    expect(connect).toHaveBeenCalledTimes(2);
   });
 
   it("goes on starting for others when one that waits for it gives up", async () => {
-    const { connect, connections, upstream } = setUp();
-    let finish = () => {};
-    connect.mockImplementationOnce(async () => {
-      await new Promise<void>((resolve) => {
-        finish = resolve;
-      });
-      const connection = new FakeConnection();
-      connections.push(connection);
-      return connection;
-    });
+    const { connect, upstream } = setUp();
+    const { promise: started, resolve: finish } = Promise.withResolvers<UpstreamConnection>();
+    connect.mockReturnValueOnce(started);
     const controller = new AbortController();
     const impatient = upstreamErrorOf(upstream.call(toolCall("go", {}, { signal: controller.signal })));
     const patient = go(upstream);
     controller.abort();
     expect(await impatient).toMatchObject({ code: "cancelled" });
-    finish();
+    finish(new FakeConnection());
     await patient;
     expect(connect).toHaveBeenCalledOnce();
   });
@@ -234,26 +202,20 @@ describe("a server in the pool", () => {
   it("is started anew when it is to be, while calls on the connection before end as they would have", async () => {
     const { connections, upstream } = setUp();
     await go(upstream);
-    let answer = (_: { tool: string; args: unknown }) => {};
-    const [first] = connections;
-    if (first !== undefined) {
-      first.callTool = () =>
-        new Promise((resolve) => {
-          answer = resolve;
-        });
-    }
+    const [first = expect.fail()] = connections;
+    const held = first.hold();
     const changed = vi.fn();
     upstream.onToolsChanged(changed);
     const calls = [go(upstream), go(upstream)];
-    await eventually(() => expect(answer).not.toHaveLength(0));
+    await eventually(() => expect(held.isCalled).toBe(true));
     upstream.renew();
     await go(upstream);
     expect(connections.map(({ closed }) => closed)).toEqual([false, false]);
-    first?.changeTools();
+    first.changeTools();
     expect(changed).not.toHaveBeenCalled();
-    answer({ tool: "late", args: {} });
+    held.answer({ tool: "late", args: {} });
     expect(await calls[1]).toEqual({ tool: "late", args: {} });
-    expect(first?.closed).toBe(false);
+    expect(first.closed).toBe(false);
     await upstream.close();
     expect(connections.map(({ closed }) => closed)).toEqual([true, true]);
   });
@@ -280,41 +242,33 @@ describe("a server in the pool", () => {
   });
 });
 
-describe("a call to a server that starts", () => {
-  const options = (timeoutMs: number) => ({ timeoutMs, signal: new AbortController().signal });
-
-  it("fails at its time limit, and the start goes on for others", async () => {
-    vi.useFakeTimers();
-    let finish = (_connection: UpstreamConnection) => {};
-    const connect = vi.fn(
-      () =>
-        new Promise<UpstreamConnection>((resolve) => {
-          finish = resolve;
-        }),
-    );
-    const pool = new UpstreamPool([{ name: "x", connect }], NO_CREDENTIALS, {
-      monotonicMs: () => performance.now(),
-    });
-    const upstream = pool.get(LOCAL_PRINCIPAL, "x");
-    const hasty = upstreamErrorOf(upstream?.call(toolCall("go", {}, options(3_000))) ?? Promise.resolve());
-    const patient = upstream?.call(toolCall("go", {}, options(10_000)));
-    await vi.advanceTimersByTimeAsync(3_000);
-    expect(await hasty).toMatchObject({
-      code: "connect_timeout",
-      retryable: true,
-      message: expect.stringContaining("it has not started within 3 s, the time limit of a call"),
-    });
-    await vi.advanceTimersByTimeAsync(2_000);
-    const connection = new FakeConnection();
-    const callTool = vi.spyOn(connection, "callTool");
-    finish(connection);
-    expect(await patient).toEqual({ tool: "go", args: {} });
-    expect(callTool).toHaveBeenCalledWith(
-      expect.objectContaining({ tool: "go", arguments: {}, timeoutMs: 10_000, spentMs: 5_000 }),
-    );
-    expect(connect).toHaveBeenCalledOnce();
-    vi.useRealTimers();
+it("fails a call at its time limit when its server still starts, and the start goes on for others", async () => {
+  useFakeTimers();
+  const { promise: started, resolve: finish } = Promise.withResolvers<UpstreamConnection>();
+  const connect = vi.fn(() => started);
+  const clock = { monotonicMs: () => performance.now() };
+  const upstream = new UpstreamPool([{ name: "x", connect }], NO_CREDENTIALS, clock).get(
+    LOCAL_PRINCIPAL,
+    "x",
+  );
+  const hasty = upstreamErrorOf(
+    upstream?.call(toolCall("go", {}, { timeoutMs: 3_000 })) ?? Promise.resolve(),
+  );
+  const patient = upstream?.call(toolCall("go", {}, { timeoutMs: 10_000 }));
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(await hasty).toMatchObject({
+    code: "connect_timeout",
+    retryable: true,
+    message: expect.stringContaining("it has not started within 3 s, the time limit of a call"),
   });
+  await vi.advanceTimersByTimeAsync(2_000);
+  const connection = new FakeConnection();
+  const callTool = vi.spyOn(connection, "callTool");
+  finish(connection);
+  expect(await patient).toEqual({ tool: "go", args: {} });
+  const sent = { tool: "go", arguments: {}, timeoutMs: 10_000, spentMs: 5_000 };
+  expect(callTool).toHaveBeenCalledWith(expect.objectContaining(sent));
+  expect(connect).toHaveBeenCalledOnce();
 });
 
 describe("a server that fails", () => {
@@ -354,15 +308,13 @@ describe("a server that fails", () => {
 
   it("is not started again at once when it could not be started", async () => {
     const { clock, connect, upstream } = setUp();
-    connect.mockRejectedValueOnce(new UpstreamError("start_failed", "server 'x' did not start"));
+    const message = "server 'x' did not start";
+    connect.mockRejectedValueOnce(new UpstreamError("start_failed", message));
     const both = await Promise.all([upstreamErrorOf(go(upstream)), upstreamErrorOf(go(upstream))]);
-    expect(both.map(({ message }) => message)).toEqual([
-      "server 'x' did not start",
-      "server 'x' did not start",
-    ]);
+    expect(both.map((error) => error.message)).toEqual([message, message]);
     expect(await upstreamErrorOf(upstream.list())).toMatchObject({
       code: "backing_off",
-      message: "server 'x' did not start; it will be tried again in 1 s",
+      message: `${message}; it will be tried again in 1 s`,
       retryable: true,
     });
     expect(connect).toHaveBeenCalledOnce();
@@ -372,7 +324,8 @@ describe("a server that fails", () => {
   });
 });
 
-function open() {
+/** A pool of three servers, and what replaces them. */
+function openThree() {
   const connections = new Map<string, FakeConnection[]>();
   const source = (name: string, identity = "as it was") => ({
     name,
@@ -383,12 +336,8 @@ function open() {
       return connection;
     },
   });
-  const names = ["same", "changed", "gone"];
-  const pool = new UpstreamPool(
-    names.map((name) => source(name)),
-    NO_CREDENTIALS,
-    { monotonicMs: () => 0 },
-  );
+  const sources = ["same", "changed", "gone"].map((name) => source(name));
+  const pool = new UpstreamPool(sources, NO_CREDENTIALS, { monotonicMs: () => 0 });
   const of = (name: string) => pool.get(LOCAL_PRINCIPAL, name) as Upstream;
   const replace = () =>
     pool.replace([source("same"), source("changed", "anew"), source("added")], NO_CREDENTIALS);
@@ -396,15 +345,13 @@ function open() {
 }
 
 it("keeps servers that are as they were, ends changed ones and those that are gone, and starts new ones", async () => {
-  const { pool, of, connections, replace } = open();
+  const { pool, of, connections, replace } = openThree();
   const before = ["same", "changed", "gone"].map(of);
   await Promise.all(before.map(go));
   replace();
-  expect([of("same") === before[0], of("changed") === before[1], pool.get(LOCAL_PRINCIPAL, "gone")]).toEqual([
-    true,
-    false,
-    undefined,
-  ]);
+  expect(of("same")).toBe(before[0]);
+  expect(of("changed")).not.toBe(before[1]);
+  expect(pool.get(LOCAL_PRINCIPAL, "gone")).toBeUndefined();
   await Promise.all(["same", "changed", "added"].map((name) => go(of(name))));
   expect([...connections].map(([name, made]) => [name, made.map(({ closed }) => closed)])).toEqual([
     ["same", [false]],
@@ -417,30 +364,24 @@ it("keeps servers that are as they were, ends changed ones and those that are go
 });
 
 it("lets a call that is under way come to its end, and refuses the next on the same server with the reason", async () => {
-  const { of, connections, replace } = open();
+  const { of, connections, replace } = openThree();
   const gone = of("gone");
   await go(gone);
-  const [connection] = connections.get("gone") ?? [];
-  let answer: ((result: { tool: string; args: unknown }) => void) | undefined;
-  if (connection !== undefined)
-    connection.callTool = () =>
-      new Promise((resolve) => {
-        answer = resolve;
-      });
+  const [connection = expect.fail()] = connections.get("gone") ?? [];
+  const held = connection.hold();
   const call = go(gone);
-  await eventually(() => expect(answer).toBeDefined());
+  await eventually(() => expect(held.isCalled).toBe(true));
   replace();
-  expect(connection?.closed).toBe(false);
-  expect(await upstreamErrorOf(go(gone))).toMatchObject({
-    message: "server 'gone' is not used: it is not configured any more",
-  });
-  answer?.({ tool: "go", args: {} });
+  expect(connection.closed).toBe(false);
+  const message = "server 'gone' is not used: it is not configured any more";
+  expect(await upstreamErrorOf(go(gone))).toMatchObject({ message });
+  held.answer({ tool: "go", args: {} });
   await call;
-  expect(connection?.closed).toBe(true);
+  expect(connection.closed).toBe(true);
 });
 
 it("ends a server that is still being started", async () => {
-  const { pool, of, connections, replace } = open();
+  const { pool, of, connections, replace } = openThree();
   const call = upstreamErrorOf(go(of("changed")));
   replace();
   expect(await call).toMatchObject({ code: "cancelled" });
