@@ -58,19 +58,15 @@ function setUp(overrides: Partial<ListingObserver> = {}) {
     { principal: LOCAL_PRINCIPAL, observer },
   );
   const signal = new AbortController().signal;
-  const digest = async (hasDrifted = false) =>
-    (
-      await servers.connect("x", signal, { principal: LOCAL_PRINCIPAL, hasDrifted, budget: new CallBudget() })
-    ).definitionDigest("go");
+  const digest = async (hasDrifted = false) => {
+    const options = { principal: LOCAL_PRINCIPAL, hasDrifted, budget: new CallBudget() };
+    return (await servers.connect("x", signal, options)).definitionDigest("go");
+  };
   return { upstream, observer, servers, digest };
 }
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 describe("a server that says for how long its list holds", () => {
   it.each([
@@ -131,10 +127,8 @@ describe("a server that announces changes", () => {
     const { upstream, digest } = setUp();
     await digest();
     await vi.advanceTimersByTimeAsync(5_000);
-    let answer = () => {};
-    upstream.answering = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    upstream.answering = promise;
     for (let i = 0; i < 100; i++) upstream.announce("announced");
     await vi.advanceTimersByTimeAsync(60_000);
     expect(upstream.listings).toBe(2);
@@ -144,14 +138,8 @@ describe("a server that announces changes", () => {
   });
 
   it("is not listed again before its last listing has been taken in", async () => {
-    let done = () => {};
-    const listed = vi.fn(
-      () =>
-        new Promise<void>((resolve) => {
-          done = resolve;
-        }),
-    );
-    const { upstream, digest } = setUp({ listed });
+    const { promise: taken, resolve: done } = Promise.withResolvers<void>();
+    const { upstream, digest } = setUp({ listed: () => taken });
     await digest();
     upstream.announce("announced");
     await vi.advanceTimersByTimeAsync(60_000);
@@ -217,10 +205,7 @@ describe("a definition that is not what programs were made for", () => {
   });
 
   it("is told when programs have been told of it, without asking the server again", async () => {
-    let done = () => {};
-    const taken = new Promise<void>((resolve) => {
-      done = resolve;
-    });
+    const { promise: taken, resolve: done } = Promise.withResolvers<void>();
     const { upstream, digest } = setUp({ listed: () => taken });
     await digest();
     const told = vi.fn();
@@ -247,10 +232,8 @@ describe("a definition that is not what programs were made for", () => {
 describe("the time limit of a call", () => {
   const never = new Promise<never>(() => {});
   const setUpCall = (upstream: FakeUpstream) => {
-    const servers = new LiveToolServers(
-      new Map([["x", { upstreamFor: () => upstream, callTimeoutMs: 3_000 }]]),
-      () => "d",
-    );
+    const server = { upstreamFor: () => upstream, callTimeoutMs: 3_000 };
+    const servers = new LiveToolServers(new Map([["x", server]]), () => "d");
     const signal = new AbortController().signal;
     return (budget: CallBudget) => servers.connect("x", signal, { principal: LOCAL_PRINCIPAL, budget });
   };
@@ -279,10 +262,8 @@ describe("the time limit of a call", () => {
 
   it("does not end the listing, which later calls find done", async () => {
     const upstream = new FakeUpstream();
-    let answer = () => {};
-    upstream.answering = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { promise, resolve: answer } = Promise.withResolvers<void>();
+    upstream.answering = promise;
     const connect = setUpCall(upstream);
     const first = outcomeOf(connect(new CallBudget()));
     await vi.advanceTimersByTimeAsync(2_000);

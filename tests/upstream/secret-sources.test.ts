@@ -1,7 +1,6 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { MAX_SECRET_BYTES, SecretSourceError } from "../../upstream/secret-source.ts";
 import {
   readSecretFile,
@@ -10,13 +9,8 @@ import {
   whyFileIsOpen,
 } from "../../upstream/secret-sources.ts";
 import { eventually } from "../eventually.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { isAlive } from "./upstream-fixtures.ts";
-
-function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-secrets-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
 
 const noSignal = () => new AbortController().signal;
 const redact = (text: string) => text.replaceAll("known-secret", "[REDACTED]");
@@ -44,6 +38,8 @@ function setUp(keyring: Record<string, string> = {}) {
 
 /** A program for Node.js as a command. */
 const node = (code: string): [string, ...string[]] => [process.execPath, "-e", code];
+
+const WAIT = "setInterval(() => {}, 1e3)";
 
 async function problemOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.catch((reason: unknown) => reason);
@@ -122,41 +118,41 @@ describe("a secret that a command prints", () => {
   it("goes to no shell, and sees no stdin", async () => {
     const { sources, command } = setUp();
     const code = `process.stdin.on("data", () => {}).on("end", () => console.log(process.argv[1]))`;
-    expect(await sources.read(command(...node(code), "$(id) `id` > x; y"), noSignal())).toBe(
-      "$(id) `id` > x; y",
-    );
+    const text = "$(id) `id` > x; y";
+    expect(await sources.read(command(...node(code), text), noSignal())).toBe(text);
   });
 
   it.each([
     [
       `console.error("\\n[ERROR] not signed in\\nmore"); process.exit(1)`,
-      "`node` exited with 1: [ERROR] not signed in",
+      "exited with 1: [ERROR] not signed in",
     ],
     [
       `console.log("tok-123"); console.error("bad tok-123 of known-secret"); process.exit(2)`,
-      "`node` exited with 2: bad [redacted] of [REDACTED]",
+      "exited with 2: bad [redacted] of [REDACTED]",
     ],
-    [`process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1e3)`, "`node` was ended by SIGTERM"],
-    [``, "`node` printed nothing"],
+    [`process.kill(process.pid, "SIGTERM"); ${WAIT}`, "was ended by SIGTERM"],
+    [``, "printed nothing"],
     [
-      `console.log("x".repeat(1e6)); setInterval(() => {}, 1e3)`,
-      "`node` printed more than 65536 bytes, which is too much for a secret",
+      `console.log("x".repeat(1e6)); ${WAIT}`,
+      "printed more than 65536 bytes, which is too much for a secret",
     ],
-  ])("fails in one line without the secret: %s", async (code, message) => {
+  ])("fails in one line without the secret: %s", async (code, what) => {
     const { sources, command } = setUp();
-    expect(await problemOf(sources.read(command(...node(code)), noSignal()))).toBe(message);
+    const message = await problemOf(sources.read(command(...node(code)), noSignal()));
+    expect(message).toBe(`\`node\` ${what}`);
   });
 
   it("fails when there is no such command", async () => {
     const { sources, command } = setUp();
-    expect(await problemOf(sources.read(command("no-such-vault", "--token=abc"), noSignal()))).toBe(
-      "`no-such-vault` was not run: there is no such command on the PATH",
-    );
+    const message = await problemOf(sources.read(command("no-such-vault", "--token=abc"), noSignal()));
+    expect(message).toBe("`no-such-vault` was not run: there is no such command on the PATH");
   });
 
   it("is given up when it takes too long, with all that it has started", async () => {
     const { folder } = setUp();
-    const code = `const { pid } = require("child_process").spawn(process.execPath, ["-e", "setInterval(() => {}, 1e3)"], { stdio: "inherit" }); fs.writeFileSync("pid", String(pid)); setInterval(() => {}, 1e3)`;
+    const code = `const { pid } = require("child_process").spawn(process.execPath, ["-e", "${WAIT}"], { stdio: "inherit" });
+      fs.writeFileSync("pid", String(pid)); ${WAIT}`;
     const none = () => {};
     const run = runSecretCommand(
       { argv: node(code), cwd: folder, env: {} },
@@ -169,7 +165,7 @@ describe("a secret that a command prints", () => {
 
   it("is ended when nobody waits for it any more, and not before", async () => {
     const { sources, command, started } = setUp();
-    const source = command(...node(`setInterval(() => {}, 1e3)`));
+    const source = command(...node(WAIT));
     const [first, second] = [new AbortController(), new AbortController()];
     const reads = [sources.read(source, first.signal), sources.read(source, second.signal)].map(problemOf);
     await eventually(() => expect(started).toHaveLength(1));

@@ -1,12 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ServerCredentials, UnreadValues } from "../../../upstream/authorization/credentials.ts";
 import { LocalConnection } from "../../../upstream/local/local-connection.ts";
 import { type LocalTool, parseTemplate } from "../../../upstream/local/local-tool.ts";
 import { eventually } from "../../eventually.ts";
-import { toolCall } from "../upstream-fixtures.ts";
+import { newFolder } from "../../temporary-folder.ts";
+import { isAlive, toolCall } from "../upstream-fixtures.ts";
 
 const groups = new Set<number>();
 afterEach(() => expect(groups).toEqual(new Set()));
@@ -54,38 +55,28 @@ describe("a local tool", () => {
       content: [],
       structuredContent: '{"text":"two words\\n"}',
     });
-    expect(await connect({ command: ["wc", "-w"], stdin: parseTemplate("{text}") }).call(args)).toMatchObject(
-      {
-        structuredContent: "2",
-      },
-    );
-    expect(await connect({ command: ["cat"], stdin: [] }).call(args)).toMatchObject({
-      structuredContent: "",
-    });
+    const words = { command: ["wc", "-w"], stdin: parseTemplate("{text}") };
+    expect(await connect(words).call(args)).toMatchObject({ structuredContent: "2" });
+    const nothing = { command: ["cat"], stdin: [] };
+    expect(await connect(nothing).call(args)).toMatchObject({ structuredContent: "" });
     // It need not read it.
     const long = { text: "x".repeat(1_000_000) };
     expect(await connect({ command: ["true"] }).call(long)).toMatchObject({ structuredContent: "" });
   });
 
   it("runs without a shell, in its folder, with a few variables and its own", async () => {
-    const print = script(
-      "const { PATH, HOME, ...env } = process.env; console.log(JSON.stringify([process.argv.slice(1), process.cwd(), env]))",
-    );
-    const cwd = mkdtempSync(join(tmpdir(), "ptc-local-"));
-    onTestFinished(() => rmSync(cwd, { recursive: true }));
-    process.env.PTC_LOCAL_SECRET = "not for commands";
-    onTestFinished(() => {
-      delete process.env.PTC_LOCAL_SECRET;
-    });
+    const own = "const { PATH, HOME, ...env } = process.env";
+    const print = script(`${own}; console.log(JSON.stringify([process.argv.slice(1), process.cwd(), env]))`);
+    const cwd = newFolder();
+    vi.stubEnv("PTC_LOCAL_SECRET", "not for commands");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const env = { "tool/TOKEN": "own", "other/TOKEN": "another's", "tool/LANG": "C" };
     const { call } = connect({ command: [...print, "{a}"], output: "json", cwd }, env);
-    const {
-      structuredContent: [argv, folder, seen],
-    } = (await call({ a: "; echo $HOME | cat" })) as {
-      structuredContent: [string[], string, Record<string, string>];
+    const { structuredContent } = (await call({ a: "; echo $HOME | cat" })) as {
+      structuredContent: unknown[];
     };
-    expect(argv).toEqual(["; echo $HOME | cat"]);
-    expect(folder).toBe(cwd);
+    expect(structuredContent.slice(0, 2)).toEqual([["; echo $HOME | cat"], cwd]);
+    const seen = structuredContent[2] as Record<string, string>;
     expect(seen).toMatchObject({ TOKEN: "own", LANG: "C" });
     expect(Object.values(seen)).not.toContain("another's");
     expect(seen).not.toHaveProperty("PTC_LOCAL_SECRET");
@@ -104,84 +95,55 @@ describe("a local tool", () => {
   });
 
   it("fails with its exit code and the end of what it says", async () => {
-    const fail = script(
-      "console.error('first'); console.error('no \\u001b[2J such\\nfile'); process.exit(3)",
-    );
-    expect(await connect({ command: fail }).call()).toEqual(
-      failed("`node` ended with exit code 3: first no \\u{1b}[2J such file"),
-    );
-    expect(await connect({ command: script("process.kill(process.pid, 'SIGTERM')") }).call()).toEqual(
-      failed("`node` was ended by SIGTERM"),
-    );
-    await expect(connect({ command: ["nowhere-to-be-found"] }).call()).rejects.toMatchObject({
-      code: "start_failed",
-      message: expect.stringMatching(
+    const says = "console.error('first'); console.error('no \\u001b[2J such\\nfile'); process.exit(3)";
+    const said = failed("`node` ended with exit code 3: first no \\u{1b}[2J such file");
+    expect(await connect({ command: script(says) }).call()).toEqual(said);
+    const killed = connect({ command: script("process.kill(process.pid, 'SIGTERM')") });
+    expect(await killed.call()).toEqual(failed("`node` was ended by SIGTERM"));
+    const unusable: [tool: Parameters<typeof connect>[0], code: string, message: RegExp][] = [
+      [
+        { command: ["nowhere-to-be-found"] },
+        "start_failed",
         /^local tool 'tool' was not run: there is no command `nowhere-to-be-found` on/,
-      ),
-    });
-    await expect(connect({ command: ["./x"], cwd: "/" }).call()).rejects.toThrow(/there is no `\.\/x`/);
-    await expect(connect({ command: ["/etc/passwd"] }).call()).rejects.toThrow(/may not be executed/);
-    await expect(connect({ command: ["true"], off: "X is not set" }).call()).rejects.toMatchObject({
-      code: "off",
-    });
+      ],
+      [{ command: ["./x"], cwd: "/" }, "start_failed", /there is no `\.\/x`/],
+      [{ command: ["/etc/passwd"] }, "start_failed", /may not be executed/],
+      [{ command: ["true"], off: "X is not set" }, "off", /is off: X is not set$/],
+    ];
+    for (const [tool, code, message] of unusable)
+      await expect(connect(tool).call()).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(message),
+      });
     expect(await connect({ command: ["echo", "{a}"] }).call({ a: "-n" })).toMatchObject({ isError: true });
   });
 
   it("ends well with the exit codes that mean no failure", async () => {
-    const grep = {
-      command: ["grep", "-c", "--", "{word}"],
-      stdin: parseTemplate("{text}"),
-      exitCodes: [0, 1],
-    };
+    const command = ["grep", "-c", "--", "{word}"];
+    const grep = { command, stdin: parseTemplate("{text}"), exitCodes: [0, 1] };
     expect(await connect(grep).call({ word: "a", text: "b" })).toMatchObject({ structuredContent: "0" });
     expect(await connect(grep).call({ word: "[", text: "b" })).toMatchObject({ isError: true });
-    expect(
-      await connect({ ...grep, command: script("process.kill(process.pid, 'SIGHUP')") }).call({}),
-    ).toEqual(failed("`node` was ended by SIGHUP"));
+    const killed = connect({ ...grep, command: script("process.kill(process.pid, 'SIGHUP')") });
+    expect(await killed.call({})).toEqual(failed("`node` was ended by SIGHUP"));
   });
 
   it("takes no value for anything but that value", async () => {
-    const { call } = connect({
-      command: [
-        ...script("console.log(JSON.stringify(process.argv.slice(1)))"),
-        "--",
-        "--a={a}",
-        "{b}",
-        "x{c...}",
-        "{list...}",
-      ],
-      output: "json",
-      maxOutputBytes: 1_000_000,
-    });
+    const print = script("console.log(JSON.stringify(process.argv.slice(1)))");
+    const command = [...print, "--", "--a={a}", "{b}", "x{c...}", "{list...}"];
+    const { call } = connect({ command, output: "json", maxOutputBytes: 1_000_000 });
     const argv = async (args: object) =>
       ((await call(args)) as { structuredContent: string[] }).structuredContent;
     const hostile = [
-      "$(id)",
-      "`id`",
-      "a\nb\r\n",
-      "{b}",
-      "{list...}",
-      "{{a}}",
-      "%s%n",
-      "\u202e",
-      "'\"\\",
-      "--",
-      "-rf /",
-      "@/etc/passwd",
-      "~",
-      "*",
+      ...["$(id)", "`id`", "a\nb\r\n", "{b}", "{list...}", "{{a}}", "%s%n", "\u202e", "'\"\\"],
+      ...["--", "-rf /", "@/etc/passwd", "~", "*"],
     ];
     for (const value of hostile) expect(await argv({ a: value, b: value })).toEqual([`--a=${value}`, value]);
     expect(await argv({ list: hostile })).toEqual(hostile);
     expect(await argv({ list: [{ a: 1 }, null, 2, [3]] })).toEqual(['{"a":1}', "null", "2", "[3]"]);
     // A lone surrogate has no bytes of its own.
     expect(await argv({ b: "\ud800" })).toEqual(["\ufffd"]);
-    for (const args of [
-      { b: "a\0b" },
-      { list: ["\0"] },
-      { a: "x".repeat(100_001) },
-      { list: Array(5_000).fill("x") },
-    ])
+    const many = Array(5_000).fill("x");
+    for (const args of [{ b: "a\0b" }, { list: ["\0"] }, { a: "x".repeat(100_001) }, { list: many }])
       expect(await call(args)).toMatchObject({ isError: true });
     // Names of what every object has are arguments like any other.
     const inherited = connect({ command: ["echo", "-", "{constructor}", "{toString}", "{__proto__}"] });
@@ -199,9 +161,8 @@ describe("a local tool", () => {
     expect(isAlive(pid)).toBe(true);
     process.kill(pid, "SIGKILL");
     const loud = script("for (;;) require('node:fs').writeSync(2, 'x'.repeat(65536) + '\\xff')");
-    await expect(connect({ command: loud, timeoutMs: 500 }).call()).rejects.toMatchObject({
-      code: "call_timeout",
-    });
+    const late = { code: "call_timeout" };
+    await expect(connect({ command: loud, timeoutMs: 500 }).call()).rejects.toMatchObject(late);
     const flood = await connect({ command: ["yes"], maxOutputBytes: 50_000 }).call();
     expect(flood).toEqual(failed("`yes` was killed: it printed more than 50000 bytes"));
   });
@@ -212,12 +173,8 @@ describe("a local tool", () => {
     const readAll = async (): Promise<ServerCredentials> => {
       asked++;
       const why = { "tool/KEY": "tools.local[0].env.KEY: there is no file" };
-      const unread = secret === undefined ? { unread: { why, again: readAll } } : {};
-      return {
-        values: secret === undefined ? {} : { "tool/KEY": secret },
-        secrets: secret ? [secret] : [],
-        ...unread,
-      };
+      if (secret === undefined) return { values: {}, secrets: [], unread: { why, again: readAll } };
+      return { values: { "tool/KEY": secret }, secrets: [secret] };
     };
     const { unread } = await readAll();
     const { connection, call } = connect({ command: ["sh", "-c", "echo $KEY"] }, {}, unread);
@@ -231,9 +188,7 @@ describe("a local tool", () => {
   });
 
   it("is killed with all that it has started, when it is late, prints too much, or is not wanted any more", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "ptc-local-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const children = join(folder, "children");
+    const children = join(newFolder(), "children");
     /** Has a child that outlives it, and says which. */
     const start = (then: string) =>
       script(
@@ -246,9 +201,8 @@ describe("a local tool", () => {
       code: "call_timeout",
       message: "local tool 'tool' was killed: `node` did not end within 1.5 s",
     });
-    expect(
-      await connect({ command: start("setInterval(() => console.log('x'.repeat(500)))") }).call(),
-    ).toEqual(failed("`node` was killed: it printed more than 1000 bytes"));
+    const loud = connect({ command: start("setInterval(() => console.log('x'.repeat(500)))") });
+    expect(await loud.call()).toEqual(failed("`node` was killed: it printed more than 1000 bytes"));
     const began = (count: number) =>
       eventually(() => expect(readFileSync(children, "utf8").split("\n")).toHaveLength(count + 1));
     const run = new AbortController();
@@ -263,20 +217,10 @@ describe("a local tool", () => {
     await connection.close();
     await expect(open).rejects.toMatchObject({ code: "cancelled" });
     // One that has ended of itself leaves nothing either.
-    expect(await connect({ command: start("process.exit(0)") }).call()).toMatchObject({
-      structuredContent: "",
-    });
+    const ended = connect({ command: start("process.exit(0)") });
+    expect(await ended.call()).toMatchObject({ structuredContent: "" });
     const pids = readFileSync(children, "utf8").trim().split("\n").map(Number);
     expect(pids).toHaveLength(10);
     await eventually(() => expect(pids.filter(isAlive)).toEqual([]));
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  } catch {
-    return false;
-  }
-}
