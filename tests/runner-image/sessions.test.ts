@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { missingFor, type RunnerLanguage } from "./runner-process.ts";
 import { ALL_LEFTOVERS, IMPOSTOR, LATE_WRITES, NEXT } from "./session-attacks.ts";
 import { SessionOfPrograms } from "./session-programs.ts";
@@ -16,31 +19,34 @@ afterEach(async () => {
   sessions = [];
 });
 
+interface Step {
+  code: string;
+  value?: unknown;
+  has?: string;
+}
+const SCENES: Record<RunnerLanguage, Record<string, Step[]>> = parse(
+  readFileSync(join(import.meta.dirname, "sessions.yaml"), "utf8"),
+);
+
+describe.each(Object.entries(SCENES) as [RunnerLanguage, Record<string, Step[]>][])(
+  "a session of programs in %s",
+  (language, scenes) => {
+    const missing = missingFor(language);
+    it.skipIf(missing !== "").each(Object.entries(scenes))(`%s${missing}`, async (_, steps) => {
+      const session = open(language);
+      for (const { code, value, has } of steps) {
+        const came = await session.value(code);
+        if (has === undefined) expect(came).toEqual(value);
+        else expect(came).toContain(has);
+      }
+      expect([session.engine.started, session.engine.live.size]).toEqual([1, 1]);
+    });
+  },
+);
+
 describe(`a session of programs in Python${missingFor("python")}`, {
   skip: missingFor("python") !== "",
 }, () => {
-  it("keeps names, imports and files from program to program, and no value", async () => {
-    const session = open("python");
-    expect(
-      await session.value(
-        "import json as j\nx = [1]\ndef f():\n    return x\nopen('kept', 'w').write('yes')\nresult = 1",
-      ),
-    ).toBe(1);
-    expect(await session.value("x.append(2)\nx = x + [3]\nprint(j.dumps(f()), open('kept').read())")).toBe(
-      "[1, 2, 3] yes",
-    );
-    expect(await session.value("'result' in globals()")).toBe(false);
-    expect([session.engine.started, session.engine.live.size]).toEqual([1, 1]);
-  });
-
-  it("goes on after a program that failed, with what it had got to", async () => {
-    const session = open("python");
-    expect(await session.value("a = 1\nraise ValueError('no')\nb = 2")).toContain("ScriptError: Traceback");
-    expect(await session.value("[a, 'b' in globals()]")).toEqual([1, false]);
-    expect(await session.value("import sys\nsys.exit(3)")).toContain("SystemExit");
-    expect(await session.value("a")).toBe(1);
-  });
-
   it("lets nothing of a program go on in the next: tasks, threads, pools and calls", async () => {
     const session = open("python");
     const first = `
@@ -61,8 +67,7 @@ task = asyncio.ensure_future(again())
 pool = ThreadPoolExecutor()
 print(pool.submit(lambda: 7).result())
 await asyncio.to_thread(lambda: 8)
-raise ValueError("ends here") if False else None
-`.replace(/raise.*\n/, "");
+`;
     expect(await session.value(first)).toBe(7);
     const calls = session.called[0]?.length ?? 0;
     const next =
@@ -70,85 +75,9 @@ raise ValueError("ends here") if False else None
     expect(await session.value(next)).toEqual([0, true, { a: 1 }]);
     expect(session.called.map((each) => each.length)).toEqual([calls, 1]);
   });
-
-  it("has each program wait in its own way, and functions of earlier ones in theirs", async () => {
-    const session = open("python");
-    await session.run(
-      "def ask(n):\n    return call_tool('mcp__desk__echo', {'n': n})['n']\nasync_ = False".replace(
-        "async_ = False",
-        "pass",
-      ),
-    );
-    expect(await session.value("[ask(1), (await call_tool('mcp__desk__echo', {'n': 2}))['n']]")).toEqual([
-      1, 2,
-    ]);
-    expect(await session.value("ask(3)")).toBe(3);
-  });
 });
 
 describe("a session of programs in TypeScript", () => {
-  it("keeps names, imports and files from program to program, and no value", async () => {
-    const session = open("javascript");
-    const first = `
-import { writeFileSync } from "node:fs";
-import * as path from "node:path";
-interface Point { x: number }
-const p: Point = { x: 1 };
-let total = 0;
-export const shown = "shown";
-const { a, b: [c, ...rest] } = { a: 1, b: [2, 3, 4] };
-function add(n: number) { total += n; return total; }
-class Box { constructor(readonly v: number) {} }
-enum Color { Red, Green }
-for (var i = 0; i < 3; i++);
-writeFileSync("kept", "yes");
-globalThis.result = add(1);
-`;
-    expect(await session.value(first)).toBe(1);
-    const second = `
-import { readFileSync } from "node:fs";
-total += 10;
-globalThis.result = [p.x, add(1), a, c, rest, new Box(5).v, Color.Green, i, shown, typeof path.join, typeof writeFileSync, readFileSync("kept", "utf8"), typeof p];
-`;
-    expect(await session.value(second)).toEqual([
-      1,
-      12,
-      1,
-      2,
-      [3, 4],
-      5,
-      1,
-      3,
-      "shown",
-      "function",
-      "function",
-      "yes",
-      "object",
-    ]);
-    expect(await session.value("const p = 'again'; const add = 1; globalThis.result = [p, total];")).toEqual([
-      "again",
-      12,
-    ]);
-    expect(await session.value("globalThis.result = [p, typeof globalThis.result];")).toEqual([
-      "again",
-      "undefined",
-    ]);
-    expect([session.engine.started, session.engine.live.size]).toEqual([1, 1]);
-  });
-
-  it("goes on after a program that failed, with what it had got to, and tells places as they are", async () => {
-    const session = open("javascript");
-    await session.run("const b = 'before'; const f = () => {\n  throw new Error('in f');\n};");
-    expect(await session.value("const a = 1;\nthrow new Error('no');\nconst b = 2;")).toBe(
-      "ScriptError: Error: no\n    at program.ts:2:7",
-    );
-    expect(await session.value("globalThis.result = [a, b];")).toEqual([1, "before"]);
-    expect(await session.value("\n  f();")).toBe(
-      "ScriptError: Error: in f\n    at f (program.ts:2:9)\n    at program.ts:2:3",
-    );
-    expect(await session.value("a = 5")).toContain("TypeError");
-  });
-
   it("lets nothing of a program go on in the next: timers, calls, output and rejections", async () => {
     const session = open("javascript");
     const first = `
@@ -184,38 +113,6 @@ globalThis.result = seen.slice(n);
     expect(session.called).toEqual([[], ["mcp__desk__own"]]);
   });
 
-  it("ends the threads of a program with it", async () => {
-    const session = open("javascript");
-    const first = `import { Worker } from "node:worker_threads";
-const count = new Int32Array(new SharedArrayBuffer(4));
-const text = "const { workerData } = require('node:worker_threads'); setInterval(() => Atomics.add(workerData, 0, 1), 1)";
-new Worker(text, { eval: true, workerData: count }).unref();
-while (Atomics.load(count, 0) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-globalThis.result = 1;`;
-    expect(await session.value(first)).toBe(1);
-    const next = `let before = -1;
-while (before !== Atomics.load(count, 0)) { before = Atomics.load(count, 0); await new Promise((resolve) => setTimeout(resolve, 100)); }
-globalThis.result = "still";`;
-    expect(await session.value(next)).toBe("still");
-  });
-
-  it("stays whole whatever names a program leaves, and whatever it makes of those that are there", async () => {
-    const session = open("javascript");
-    const names =
-      "const data = 'own', result = 'own'; const undefined = 1; let Infinity = 2; const fixed = 3; const callTool = 4;";
-    const fixed =
-      "Object.defineProperty(globalThis, 'fixed', { value: 0 }); for (const each of [Object, Array, Map, JSON]) Object.freeze(each);";
-    expect(await session.value(`${fixed} ${names}`)).not.toContain("Timeout");
-    expect(await session.value("globalThis.result = [typeof data, typeof undefined, fixed];")).toEqual([
-      "object",
-      "undefined",
-      0,
-    ]);
-    const hooks = `globalThis[Symbol.for("ptc.session")](() => ({ then: [() => { throw 1; }], __proto__: [() => 1], NaN: [() => 2] })); globalThis.result = 1;`;
-    expect(await session.value(hooks)).not.toContain("Timeout");
-    expect(await session.value("globalThis.result = ['next'];")).toEqual(["next"]);
-  });
-
   it("has functions of earlier programs call tools in the name of the one that calls them", async () => {
     const session = open("javascript");
     await session.run("const ask = (n) => callTool('mcp__desk__echo', { n });");
@@ -231,17 +128,10 @@ globalThis.result = "still";`;
     expect(await session.value("globalThis.result = 1; process.exit(0);")).toBe(1);
     expect(session.kept.isLost).toBe(true);
     const other = open("javascript");
-    const limits = {
-      timeoutMs: 300,
-      maxOutputBytes: 65_536,
-      maxStderrBytes: 65_536,
-      maxParallelCalls: 1,
-      maxToolCalls: 1,
-    };
-    expect((await other.run("for (;;);", { limits })).envelope.result).toMatchObject({
-      ok: false,
-      error: { type: "Timeout" },
-    });
+    const bytes = { maxOutputBytes: 65_536, maxStderrBytes: 65_536 };
+    const limits = { timeoutMs: 300, ...bytes, maxParallelCalls: 1, maxToolCalls: 1 };
+    const { result } = (await other.run("for (;;);", { limits })).envelope;
+    expect(result).toMatchObject({ ok: false, error: { type: "Timeout" } });
     expect(other.kept.isLost).toBe(true);
   });
 

@@ -2,12 +2,11 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
-import { eventually } from "../../eventually.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
 export const NO_OUTPUT = { onStdout() {}, onStderr() {} };
@@ -44,15 +43,36 @@ export function usePool(options: Options) {
   return opened;
 }
 
+/** As `usePool`, with as many waiting as it keeps. */
+export async function useWarmPool(options: Options) {
+  const opened = usePool(options);
+  opened.pool.warm();
+  await settled(opened.engine, options.size);
+  return opened;
+}
+
 /** Waits until that many containers live, all have greeted, and what is left to do in the background is done. */
 export async function settled(engine: FakeEngine, live: number): Promise<void> {
-  await eventually(() => {
-    if (engine.live.size !== live) throw new Error(`${engine.live.size} containers live, not ${live}`);
-    for (const { socket } of engine.live.values()) {
-      if (socket?.bytesWritten === 0) throw new Error("a container has not greeted");
-    }
+  await until(() => {
+    expect(engine.live.size).toBe(live);
+    for (const { socket } of engine.live.values()) expect(socket?.bytesWritten).not.toBe(0);
   });
   await turns();
+}
+
+const PATIENCE_NS = 60_000_000_000n;
+
+/** Waits until an assertion holds. Lets no time of fake timers pass. */
+export async function until(assertion: () => void): Promise<void> {
+  const late = process.hrtime.bigint() + PATIENCE_NS;
+  for (;;) {
+    try {
+      return assertion();
+    } catch (error) {
+      if (process.hrtime.bigint() > late) throw error;
+    }
+    await turns();
+  }
 }
 
 /** Lets sockets and promises do what they can do by now. */
@@ -62,10 +82,10 @@ export async function turns(): Promise<void> {
 
 /** What a sandbox has said, to a reader that begins now. */
 export async function readGreeting(channel: Duplex): Promise<string> {
-  const chunks: Buffer[] = [];
-  channel.on("data", (chunk: Buffer) => chunks.push(chunk));
-  await eventually(() => {
-    if (chunks.length === 0) throw new Error("nothing was said");
+  let said = "";
+  channel.on("data", (chunk: Buffer) => {
+    said += chunk;
   });
-  return Buffer.concat(chunks).toString();
+  await until(() => expect(said).not.toBe(""));
+  return said;
 }

@@ -48,12 +48,7 @@ test("the target stays within its bounds, grows with the demand, and is always 0
 test.each([
   ["all wait and few come, one", { ready: 4, target: 4, most: 3 }, 0.5, 1],
   ["enough wait, as many as keep up", { ready: 2, target: 4, most: 3 }, 3, 2],
-  [
-    "enough wait but more come than could be started, no more than may be",
-    { ready: 4, target: 8, most: 3 },
-    50,
-    3,
-  ],
+  ["enough wait but more come than can start, all that may be", { ready: 4, target: 8, most: 3 }, 50, 3],
   ["few wait, all that may be", { ready: 1, target: 4, most: 3 }, 0, 3],
   ["none waits, all that may be", { ready: 0, target: 2, most: 3 }, 0, 3],
 ])("of refills at once, while %s", (_, pool, arrivalsPerSecond, expected) => {
@@ -100,18 +95,20 @@ test.each([
   expect(untilLullMs({ ready, target: 4 }, { gapsMs, bootMs: 500 }, sinceLastMs)).toBe(expected);
 });
 
-test("pools share all of the bounds, and the first ones get what is left over", () => {
-  expect(shareBounds({ floor: 5, ceiling: 8 }, 2)).toEqual([
-    { floor: 3, ceiling: 4 },
-    { floor: 2, ceiling: 4 },
-  ]);
-  expect(shareBounds({ floor: 0, ceiling: 5 }, 3)).toEqual([
-    { floor: 0, ceiling: 2 },
-    { floor: 0, ceiling: 2 },
-    { floor: 0, ceiling: 1 },
-  ]);
-  expect(shareBounds({ floor: 4, ceiling: 32 }, 1)).toEqual([{ floor: 4, ceiling: 32 }]);
-});
+test.each([
+  [5, 8, 2, "3-4 2-4"],
+  [0, 5, 3, "0-2 0-2 0-1"],
+  [4, 32, 1, "4-32"],
+  [2, 7, 2, "1-4 1-3"],
+  [1, 1, 2, "1-1 0-0"],
+  [0, 8, 1, "0-8"],
+])(
+  "%i to %i, shared by %i pools, are %s: the first ones get what is left over",
+  (floor, ceiling, pools, expected) => {
+    const shares = shareBounds({ floor, ceiling }, pools).map((share) => `${share.floor}-${share.ceiling}`);
+    expect(shares.join(" ")).toBe(expected);
+  },
+);
 
 test.each([
   [{ cores: 1, memoryBytes: 2 * GIB }, 4, 2],

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { shareBounds } from "../../../sandbox/pool/pool-policy.ts";
 import { SandboxPool } from "../../../sandbox/pool/sandbox-pool.ts";
-import { eventually } from "../../eventually.ts";
-import { NO_OUTPUT, settled, usePool } from "./open-pool.ts";
+import { NO_OUTPUT, settled, until, usePool } from "./open-pool.ts";
 
 /** A pool of sandboxes with any runner over a fake engine, and how many of each are alive. */
 function open(floor: number) {
@@ -28,7 +26,7 @@ test("sandboxes of another runner begin to wait when a program needs one, and th
   expect([pool.ready, python.ready]).toEqual([true, false]);
   const sandbox = await python.acquire(NO_OUTPUT);
   expect(engine.live.get(sandbox.id)?.command.join(" ")).toContain("python");
-  await eventually(() => expect(alive()).toEqual({ javascript: 1, python: 2 }));
+  await until(() => expect(alive()).toEqual({ javascript: 1, python: 2 }));
   await settled(engine, 3);
   expect([pool.ready, python.ready]).toEqual([true, true]);
   await sandbox.dispose();
@@ -40,10 +38,10 @@ test("the one sandbox that waits has the runner that was used last", async () =>
   const { engine, pool, alive } = open(1);
   const used = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT, undefined, "python")];
   for (const sandbox of used) await sandbox.dispose();
-  await eventually(() => expect(alive()).toEqual({ javascript: 0, python: 1 }));
+  await until(() => expect(alive()).toEqual({ javascript: 0, python: 1 }));
   await settled(engine, 1);
   await (await pool.acquire(NO_OUTPUT)).dispose();
-  await eventually(() => expect(alive()).toEqual({ javascript: 1, python: 0 }));
+  await until(() => expect(alive()).toEqual({ javascript: 1, python: 0 }));
   await pool.close();
 });
 
@@ -52,7 +50,7 @@ test("a replaced pool still serves who waits for it, and then ends; the other se
   const after = usePool({ size: 0 });
   engine.hold();
   const early = pool.acquire(NO_OUTPUT);
-  await eventually(() => expect(engine.starting).toBeGreaterThan(0));
+  await until(() => expect(engine.starting).toBeGreaterThan(0));
   pool.replace({ ...options, starter: after.source });
   const late = await pool.acquire(NO_OUTPUT);
   expect(after.engine.live.has(late.id)).toBe(true);
@@ -83,30 +81,4 @@ test("a sandbox that was warmed for one program has its runner; a program of ano
   await other.dispose();
   await pool.close();
   expect(engine.live.size).toBe(0);
-});
-
-test.each([
-  {
-    floor: 2,
-    ceiling: 7,
-    pools: 2,
-    shares: [
-      [1, 4],
-      [1, 3],
-    ],
-  },
-  {
-    floor: 1,
-    ceiling: 1,
-    pools: 2,
-    shares: [
-      [1, 1],
-      [0, 0],
-    ],
-  },
-  { floor: 0, ceiling: 8, pools: 1, shares: [[0, 8]] },
-])("$floor to $ceiling, shared by $pools", ({ floor, ceiling, pools, shares }) => {
-  expect(shareBounds({ floor, ceiling }, pools)).toEqual(
-    shares.map(([least, most]) => ({ floor: least, ceiling: most })),
-  );
 });

@@ -1,13 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { FakeEngine } from "./fake-engine.ts";
-import { NO_OUTPUT, turns, usePool } from "./open-pool.ts";
+import { NO_OUTPUT, settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
 
 /** Time passes, in steps that leave sockets and promises the turns they need. */
 async function pass(ms: number, stepMs = ms): Promise<void> {
@@ -16,14 +11,6 @@ async function pass(ms: number, stepMs = ms): Promise<void> {
     await turns();
   }
 }
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let round = 0; round < 200 && !holds(); round++) await turns();
-  expect(holds()).toBe(true);
-}
-
-const allWait = (engine: FakeEngine, live: number) => () =>
-  engine.live.size === live && [...engine.live.values()].every(({ socket }) => socket?.bytesWritten);
 
 test("while no engine answers it is tried ever less often, whoever asks is told at once, and all is well once it is back", async () => {
   const { engine, pool } = usePool({ size: 2 });
@@ -39,7 +26,7 @@ test("while no engine answers it is tried ever less often, whoever asks is told 
 
   engine.down = false;
   await pass(30_000);
-  await until(allWait(engine, 2));
+  await settled(engine, 2);
 });
 
 test("who asks successfully after a failure ends the pause: the pool fills at once", async () => {
@@ -49,13 +36,11 @@ test("who asks successfully after a failure ends the pause: the pool fills at on
   await pass(60_000, 250);
   engine.down = false;
   await pool.acquire(NO_OUTPUT);
-  await until(allWait(engine, 1 + 2));
+  await settled(engine, 1 + 2);
 });
 
 test("without an engine no sandbox is handed out, for nobody could end its program, and none is lost", async () => {
-  const { engine, pool } = usePool({ size: 2 });
-  pool.warm();
-  await until(allWait(engine, 2));
+  const { engine, pool } = await useWarmPool({ size: 2 });
   await pass(1_000);
   engine.down = true;
   await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({ code: "engine_unreachable" });
@@ -80,28 +65,27 @@ test("a container that dies after a long good wait is replaced soon, every time"
   const { engine, pool } = usePool({ size: 1 });
   pool.warm();
   for (let round = 1; round <= 8; round++) {
-    await until(allWait(engine, 1));
+    await settled(engine, 1);
     await pass(60_000);
     const [container] = engine.live.values();
     container?.end(137);
-    await until(() => engine.live.size === 0);
+    await until(() => expect(engine.live.size).toBe(0));
     await pass(500);
-    await until(allWait(engine, 1));
+    await settled(engine, 1);
   }
   expect(engine.started).toBe(9);
 });
 
 test("what has waited for long is replaced, and stays until its replacement is there", async () => {
-  const { engine, pool } = usePool({ size: 2, maxIdleMs: 60_000 });
-  pool.warm();
-  await until(allWait(engine, 2));
+  const { engine } = await useWarmPool({ size: 2, maxIdleMs: 60_000 });
   const old = [...engine.live.keys()];
   engine.hold();
   await pass(60_000);
-  await until(() => engine.starting === 1);
+  await until(() => expect(engine.starting).toBe(1));
   expect([...engine.live.keys()]).toEqual(old);
   engine.release("all");
-  await until(() => allWait(engine, 2)() && old.every((id) => !engine.live.has(id)));
+  await until(() => expect(old.filter((id) => engine.live.has(id))).toEqual([]));
+  await settled(engine, 2);
   await pass(59_000);
   expect(engine.started).toBe(4);
 });
@@ -111,7 +95,7 @@ test("a runner that connects and never speaks is given up", async () => {
   engine.greets = false;
   const acquired = pool.acquire(NO_OUTPUT);
   acquired.catch(() => {});
-  await until(() => engine.live.size === 1);
+  await until(() => expect(engine.live.size).toBe(1));
   await turns();
   await pass(30_000);
   await expect(acquired).rejects.toMatchObject({ code: "start_failed" });
@@ -119,73 +103,55 @@ test("a runner that connects and never speaks is given up", async () => {
 });
 
 test("a waiting sandbox of an image that has been built anew is not handed out", async () => {
-  const { engine, pool } = usePool({ size: 3 });
-  pool.warm();
-  await until(allWait(engine, 3));
+  const { engine, pool } = await useWarmPool({ size: 3 });
   engine.image = "sha256:second";
   await pass(1_000);
   expect(await pool.acquire(NO_OUTPUT)).toMatchObject({ image: "sha256:second" });
-  await until(allWait(engine, 1 + 3));
-  const next = await Promise.all([pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)]);
-  expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second", "sha256:second"]);
+  await settled(engine, 1 + 3);
+  const next = await Promise.all([1, 2, 3].map(() => pool.acquire(NO_OUTPUT)));
+  expect(next.map(({ image }) => image)).toEqual(Array(3).fill("sha256:second"));
 });
 
 test("while others are ready, a taken sandbox is replaced a while later; the last one is replaced at once", async () => {
-  const { engine, pool } = usePool({ size: 2 });
-  pool.warm();
-  await until(allWait(engine, 2));
+  const { engine, pool } = await useWarmPool({ size: 2 });
   await pool.acquire(NO_OUTPUT);
   await turns();
   expect(engine.started).toBe(2);
   await pass(600);
-  await until(allWait(engine, 3));
+  await settled(engine, 3);
   await pool.acquire(NO_OUTPUT);
   await pool.acquire(NO_OUTPUT);
-  await until(() => engine.started >= 4);
+  await until(() => expect(engine.started).toBeGreaterThanOrEqual(4));
 });
 
-test("while programs come in a row and enough others are ready none is replaced; in the lull after them all are", async () => {
-  const { engine, pool } = usePool({ size: 6 });
-  pool.warm();
-  await until(allWait(engine, 6));
-  for (let arrival = 0; arrival < 3; arrival++) {
-    await (await pool.acquire(NO_OUTPUT)).dispose();
+test.each([
+  ["in a row and enough others are ready", 3, 0],
+  ["and one runs for long, whose end begins the lull", 1, 400],
+])("while programs come %s none is replaced; in the lull after them all are", async (_, arrivals, runsMs) => {
+  const { engine, pool } = await useWarmPool({ size: 6 });
+  for (let arrival = 0; arrival < arrivals; arrival++) {
+    const sandbox = await pool.acquire(NO_OUTPUT);
+    await pass(runsMs, 10);
+    await sandbox.dispose();
     await pass(100, 10);
   }
   expect(engine.started).toBe(6);
   await pass(60, 10);
-  await until(allWait(engine, 6));
-});
-
-test("the lull begins with the end of a program, however long it ran", async () => {
-  const { engine, pool } = usePool({ size: 6 });
-  pool.warm();
-  await until(allWait(engine, 6));
-  const sandbox = await pool.acquire(NO_OUTPUT);
-  await pass(400, 10);
-  await sandbox.dispose();
-  await pass(100, 10);
-  expect(engine.started).toBe(6);
-  await pass(60, 10);
-  await until(allWait(engine, 6));
+  await settled(engine, 6);
 });
 
 test("once too few are ready, programs that come in a row have those replaced that were taken", async () => {
-  const { engine, pool } = usePool({ size: 6 });
-  pool.warm();
-  await until(allWait(engine, 6));
+  const { engine, pool } = await useWarmPool({ size: 6 });
   engine.hold();
   for (let arrival = 0; arrival < 4; arrival++) {
     await (await pool.acquire(NO_OUTPUT)).dispose();
     await pass(20, 10);
   }
-  await until(() => engine.starting > 0);
+  await until(() => expect(engine.starting).toBeGreaterThan(0));
 });
 
 test("while many programs come more sandboxes wait, up to a ceiling, and when they stop they go again", async () => {
-  const { engine, pool } = usePool({ size: 2, maxSize: 5 });
-  pool.warm();
-  await until(allWait(engine, 2));
+  const { engine, pool } = await useWarmPool({ size: 2, maxSize: 5 });
   engine.hold();
   for (let round = 0; round < 12; round++) {
     const asked = Array.from({ length: 4 }, () => pool.acquire(NO_OUTPUT));
@@ -195,12 +161,12 @@ test("while many programs come more sandboxes wait, up to a ceiling, and when th
   }
   await pass(500);
   engine.release("all");
-  await until(allWait(engine, 5));
+  await settled(engine, 5);
   const { started } = engine;
   await pass(40_000, 1_000);
   expect(engine.live.size).toBe(5);
   await pass(60_000, 1_000);
-  await until(allWait(engine, 2));
+  await settled(engine, 2);
   expect(engine.started).toBe(started);
 });
 
@@ -219,5 +185,5 @@ test("what callers wait for counts as a refill: no more is started than the pool
   expect(engine.starting).toBeLessThanOrEqual(3 + 2);
   engine.release("all");
   await Promise.all(asked);
-  await until(allWait(engine, 3 + 2));
+  await settled(engine, 3 + 2);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { inBoundary, withinBoundary } from "../../../base/faults.ts";
-import { eventually } from "../../eventually.ts";
-import { NO_OUTPUT, readGreeting, settled, turns, usePool } from "./open-pool.ts";
+import type { FakeContainer } from "./fake-engine.ts";
+import { NO_OUTPUT, readGreeting, settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
 
 test("a pool does nothing until it is warmed, and then keeps its number waiting, two starts at a time", async () => {
   const { engine, pool } = usePool({ size: 5 });
@@ -10,7 +10,7 @@ test("a pool does nothing until it is warmed, and then keeps its number waiting,
   engine.hold();
   pool.warm();
   pool.warm();
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   engine.release("all");
   await settled(engine, 5);
   expect(engine.started).toBe(5);
@@ -18,9 +18,7 @@ test("a pool does nothing until it is warmed, and then keeps its number waiting,
 });
 
 test("sandboxes that are asked for at once are distinct, and what each said while it waited reaches its reader", async () => {
-  const { engine, pool } = usePool({ size: 3 });
-  pool.warm();
-  await settled(engine, 3);
+  const { engine, pool } = await useWarmPool({ size: 3 });
   const sandboxes = await Promise.all(Array.from({ length: 8 }, () => pool.acquire(NO_OUTPUT)));
   expect(new Set(sandboxes.map(({ id }) => id)).size).toBe(8);
   await turns();
@@ -31,9 +29,7 @@ test("sandboxes that are asked for at once are distinct, and what each said whil
 });
 
 test("bytes go both ways, in order, after a sandbox was taken from the pool", async () => {
-  const { engine, pool } = usePool({ size: 1 });
-  pool.warm();
-  await settled(engine, 1);
+  const { engine, pool } = await useWarmPool({ size: 1 });
   const sandbox = await pool.acquire(NO_OUTPUT);
   const peer = engine.live.get(sandbox.id)?.socket;
   let heard = "";
@@ -46,14 +42,12 @@ test("bytes go both ways, in order, after a sandbox was taken from the pool", as
   sandbox.channel.on("data", (chunk) => said.push(String(chunk)));
   peer?.write(", and more");
   sandbox.channel.write("program");
-  await eventually(() => expect(said.join("")).toBe(`hello from ${sandbox.id}, more, and more`));
-  await eventually(() => expect(heard).toBe("program"));
+  await until(() => expect(said.join("")).toBe(`hello from ${sandbox.id}, more, and more`));
+  await until(() => expect(heard).toBe("program"));
 });
 
 test("what a container wrote while it waited is its taker's, and so is what it writes later", async () => {
-  const { engine, pool } = usePool({ size: 1 });
-  pool.warm();
-  await settled(engine, 1);
+  const { engine, pool } = await useWarmPool({ size: 1 });
   const [container] = engine.live.values();
   const buffer = Buffer.from("warning\n");
   container?.output.onStderr(buffer);
@@ -69,29 +63,18 @@ test("what a container wrote while it waited is its taker's, and so is what it w
   expect(written).toEqual(["err warning\n", "out early\n", "out late\n"]);
 });
 
-test.each([
-  [
-    "writes without end",
-    (c: { output: { onStderr(b: Buffer): void } }) => c.output.onStderr(Buffer.alloc(70_000)),
-  ],
-  [
-    "talks without end",
-    (c: { socket: { write(b: Buffer): void } | undefined }) => c.socket?.write(Buffer.alloc(70_000)),
-  ],
-  ["ends", (c: { end(code: number): void }) => c.end(137)],
-  [
-    "exits, though its socket stays open",
-    (c: { exitAndStayConnected(code: number): void }) => c.exitAndStayConnected(137),
-  ],
-  ["hangs up", (c: { socket: { end(): void } | undefined }) => c.socket?.end()],
+test.each<[string, (container: FakeContainer) => void]>([
+  ["writes without end", ({ output }) => output.onStderr(Buffer.alloc(70_000))],
+  ["talks without end", ({ socket }) => socket?.write(Buffer.alloc(70_000))],
+  ["ends", (container) => container.end(137)],
+  ["exits, though its socket stays open", (container) => container.exitAndStayConnected(137)],
+  ["hangs up", ({ socket }) => socket?.end()],
 ])("a waiting sandbox that %s is not handed out, cleared away and replaced", async (_, misbehave) => {
-  const { engine, pool, folders } = usePool({ size: 2 });
-  pool.warm();
-  await settled(engine, 2);
+  const { engine, pool, folders } = await useWarmPool({ size: 2 });
   const [bad] = engine.live.values();
   if (bad === undefined) throw new Error("there is no container");
   misbehave(bad);
-  await eventually(() => expect(bad.ended).toBe(true));
+  await until(() => expect(bad.ended).toBe(true));
   await turns();
   const [first, second] = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT)];
   expect([first.id, second.id]).not.toContain(bad.id);
@@ -100,9 +83,7 @@ test.each([
 });
 
 test("a sandbox whose end nobody has heard of yet is not handed out", async () => {
-  const { engine, pool } = usePool({ size: 1 });
-  pool.warm();
-  await settled(engine, 1);
+  const { engine, pool } = await useWarmPool({ size: 1 });
   const [dead] = engine.live.values();
   dead?.socket?.destroy();
   const sandbox = await pool.acquire(NO_OUTPUT);
@@ -113,9 +94,9 @@ test("who asks an empty pool has a start of their own, and gets whichever is rea
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
   pool.warm();
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   const asked = [pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)];
-  await eventually(() => expect(engine.starting).toBe(5));
+  await until(() => expect(engine.starting).toBe(5));
   engine.release("first");
   expect(await asked[0]).toMatchObject({ id: "container-1" });
   engine.release("all");
@@ -139,7 +120,7 @@ test("giving up an acquire rejects at once, and the sandbox that comes too late 
   engine.hold();
   const abort = new AbortController();
   const acquired = pool.acquire(NO_OUTPUT, abort.signal);
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   abort.abort();
   await expect(acquired).rejects.toMatchObject({ name: "SandboxError", code: "cancelled" });
   await expect(pool.acquire(NO_OUTPUT, abort.signal)).rejects.toMatchObject({ code: "cancelled" });
@@ -167,14 +148,14 @@ test("a sandbox that began to start before the image was built anew does not sta
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
   pool.warm();
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   engine.image = "sha256:second";
   const acquired = pool.acquire(NO_OUTPUT);
-  await eventually(() => expect(engine.starting).toBe(3));
+  await until(() => expect(engine.starting).toBe(3));
   engine.release("last");
   expect(await acquired).toMatchObject({ image: "sha256:second" });
   engine.release("all");
-  await eventually(() => expect(engine.started).toBe(5));
+  await until(() => expect(engine.started).toBe(5));
   await settled(engine, 1 + 2);
   const next = await Promise.all([pool.acquire(NO_OUTPUT), pool.acquire(NO_OUTPUT)]);
   expect(next.map(({ image }) => image)).toEqual(["sha256:second", "sha256:second"]);
@@ -184,7 +165,7 @@ test("a start that fails is told to nobody while another is under way that can s
   const { engine, pool } = usePool({ size: 1 });
   engine.hold();
   const acquired = pool.acquire(NO_OUTPUT);
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   engine.down = true;
   engine.release("first");
   await turns();
@@ -194,14 +175,12 @@ test("a start that fails is told to nobody while another is under way that can s
 });
 
 test("closing ends what waits and what is being started, and rejects who waits; twice does no harm", async () => {
-  const { engine, pool, folders } = usePool({ size: 3 });
-  pool.warm();
-  await settled(engine, 3);
+  const { engine, pool, folders } = await useWarmPool({ size: 3 });
   const taken = await pool.acquire(NO_OUTPUT);
   engine.hold();
   const asked = Array.from({ length: 6 }, () => pool.acquire(NO_OUTPUT));
   const outcomes = Promise.allSettled(asked);
-  await eventually(() => expect(engine.starting).toBeGreaterThan(3));
+  await until(() => expect(engine.starting).toBeGreaterThan(3));
   const closing = [pool.close(), pool.close()];
   engine.release("all");
   await Promise.all(closing);
@@ -209,10 +188,8 @@ test("closing ends what waits and what is being started, and rejects who waits; 
   expect(engine.live.size).toBe(served.length + 1);
   await Promise.all([taken, ...served].map((sandbox) => sandbox.dispose()));
   expect([...engine.live.keys(), ...folders()]).toEqual([]);
-  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject({
-    code: "cancelled",
-    message: "ptc is ending",
-  });
+  const ending = { code: "cancelled", message: "ptc is ending" };
+  await expect(pool.acquire(NO_OUTPUT)).rejects.toMatchObject(ending);
   pool.warm();
   await turns();
   expect(engine.live.size).toBe(0);
@@ -222,7 +199,7 @@ test("closing does not wait for a runner that never speaks", async () => {
   const { engine, pool, folders } = usePool({ size: 2 });
   engine.greets = false;
   pool.warm();
-  await eventually(() => expect(engine.live.size).toBe(2));
+  await until(() => expect(engine.live.size).toBe(2));
   await turns();
   await pool.close();
   expect([...engine.live.keys(), ...folders()]).toEqual([]);
@@ -232,10 +209,10 @@ test("a pool that is off warms one sandbox for one program, which gets it and wh
   const { engine, pool } = usePool({ size: 0 });
   engine.hold();
   const warmed = pool.warmOne();
-  await eventually(() => expect(engine.starting).toBe(1));
+  await until(() => expect(engine.starting).toBe(1));
   const early = pool.acquire(NO_OUTPUT);
   const next = pool.acquire(NO_OUTPUT);
-  await eventually(() => expect(engine.starting).toBe(2));
+  await until(() => expect(engine.starting).toBe(2));
   engine.release("all");
   await warmed;
   expect(new Set([(await early).id, (await next).id]).size).toBe(2);
@@ -284,9 +261,7 @@ test("what goes wrong as a sandbox starts is no fault of the run that asked firs
     isOutside = inBoundary(listener) === listener;
     return acquire(...args);
   };
-  await withinBoundary(
-    () => true,
-    () => pool.acquire(NO_OUTPUT),
-  );
+  const acquired = () => pool.acquire(NO_OUTPUT);
+  await withinBoundary(() => true, acquired);
   expect(isOutside).toBe(true);
 });

@@ -19,36 +19,47 @@ interface Program {
 
 /** Runs programs in one process, whose realm is theirs. */
 function run(programs: readonly Program[], zone = "UTC"): { value: unknown; trace: Trace }[] {
-  const { stdout, stderr, status, signal } = spawnSync(
+  const env = { ...process.env, TZ: zone };
+  const options = { encoding: "utf8", env, timeout: PATIENCE_MS } as const;
+  const { stdout, stderr, ...ended } = spawnSync(
     process.execPath,
     [PROCESS, JSON.stringify(programs)],
-    {
-      encoding: "utf8",
-      env: { ...process.env, TZ: zone },
-      timeout: PATIENCE_MS,
-    },
+    options,
   );
-  expect({ status, signal, stderr: stderr.replace(/^\(node:.*\n?/gm, "") }).toEqual({
-    status: 0,
-    signal: null,
-    stderr: "",
-  });
+  expect(ended).toMatchObject({ status: 0, signal: null });
+  expect(stderr.replace(/^\(node:.*\n?/gm, "")).toBe("");
   return JSON.parse(stdout);
+}
+
+const SEEDED = { seed: SEED } as ProgramEnvironment;
+
+/** Runs one program. */
+function runOne(code: string, environment = SEEDED): { value: unknown; trace: Trace } {
+  return run([{ code, environment }])[0] as { value: unknown; trace: Trace };
+}
+
+/** The environment in which a program is replayed that left this trace. */
+function replayOf({ trace: { started_ms, clock, events } }: { trace: Trace }): ProgramEnvironment {
+  return { seed: SEED, replay: { started_ms, clock, events } } as ProgramEnvironment;
 }
 
 /** What some codes return, each with the same seed. */
 function seeded(...codes: string[]): unknown[] {
   const programs = codes.map((code) => ({
     code: `const crypto = require("node:crypto"); ${code}`,
-    environment: { seed: SEED },
+    environment: SEEDED,
   }));
-  return run(programs as Program[]).map(({ value }) => value);
+  return run(programs).map(({ value }) => value);
 }
 
 const CODE = "try { VALUE; return 'none'; } catch (error) { return error.code ?? error.name; }";
-/** The code of what an expression throws. */
-const thrownBy = (...expressions: string[]) =>
-  seeded(...expressions.map((expression) => CODE.replace("VALUE", () => expression)));
+/** Expects of each expression that it throws an error with this code. */
+function expectThrown(codes: Record<string, unknown>): void {
+  const thrown = seeded(...Object.keys(codes).map((expression) => CODE.replace("VALUE", () => expression)));
+  expect(
+    Object.fromEntries(Object.keys(codes).map((expression, index) => [expression, thrown[index]])),
+  ).toEqual(codes);
+}
 
 describe("randomness of a program", () => {
   it("is the same for a seed, and each kind has a stream of its own", () => {
@@ -65,10 +76,8 @@ describe("randomness of a program", () => {
     expect(again).toEqual(first);
     expect(mixed).toEqual(first);
     expect(both).toEqual([...first, alone]);
-    const [other] = run([
-      { code: `return ${numbers}`, environment: { seed: "cd".repeat(32) } as ProgramEnvironment },
-    ]);
-    expect(other?.value).not.toEqual(first);
+    const other = runOne(`return ${numbers}`, { seed: "cd".repeat(32) } as ProgramEnvironment);
+    expect(other.value).not.toEqual(first);
   });
 
   it("gives a callback the whole number that it gives without one, of the same range", () => {
@@ -86,21 +95,13 @@ describe("randomness of a program", () => {
     expect([...new Set(below)].sort()).toEqual([0, 1, 2]);
     expect([fiveCalled, belowCalled]).toEqual([five, below]);
     expect(large?.every((value) => Number.isSafeInteger(value))).toBe(true);
-    expect(
-      thrownBy(
-        "crypto.randomInt('1')",
-        "crypto.randomInt(10, 5)",
-        "crypto.randomInt(5, 5, () => {})",
-        "crypto.randomInt('1', () => {})",
-        "crypto.randomInt(1, 2, 3)",
-      ),
-    ).toEqual([
-      "ERR_INVALID_ARG_TYPE",
-      "ERR_OUT_OF_RANGE",
-      "ERR_OUT_OF_RANGE",
-      "ERR_INVALID_ARG_TYPE",
-      "ERR_INVALID_ARG_TYPE",
-    ]);
+    expectThrown({
+      "crypto.randomInt('1')": "ERR_INVALID_ARG_TYPE",
+      "crypto.randomInt(10, 5)": "ERR_OUT_OF_RANGE",
+      "crypto.randomInt(5, 5, () => {})": "ERR_OUT_OF_RANGE",
+      "crypto.randomInt('1', () => {})": "ERR_INVALID_ARG_TYPE",
+      "crypto.randomInt(1, 2, 3)": "ERR_INVALID_ARG_TYPE",
+    });
   });
 
   it("fills all of a typed array and nothing beside it, whatever its items are", () => {
@@ -126,61 +127,38 @@ describe("randomness of a program", () => {
     expect(filled).toBe(part);
     expect(data).toEqual([`0000${whole.slice(0, 12)}`, `0000${whole.slice(12, 20)}0000`]);
     expect(sizes).toEqual([0, 5, 24]);
-    expect(
-      thrownBy(
-        "crypto.getRandomValues(new Float32Array(2))",
-        "crypto.getRandomValues(new Uint8Array(65_537))",
-        "crypto.webcrypto.getRandomValues([])",
-        "crypto.randomFillSync(new Uint8Array(4), 5)",
-        "crypto.randomFill(new Uint8Array(4))",
-        "crypto.randomBytes(-1)",
-        "crypto.randomBytes(1, 'done')",
-      ),
-    ).toEqual(
-      [
-        "TypeMismatchError",
-        "QuotaExceededError",
-        "TypeMismatchError",
-        "ERR_OUT_OF_RANGE",
-        "ERR_INVALID_ARG_TYPE",
-        "ERR_OUT_OF_RANGE",
-        "ERR_INVALID_ARG_TYPE",
-      ].map((code, index) => (index < 3 ? expect.anything() : code)),
-    );
+    expectThrown({
+      "crypto.getRandomValues(new Float32Array(2))": expect.anything(),
+      "crypto.getRandomValues(new Uint8Array(65_537))": expect.anything(),
+      "crypto.webcrypto.getRandomValues([])": expect.anything(),
+      "crypto.randomFillSync(new Uint8Array(4), 5)": "ERR_OUT_OF_RANGE",
+      "crypto.randomFill(new Uint8Array(4))": "ERR_INVALID_ARG_TYPE",
+      "crypto.randomBytes(-1)": "ERR_OUT_OF_RANGE",
+      "crypto.randomBytes(1, 'done')": "ERR_INVALID_ARG_TYPE",
+    });
   });
 
   it("makes UUIDs of their versions, and refuses the options that Node.js refuses", () => {
-    const [four, same, web, withOptions] = seeded(
+    const [four, same, web, withOptions, several] = seeded(
       "return crypto.randomUUID()",
       "return crypto.randomUUID({ disableEntropyCache: true })",
       "return crypto.webcrypto.randomUUID()",
       "return crypto.randomUUID({})",
-    ) as string[];
-    const [several] = seeded(
       "return [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()]",
-    ) as string[][];
+    ) as [string, string, string, string, string[]];
     expect(new Set(several).size).toBe(3);
     expect(four).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect([same, web, withOptions]).toEqual([four, four, four]);
-    expect(
-      thrownBy(
-        "crypto.randomUUID('x')",
-        "crypto.randomUUID({ disableEntropyCache: 'x' })",
-        "crypto.randomUUID(null)",
-        "(crypto.randomUUIDv7 ?? crypto.randomUUID)('x')",
-        "crypto.webcrypto.randomUUID.call({})",
-      ),
-    ).toEqual([...Array(4).fill("ERR_INVALID_ARG_TYPE"), "ERR_INVALID_THIS"]);
-    const [seven] = run([
-      {
-        code: 'return require("node:crypto").randomUUIDv7?.() ?? "none"',
-        environment: {
-          seed: SEED,
-          replay: { started_ms: 0x123456789abc, clock: "", events: "" },
-        } as ProgramEnvironment,
-      },
-    ]);
-    expect(seven?.value).toMatch(/^(?:none$|12345678-9abc-7)/);
+    expectThrown({
+      "crypto.randomUUID('x')": "ERR_INVALID_ARG_TYPE",
+      "crypto.randomUUID({ disableEntropyCache: 'x' })": "ERR_INVALID_ARG_TYPE",
+      "crypto.randomUUID(null)": "ERR_INVALID_ARG_TYPE",
+      "(crypto.randomUUIDv7 ?? crypto.randomUUID)('x')": "ERR_INVALID_ARG_TYPE",
+      "crypto.webcrypto.randomUUID.call({})": "ERR_INVALID_THIS",
+    });
+    const replay = { started_ms: 0x123456789abc, clock: "", events: "" };
+    const seven = runOne('return require("node:crypto").randomUUIDv7?.() ?? "none"', { ...SEEDED, replay });
+    expect(seven.value).toMatch(/^(?:none$|12345678-9abc-7)/);
   });
 });
 
@@ -188,7 +166,7 @@ describe("the time zone of a program", () => {
   const offset = "return [new Date(0).getTimezoneOffset(), Intl.DateTimeFormat().resolvedOptions().timeZone]";
   const inZone = (time_zone?: string): Program => ({
     code: offset,
-    environment: { seed: SEED, ...(time_zone === undefined ? {} : { time_zone }) } as ProgramEnvironment,
+    environment: time_zone === undefined ? SEEDED : { ...SEEDED, time_zone },
   });
 
   it("is the one that it is given, program after program, and stays without one", () => {
@@ -223,9 +201,9 @@ describe("the clocks of a program that is replayed", () => {
     };
     // One change of 0, ever again: every reading is that of the start.
     const clock = Buffer.from([0, 99]).toString("base64");
-    const environment = { seed: SEED, replay: { started_ms, clock, events: "" } } as ProgramEnvironment;
-    const [again] = run([{ code: `return [${Object.keys(shown).join(", ")}]`, environment }]);
-    expect(again?.value).toEqual(Object.values(shown));
+    const environment = { ...SEEDED, replay: { started_ms, clock, events: "" } };
+    const again = runOne(`return [${Object.keys(shown).join(", ")}]`, environment);
+    expect(again.value).toEqual(Object.values(shown));
   });
 });
 
@@ -269,20 +247,17 @@ describe("timers of a program", () => {
       const hasRef = timer.hasRef();
       ${wait}
       return { first, seen, isSame, hadRef, hasRef, isNumber: +timer === number };`;
-    const [live] = run([{ code, environment: { seed: SEED } as ProgramEnvironment }]);
-    const expected = {
+    const live = runOne(code);
+    const seen = ["timer", "timer"];
+    expect(live.value).toEqual({
       first: ["timer"],
-      seen: ["timer", "timer"],
+      seen,
       isSame: true,
       hadRef: false,
       hasRef: true,
       isNumber: true,
-    };
-    expect(live?.value).toEqual(expected);
-    const { started_ms, clock, events } = (live as { trace: Trace }).trace;
-    const environment = { seed: SEED, replay: { started_ms, clock, events } } as ProgramEnvironment;
-    const [again] = run([{ code, environment }]);
-    expect(again).toEqual(live);
+    });
+    expect(runOne(code, replayOf(live))).toEqual(live);
   });
 
   it("that were cleared stay so when they are started again, as Node's own do, which fire again after they have fired", () => {
@@ -301,8 +276,10 @@ describe("timers of a program", () => {
       fired.refresh();
       ${wait}
       return { seen, refs: [...waiting, beat].map((timer) => timer.hasRef()) };`;
-    const [live] = run([{ code, environment: { seed: SEED } as ProgramEnvironment }]);
-    expect(live?.value).toEqual({ seen: ["fired", "fired"], refs: [false, false, false, false, false] });
+    expect(runOne(code).value).toEqual({
+      seen: ["fired", "fired"],
+      refs: [false, false, false, false, false],
+    });
   });
 
   it("of an earlier program of the session are those of the one that starts them again", () => {
@@ -352,15 +329,9 @@ describe("timers of a program", () => {
 });
 
 describe("timers of a program that is replayed", () => {
-  const first = "await new Promise((done) => setTimeout(done, 1)); return 1";
-  const recorded = () => {
-    const [live] = run([{ code: first, environment: { seed: SEED } as ProgramEnvironment }]);
-    const { started_ms, clock, events } = (live as { trace: Trace }).trace;
-    return { seed: SEED, replay: { started_ms, clock, events } } as ProgramEnvironment;
-  };
+  const recorded = () => replayOf(runOne("await new Promise((done) => setTimeout(done, 1)); return 1"));
 
   it("fire by themselves when the recorded events are over: those set before, and those set after", () => {
-    const environment = recorded();
     const code = `
       const seen = [];
       const before = new Promise((done) => setTimeout(() => { seen.push("before"); done(); }, 30));
@@ -370,12 +341,10 @@ describe("timers of a program that is replayed", () => {
       await new Promise((done) => setTimeout(() => { seen.push("after"); done(); }, 1));
       return seen;`;
     // The first timer of the recording is the first that is set here.
-    const [again] = run([{ code, environment }]);
-    expect(again?.value).toEqual(["before", "after"]);
+    expect(runOne(code, recorded()).value).toEqual(["before", "after"]);
   });
 
   it("are released as they are: one that keeps nothing alive keeps nothing alive, a cleared one never fires", () => {
-    const environment = recorded();
     const code = `
       const seen = [];
       const wanted = new Promise((done) => setTimeout(done, 1));
@@ -388,8 +357,7 @@ describe("timers of a program that is replayed", () => {
       await wanted;
       await new Promise((done) => setTimeout(done, 20));
       return [...seen, beats, idle.hasRef(), cleared.hasRef()];`;
-    const [again] = run([{ code, environment }]);
-    expect(again?.value).toEqual([3, false, false]);
+    expect(runOne(code, recorded()).value).toEqual([3, false, false]);
   });
 
   it("of a program that has ended never fire in the next one", () => {
