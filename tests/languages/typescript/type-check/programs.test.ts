@@ -1,0 +1,98 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ModuleSource } from "../../../../languages/module-source.ts";
+import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
+import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
+import { readPrograms, type SampleProgram } from "../../read-programs.ts";
+import { checkedModules, verdict } from "./sample-modules.ts";
+
+const checker = createTypeChecker();
+let modules: ModuleSource;
+beforeAll(async () => {
+  modules = await checkedModules();
+});
+afterAll(() => checker.close());
+
+const GITHUB = 'import * as github from "./servers/github/index.js";\n';
+const corpus = (name: string) => readPrograms(join(import.meta.dirname, "programs", name));
+
+/** Programs as models write them, which run. */
+const CORRECT: readonly SampleProgram[] = [
+  ...corpus("correct.txt"),
+  {
+    title: "windows line ends, tabs and other scripts",
+    code: `${GITHUB}\r\n\tconst größe = "😀"; // 数据\r\n\tresult = await github.createIssue({ title: größe });\r\n`,
+    expected: [],
+  },
+];
+
+const MISTAKEN: readonly SampleProgram[] = [
+  ...corpus("mistaken.txt"),
+  {
+    title: "after windows line ends and tabs",
+    code: `${GITHUB.trim()}\r\n\r\n\r\n\tconst a = "😀"; await github.createIssue({ titel: a });\r\n`,
+    expected: ["4:45: 'titel' is not a property of createIssue's argument; did you mean 'title'?"],
+  },
+];
+
+describe("programs that run", () => {
+  it.each(CORRECT)("are not stopped: $title", async ({ code }) => {
+    expect(await verdict(checker, modules, code)).toBe("clean");
+    expect(
+      await bundleProgram({ code, data: {}, language: "typescript", fileName: "program.ts" }, modules),
+    ).toMatchObject({ ok: true });
+  });
+
+  it("are not stopped when they are JavaScript", async () => {
+    const typed = /import type|: [A-Z]\w+ =|\bas (?:any|const)\b|<T|interface |type L|x: Foo|\): number/;
+    const plain = CORRECT.filter(({ code }) => !typed.test(code));
+    expect(plain.length).toBeGreaterThan(40);
+    for (const { title, code } of plain)
+      expect([title, await verdict(checker, modules, code, "javascript")]).toEqual([title, "clean"]);
+  });
+});
+
+describe("a mistake that a program would run into is found before it runs", () => {
+  it.each(MISTAKEN)("$title", async ({ code, expected }) => {
+    const message = await verdict(checker, modules, code);
+    const told = message
+      .replace(/(?<=aB_)[0-9a-f]{8}/g, "HASH")
+      .split("\n")
+      .filter((line) => line.startsWith("program.ts:"));
+    expect(told).toEqual(expected.map((line) => `program.ts:${line}`));
+  });
+
+  it("in JavaScript as well", async () => {
+    for (const { title, code, expected } of MISTAKEN.filter(({ title }) => title !== "annotated arguments"))
+      expect([title, await verdict(checker, modules, code, "javascript")]).toEqual([
+        title,
+        expect.stringContaining(expected[0]?.split("aB_HASH")[0] ?? "-"),
+      ]);
+  });
+});
+
+describe("a message", () => {
+  it("shows the user's line and, once for each tool, the signature that is expected", async () => {
+    const code = `${GITHUB}await github.createIssue({ titel: "x" });\n\tawait github.createIssue({});\nawait mcp__github__get_issue({ owner: "a", repo: "b", issue_number: "5" });`;
+    expect(await verdict(checker, modules, code)).toBe(
+      [
+        "program.ts:2:28: 'titel' is not a property of createIssue's argument; did you mean 'title'?",
+        '    await github.createIssue({ titel: "x" });',
+        "program.ts:3:27: 'title' is missing from createIssue's argument",
+        "    await github.createIssue({});",
+        "program.ts:4:55: 'issue_number' of getIssue's argument must be number, not string",
+        '    await mcp__github__get_issue({ owner: "a", repo: "b", issue_number: "5" });',
+        "expected: createIssue({ title: string }): Promise<any>",
+        "expected: getIssue({ owner: string; repo: string; issue_number: number }): Promise<{ number: number; title: string; labels: { name: string }[]; user?: { login: string }; id?: string | number }>",
+      ].join("\n"),
+    );
+  });
+
+  it("shows five mistakes and says how many more there are", async () => {
+    const code =
+      GITHUB + Array.from({ length: 8 }, (_, i) => `await github.createIssue({ t${i}: 1 });`).join("\n");
+    const lines = (await verdict(checker, modules, code)).split("\n");
+    expect(lines.filter((line) => line.startsWith("program.ts:"))).toHaveLength(5);
+    expect(lines.at(-2)).toBe("and 3 more");
+  });
+});
