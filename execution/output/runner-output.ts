@@ -51,6 +51,7 @@ export class RunnerOutput implements SandboxOutput {
   #stdoutBytes = 0;
   #stderrBytes = 0;
   #tail = "";
+  #isFlushed = false;
   #settleOverflow: (stream: "stdout" | "stderr") => void = () => {};
   #settleFirstLine: () => void = () => {};
   #settleReached: () => void = () => {};
@@ -101,7 +102,7 @@ export class RunnerOutput implements SandboxOutput {
       this.#settleOverflow("stderr");
       return;
     }
-    for (const entry of this.#decoder.push(chunk)) this.#show(entry);
+    if (!this.#isFlushed) for (const entry of this.#decoder.push(chunk)) this.#show(entry);
     this.#settleReached();
   }
 
@@ -111,8 +112,12 @@ export class RunnerOutput implements SandboxOutput {
     this.flush();
   }
 
-  /** Shows the text that was held back because a secret could have begun in it. Nothing more follows. */
+  /**
+   * Shows the text that was held back because a secret could have begun in it. What the container writes after that is dropped: a
+   * secret in pieces would no longer be recognised.
+   */
   flush(): void {
+    this.#isFlushed = true;
     for (const text of Object.values(this.#texts)) text.end();
   }
 

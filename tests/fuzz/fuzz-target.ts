@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
+import { tries } from "../tries.ts";
 import { heldBytes, MAX_GROWTH_BYTES } from "./host-load.ts";
 import { minimize } from "./minimize.ts";
 import { mutate } from "./mutate.ts";
@@ -25,15 +26,17 @@ interface FuzzProgress {
 
 export interface FuzzTarget {
   name: string;
+  /** How many inputs `fuzz.test.ts` tries: a second or two on a machine with nothing else to do. */
+  iterations?: number | undefined;
   /** Tries the corpus and that many inputs of a seed. @throws FuzzFailure for the first that breaks something. */
   run(seed: number, iterations: number, onProgress?: (progress: FuzzProgress) => void): Promise<void>;
   /**
-   * Tries the corpus and that many inputs beside other tests of the process: no load is measured, and nothing is made smaller.
+   * Tries the corpus and a few inputs beside other tests of the process: no load is measured, and nothing is made smaller.
    * Absent where checks share something that takes long to open.
    *
    * @throws what the check throws, with the name of the input.
    */
-  sample?: ((iterations: number) => Promise<void>) | undefined;
+  sample?: (() => Promise<void>) | undefined;
   /** Tries one input. @throws FuzzFailure */
   tryInput?(input: Buffer): Promise<void>;
 }
@@ -46,7 +49,11 @@ const CORPUS = join(import.meta.dirname, "corpus");
 /** Other work of the process gets its turn this often. */
 const TURN_MS = 50;
 const SAMPLE_SEED = 1;
+/** How many inputs `sample` tries of a target that says nothing else. */
+const SAMPLES = 30;
+/** Memory is measured so often in a campaign, and after no fewer inputs: all garbage has to be collected for it. */
 const MEMORY_CHECKS = 10;
+const MEMORY_CHECK_INPUTS = 500;
 /** Of what a check does at random with an input that is known to be of interest. */
 const VARIANTS = 8;
 /** `PTC_FUZZ_PAST`: goes on past failures whose message this matches, so that a defect that is known hides no other. */
@@ -55,7 +62,8 @@ const PAST = process.env.PTC_FUZZ_PAST ? new RegExp(process.env.PTC_FUZZ_PAST) :
 export function fuzzTarget(subject: Subject): FuzzTarget {
   return {
     name: subject.name,
-    sample: subject.open === undefined ? (iterations) => sample(subject, iterations) : undefined,
+    iterations: subject.iterations,
+    sample: subject.open === undefined ? () => sample(subject, tries(subject.samples ?? SAMPLES)) : undefined,
     run: (seed, iterations, onProgress = () => {}) =>
       opened(subject, (top) => runCampaign(subject, top, { seed, iterations, onProgress })),
     tryInput: (input) =>
@@ -116,6 +124,7 @@ async function runCampaign(subject: Subject, top: TopOfProcess, campaign: Campai
   }
   // What is made once, with the first inputs, is not kept because of them.
   const heldAtFirst = heldBytes();
+  const measureEvery = Math.max(MEMORY_CHECK_INPUTS, Math.ceil(iterations / MEMORY_CHECKS));
   let turnAt = performance.now();
   for (let i = 0; i < iterations; i++) {
     await attempt(makeInput(subject, corpus, new Random(subject.name, seed, i)), `${seed}-${i}`);
@@ -123,7 +132,7 @@ async function runCampaign(subject: Subject, top: TopOfProcess, campaign: Campai
       await nextTurn();
       turnAt = performance.now();
     }
-    if ((i + 1) % Math.ceil(iterations / MEMORY_CHECKS) !== 0 && i + 1 !== iterations) continue;
+    if ((i + 1) % measureEvery !== 0 && i + 1 !== iterations) continue;
     const grownBytes = heldBytes() - heldAtFirst;
     onProgress({ iterations: i + 1, maxDelayMs, grownBytes });
     if (grownBytes > MAX_GROWTH_BYTES) {

@@ -1,22 +1,8 @@
 import { MARKS } from "./hostile/hostile-text.ts";
+import { LISTS } from "./hostile/words.ts";
 import type { Random } from "./random.ts";
 
-const TOKENS = [
-  ...MARKS,
-  "1e400",
-  "-1e400",
-  "9007199254740993",
-  "9007199254740991",
-  "4294967295",
-  "-1",
-  '"__proto__":',
-  "[".repeat(200),
-  "]".repeat(200),
-  '{"a":'.repeat(150),
-  "\n",
-  ",",
-  ":",
-];
+const TOKENS = [...LISTS.tokens, ...MARKS, "[".repeat(200), "]".repeat(200), '{"a":'.repeat(150)];
 const MAX_BYTES = 1024 * 1024;
 
 /** The bytes of one input with a few changes, among them pieces of another. */

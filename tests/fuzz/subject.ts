@@ -3,6 +3,9 @@ import type { Random } from "./random.ts";
 /** What a fuzz target is made of. */
 export interface Subject {
   name: string;
+  /** How many inputs `fuzz.test.ts` tries, and how many `samples.test.ts`. */
+  iterations?: number;
+  samples?: number;
   generate(random: Random): Buffer | string;
   /**
    * Throws where something does not hold.

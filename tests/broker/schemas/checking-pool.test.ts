@@ -6,7 +6,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { CheckingPool } from "../../../broker/schemas/checking-pool.ts";
 import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
-import { sampleSchema, sampleValue, seededRandom, target } from "../../fuzz/targets/schema.ts";
+import { Random } from "../../fuzz/random.ts";
+import { sampleSchema, sampleValue, target } from "../../fuzz/targets/schema.ts";
 import { tries } from "../../tries.ts";
 
 const moduleUrl = new URL("../../../broker/schemas/schema-worker.ts", import.meta.url);
@@ -126,7 +127,7 @@ describe("threads and processes", { timeout: 120_000 }, () => {
     const pool = opened(new CheckingPool(moduleUrl));
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
-        const random = seededRandom(seed);
+        const random = new Random(seed);
         const schema = sampleSchema(random);
         const value = sampleValue(random);
         const json = JSON.stringify(schema);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeTypes, readArgument, toolParameters } from "../../../catalog/arguments.ts";
-import { sampleSchema, seededRandom } from "../../fuzz/targets/schema.ts";
+import { Random } from "../../fuzz/random.ts";
+import { sampleSchema } from "../../fuzz/targets/schema.ts";
 
 const object = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });
 
@@ -105,7 +106,7 @@ describe("the arguments of a tool", () => {
   });
 
   it("are found, or not, in any schema", () => {
-    const random = seededRandom(7);
+    const random = new Random(7);
     for (let i = 0; i < 3_000; i++) {
       const { parameters } = toolParameters(sampleSchema(random));
       for (const parameter of parameters) {

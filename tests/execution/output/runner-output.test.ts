@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RunnerOutput } from "../../../execution/output/runner-output.ts";
 import { encodeConsoleEntry } from "../../../protocol/console-stream.ts";
 import { TRUNCATION_MARK } from "../../../protocol/text-cap.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
 
 /** What is known of an output after some console entries. */
 function take(texts: string[], maxOutputBytes = 100): { consoleText: string; isConsoleCut: boolean } {
@@ -33,6 +34,23 @@ describe("console text", () => {
     expect(output.stderrText).toBe(`logged\nmor\n${TRUNCATION_MARK}\n`);
     expect(output.consoleText).toBe("");
     expect(shown).toBe(`logged\n(no\n${TRUNCATION_MARK}\n`);
+  });
+
+  it("ends with the run: a secret that comes in pieces afterwards is not shown", () => {
+    let shown = "";
+    const output = new RunnerOutput(
+      { maxOutputBytes: 100, maxStderrBytes: 100 },
+      100,
+      ({ text }) => {
+        shown += text;
+      },
+      new Redactor(["s3cret-of-a-server"]),
+    );
+    output.onStderr(Buffer.from("before s3cret"));
+    output.flush();
+    for (const piece of ["-of-a", "-server", " s3cret-of", "-a-server"]) output.onStderr(Buffer.from(piece));
+    output.end();
+    expect(shown).toBe("before s3cret");
   });
 
   it("that passes the host's own cap is cut", () => {

@@ -5,19 +5,9 @@ import { sampleRun } from "../../archive/sample-runs.ts";
 import type { Random } from "../random.ts";
 import { hostileJson } from "./hostile-json.ts";
 import { hostileText } from "./hostile-text.ts";
+import { LISTS } from "./words.ts";
 
-const NUMBERS = [
-  "0",
-  "-1",
-  "1.5",
-  "9007199254740991",
-  "9007199254740993",
-  "8640000000000000",
-  "8640000000000001",
-  "1e400",
-  "1e308",
-  "4e15",
-];
+const NUMBERS = LISTS.times;
 
 /** The lines of an export with something else in a few places of its records and values. Digests are left to `sealLines`. */
 export function hostileExport(random: Random): string {

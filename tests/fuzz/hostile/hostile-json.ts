@@ -1,69 +1,12 @@
 import type { Random } from "../random.ts";
 import { hostileText } from "./hostile-text.ts";
+import { LISTS } from "./words.ts";
 
-const NUMBERS = [
-  "0",
-  "-0",
-  "1",
-  "-1",
-  "0.1",
-  "1e3",
-  "1E+5",
-  "1e-400",
-  "1e308",
-  "1.7976931348623157e308",
-  "1e309",
-  "1e400",
-  "-1e400",
-  "-1E+99999",
-  "9007199254740991",
-  "9007199254740992",
-  "9007199254740993",
-  "-9007199254740993",
-  "4294967296",
-  "2147483648",
-  "8640000000000000",
-  "8640000000000001",
-  "5e-324",
-  "12345678901234567890123456789",
-  `1${"0".repeat(400)}`,
-  `-${"9".repeat(309)}`,
-  `0.${"0".repeat(400)}1`,
-  "3.14159",
-];
+const NUMBERS = [...LISTS.numbers, `1${"0".repeat(400)}`, `-${"9".repeat(309)}`, `0.${"0".repeat(400)}1`];
 
-const BROKEN = [
-  "01",
-  "1.",
-  ".5",
-  "+1",
-  "NaN",
-  "Infinity",
-  "undefined",
-  "'a'",
-  "{a:1}",
-  "[1,]",
-  '"\\x"',
-  '"\t"',
-  "",
-];
+const BROKEN = LISTS.brokenJson;
 
-const KEYS = [
-  "a",
-  "b",
-  "id",
-  "type",
-  "name",
-  "data",
-  "__proto__",
-  "constructor",
-  "toJSON",
-  "toString",
-  "valueOf",
-  "then",
-  "length",
-  "",
-];
+const KEYS = LISTS.keys;
 
 interface JsonShape {
   /** Chance of a piece that is no JSON. */

@@ -1,22 +1,10 @@
 import type { Random } from "../random.ts";
 import { deepJson, hostileJson, hostileObject, hostileString } from "./hostile-json.ts";
 import { hostileText } from "./hostile-text.ts";
+import { LISTS } from "./words.ts";
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-const TOOL_NAMES = [
-  "search",
-  "Search",
-  "search_",
-  "get.file",
-  "get-file",
-  "getFile",
-  "delete",
-  "class",
-  "1st",
-  "a b",
-  "ä",
-  "data",
-];
+const TOOL_NAMES = LISTS.toolNames;
 
 /** The tools of a server that nobody has audited, as `tools/list` gives them. */
 export function hostileTools(random: Random): string {

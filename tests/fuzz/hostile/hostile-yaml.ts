@@ -1,6 +1,7 @@
 import type { Random } from "../random.ts";
 import { hostileJson, hostileString } from "./hostile-json.ts";
 import { hostileText } from "./hostile-text.ts";
+import { LISTS } from "./words.ts";
 
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   tools: ["allow", "block"],
@@ -17,54 +18,9 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["runtime", "image", "warm", "allow_weaker_isolation"],
   archive: ["path", "keep_days"],
 };
-const SERVER_KEYS = [
-  "description",
-  "transport",
-  "command",
-  "args",
-  "env",
-  "cwd",
-  "url",
-  "headers",
-  "call_timeout_seconds",
-];
-const NUMBERS = [
-  "0",
-  "-0",
-  "1",
-  "-1",
-  "1.5",
-  "120",
-  "1e400",
-  ".inf",
-  "-.inf",
-  ".nan",
-  "0x10",
-  "0o17",
-  "1_000",
-  "1e3",
-  "1e308",
-  "9007199254740993",
-];
-const WORDS = [
-  "null",
-  "~",
-  "true",
-  "no",
-  "on",
-  "error",
-  "stdio",
-  "http",
-  "sse",
-  "runsc",
-  "2020-01-01",
-  "1:30",
-  "<<",
-  "=",
-  "@x",
-  "%x",
-  "`x`",
-];
+const SERVER_KEYS = LISTS.serverKeys;
+const NUMBERS = LISTS.yamlNumbers;
+const WORDS = LISTS.yamlWords;
 
 /** A ptc.yaml, more or less. */
 export function hostileYaml(random: Random): string {

@@ -27,6 +27,7 @@ function openAnother(): void {
 /** A file of runs that somebody else wrote: it is taken in whole, or refused, and the archive goes on either way. */
 export const target = fuzzTarget({
   name: "archive",
+  iterations: 20,
   generate: hostileExport,
   async open() {
     folder = mkdtempSync(join(tmpdir(), "ptc-fuzz-"));

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { type CallbackListener, listenForCallback } from "../../../logins/log-in.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileText } from "../hostile/hostile-text.ts";
+import { LISTS } from "../hostile/words.ts";
 
 const PATIENCE_MS = 30_000;
 
@@ -13,17 +14,9 @@ let queries: URLSearchParams[] = [];
 /** Requests to the listener that waits for a browser: anything on the machine can send them. */
 export const target = fuzzTarget({
   name: "callbacks",
+  iterations: 100,
   generate(random) {
-    const targets = [
-      "/callback",
-      "//[",
-      "/callback?",
-      "http://[",
-      "*",
-      "/callback?code=%E0%A4%A",
-      "//@:99999/",
-      "\\\\[",
-    ];
+    const targets = LISTS.requestTargets;
     const method = random.chance(0.8)
       ? "GET"
       : random.pick(["POST", "CONNECT", "OPTIONS", "HEAD", "get", ""]);

@@ -16,6 +16,8 @@ const CLAIMABLE = ["ScriptError", "ToolError", "ApprovalDenied", "OutputLimit", 
 /** What becomes of a line that a container wrote, however it ended. */
 export const target = fuzzTarget({
   name: "claims",
+  iterations: 1_000,
+  samples: 300,
   generate: hostileClaim,
   check(input, random) {
     const ending = chooseEnding(random, input);

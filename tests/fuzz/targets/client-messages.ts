@@ -17,6 +17,7 @@ const MAX_BYTES = 2_048;
 /** What an MCP client writes to a ptc that serves, from the bytes to messages and refusals. */
 export const target = fuzzTarget({
   name: "client-messages",
+  iterations: 330,
   generate: (random) => random.list(random.size(8), () => clientLine(random)).join("\n"),
   check(input, random) {
     const whole = lines([input]);

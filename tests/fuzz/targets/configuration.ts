@@ -11,6 +11,7 @@ const ENVIRONMENT = { FIN_API_KEY: SECRET, TOKEN: "abc", EMPTY: "", HOME: "/root
 /** A ptc.yaml that somebody else wrote: it is read, or one line says what is wrong where. */
 export const target = fuzzTarget({
   name: "configuration",
+  iterations: 130,
   generate: hostileYaml,
   check(input) {
     const text = input.toString("utf8");

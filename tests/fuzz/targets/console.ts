@@ -14,6 +14,7 @@ const MAX_RECORD_BYTES = 1_000_000;
 /** Console records of a container, in pieces of any size: bounded, without secrets, and the same however they are cut. */
 export const target = fuzzTarget({
   name: "console",
+  iterations: 270,
   generate: (random) => hostileConsole(random, SECRETS),
   check(input, random) {
     const chunks = random.chunks(input);

@@ -16,6 +16,7 @@ const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: 1_000 };
 /** Definitions of tools, printed: nothing but types and tools comes out, and every tool does. */
 export const target = fuzzTarget({
   name: "definitions",
+  iterations: 100,
   generate: hostileTools,
   async check(input) {
     let tools: unknown;

@@ -23,6 +23,8 @@ function decode(chunks: readonly Buffer[]): { payloads: Buffer[]; error: string 
 /** Frames in pieces of any size, and what is in them. */
 export const target = fuzzTarget({
   name: "frames",
+  iterations: 1_000,
+  samples: 300,
   generate: (random) => hostileFrames(random, random.between(1, 3)),
   check(input, random) {
     const byByte = decode(Array.from(input.subarray(0, 4_096), (_, at) => input.subarray(at, at + 1)));

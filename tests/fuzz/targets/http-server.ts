@@ -28,6 +28,7 @@ let connection: UpstreamConnection;
 /** A server on HTTP that speaks properly until it is asked for its tools or called. */
 export const target = fuzzTarget({
   name: "http-server",
+  iterations: 30,
   generate(random) {
     const list = hostileObject(random, [
       ["tools", `[${random.list(random.size(5), () => hostileJson(random)).join(",")}]`],

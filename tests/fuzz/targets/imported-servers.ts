@@ -13,6 +13,7 @@ const DIRECTORY = "/project";
 /** A `.mcp.json` or `~/.claude.json`: what is taken of it makes a ptc.yaml that can be read, or is said to be wrong there. */
 export const target = fuzzTarget({
   name: "imported-servers",
+  iterations: 330,
   generate(random) {
     const servers = mapping(random, () => server(random));
     const projects = hostileObject(

@@ -49,6 +49,8 @@ function describe(text: string) {
 /** Foreign JSON against `JSON.parse`: what is taken has the same value, and what is refused has the fault that is told. */
 export const target = fuzzTarget({
   name: "json",
+  iterations: 1_330,
+  samples: 600,
   generate: (random) => hostileJson(random, { broken: 0.01 }),
   check(input) {
     const text = input.toString("utf8");

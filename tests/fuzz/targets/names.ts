@@ -9,30 +9,15 @@ import {
 } from "../../../protocol/tool-names.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileText } from "../hostile/hostile-text.ts";
+import { LISTS } from "../hostile/words.ts";
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
-const WORDS = [
-  "get",
-  "Get",
-  "GET",
-  "_",
-  "-",
-  ".",
-  "1",
-  "file",
-  "class",
-  "__proto__",
-  "constructor",
-  " ",
-  "ä",
-  "a",
-  "b",
-  "__",
-];
+const WORDS = LISTS.nameParts;
 
 /** Names of tools that servers give, what code calls them, and the patterns that a policy is made of. */
 export const target = fuzzTarget({
   name: "names",
+  iterations: 270,
   generate: (random) =>
     random
       .list(random.between(1, 10), () =>

@@ -2,16 +2,10 @@ import assert from "node:assert/strict";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
 import { hostileText } from "../hostile/hostile-text.ts";
+import { LISTS } from "../hostile/words.ts";
 import type { Random } from "../random.ts";
 
-const SECRETS = [
-  "s3cr3t-Token-value",
-  "an0ther/Secret+value=",
-  'with "quotes" & <marks>',
-  "zwei Wörter é😀",
-  "ab1ab1ab1ab1",
-  "line one\nline two of it",
-];
+const SECRETS = LISTS.secrets;
 const TOKENS = [
   `ghp_${"a1B2".repeat(9)}`,
   "ghp_a1B2",
@@ -25,6 +19,7 @@ const REDACTOR = new Redactor(SECRETS, SECRETS);
 /** Secrets in every form and place, in texts that come in pieces. */
 export const target = fuzzTarget({
   name: "redaction",
+  iterations: 230,
   generate: (random) => random.list(random.size(12), () => piece(random)).join(""),
   check(input, random) {
     const text = input.toString("utf8");

@@ -37,6 +37,7 @@ const SECRET = "s3cret-of-a-server";
 /** A whole run, from program to envelope, audit line and record, in a sandbox that says and does what it likes. */
 export const target = fuzzTarget({
   name: "runs",
+  iterations: 50,
   generate: (random) =>
     Buffer.concat([
       hostileFrames(random, random.size(12)),

@@ -8,6 +8,8 @@ const MOST = 1_000;
 /** A trace's series as a program may send it, and as ptc writes it: what is written is read, and what is too long is a beginning. */
 export const target = fuzzTarget({
   name: "series",
+  iterations: 670,
+  samples: 400,
   generate: (random) =>
     random.chance(0.5) ? random.bytes(random.size(200)).toString("base64") : random.bytes(random.size(200)),
   check(input, random) {

@@ -15,6 +15,7 @@ let folder = "";
 /** What a server on stdio writes, from the bytes to the messages. */
 export const target = fuzzTarget({
   name: "server-lines",
+  iterations: 50,
   generate: (random) => hostileServerLines(random, random.size(12)),
   async open() {
     folder = mkdtempSync(join(tmpdir(), "ptc-fuzz-"));

@@ -17,6 +17,7 @@ const LIMITS = { maxParallelCalls: 3, maxToolCalls: 20 };
 /** The host's half of the conversation with a sandbox that sends what it likes, in pieces, and then hangs up. */
 export const target = fuzzTarget({
   name: "session",
+  iterations: 100,
   generate: (random) => hostileFrames(random, random.size(30)),
   async check(input, random) {
     const [host, sandbox] = duplexPair();

@@ -17,6 +17,7 @@ const MARK = "\n... (truncated)\n".length;
 /** Text of programs, servers and tools on its way to a terminal, a question or a log. */
 export const target = fuzzTarget({
   name: "terminal-text",
+  iterations: 830,
   generate: (random) =>
     random.chance(0.7) ? utf16(hostileText(random, 40)) : utf16(hostileJson(random, { levels: 5 })),
   check(input, random) {

@@ -13,6 +13,7 @@ const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: 1_010 };
 /** Messages of a server, past their transport: what the client is given of them, and what a program is. */
 export const target = fuzzTarget({
   name: "tool-results",
+  iterations: 500,
   generate: (random) => serverMessage(random, toolResult(random)),
   async check(input) {
     let message: unknown;
