@@ -71,7 +71,7 @@ export interface Surroundings {
 
 /** A host that goes on after the command. */
 export interface SharedHost {
-  host: Pick<Host, "currentTools" | "run" | "takeSuspended" | "pendingApprovals">;
+  host: Pick<Host, "currentTools" | "run" | "pendingApprovals">;
   /** Leaves the command to its caller when the host was started with something else than this caller has. */
   accept(configuration: Configuration): void;
   /** Is about to make the first call of a run. Resolves when the caller knows. */

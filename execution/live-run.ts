@@ -1,76 +1,23 @@
-import { randomUUID } from "node:crypto";
 import { clock } from "../base/clock.ts";
-import type { StartLogin } from "../broker/call-interceptors.ts";
 import { Dispatcher } from "../broker/dispatcher.ts";
-import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import { RunState } from "../broker/policy/run-history.ts";
-import type { SchemaValidator } from "../broker/schemas/schema-validator.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
-import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import type { ModuleSource } from "../languages/module-source.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
-import type { RunContext } from "../protocol/run-context.ts";
 import { EXTRACT_NAME, parseNamespacedName } from "../protocol/tool-names.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
-import type { Redactor } from "../secrets/redaction.ts";
-import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
-import type { CalledTool, Telemetry } from "../telemetry/telemetry.ts";
-import type { ToolServers } from "../upstream/tool-servers.ts";
-import { executeCall } from "./call-body.ts";
-import type { ExecutedCall } from "./output/executed-run.ts";
+import type { CalledTool } from "../telemetry/telemetry.ts";
 import type { RunLimits } from "./output/runner-output.ts";
 import { keeperFor, openPending } from "./pending/open-pending.ts";
 import { shareQuestions } from "./pending/shared-questions.ts";
-import type { RunRecorder } from "./record/run-recorder.ts";
-import { type RunRedaction, redactRun } from "./redact-run.ts";
+import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
-import type { CallRequest, RunRequest } from "./run-request.ts";
+import type { Callable, RunHost } from "./run-host.ts";
+import type { RunRequest } from "./run-request.ts";
 import { reportRun } from "./runs/report-run.ts";
-import type { RunFeed } from "./runs/run-feed.ts";
 import type { KeptCall } from "./suspension/kept-calls.ts";
 import type { SuspendedRun } from "./suspension/suspended-run.ts";
-
-/** The tools that a run begins with. It keeps them when the catalog changes meanwhile. */
-export interface RunTools {
-  /** Every tool, also those that the policy forbids to programs. */
-  readonly all: ToolCatalog;
-  modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
-  /** The saved programs, which are tools of their own. */
-  readonly programs?:
-    | { forRun(modules: ModuleSource, tools: CallableTools, servers: ToolServers): Callable }
-    | undefined;
-}
-
-type CallableTools = Pick<ToolCatalog, "get" | "unlisted">;
-
-/** What a program may import and call. */
-interface Callable {
-  readonly modules: ModuleSource;
-  readonly tools: CallableTools;
-  readonly servers: ToolServers;
-}
-
-/** What all live runs of a host share. `wiring/` makes it once. */
-export interface RunHost {
-  /** The configuration that is in force just now. */
-  readonly configuration: () => Configuration;
-  readonly env: EnvironmentVariables;
-  /** The only redactor of the host. */
-  readonly redactor: Redactor;
-  readonly authorizer: Authorizer;
-  readonly servers: ToolServers;
-  readonly validator: SchemaValidator;
-  /** Makes the recorder of one run. */
-  recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
-  /** Starts the login of a principal at a server. Without it, nobody is asked to log in. */
-  readonly startLogin?: ((principal: string) => StartLogin) | undefined;
-  /** Receives the events of runs. */
-  readonly runs?: RunFeed | undefined;
-  /** Tells a collector of runs. */
-  readonly telemetry?: Telemetry | undefined;
-}
 
 /** What is known of a run before its scope is opened. */
 interface RunFacts {
@@ -139,23 +86,6 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     clock,
     toolVersion: version,
   };
-}
-
-/** Makes one call as a program makes it, and records it as the run of that program. Failures are in the envelope. */
-export async function makeCall(
-  request: CallRequest,
-  { all: tools }: Pick<RunTools, "all">,
-  host: RunHost,
-): Promise<ExecutedCall> {
-  const scope = await openScope(request, host, {
-    runId: randomUUID(),
-    program: { language: "typescript", fileName: "call.ts" },
-    tools,
-    callable: { tools, servers: host.servers },
-    limits: limitsOf(host.configuration()),
-  });
-  const { call, withAnswer, onProgress } = request;
-  return executeCall({ ...scope, call, withAnswer, onProgress, modules: tools.configured });
 }
 
 /** The configured limits of a run. */

@@ -7,9 +7,8 @@ import type { TraceContext } from "../protocol/trace-context.ts";
 import type { OnCallProgress } from "../upstream/upstream.ts";
 import type { CallObserver } from "./call-log.ts";
 import type { ExecutedCall, ExecutedProgram } from "./output/executed-run.ts";
-import type { PendingApproval } from "./pending/pending-approvals.ts";
+import type { PendingApproval, TakenRun } from "./pending/pending-approvals.ts";
 import type { RunListener } from "./runs/run-events.ts";
-import type { Arrival } from "./sessions/arrival-order.ts";
 import type { ResumedRun } from "./suspension/suspended-run.ts";
 
 /**
@@ -43,8 +42,6 @@ export interface ProgramRequest extends RunRequest {
   readonly toFile?: boolean | undefined;
   /** The session that the program runs in, by its name among those of its principal; in none by default. */
   readonly session?: string | undefined;
-  /** The place of the program among those that came for the same session. */
-  readonly arrival?: Arrival | undefined;
   /** Is called before the first call, which waits for it. */
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
   /** Receives console text as it is printed, bounded by the limits. */
@@ -77,22 +74,10 @@ export interface ProgramRunner {
   suspended?: SuspendedPrograms;
 }
 
-/** A suspended run that this process has claimed, or why it has not. */
-export type TakenProgram =
-  /** `resumed` is for the request that goes on with it. Its `leave` gives it back instead. */
-  | { kind: "taken"; resumed: ResumedRun }
-  /** Nobody has answered its question yet. */
-  | { kind: "unanswered"; pending: PendingApproval }
-  /** Another process goes on with it. */
-  | { kind: "elsewhere" }
-  /** It still has its sandbox, and goes on by itself when its question is answered. */
-  | { kind: "live"; pending: PendingApproval }
-  | { kind: "unknown" };
-
 /** Runs that wait for approvals. Methods reject with a `PendingError` when the store of these runs cannot be used. */
 export interface SuspendedPrograms {
   /** Takes a run of this principal, to go on with it. */
-  take(principal: string, ticket: string): Promise<TakenProgram>;
+  take(principal: string, ticket: string): Promise<TakenRun>;
   /** Gives the first answer to a question. False when it was answered before, or has expired. */
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
   /** Whether nothing waits for an answer to it. */

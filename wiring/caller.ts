@@ -2,7 +2,7 @@ import { openArchive } from "../archive/open-archive.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
-import { makeCall } from "../execution/live-run.ts";
+import { makeCall } from "../execution/call.ts";
 import type { ExecutedCall } from "../execution/output/executed-run.ts";
 import type { CallRequest } from "../execution/run-request.ts";
 import { UserSecrets } from "../logins/user-secrets.ts";
@@ -57,11 +57,12 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   return {
     async call(request) {
       const authorizer = await buildAuthorizer(configuration);
-      return makeCall(request, tools, {
+      const shared = {
         ...{ env, redactor, authorizer, servers, validator, telemetry },
         configuration: () => configuration,
         recorder: records.recorder,
-      });
+      };
+      return makeCall(request, shared, { tools });
     },
     async close() {
       await Promise.all([pool.close(), validator.close(), records.close()]);

@@ -1,12 +1,11 @@
+import { makeCall } from "../execution/call.ts";
+import { checkProgram, runProgram } from "../execution/program.ts";
 import { composeExecution } from "./execution.ts";
 import { openAuditLog } from "./open-audit.ts";
 import { composeUpstreams } from "./upstreams.ts";
 
-/** What a `Host` needs to build its parts. */
-export interface Composition {
-  composeExecution: typeof composeExecution;
-  composeUpstreams: typeof composeUpstreams;
-  openAuditLog: typeof openAuditLog;
-}
-
-export const composition: Composition = { composeExecution, composeUpstreams, openAuditLog };
+/** What a `Host` builds its parts and carries out runs with. Importing this module loads everything that runs programs. */
+export const composition = {
+  ...{ composeExecution, composeUpstreams, openAuditLog },
+  ...{ runProgram, makeCall, checkProgram },
+};

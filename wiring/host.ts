@@ -10,27 +10,24 @@ import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
-import type { CallRequest, ProgramRequest, TakenProgram } from "../execution/run-request.ts";
+import type {
+  CallRequest,
+  ProgramRequest,
+  ProgramRunner,
+  SuspendedPrograms,
+} from "../execution/run-request.ts";
 import { RunFeed } from "../execution/runs/run-feed.ts";
+import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
-import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { UserSecrets } from "../logins/user-secrets.ts";
-import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { Redactor } from "../secrets/redaction.ts";
-import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
-import type { CredentialSource } from "../upstream/authorization/credentials.ts";
-import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
-import type { SecretKeyring } from "../upstream/secret-source.ts";
-import type { PoolOptions } from "../upstream/upstream-pool.ts";
-import type { Composition } from "./composition.ts";
-import type { Execution } from "./execution.ts";
-import type { ComposedSandboxes } from "./sandboxes.ts";
-import type { ReconfigurablePool } from "./upstreams.ts";
+import type { composition } from "./composition.ts";
+import type { Execution, ExecutionOptions } from "./execution.ts";
+import type { ReconfigurablePool, UpstreamsOptions } from "./upstreams.ts";
 
 /**
  * What programs are run against: every tool, hidden ones too, so that a call of one is refused for what it is. It is read
@@ -43,53 +40,50 @@ export interface HostCatalog {
   forProgram(): Promise<ProgramTools>;
 }
 
-export interface HostOptions extends PoolOptions {
+export interface HostOptions
+  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin">,
+    Pick<ExecutionOptions, "engine" | "warm" | "warmed" | "listings" | "takeLostSession" | "telemetry"> {
   configuration: Configuration;
-  env: EnvironmentVariables;
   /** Defaults to the generated catalog, read once from disk. */
   catalog?: HostCatalog;
-  /** Decides who may call what; the lists of the configuration without it. A `catalog` must go by the same. */
+  /** Decides who may call what; by default the lists of the configuration. A `catalog` must go by the same. */
   authorizer?: Authorizer | undefined;
-  /** What servers are told so that they know whom they serve; what the configuration says without it. */
-  credentials?: CredentialSource | undefined;
-  /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
-  keyring?: SecretKeyring | undefined;
+  /** Defaults to the user's keyring. */
+  keyring?: UpstreamsOptions["keyring"] | undefined;
   /** Opens what keeps runs, once. The host closes it. Defaults to the configured archive. */
   archive?: (() => ArchiveStore) | undefined;
-  /** What starts sandboxes; by default the engine of `./engine.ts`. */
-  engine?: OpenEngine | undefined;
-  /** How many sandboxes are kept started; defaults to none. */
-  warm?: number;
-  /** Sandboxes of which one is being started for the first program. The host ends them and removes the process's folder. */
-  warmed?: ComposedSandboxes | undefined;
-  /** Is told what servers list to one principal while programs run. */
-  listings?: FollowedListings;
+  observer?: HostObserver;
   /** Is called once, when the servers are there for programs. */
-  onServers?: (servers: LiveToolServers) => void;
-  /** Says, once, how a session ended that an earlier process had in the place of this one. */
-  takeLostSession?: SessionsOptions["takeLost"];
+  onServers?: (servers: Execution["servers"]) => void;
   /** Is called when the host begins to close. */
   onClose?: () => void;
-  /** What tells a collector of runs. Whoever opened it closes it. */
-  telemetry?: Telemetry | undefined;
   /** Receives failures that belong to no run. */
   onWarning: (message: string) => void;
+}
+
+/** What surrounds the runs of a host that serves. */
+interface HostObserver {
+  /** Resolves when a run may begin, or a suspended one be taken. */
+  beforeRun(): Promise<void>;
+  onProgram(executed: ExecutedProgram, request: ProgramRequest): void;
+  onCall(executed: ExecutedCall, request: CallRequest): void;
 }
 
 /**
  * ptc without a user interface, shared by the commands and the server. Nothing is started or written before it is first
  * needed.
  */
-export class Host {
+export class Host implements ProgramRunner {
   #configuration: Configuration;
   /** The events of this host's runs. */
   readonly runs = new RunFeed();
   readonly #options: HostOptions;
-  readonly #load: () => Promise<Composition>;
+  readonly #load: () => Promise<typeof composition>;
   readonly #authorizer: () => Promise<Authorizer>;
   readonly #catalog: HostCatalog;
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
+  readonly #arrivals = new ArrivalOrder();
   #audit: Promise<AuditLog> | undefined;
   #archive: ArchiveStore | undefined;
   #own: OwnProcess | undefined;
@@ -97,7 +91,7 @@ export class Host {
   #execution: Promise<Execution> | undefined;
 
   /** @param load is called when servers or programs are first needed. */
-  constructor(options: HostOptions, load: () => Promise<Composition>) {
+  constructor(options: HostOptions, load: () => Promise<typeof composition>) {
     this.#configuration = options.configuration;
     this.#options = options;
     this.#load = load;
@@ -151,38 +145,47 @@ export class Host {
    * @throws StateDirectoryError when the folder for this process's files cannot be made, CatalogError as `currentTools` does.
    */
   async run(request: ProgramRequest): Promise<ExecutedProgram> {
+    const { observer } = this.#options;
+    const arrival = this.#arrivals.note(request);
     try {
-      const execution = await this.#executing();
-      return await execution.run(request, await this.#catalog.forProgram());
+      await observer?.beforeRun();
+      const { runProgram, shared } = await this.#ready();
+      const executed = await runProgram(request, shared, {
+        tools: await this.#catalog.forProgram(),
+        arrival,
+      });
+      observer?.onProgram(executed, request);
+      return executed;
     } catch (error) {
       await request.resumed?.leave(true);
       throw error;
+    } finally {
+      arrival?.pass();
     }
   }
 
   /** Makes one call without a sandbox, with the tools that are known when it begins. @throws as `run` does. */
   async call(request: CallRequest): Promise<ExecutedCall> {
-    const execution = await this.#executing();
-    return execution.call(request, await this.#catalog.currentTools());
+    const { observer } = this.#options;
+    await observer?.beforeRun();
+    const { makeCall, shared } = await this.#ready();
+    const executed = await makeCall(request, shared, { tools: await this.#catalog.currentTools() });
+    observer?.onCall(executed, request);
+    return executed;
   }
 
   /**
    * Bundles a program and checks its types, and does not run it.
    *
-   * @param tools those that it is checked against; those that are known now without it.
+   * @param tools those that it is checked against; by default those that are known now.
    * @throws StateDirectoryError, CatalogError as `run` does.
    */
   async check(program: UnresolvedProgram, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
-    const execution = await this.#executing();
-    const checked = await execution.check(program, tools ?? (await this.#catalog.forProgram()), viewer);
+    const { checkProgram, shared } = await this.#ready();
+    const known = tools ?? (await this.#catalog.forProgram());
+    const checked = await checkProgram(program, viewer, shared, { tools: known });
     if (checked.ok) return checked;
     return { ...checked, message: this.#redactor.redactText(checked.message).value };
-  }
-
-  /** Takes a run whose question was answered, or says why not. @throws PendingError when what was kept cannot be read. */
-  async takeSuspended(principal: string, ticket: string): Promise<TakenProgram> {
-    const taken = await (await this.pendingApprovals()).take(principal, ticket);
-    return taken.kind === "resumed" ? { kind: "taken", resumed: taken.resumed } : taken;
   }
 
   /** The runs that wait for approvals. */
@@ -190,9 +193,19 @@ export class Host {
     return openPending(this.configuration, this.#options.env);
   }
 
+  /** The same, as a client goes on with them. */
+  readonly suspended: SuspendedPrograms = {
+    take: async (principal, ticket) => {
+      await this.#options.observer?.beforeRun();
+      return (await this.pendingApprovals()).take(principal, ticket);
+    },
+    answer: async (...given) => (await this.pendingApprovals()).answer(...given),
+    isAnswered: async (...asked) => (await this.pendingApprovals()).isAnswered(...asked),
+  };
+
   /** The sessions of programs that are open. Ending one ends the program that runs in it. */
   sessions(principal: string): OpenSessions {
-    const opened = async () => (await this.#execution)?.sessions.ifOpened();
+    const opened = async () => (await this.#execution)?.shared.sessions.ifOpened();
     return {
       list: async () => (await opened())?.list(principal) ?? [],
       end: async (name) => (await (await opened())?.end(principal, name)) ?? false,
@@ -201,7 +214,9 @@ export class Host {
 
   /** Runs a recorded program again, without any server. @throws StateDirectoryError as `run` does. */
   async replay(request: ReplayRequest): Promise<Replayed> {
-    return (await this.#executing()).replay(request);
+    const { shared } = await this.#ready();
+    const { replayRun } = await import("../execution/replay/replay-run.ts");
+    return replayRun(request, shared);
   }
 
   /**
@@ -250,6 +265,12 @@ export class Host {
       }),
     );
     return this.#audit;
+  }
+
+  /** What carries out runs, and what all of them share. */
+  async #ready(): Promise<typeof composition & Pick<Execution, "shared">> {
+    const { shared } = await this.#executing();
+    return { ...(await this.#load()), shared };
   }
 
   #executing(): Promise<Execution> {

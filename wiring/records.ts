@@ -2,8 +2,8 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import type { RunHost } from "../execution/live-run.ts";
 import { ArchivingRecorder } from "../execution/record/record-runs.ts";
+import type { RunHost } from "../execution/run-host.ts";
 import { version } from "../system/package.ts";
 
 /** Keeps runs in the archive and in the audit log. */
@@ -12,11 +12,14 @@ export interface Records extends Pick<RunHost, "recorder"> {
   close(): Promise<void>;
 }
 
-/** @param options `archive` keeps the runs, and is closed with these records. The caller closes `audit`. */
-export function composeRecords(
-  configuration: Configuration,
-  { archive, audit }: { archive: Pick<ArchiveStore, "begin" | "close">; audit: AuditLog },
-): Records {
+export interface RecordsOptions {
+  /** Keeps the runs. It is closed with these records. */
+  archive: Pick<ArchiveStore, "begin" | "close">;
+  /** The caller closes it. */
+  audit: AuditLog;
+}
+
+export function composeRecords(configuration: Configuration, { archive, audit }: RecordsOptions): Records {
   return {
     recorder: (context, tools, { redactor, comparing, recorded }) =>
       new ArchivingRecorder({

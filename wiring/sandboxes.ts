@@ -49,19 +49,19 @@ export interface ComposedSandboxes {
   reconfigure(next: Configuration): void;
 }
 
-/** Sandboxes as a configuration says. Asks the engine nothing yet. @param warm how many wait for programs, at least. */
+export interface SandboxesOptions extends Pick<StarterOptions, "onRequested"> {
+  env: EnvironmentVariables;
+  /** Starts sandboxes; by default the engine of `./engine.ts`. */
+  engine?: OpenEngine | undefined;
+  /** How many sandboxes are kept started; none by default. */
+  warm?: number | undefined;
+}
+
+/** Sandboxes as a configuration says. Asks the engine nothing yet. */
 export function composeSandboxes(
   configuration: Configuration,
   own: OwnProcess,
-  {
-    env,
-    engine,
-    warm = 0,
-    onRequested,
-  }: { env: EnvironmentVariables; engine?: OpenEngine | undefined; warm?: number | undefined } & Pick<
-    StarterOptions,
-    "onRequested"
-  >,
+  { env, engine, warm = 0, onRequested }: SandboxesOptions,
 ): ComposedSandboxes {
   const first = sandboxOptions(configuration, own, engine);
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({

@@ -3,9 +3,7 @@ import { describeOffServers } from "../configuration/configured-servers.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
 import type { ExecutedRun } from "../execution/output/executed-run.ts";
-import type { ProgramRunner } from "../execution/run-request.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
-import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
@@ -30,11 +28,10 @@ export interface ServingOptions
   following?: Pick<FollowedConfiguration, "refresh" | "use"> | undefined;
 }
 
-/** A host whose catalog follows what the servers list, and which follows its configuration. */
 export interface Serving {
+  /** Its catalog follows what the servers list, and it follows its configuration. */
   host: Host;
   catalog: LiveCatalog;
-  runner: ProgramRunner;
   /** Print tools in the languages that are on just now. */
   printers: () => Printers;
   /** The whole outputs of runs. */
@@ -108,6 +105,17 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
         void listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss);
       listUnknown();
     },
+    observer: {
+      beforeRun: refresh,
+      onProgram(executed, { context }) {
+        outputs.remember(executed, context.principal);
+        warnUnrecorded(executed);
+      },
+      onCall(executed, { context }) {
+        outputs.rememberCall(executed, context.principal);
+        warnUnrecorded(executed);
+      },
+    },
   };
   const host = new Host(options, async () => (await import("./composition.ts")).composition);
   following?.use(async (next) => {
@@ -127,41 +135,6 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const outputs = new RunOutputs(() => host.archive);
   const warnUnrecorded = ({ recorded }: ExecutedRun) =>
     void recorded.then((problem) => problem === undefined || onWarning(problem));
-  const arrivals = new ArrivalOrder();
-  const runner: ProgramRunner = {
-    async run(request) {
-      const arrival = arrivals.note(request);
-      try {
-        await refresh();
-        const executed = await host.run({ ...request, arrival });
-        outputs.remember(executed, request.context.principal);
-        warnUnrecorded(executed);
-        return executed;
-      } finally {
-        arrival?.pass();
-      }
-    },
-    async call(request) {
-      await refresh();
-      const executed = await host.call(request);
-      outputs.rememberCall(executed, request.context.principal);
-      warnUnrecorded(executed);
-      return executed;
-    },
-    suspended: {
-      async take(principal, ticket) {
-        await refresh();
-        return host.takeSuspended(principal, ticket);
-      },
-      async answer(principal, pending, given) {
-        return (await host.pendingApprovals()).answer(principal, pending, given);
-      },
-      async isAnswered(principal, { ticket }) {
-        const [pending] = await (await host.pendingApprovals()).find(principal, ticket);
-        return pending?.isAnswered !== false;
-      },
-    },
-  };
   const current: LiveCatalog = {
     async current(viewer) {
       await refresh();
@@ -181,7 +154,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };
-  return { host, catalog: current, runner, printers: () => printers, outputs };
+  return { host, catalog: current, printers: () => printers, outputs };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

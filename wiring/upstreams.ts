@@ -35,36 +35,31 @@ export interface ReconfigurablePool {
   reconfigure(next: Configuration): void;
 }
 
+export interface UpstreamsOptions extends PoolOptions {
+  /** Learns every credential that a server is given. */
+  redactor: Redactor;
+  /** What commands see from which secrets are read. Says where the user's logins are. */
+  env: EnvironmentVariables;
+  /** Where `{ keyring: NAME }` is read from. */
+  keyring: SecretKeyring;
+  /** What servers are given so that they know whom they serve; by default what the configuration says. */
+  credentials?: CredentialSource | undefined;
+  /** Receives every secret that was read, and from where. */
+  onRead?: ((source: SecretSource, secret: string) => void) | undefined;
+  onLogin?: OnLogin | undefined;
+  /** Receives one line for a server that takes long to start. */
+  onWarning?: ((message: string) => void) | undefined;
+}
+
 /**
  * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
  *
  * @param groups where the process groups of servers are noted while they live.
- * @param options `credentials` are those of the configuration without it. `redactor` learns every one that a server is
- * given. `env` is what commands see from which secrets are read, and says where the user's logins are.
  */
 export function composeUpstreams(
   configuration: Configuration,
   groups: ProcessGroups,
-  {
-    redactor,
-    env,
-    keyring,
-    credentials: source,
-    onRead,
-    onLogin,
-    onWarning,
-    ...options
-  }: PoolOptions & {
-    redactor: Redactor;
-    env: EnvironmentVariables;
-    keyring: SecretKeyring;
-    credentials?: CredentialSource | undefined;
-    /** Receives every secret that was read, and from where. */
-    onRead?: ((source: SecretSource, secret: string) => void) | undefined;
-    onLogin?: OnLogin | undefined;
-    /** Receives one line for a server that takes long to start. */
-    onWarning?: ((message: string) => void) | undefined;
-  },
+  { redactor, env, keyring, credentials: source, onRead, onLogin, onWarning, ...options }: UpstreamsOptions,
 ): ReconfigurablePool {
   const ownSources = new SecretSources({
     env,

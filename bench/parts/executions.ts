@@ -8,7 +8,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import type { RunLimits } from "../../execution/output/runner-output.ts";
-import { executeProgram } from "../../execution/program-body.ts";
+import { executeProgram } from "../../execution/program.ts";
 import { ArchivingRecorder } from "../../execution/record/record-runs.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import type { RecordedCall } from "../../execution/replay/recorded-calls.ts";

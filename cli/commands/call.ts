@@ -6,7 +6,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
-import { messageOfCall } from "../../execution/call-body.ts";
+import { messageOfCall } from "../../execution/call.ts";
 import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
 import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";

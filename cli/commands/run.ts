@@ -184,14 +184,14 @@ export async function run(
  */
 async function takeAnswered(
   beginning: string,
-  host: Pick<Host, "takeSuspended" | "pendingApprovals">,
+  host: Pick<Host, "pendingApprovals">,
   asking: Pick<ProgramRequest, "approver" | "signal">,
 ): Promise<ResumedRun> {
   const { principal } = LOCAL_USER;
   const approvals = await host.pendingApprovals();
   const pending = await findPending(approvals, beginning);
   if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
-  const taken = await host.takeSuspended(principal, pending.ticket);
+  const taken = await approvals.take(principal, pending.ticket);
   switch (taken.kind) {
     case "taken":
       return taken.resumed;

@@ -61,7 +61,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
   const telemetry = await openTelemetry(env, { version, onWarning });
-  const { host, catalog, runner, printers, outputs } = await openServing({
+  const { host, catalog, printers, outputs } = await openServing({
     configuration,
     following,
     env,
@@ -77,7 +77,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     version,
     catalog,
     printers,
-    runner,
+    runner: host,
     outputs,
     telemetry,
     clock,

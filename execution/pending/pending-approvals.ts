@@ -51,9 +51,11 @@ export interface KeptAnswer {
   answer: ApprovalAnswer;
 }
 
-/** What came of going on with a run. */
+/** A suspended run that this process has claimed, or why it has not. */
 export type TakenRun =
-  | { kind: "resumed"; resumed: ResumedRun; source: RunContext["source"] }
+  /** `resumed` is for the request that goes on with it. Its `leave` gives it back instead. */
+  | { kind: "taken"; resumed: ResumedRun }
+  /** Nobody has answered its question yet. */
   | { kind: "unanswered"; pending: PendingApproval }
   /** Another process goes on with it. */
   | { kind: "elsewhere" }
@@ -190,6 +192,12 @@ export class PendingApprovals {
     return (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
   }
 
+  /** Whether nothing waits for an answer to a question that was found before. */
+  async isAnswered(principal: string, { ticket }: PendingApproval): Promise<boolean> {
+    const [pending] = await this.find(principal, ticket);
+    return pending?.isAnswered !== false;
+  }
+
   /**
    * Gives the first answer to a question. False when it was answered before, or has expired.
    *
@@ -221,10 +229,8 @@ export class PendingApprovals {
       const kept = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
       const run = this.#isTypedOnly ? withTypedGrants(kept) : kept;
       const answered = this.#counting(this.#unseal("answer", ticket, claimed.answer) as KeptAnswer);
-      const [pending] = await this.find(principal, ticket);
       return {
-        kind: "resumed",
-        source: pending?.source ?? "serve",
+        kind: "taken",
         resumed: {
           run,
           answered,

@@ -7,7 +7,7 @@ import { buildFailure, type Failure, type FailureType } from "../../protocol/fai
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { describeEmitted } from "../output/emitted-blocks.ts";
 import type { ExecutedProgram } from "../output/executed-run.ts";
-import { executeProgram, type ProgramScope } from "../program-body.ts";
+import { executeProgram, type ProgramScope } from "../program.ts";
 import type { RecordedPii } from "../record/run-recorder.ts";
 import { replaceResult } from "../seal.ts";
 import { firstDifference } from "./first-difference.ts";

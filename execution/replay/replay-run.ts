@@ -7,7 +7,7 @@ import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 import { version } from "../../system/package.ts";
 import type { CallObserver } from "../call-log.ts";
-import { type ProgramScope, sandboxesFor } from "../program-body.ts";
+import { type ProgramScope, sandboxesFor } from "../program.ts";
 import { redactReplay } from "../redact-run.ts";
 import { replaceResult } from "../seal.ts";
 import type { RecordedSession, Replayable } from "./recorded-run.ts";

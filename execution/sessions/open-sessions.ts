@@ -1,21 +1,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Configuration } from "../../configuration/configuration.ts";
-import type { Program } from "../../languages/program.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
 import { localPrincipal } from "../../system/local-actor.ts";
 import type { OwnProcess } from "../../system/state-directory.ts";
 import type { Arrival } from "./arrival-order.ts";
-import type { EnteredSession, Sessions, SessionsOptions } from "./sessions.ts";
-
-interface EnteringProgram {
-  /** Its place among those that came for the same session. */
-  arrival?: Arrival | undefined;
-  context: RunContext;
-  program: Pick<Program, "language">;
-  /** Ends the wait for its turn. */
-  signal: AbortSignal;
-}
+import type { EnteredSession, EnteringProgram, Sessions, SessionsOptions } from "./sessions.ts";
 
 interface LazyOptions {
   /** Other processes of this user find the sessions in the folder of this one. */
@@ -34,16 +23,18 @@ export class LazySessions {
     this.#options = options;
   }
 
-  /** As `enter` of the sessions, after the programs that came before it for the same one. Without a name, it is in none. */
+  /** As `enter` of the sessions, after the programs that came before it for the same one; `undefined` for a program in no session. */
   async enter(
-    name: string | undefined,
-    { context, program, signal, arrival }: EnteringProgram,
+    request: EnteringProgram,
+    language: string,
+    arrival: Arrival | undefined,
   ): Promise<EnteredSession | undefined> {
-    if (name === undefined) return undefined;
+    const { session } = request;
+    if (session === undefined) return undefined;
     this.#opened ??= this.#open();
     const opened = await this.#opened;
     await arrival?.isNext;
-    const entering = opened.enter(name, context, program, signal);
+    const entering = opened.enter(session, request, language);
     arrival?.pass();
     return entering;
   }

@@ -2,17 +2,32 @@ import type { Clock } from "../../base/clock.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { runnerOf } from "../../languages/languages.ts";
-import type { Program } from "../../languages/program.ts";
+import type { ProgramSession } from "../../languages/program.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
 import type { ExecutedProgram } from "../output/executed-run.ts";
-import { executeProgram } from "../program-body.ts";
+import type { ProgramRequest } from "../run-request.ts";
 import { KeptSession, type SessionStatus } from "./kept-session.ts";
 
 /** The most names of which it is remembered why their session is over. */
 const MAX_LOST = 200;
+
+/** The part of a request that its session needs. */
+export type EnteringProgram = Pick<ProgramRequest, "session" | "context" | "signal">;
+
+/**
+ * What a program in a session is executed with, in the place of what other programs have. It has no keeper: it is not suspended,
+ * because its sandbox could not be had again.
+ */
+interface SessionParts {
+  sandboxes: SandboxSource;
+  session?: ProgramSession;
+  keeper?: undefined;
+  /** Aborted also when the session ends. */
+  signal?: AbortSignal;
+}
 
 /** A program that has its turn in a session, or that cannot have one: then `sandboxes` says so. */
 export interface EnteredSession {
@@ -20,9 +35,9 @@ export interface EnteredSession {
   state: RunState;
   /**
    * Executes it in the sandbox of its session, and ends its turn. What the user is to be told of the session is added to the
-   * advice. A program in a session is not suspended, because its sandbox could not be had again.
+   * advice.
    */
-  execute: typeof executeProgram;
+  execute(work: (own: SessionParts) => Promise<ExecutedProgram>): Promise<ExecutedProgram>;
   /** Ends its turn, also where it was never executed. Safe to call at any time: a program that is executed keeps its turn. */
   leave(): void;
 }
@@ -50,17 +65,10 @@ export class Sessions {
   }
 
   /**
-   * Waits until it is a program's turn in the session of this name, which begins with it if there is none. A program that
-   * cannot have its turn gets no sandbox, with the reason.
-   *
-   * @param signal ends the wait.
+   * Waits until it is a program's turn in the session of this name, which begins with it if there is none. The request's signal
+   * ends the wait. A program that cannot have its turn gets no sandbox, with the reason.
    */
-  async enter(
-    name: string,
-    context: RunContext,
-    { language }: Pick<Program, "language">,
-    signal: AbortSignal,
-  ): Promise<EnteredSession> {
+  async enter(name: string, { context, signal }: EnteringProgram, language: string): Promise<EnteredSession> {
     const key = keyOf(context.principal, name);
     for (;;) {
       const session = this.#sessions.get(key) ?? this.#begin(key, name, context, language);
@@ -78,7 +86,7 @@ export class Sessions {
         void this.#lose(key, session, howLost(session));
       const { whyFull } = session;
       if (this.#sessions.get(key) !== session) end();
-      else if (whyFull === undefined) return this.#enter(session, key, end);
+      else if (whyFull === undefined) return this.#enter(session, key, signal, end);
       else {
         this.#endTurn(key, session, end);
         return refuse(`session '${name}' ${whyFull}; end it with \`ptc sessions end ${name}\``);
@@ -124,7 +132,7 @@ export class Sessions {
     return session;
   }
 
-  #enter(session: KeptSession, key: string, end: () => void): EnteredSession {
+  #enter(session: KeptSession, key: string, signal: AbortSignal, end: () => void): EnteredSession {
     const { name, sandbox } = session;
     const state = new RunState(session.reads);
     const place = session.place();
@@ -171,17 +179,12 @@ export class Sessions {
         if (session.programs === 0) void this.#end(key, session);
         this.#endTurn(key, session, end);
       },
-      async execute(scope) {
+      async execute(work) {
         isLeft = true;
         let executed: ExecutedProgram | undefined;
         try {
-          executed = await executeProgram({
-            ...scope,
-            sandboxes,
-            session: place,
-            keeper: undefined,
-            signal: AbortSignal.any([scope.signal, session.ending.signal]),
-          });
+          const either = AbortSignal.any([signal, session.ending.signal]);
+          executed = await work({ sandboxes, session: place, keeper: undefined, signal: either });
         } finally {
           if (executed === undefined) leave(undefined);
         }
@@ -250,7 +253,7 @@ function refuse(message: string): EnteredSession {
   return {
     state: new RunState(),
     leave() {},
-    execute: (scope) => executeProgram({ ...scope, sandboxes }),
+    execute: (work) => work({ sandboxes }),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Carries `McpService` over MCP with the SDK, in either era of the protocol. This file alone knows the SDK: it makes a
- * `ProgramRequest` of a request, and a result of an answer. Everything else is in `service.ts`.
+ * `ClientRequest` of a request, and a result of an answer. Everything else is in `service.ts`.
  */
 import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
@@ -22,7 +22,7 @@ import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
 import { buildElicitation, canShowForm, canShowUrl, claimOf, type Question } from "./elicitation.ts";
-import type { ProgramAnswer, ProgramRequest, ProgressSink } from "./programs/program-request.ts";
+import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/client-request.ts";
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { isOwnTool } from "./tools/own-tools.ts";
@@ -118,7 +118,7 @@ function readRequest(
   connection: McpConnection,
   context: ServerContext,
   era: Era,
-): ProgramRequest & { canVisit: boolean } {
+): ClientRequest & { canVisit: boolean } {
   const { mcpReq } = context;
   const ticket = mcpReq.requestState<string>();
   return {
@@ -138,7 +138,7 @@ function readClient(
   server: Server,
   { mcpReq }: ServerContext,
   era: Era,
-): Pick<ProgramRequest, "canAsk" | "ask" | "client"> & { canVisit: boolean } {
+): Pick<ClientRequest, "canAsk" | "ask" | "client"> & { canVisit: boolean } {
   if (era === "modern") {
     const envelope: Record<string, unknown> | undefined = mcpReq.envelope;
     const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
@@ -194,7 +194,7 @@ function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
 function requestFacts(
   name: string,
   { mcpReq }: ServerContext,
-  { connection, trace }: ProgramRequest,
+  { connection, trace }: ClientRequest,
 ): ServedRequest {
   const tool = isOwnTool(name) ? name : name.startsWith("mcp__") ? "direct" : "unknown";
   return { tool, requestId: mcpReq.id, session: connection.context.session, parent: trace };

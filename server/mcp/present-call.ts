@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
-import { messageOfCall } from "../../execution/call-body.ts";
+import { messageOfCall } from "../../execution/call.ts";
 import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
 import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { headAndTail } from "../../execution/output/head-and-tail.ts";

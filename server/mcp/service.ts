@@ -2,13 +2,16 @@
  * What `ptc serve` offers over MCP, apart from what carries it. Two lifetimes meet here. A `McpService` lives as long as the
  * process: its programs with their limits, those that wait, the outputs of runs. A `McpConnection` lives as long as one client
  * is connected: on whose behalf it asks, what its model has been told, and which direct tools it was given. What a request brings
- * (what the client can show, its trace, its progress) is a `ProgramRequest`.
+ * (what the client can show, its trace, its progress) is a `ClientRequest`.
  */
 
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import type { ProgramRequest, ProgramRunner } from "../../execution/run-request.ts";
+import { languageNamed, languageOfInterpreter } from "../../languages/languages.ts";
+import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -16,18 +19,20 @@ import type { DirectTool } from "../../tools/direct-tools.ts";
 import type { ExposedProgram } from "../../tools/exposed-programs.ts";
 import type { LiveCatalog } from "../../tools/live-catalog.ts";
 import type { Presenting } from "./present-call.ts";
-import type { RunEnd } from "./programs/live-run.ts";
 import {
   type ClientConnection,
   ClientNotices,
+  type ClientRequest,
   type ProgramAnswer,
-  type ProgramRequest,
-} from "./programs/program-request.ts";
-import { Programs, type ProgramsOptions } from "./programs/programs.ts";
+} from "./programs/client-request.ts";
+import type { LiveRun, RunEnd } from "./programs/live-run.ts";
+import { endOfProgram } from "./programs/program-reply.ts";
+import { type ProgramLimits, Programs, type ProgramsOptions } from "./programs/programs.ts";
 import {
   answerInspectTool,
   answerListCallableTools,
   answerSearchTools,
+  type ShownLanguages,
   type ToldReasons,
   whyOff,
 } from "./tools/discovery.ts";
@@ -40,12 +45,17 @@ import {
   parseArguments,
   ReadOutputArguments,
   SearchToolsArguments,
+  ticketIn,
 } from "./tools/own-tools.ts";
 import { answerReadOutput, type OutputSource } from "./tools/read-output.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts";
 
 export interface ServiceOptions extends ProgramsOptions {
   version: string;
+  runner: ProgramRunner;
+  /** Print tools in the languages that programs may be in now. */
+  printers: () => ShownLanguages;
+  limits: () => ProgramLimits & ShownLimits;
   catalog: LiveCatalog;
   /** Has the outputs of runs that were too long to show. */
   outputs: OutputSource;
@@ -59,6 +69,13 @@ export interface ServiceOptions extends ProgramsOptions {
   notice?: () => string | undefined;
   /** Is called when a client's first requests are answered; may be called more than once. */
   onReady?: () => void;
+}
+
+interface ShownLimits {
+  /** How many bytes of text of a call are shown. */
+  readonly maxOutputBytes: number;
+  /** How many bytes of what a program gave out are shown. */
+  readonly maxReplyBytes: number;
 }
 
 /** What lives as long as the process. */
@@ -82,6 +99,9 @@ export class McpService {
     return connection;
   }
 }
+
+/** What a request of a client says of its program. */
+type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" | "session" | "resumed">;
 
 /** What lives as long as one client is connected. */
 export class McpConnection implements ClientConnection {
@@ -138,7 +158,7 @@ export class McpConnection implements ClientConnection {
   }
 
   /** Answers `tools/call`; `undefined` where the client has no tool of this name. */
-  async callTool(name: string, args: unknown, request: ProgramRequest): Promise<ProgramAnswer | undefined> {
+  async callTool(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {
     const answer = await this.#answer(name, args, request);
     const notice = this.#service.options.notice?.();
     return answer?.kind === "reply" && notice !== undefined
@@ -146,11 +166,11 @@ export class McpConnection implements ClientConnection {
       : answer;
   }
 
-  async #answer(name: string, args: unknown, request: ProgramRequest): Promise<ProgramAnswer | undefined> {
+  async #answer(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {
     const { printers, outputs } = this.#service.options;
     switch (name) {
       case "execute_program":
-        return this.#runProgram(request, () => this.#execute(args, request));
+        return this.#startOrResume(request, () => this.#execute(args, request));
       case "search_tools":
         return answer(SearchToolsArguments, args, async (parsed) =>
           answerSearchTools(parsed, await this.known(), printers(), this.#told),
@@ -170,7 +190,7 @@ export class McpConnection implements ClientConnection {
     }
     const direct = (await this.#directTools()).get(name);
     if (direct !== undefined)
-      return this.#runProgram(
+      return this.#startOrResume(
         request,
         () => this.#callDirectly(direct, args, request),
         async (reply) =>
@@ -178,56 +198,90 @@ export class McpConnection implements ClientConnection {
       );
     const exposed = (await this.#exposed()).find((program) => program.name === name);
     if (exposed === undefined) return undefined;
-    const settings = { timeoutMs: exposed.timeoutMs, typecheck: "off" } as const;
-    return this.#runProgram(
+    const { timeoutMs } = exposed;
+    return this.#startOrResume(
       request,
-      () => this.#service.programs.run(exposed.call(args), settings, request),
+      () => this.#run({ program: exposed.call(args), timeoutMs, typecheck: "off" }, request),
       (reply) => presentExposed(reply, exposed),
     );
   }
 
   /** Starts a program, or resumes the one whose question the request answers. */
-  async #runProgram(
-    request: ProgramRequest,
+  async #startOrResume(
+    request: ClientRequest,
     start: () => Promise<ProgramAnswer>,
     shape: (reply: ProgramReply) => Promise<ProgramReply> = async (reply) => reply,
   ): Promise<ProgramAnswer> {
     const { answers } = request;
     const answer =
-      answers === undefined
-        ? await start()
-        : await this.#service.programs.resume(answers.ticket, answers.response, request);
+      answers === undefined ? await start() : await this.#resume(answers.ticket, answers.response, request);
     return answer.kind === "reply" ? { kind: "reply", reply: await shape(answer.reply) } : answer;
   }
 
-  async #execute(args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+  async #execute(args: unknown, request: ClientRequest): Promise<ProgramAnswer> {
     const { printers, whyNoSession = () => "there are no sessions here" } = this.#service.options;
     const parsed = parseArguments(ExecuteProgramArguments, args);
     if (!parsed.ok) return { kind: "reply", reply: errorReply(parsed.message) };
-    const { language, session } = parsed.value;
-    const whyNot =
-      whyOff(language, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
+    const { code, data = {}, language: named, timeout_seconds, typecheck, session } = parsed.value;
+    const whyNot = whyOff(named, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
     if (whyNot !== undefined) return { kind: "reply", reply: errorReply(whyNot) };
-    return this.#service.programs.execute(parsed.value, request);
+    const ticket = ticketIn(parsed.value);
+    if (ticket !== undefined) return this.#resume(ticket, undefined, request);
+    const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
+    const program: UnresolvedProgram = { code, data, ...(language === undefined ? {} : { language }) };
+    const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
+    return this.#run({ program, timeoutMs, typecheck, session }, request);
   }
 
-  #callDirectly(listed: DirectTool, args: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
-    const { programs, options } = this.#service;
-    const call = { tool: listed.tool.namespacedName, arguments: args ?? {} };
-    return programs.call(async (live): Promise<RunEnd> => {
-      if (options.runner.call === undefined) throw new Error("there are no direct calls here");
-      const context: RunContext = { ...live.context, source: "direct" };
-      const executed = await options.runner.call(Object.freeze({ ...live, context, call, withAnswer: true }));
-      this.notices.follow(executed);
-      return {
-        reply: async (_, { hints, notes }) => {
-          const { presentCall } = await import("./present-call.ts");
-          const reply = await presentCall(executed, await this.#presenting(listed));
-          const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
-          return { ...reply, content: [...reply.content, ...more] };
-        },
-      };
-    }, request);
+  /** Runs a program when its turn comes. Resolves with what it comes to, or with its first question. */
+  async #run(given: GivenProgram, request: ClientRequest): Promise<ProgramAnswer> {
+    const { programs } = this.#service;
+    const live = await programs.admit(request, { patienceMs: given.timeoutMs });
+    if ("kind" in live) {
+      await given.resumed?.leave(true);
+      return live;
+    }
+    live.start(this.#endOfProgram(live, given));
+    return programs.follow(live, request);
+  }
+
+  async #endOfProgram({ request }: LiveRun, given: GivenProgram): Promise<RunEnd> {
+    const { options } = this.#service;
+    const executed = await options.runner.run(Object.freeze({ ...request, ...given }));
+    return endOfProgram(executed, this, options);
+  }
+
+  /** Goes on with the program whose question has this ticket. */
+  async #resume(ticket: string, response: unknown, request: ClientRequest): Promise<ProgramAnswer> {
+    const answer = await this.#service.programs.resume(ticket, response, request);
+    if (answer.kind !== "taken") return answer;
+    const { resumed } = answer;
+    return this.#run({ program: resumed.run.program, resumed }, request);
+  }
+
+  async #callDirectly(listed: DirectTool, args: unknown, request: ClientRequest): Promise<ProgramAnswer> {
+    const { programs } = this.#service;
+    const live = await programs.admit(request, { isCall: true });
+    if ("kind" in live) return live;
+    live.start(this.#endOfCall(live, listed, args ?? {}));
+    return programs.follow(live, request);
+  }
+
+  async #endOfCall({ request }: LiveRun, listed: DirectTool, args: unknown): Promise<RunEnd> {
+    const { runner } = this.#service.options;
+    if (runner.call === undefined) throw new Error("there are no direct calls here");
+    const context: RunContext = { ...request.context, source: "direct" };
+    const call = { tool: listed.tool.namespacedName, arguments: args };
+    const executed = await runner.call(Object.freeze({ ...request, context, call, withAnswer: true }));
+    this.notices.follow(executed);
+    return {
+      reply: async (_, { hints, notes }) => {
+        const { presentCall } = await import("./present-call.ts");
+        const reply = await presentCall(executed, await this.#presenting(listed));
+        const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
+        return { ...reply, content: [...reply.content, ...more] };
+      },
+    };
   }
 
   async #presenting(listed: DirectTool): Promise<Presenting> {

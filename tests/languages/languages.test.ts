@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { GeneratedModule } from "../../codegen/language-printer.ts";
-import { executeProgram } from "../../execution/program-body.ts";
+import { executeProgram } from "../../execution/program.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import { openLanguage, type TypecheckMode } from "../../languages/language.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";

@@ -1,7 +1,7 @@
 import { UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher } from "../../broker/dispatcher.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
-import { executeProgram, type ProgramScope } from "../../execution/program-body.ts";
+import { executeProgram, type ProgramScope } from "../../execution/program.ts";
 import type { Program } from "../../languages/program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";

@@ -7,7 +7,7 @@ import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import type { RunLimits } from "../../execution/output/runner-output.ts";
-import { executeProgram } from "../../execution/program-body.ts";
+import { executeProgram } from "../../execution/program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
 import { RUNNER_STARTS } from "../../languages/languages.ts";
 import type { ProgramSession } from "../../languages/program.ts";

@@ -16,16 +16,11 @@ import {
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
-import type { CallRequest, ProgramRequest as RunRequest } from "../../../execution/run-request.ts";
+import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
+import { type ClientConnection, type ClientRequest, contextOf, type ProgressSink } from "./client-request.ts";
 import type { ProgramPlace } from "./program-places.ts";
-import {
-  type ClientConnection,
-  contextOf,
-  type ProgramRequest,
-  type ProgressSink,
-} from "./program-request.ts";
 
 /** What came of a run, as its client reads it. */
 export interface RunEnd {
@@ -49,40 +44,37 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
-  RunRequest,
+  ProgramRequest,
   "context" | "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
 > &
   Pick<CallRequest, "onProgress">;
 
-/** A running program, or a single call. It outlives the request that started it when a question is handed to the client. */
+/**
+ * A program, or a single call, from the moment that it has its place. It outlives the request that started it when a question is
+ * handed to the client.
+ */
 export class LiveRun {
   readonly connection: ClientConnection;
   readonly place: ProgramPlace;
+  /** The part of the request for the run that is the client's. */
+  readonly request: LiveRequest;
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
   readonly #ended: ObservedCall[] = [];
-  readonly #end: Promise<RunEnd>;
+  readonly #end = Promise.withResolvers<RunEnd>();
 
   /**
-   * Starts the program.
-   *
-   * @param start makes the request for the run of this part, and runs it.
    * @param request the one that starts it: its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
    */
-  constructor(
-    start: (live: LiveRequest) => Promise<RunEnd>,
-    request: ProgramRequest,
-    place: ProgramPlace,
-    clock: Pick<Clock, "monotonicMs">,
-  ) {
+  constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
     const { connection, canAsk, canVisit, trace } = request;
     this.connection = connection;
     this.place = place;
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
-    this.#end = start({
+    this.request = {
       context: contextOf(request),
       approver: this.#questions,
       signal: this.#abort.signal,
@@ -96,12 +88,20 @@ export class LiveRun {
         // Results can be large, and no reply contains them.
         this.#ended.push(withoutData(call));
       },
-    }).finally(() => {
-      this.#progress.stop();
-      this.#questions.close();
-      place.free();
-    });
-    this.#end.catch(() => {});
+    };
+    this.#end.promise.catch(() => {});
+  }
+
+  /** Takes what the run comes to, which has been started with `request`. */
+  start(running: Promise<RunEnd>): void {
+    const { resolve, reject } = this.#end;
+    running
+      .finally(() => {
+        this.#progress.stop();
+        this.#questions.close();
+        this.place.free();
+      })
+      .then(resolve, reject);
   }
 
   /** Waits for the next event. Progress goes to `progress` until the next call of `next` or `detach`. */
@@ -135,12 +135,12 @@ export class LiveRun {
 
   /** Resolves when the run is over. */
   async result(): Promise<EndedRun> {
-    return { kind: "ended", end: await this.#end, calls: this.#ended };
+    return { kind: "ended", end: await this.#end.promise, calls: this.#ended };
   }
 
   /** Resolves when the run has ended in any way. Its sandbox may not be removed yet. Never rejects. */
   async ended(): Promise<void> {
-    await this.#end.catch(() => undefined);
+    await this.#end.promise.catch(() => undefined);
   }
 }
 

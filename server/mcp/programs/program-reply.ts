@@ -21,8 +21,8 @@ import { parseNamespacedName } from "../../../protocol/tool-names.ts";
 import type { ShownLanguages } from "../tools/discovery.ts";
 import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
+import type { ClientConnection } from "./client-request.ts";
 import type { RunEnd } from "./live-run.ts";
-import type { ClientConnection } from "./program-request.ts";
 
 const SUCCEEDED = "[Script executed successfully]";
 const WAITS = "[Script waits for an approval]";

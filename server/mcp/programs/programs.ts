@@ -3,26 +3,20 @@ import { messageOf } from "../../../base/faults.ts";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
-import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import type { ProgramRunner } from "../../../execution/run-request.ts";
-import { languageNamed, languageOfInterpreter } from "../../../languages/languages.ts";
-import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
 import { giveAnswer, type Question } from "../elicitation.ts";
-import type { ShownLanguages } from "../tools/discovery.ts";
-import { type ExecuteProgramArguments, ticketIn } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
-import { type EndedRun, type LiveRequest, LiveRun, type RunEnd, reportPosition } from "./live-run.ts";
-import { type NoPlace, type PlaceLimits, type ProgramPlace, ProgramPlaces } from "./program-places.ts";
-import { buildRefusalReply, endOfProgram } from "./program-reply.ts";
-import type { ClientConnection, ProgramAnswer, ProgramRequest } from "./program-request.ts";
+import type { ClientConnection, ClientRequest, ProgramAnswer } from "./client-request.ts";
+import { type EndedRun, LiveRun, reportPosition } from "./live-run.ts";
+import { type NoPlace, type PlaceLimits, ProgramPlaces } from "./program-places.ts";
+import { buildRefusalReply } from "./program-reply.ts";
 import { OVER, takeAnswered, WaitingRuns } from "./waiting-runs.ts";
 
 export interface ProgramsOptions {
-  runner: ProgramRunner;
-  /** Print tools in the languages that programs may be in now. */
-  printers: () => ShownLanguages;
+  runner: Pick<ProgramRunner, "suspended">;
   clock: Pick<Clock, "monotonicMs">;
   /** The limits as they are now. */
   limits: () => ProgramLimits;
@@ -32,23 +26,26 @@ export interface ProgramsOptions {
   telemetry?: Pick<Telemetry, "queued"> | undefined;
 }
 
-interface ProgramLimits {
+export interface ProgramLimits {
   /** Programs that may run at the same time, over all connections. */
   readonly maxParallelPrograms: number;
   /** Single calls that may be made at the same time. */
   readonly maxParallelCalls: number;
   /** Programs that may wait until one of those has ended. */
   readonly maxQueuedPrograms: number;
-  /** How many bytes of text of a call are shown. */
-  readonly maxOutputBytes: number;
-  /** How many bytes of what a program gave out are shown. */
-  readonly maxReplyBytes: number;
   /** How long a program waits for its turn when its request names no time limit. */
   readonly timeoutMs: number;
 }
 
-/** What a request may set for its program. */
-type ProgramSettings = Pick<Parameters<ProgramRunner["run"]>[0], "timeoutMs" | "typecheck" | "session">;
+interface Admission {
+  patienceMs?: number | undefined;
+  isCall?: boolean;
+}
+
+/** The answer to a request that brings a ticket, or the run that it takes. */
+export type Resumption = ProgramAnswer | Extract<TakenRun, { kind: "taken" }>;
+
+type Reply = Extract<ProgramAnswer, { kind: "reply" }>;
 
 /** The most forms that are remembered for their answers. */
 const MAX_OFFERED = 1_000;
@@ -81,44 +78,49 @@ export class Programs {
     this.#waiting = new WaitingRuns(() => limits().maxParallelPrograms, runner.suspended !== undefined);
   }
 
-  /** Runs the program of a call of `execute_program`. One that is a ticket stands for the suspended program that has it. */
-  async execute(args: ExecuteProgramArguments, request: ProgramRequest): Promise<ProgramAnswer> {
-    const ticket = ticketIn(args);
-    if (ticket !== undefined) return this.resume(ticket, undefined, request);
-    const { code, data = {}, language: named, timeout_seconds, typecheck, session } = args;
-    const timeoutMs = timeout_seconds === undefined ? undefined : Math.ceil(timeout_seconds * 1_000);
-    const language = named === undefined ? languageOfInterpreter(code) : languageNamed(named);
-    const program: UnresolvedProgram = { code, data, ...(language === undefined ? {} : { language }) };
-    return this.run(program, { timeoutMs, typecheck, session }, request);
+  /**
+   * Waits for a program's turn, or a single call's, which needs no sandbox and has places of its own. Resolves with the run, to be
+   * started and followed at once, or with the reply that it has no turn.
+   *
+   * @param patienceMs how long it waits at most; by default as long as it may run.
+   */
+  async admit(
+    request: ClientRequest,
+    { patienceMs = this.#options.limits().timeoutMs, isCall = false }: Admission,
+  ): Promise<LiveRun | Reply> {
+    const { connection, signal, progress } = request;
+    const places = isCall ? this.#callPlaces : this.#places;
+    const admitted = this.#options.telemetry?.queued();
+    const place = await places.take({
+      patienceMs,
+      signal: AbortSignal.any([signal, connection.closed]),
+      onPosition: reportPosition(progress),
+    });
+    admitted?.();
+    // The connection may have closed after the place was given.
+    if (typeof place === "string" || connection.closed.aborted) {
+      if (typeof place !== "string") place.free();
+      const reason = typeof place === "string" ? place : "cancelled";
+      return { kind: "reply", reply: refusePlace(reason, patienceMs, places.limits) };
+    }
+    const run = new LiveRun(request, place, this.#options.clock);
+    this.#runs.add(run);
+    void run.ended().then(() => this.#runs.delete(run));
+    return run;
   }
 
-  async run(
-    program: UnresolvedProgram,
-    settings: ProgramSettings,
-    request: ProgramRequest,
-  ): Promise<ProgramAnswer> {
-    const place = await this.#takePlace(request, settings.timeoutMs);
-    if ("kind" in place) return place;
-    return this.#goLive(place, request, async (live) =>
-      this.#end(await this.#options.runner.run(Object.freeze({ ...live, program, ...settings })), request),
-    );
-  }
-
-  /** Makes a single call, which needs no sandbox. */
-  async call(start: (live: LiveRequest) => Promise<RunEnd>, request: ProgramRequest): Promise<ProgramAnswer> {
-    const place = await this.#takePlace(request, undefined, this.#callPlaces);
-    return "kind" in place ? place : this.#goLive(place, request, start);
-  }
-
-  /** Resumes the run that waits for an answer with this ticket. A ticket can be used once. Without a response, the person is asked again. */
-  async resume(ticket: string, response: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+  /**
+   * Goes on with the run that waits for an answer with this ticket: follows it where it waits in this process, else takes it for a
+   * new run. A ticket can be used once. Without a response, the person is asked again.
+   */
+  async resume(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
     const { principal } = request.connection.context;
     const waiting = await this.#waiting.take(ticket, principal);
     if (waiting === undefined) return this.#resumeSuspended(ticket, response, request);
     const { run, question } = waiting;
     run.place.resume();
     if (response !== undefined) giveAnswer(question, response, request.client);
-    return this.#follow(run, request);
+    return this.follow(run, request);
   }
 
   /** Cancels the programs of a connection that has closed. Resolves when they have ended. */
@@ -130,7 +132,7 @@ export class Programs {
   }
 
   /** Resumes a run that was suspended, perhaps by another process, once its question is answered. */
-  async #resumeSuspended(ticket: string, response: unknown, request: ProgramRequest): Promise<ProgramAnswer> {
+  async #resumeSuspended(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
     const { runner, approvesAtClient } = this.#options;
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
     const taken = await takeAnswered(
@@ -138,58 +140,14 @@ export class Programs {
       { ticket, response, offered: this.#offered.has(ticket) },
       { ...request, canAsk: request.canAsk && approvesAtClient?.() !== false },
     );
-    if (taken.kind === "question") return this.#handOut(taken.question, ticket);
-    if (taken.kind === "reply") return taken;
-    const { resumed } = taken;
-    const place = await this.#takePlace(request, undefined);
-    if (!("kind" in place))
-      return this.#goLive(place, request, async (live) =>
-        this.#end(
-          await runner.run(Object.freeze({ ...live, program: resumed.run.program, resumed })),
-          request,
-        ),
-      );
-    await resumed.leave(true);
-    return place;
-  }
-
-  /** A place for one more program, or the answer that there is none. */
-  async #takePlace(
-    { connection, signal, progress }: ProgramRequest,
-    givenMs: number | undefined,
-    places = this.#places,
-  ): Promise<ProgramPlace | Extract<ProgramAnswer, { kind: "reply" }>> {
-    const patienceMs = givenMs ?? this.#options.limits().timeoutMs;
-    const admitted = this.#options.telemetry?.queued();
-    const place = await places.take({
-      patienceMs,
-      signal: AbortSignal.any([signal, connection.closed]),
-      onPosition: reportPosition(progress),
-    });
-    admitted?.();
-    if (typeof place !== "string" && !connection.closed.aborted) return place;
-    // The connection may have closed after the place was given.
-    if (typeof place !== "string") place.free();
-    const reason = typeof place === "string" ? place : "cancelled";
-    return { kind: "reply", reply: refusePlace(reason, patienceMs, places.limits) };
-  }
-
-  async #goLive(
-    place: ProgramPlace,
-    request: ProgramRequest,
-    start: (live: LiveRequest) => Promise<RunEnd>,
-  ): Promise<ProgramAnswer> {
-    const run = new LiveRun(start, request, place, this.#options.clock);
-    this.#runs.add(run);
-    void run.ended().then(() => this.#runs.delete(run));
-    return this.#follow(run, request);
+    return taken.kind === "question" ? this.#handOut(taken.question, ticket) : taken;
   }
 
   /**
    * Waits for the run's next answer. Cancelling the request cancels the run, unless the client's time was up while a person was
    * asked: then the run is suspended.
    */
-  async #follow(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
+  async follow(run: LiveRun, request: ClientRequest): Promise<ProgramAnswer> {
     const cancel = () => {
       if (!(this.#isLate(request) && run.isAsking)) run.cancel();
     };
@@ -202,7 +160,7 @@ export class Programs {
     }
   }
 
-  async #nextAnswer(run: LiveRun, request: ProgramRequest): Promise<ProgramAnswer> {
+  async #nextAnswer(run: LiveRun, request: ClientRequest): Promise<ProgramAnswer> {
     for (;;) {
       const event = await run.next(request.progress);
       if (event.kind === "ended") return this.#reply(event, request, [], run.answeredElsewhere);
@@ -243,23 +201,19 @@ export class Programs {
   }
 
   /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without it. */
-  #isLate({ signal: { aborted, reason }, connection }: ProgramRequest): boolean {
+  #isLate({ signal: { aborted, reason }, connection }: ClientRequest): boolean {
     const isSuspendable = this.#options.runner.suspended !== undefined && !connection.closed.aborted;
     return aborted && isSuspendable && /\btime(?:d[ -]?|[ -]?)out\b/i.test(messageOf(reason));
   }
 
   async #reply(
     { end, calls }: EndedRun,
-    { connection }: ProgramRequest,
+    { connection }: ClientRequest,
     hints: readonly string[] = [],
     notes: readonly string[] = [],
   ): Promise<ProgramAnswer> {
     const reply = await end.reply(calls, { hints, notes: [...notes, ...connection.notices.take()] });
     return { kind: "reply", reply };
-  }
-
-  #end(executed: ExecutedProgram, { connection }: ProgramRequest): RunEnd {
-    return endOfProgram(executed, connection, this.#options);
   }
 }
 

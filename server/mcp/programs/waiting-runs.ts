@@ -3,13 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { oneLine } from "../../../base/visible-text.ts";
 import { whenAborted } from "../../../base/waiting.ts";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
-import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
+import type { PendingApproval, TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
-import type { SuspendedPrograms, TakenProgram } from "../../../execution/run-request.ts";
+import type { SuspendedPrograms } from "../../../execution/run-request.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
+import type { ClientConnection, ClientRequest } from "./client-request.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { ClientConnection, ProgramRequest } from "./program-request.ts";
 
 /** How long a run keeps its sandbox for the answer to a question that the client was given. */
 const PATIENCE_MS = 60_000;
@@ -154,7 +154,7 @@ export const OVER = "the program that asked is over; `ptc runs list` has what it
 
 /** A run that can go on, a question for the client, or the reply to the client instead. */
 type Continued =
-  | Extract<TakenProgram, { kind: "taken" }>
+  | Extract<TakenRun, { kind: "taken" }>
   | { kind: "question"; question: Question }
   | { kind: "reply"; reply: ToolReply };
 
@@ -167,7 +167,7 @@ type Continued =
 export async function takeAnswered(
   suspended: SuspendedPrograms,
   { ticket, response, offered }: { ticket: string; response: unknown; offered: boolean },
-  request: ProgramRequest,
+  request: ClientRequest,
 ): Promise<Continued> {
   const { principal } = request.connection.context;
   try {
@@ -209,7 +209,7 @@ async function waitForAnswer(
   suspended: SuspendedPrograms,
   principal: string,
   pending: PendingApproval,
-  request: ProgramRequest,
+  request: ClientRequest,
 ): Promise<void> {
   const answered = new AbortController();
   const signal = AbortSignal.any([request.signal, answered.signal]);

@@ -56,7 +56,7 @@ async function setUp(settings: object = {}) {
   const ptc = (...args: string[]) => ptcIn(directory, ["approvals", ...args], { env });
   const taken = async (ticket: string) => {
     const run = await (await host.pendingApprovals()).take("local", ticket);
-    return run.kind === "resumed" ? run.resumed.answered.answer : run.kind;
+    return run.kind === "taken" ? run.resumed.answered.answer : run.kind;
   };
   return { project, env, host, ptc, run, taken };
 }
@@ -183,10 +183,10 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     );
     const taken = await strict.take("local", ticket);
     const granted = await strict.take("local", other);
-    expect(granted.kind === "resumed" && granted.resumed.run.approvals.grants).toEqual([
+    expect(granted.kind === "taken" && granted.resumed.run.approvals.grants).toEqual([
       { ...grant, isTyped: true },
     ]);
-    expect(taken.kind === "resumed" && taken.resumed.answered.answer).toMatchObject({
+    expect(taken.kind === "taken" && taken.resumed.answered.answer).toMatchObject({
       decision: "denied",
       why: WHY,
     });

@@ -57,7 +57,7 @@ async function serve(settings: object, rules: string) {
   const run = async (names: readonly string[], more: Partial<RunContext> = {}) => {
     calls = names;
     asked.length = 0;
-    const { recorded, envelope } = await opened.runner.run({
+    const { recorded, envelope } = await opened.host.run({
       program: PROGRAM,
       context: { principal: "local", source: "serve", ...more },
       approver: {

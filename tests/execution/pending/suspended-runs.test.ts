@@ -88,7 +88,7 @@ async function answer(host: Host, ticket: string, given: ApprovalAnswer = YES): 
 }
 
 async function goOn(host: Host, ticket: string): Promise<ExecutedProgram> {
-  const taken = await host.takeSuspended("local", ticket);
+  const taken = await host.suspended.take("local", ticket);
   if (taken.kind !== "taken") throw new Error(`the run is ${taken.kind}`);
   const executed = await host.run({ ...options(), ...taken, program: taken.resumed.run.program });
   await executed.recorded;
@@ -202,7 +202,7 @@ describe("a suspended run", () => {
     const { envelope } = await goOn(other, ticket);
     expect(envelope.result).toMatchObject({ ok: false, error: { type: "ReplayDiverged" } });
     expect(project.calls()).toEqual(["read"]);
-    expect(await other.takeSuspended("local", ticket)).toEqual({ kind: "unknown" });
+    expect(await other.suspended.take("local", ticket)).toEqual({ kind: "unknown" });
   });
 
   it("that ends before it has made its calls again has diverged too", async () => {
@@ -268,13 +268,13 @@ describe("a suspended run", () => {
   it("goes on in one process only", async () => {
     const host = await newProject().open(sequence);
     const { ticket } = await suspend(host);
-    expect(await host.takeSuspended("local", ticket)).toMatchObject({ kind: "unanswered" });
-    expect(await host.takeSuspended("somebody else", ticket)).toEqual({ kind: "unknown" });
+    expect(await host.suspended.take("local", ticket)).toMatchObject({ kind: "unanswered" });
+    expect(await host.suspended.take("somebody else", ticket)).toEqual({ kind: "unknown" });
     await answer(host, ticket);
-    const taken = await host.takeSuspended("local", ticket);
-    expect(await host.takeSuspended("local", ticket)).toEqual({ kind: "elsewhere" });
+    const taken = await host.suspended.take("local", ticket);
+    expect(await host.suspended.take("local", ticket)).toEqual({ kind: "elsewhere" });
     if (taken.kind === "taken") await taken.resumed.leave(true);
-    expect(await host.takeSuspended("local", ticket)).toMatchObject({ kind: "taken" });
+    expect(await host.suspended.take("local", ticket)).toMatchObject({ kind: "taken" });
   });
 
   it("can be tried again when it was cancelled before it called anything", async () => {
@@ -282,7 +282,7 @@ describe("a suspended run", () => {
     const host = await project.open(sequence);
     const { ticket } = await suspend(host);
     await answer(host, ticket);
-    const taken = await host.takeSuspended("local", ticket);
+    const taken = await host.suspended.take("local", ticket);
     if (taken.kind !== "taken") throw new Error(taken.kind);
     const { envelope } = await host.run({
       ...{ ...options(), ...taken, program: taken.resumed.run.program },
@@ -306,7 +306,7 @@ describe("a suspended run", () => {
     await answer(host, ticket);
     const key = readFileSync(project.key);
     writeFileSync(project.key, Buffer.alloc(32));
-    await expect(host.takeSuspended("local", ticket)).rejects.toThrow("sealed with another key");
+    await expect(host.suspended.take("local", ticket)).rejects.toThrow("sealed with another key");
     writeFileSync(project.key, key);
     await goOn(host, ticket);
     expect(project.calls()).toEqual([SECRET, SECRET]);

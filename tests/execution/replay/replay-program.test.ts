@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ProgramScope } from "../../../execution/program-body.ts";
+import type { ProgramScope } from "../../../execution/program.ts";
 import { type RecordedRun, replayProgram } from "../../../execution/replay/replay-program.ts";
 import type { Language, Preparation, TypecheckOptions } from "../../../languages/language.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";

@@ -64,7 +64,7 @@ async function openHost(
     answer: ApprovalAnswer["decision"] = "once",
     context: RunContext = { principal: "local", source: "serve" },
   ) => {
-    const { recorded, ...executed } = await opened.runner.run({
+    const { recorded, ...executed } = await opened.host.run({
       program: PROGRAM,
       context,
       approver: { ask: async () => ({ decision: answer, by: "a person" }) },

@@ -45,7 +45,7 @@ async function serve(settings: object) {
   await opened.host.warm();
   await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(2);
   const run = async (code: string, said: { language?: string; fileName?: string } = {}) => {
-    const { recorded, envelope, unchecked } = await opened.runner.run({
+    const { recorded, envelope, unchecked } = await opened.host.run({
       program: { code, data: {}, ...said },
       context: { principal: "local", source: "serve" },
       approver: { ask: async () => ({ decision: "once", by: "a person" }) },

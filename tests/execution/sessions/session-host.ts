@@ -39,7 +39,7 @@ export async function openHost(sessions: object = { max: 2 }, more: object = {},
     ...(loaded.sessions && idleMs !== undefined && { sessions: { ...loaded.sessions, idleMs } }),
   };
   const engine = new ProcessEngine();
-  const { host, runner } = await openServing({
+  const { host } = await openServing({
     configuration,
     env,
     principal: "local",
@@ -65,7 +65,7 @@ export async function openHost(sessions: object = { max: 2 }, more: object = {},
     code: string,
     { principal = "local", language = "typescript", signal = new AbortController().signal } = {},
   ) => {
-    const executed = await runner.run({
+    const executed = await host.run({
       program: { code, data: {}, ...(language === UNSAID ? {} : { language }) },
       context: { principal, source: "serve" },
       approver,

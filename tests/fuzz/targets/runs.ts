@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { UNASKED } from "../../../broker/approvals/approvals.ts";
 import { Dispatcher } from "../../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../../broker/policy/authorizer.ts";
-import { executeProgram } from "../../../execution/program-body.ts";
+import { executeProgram } from "../../../execution/program.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
 import { openTypeScript } from "../../../languages/typescript/typescript.ts";

@@ -163,10 +163,11 @@ describe("a question that is being asked", () => {
       });
       return CANCELLED;
     };
-    const { programs, connection } = heldPrograms(run);
+    const { connection } = heldPrograms(run);
     const cancel = new AbortController();
     let takenBack = false;
-    const reply = programs.execute(
+    const reply = connection.callTool(
+      "execute_program",
       { code: "1" },
       {
         connection,
@@ -200,20 +201,22 @@ describe("a question that was handed out", () => {
 
   it("is given up after some minutes, and with it the program", async () => {
     vi.useFakeTimers();
-    const { programs, connection, killed } = held();
+    const { connection, killed } = held();
     const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
-    const question = await programs.execute({ code: "1" }, request);
-    if (question.kind !== "question") throw new Error("it did not ask");
+    const question = await connection.callTool("execute_program", { code: "1" }, request);
+    if (question?.kind !== "question") throw new Error("it did not ask");
     await vi.advanceTimersByTimeAsync(5 * 60_000);
     expect(killed).toEqual([1]);
-    const late = await programs.resume(question.ticket, { decision: "once", by: "test" }, request);
+    const answers = { ticket: question.ticket, response: { decision: "once", by: "test" } };
+    const late = await connection.callTool("execute_program", {}, { ...request, answers });
     expect(late).toMatchObject({ reply: { isError: true, content: [{ text: OVER }] } });
   });
 
   it("is given up at once when its request is cancelled meanwhile", async () => {
-    const { programs, connection, killed } = held();
+    const { connection, killed } = held();
     const cancel = new AbortController();
-    const answer = programs.execute(
+    const answer = connection.callTool(
+      "execute_program",
       { code: "1" },
       { connection, signal: cancel.signal, progress: undefined, canAsk: true },
     );
@@ -223,19 +226,19 @@ describe("a question that was handed out", () => {
   });
 
   it("takes no program in when the connection has ended", async () => {
-    const { programs, connection, close, killed } = held();
+    const { connection, close, killed } = held();
     await close();
     const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
-    expect(await programs.execute({ code: "1" }, request)).toMatchObject({
+    expect(await connection.callTool("execute_program", { code: "1" }, request)).toMatchObject({
       reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },
     });
     expect(killed).toEqual([]);
   });
 
   it("starts no program that had its place when the connection ended", async () => {
-    const { programs, connection, close, killed } = held();
+    const { connection, close, killed } = held();
     const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk: true };
-    const reply = programs.execute({ code: "1" }, request);
+    const reply = connection.callTool("execute_program", { code: "1" }, request);
     await close();
     expect(await reply).toMatchObject({
       reply: { isError: true, content: [{ text: expect.stringContaining("Cancelled") }] },

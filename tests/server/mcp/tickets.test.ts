@@ -44,7 +44,7 @@ function programs(...tools: string[]) {
   const suspended: NonNullable<ProgramRunner["suspended"]> = {
     async take(principal, ticket) {
       const taken = await open().take(principal, ticket);
-      if (taken.kind === "resumed") throw new Error("nothing is suspended here");
+      if (taken.kind === "taken") throw new Error("nothing is suspended here");
       return taken;
     },
     answer: async (...given) => open().answer(...given),
@@ -142,7 +142,7 @@ it("a ticket of a run that waits elsewhere just now is told how it is answered",
     suspended: {
       take: async (principal) => {
         const taken = await open().take(principal, ticket ?? "");
-        if (taken.kind === "resumed") throw new Error("nothing is suspended here");
+        if (taken.kind === "taken") throw new Error("nothing is suspended here");
         return taken;
       },
       answer: async () => false,

@@ -53,7 +53,7 @@ export async function serveProject(
       onEdit: () => {},
     });
     const warnings: string[] = [];
-    const { host, catalog, runner, printers, outputs } = await openServing({
+    const { host, catalog, printers, outputs } = await openServing({
       configuration: following.current,
       following,
       env,
@@ -63,7 +63,8 @@ export async function serveProject(
     });
     const service = new McpService({
       version: "1.2.3",
-      ...{ catalog, printers, runner, outputs, clock, checkValue },
+      ...{ catalog, printers, outputs, clock, checkValue },
+      runner: host,
       limits: () => host.configuration.execution,
     });
     const served = connectTo(service);

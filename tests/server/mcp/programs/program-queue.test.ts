@@ -241,7 +241,8 @@ it("a program that waits for its turn is refused as soon as its connection close
   const [first, second] = [service.connect(CONTEXT), service.connect(CONTEXT)];
   const start = (code: string, connection: typeof first) => {
     const { signal } = new AbortController();
-    return service.programs.execute({ code }, { connection, signal, progress: undefined, canAsk: false });
+    const request = { connection, signal, progress: undefined, canAsk: false };
+    return connection.callTool("execute_program", { code }, request);
   };
   const running = start("running", first);
   const waiting = start("waiting", second);

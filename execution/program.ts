@@ -1,19 +1,27 @@
+import { randomUUID } from "node:crypto";
 import { inBoundary, messageOf } from "../base/faults.ts";
 import { untilAborted } from "../base/waiting.ts";
-import { findLanguage, type Language, type TypecheckMode } from "../languages/language.ts";
-import type { ModuleSource } from "../languages/module-source.ts";
-import { UsedModules } from "../languages/module-source.ts";
+import type { Viewer } from "../broker/policy/authorizer.ts";
+import { findLanguage, type Language, type Preparation, type TypecheckMode } from "../languages/language.ts";
+import { loadPrinterOr } from "../languages/languages.ts";
+import { type ModuleSource, UsedModules } from "../languages/module-source.ts";
 import { adviseProgram, type Prepared, prepareProgram } from "../languages/prepare-program.ts";
 import type { Program, ProgramSession } from "../languages/program.ts";
-import type { ConsoleEntry } from "../protocol/console-stream.ts";
-import { MAX_CLAIM_FAILURE_BYTES } from "../protocol/limits.ts";
+import { resolveProgram, type UnresolvedProgram } from "../languages/resolve-program.ts";
+import {
+  MAX_CLAIM_FAILURE_BYTES,
+  MAX_FILE_RESULT_BYTES,
+  MAX_FILE_RESULT_VALUES,
+} from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, RunnerOutput } from "./output/runner-output.ts";
+import { RecordedModules } from "./recorded-modules.ts";
 import {
   type Carried,
   executeRun,
@@ -22,27 +30,102 @@ import {
   type RunScope,
   type SealedOutcome,
 } from "./run.ts";
+import type { ProgramHost, RunStart, RunTools } from "./run-host.ts";
 import { runInside } from "./run-inside.ts";
+import type { ProgramRequest } from "./run-request.ts";
 import { divergenceOf, environmentOf, isToBeTriedAgain } from "./suspension/continuation.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { TimeLimit } from "./time-limit.ts";
 
+/**
+ * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in common
+ * with a replay: the program is checked and bundled while a sandbox starts, sent in, and judged by how it ended.
+ */
+
+/**
+ * Runs a program for a request: settles its language, waits for its turn in its session, opens the scope of the run, executes it,
+ * and leaves the session. Failures of the program, a server or an engine are in the envelope.
+ */
+export async function runProgram(
+  request: ProgramRequest,
+  host: ProgramHost,
+  { tools, arrival }: RunStart,
+): Promise<ExecutedProgram> {
+  const { context, resumed } = request;
+  const earlier = resumed?.run;
+  const languages = await (earlier === undefined
+    ? host.languages.on()
+    : host.languages.recorded(earlier.program.language));
+  const program = await resolveProgram(request.program, languages);
+  const printer = await loadPrinterOr(program.language);
+  const modules = earlier
+    ? new RecordedModules(new Map(earlier.modules), printer, earlier.knownModules)
+    : tools.modulesFor(context, printer);
+  const entered = await host.sessions.enter(request, program.language, arrival);
+  try {
+    const { all, programs } = tools;
+    const { servers } = host;
+    const callable = programs?.forRun(modules, all, servers) ?? { modules, tools: all, servers };
+    const runId = earlier?.runId ?? randomUUID();
+    if (request.onEvent !== undefined) host.runs?.subscribe(request.onEvent, runId);
+    const { execution } = host.configuration();
+    const scope = await openScope(request, host, {
+      ...{ runId, program, callable, earlier, state: entered?.state },
+      tools: all,
+      limits: earlier?.limits ?? limitsFor(request, host),
+      beforeCalls: request.beforeCalls,
+    });
+    const programScope: ProgramScope = {
+      ...scope,
+      ...{ program, languages, modules: callable.modules, sandboxes: host.sandboxes, resumed },
+      typecheck: request.typecheck ?? execution.typecheck,
+      checkPatienceMs: request.checkPatienceMs,
+      onConsole: request.onConsole,
+      onPhase: scope.surroundings?.traced?.onPhase,
+    };
+    if (entered === undefined) return await executeProgram(programScope);
+    return await entered.execute((own) => executeProgram({ ...programScope, ...own }));
+  } finally {
+    entered?.leave();
+  }
+}
+
+/** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
+export async function checkProgram(
+  unresolved: UnresolvedProgram,
+  viewer: Viewer,
+  { languages }: Pick<ProgramHost, "languages">,
+  { tools }: { tools: Pick<RunTools, "modulesFor"> },
+): Promise<Preparation> {
+  const program = await resolveProgram(unresolved, await languages.on());
+  const language = findLanguage(await languages.recorded(program.language), program.language);
+  if (language === undefined)
+    return { ok: false, type: "BundleError", message: `'${program.language}' is no language`, reasons: [] };
+  const modules = tools.modulesFor(viewer, await loadPrinterOr(program.language));
+  return language.prepare(program, modules, { mode: "error" });
+}
+
+function limitsFor({ timeoutMs, toFile = false }: ProgramRequest, host: ProgramHost) {
+  const limits = limitsOf(host.configuration());
+  return {
+    ...limits,
+    maxResult: toFile ? { bytes: MAX_FILE_RESULT_BYTES, values: MAX_FILE_RESULT_VALUES } : undefined,
+    timeoutMs: timeoutMs ?? limits.timeoutMs,
+  };
+}
+
 /** What a program is executed with. */
-export interface ProgramScope extends RunScope {
+export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatienceMs" | "onConsole"> {
   readonly program: Program;
   readonly sandboxes: SandboxSource;
   /** The languages that programs may be written in. */
   readonly languages: readonly Language[];
   readonly modules: ModuleSource;
   readonly typecheck: TypecheckMode;
-  /** How many milliseconds the program waits for its type check before it runs unchecked; by default, as its language says. */
-  readonly checkPatienceMs?: number | undefined;
   /** Clock and randomness for a replay. A live run gets random values of its own. */
   readonly environment?: ProgramEnvironment | undefined;
   /** The session that the program runs in, whose sandbox `sandboxes` has. */
   readonly session?: ProgramSession | undefined;
-  /** Receives console text as it is printed, bounded by the limits. */
-  readonly onConsole?: ((entry: ConsoleEntry) => void) | undefined;
   /** Is told of the run's parts. */
   readonly onPhase?: OnPhase | undefined;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
@@ -7,6 +8,7 @@ import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { CallLog } from "./call-log.ts";
 import { callInterceptors } from "./interceptors.ts";
 import { describeSuspended } from "./judge.ts";
+import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
 import { readAnswer } from "./output/answer-blocks.ts";
 import type { ExecutedCall, ExecutedRun } from "./output/executed-run.ts";
@@ -18,12 +20,30 @@ import {
   type RunScope,
   type SealedOutcome,
 } from "./run.ts";
+import type { RunHost, RunTools } from "./run-host.ts";
 import type { CallRequest, DirectCall } from "./run-request.ts";
 import { environmentOf } from "./suspension/continuation.ts";
 import { stoppableCall } from "./suspension/suspension.ts";
 
+/** Makes one call as a program makes it, and records it as the run of that program. Failures are in the envelope. */
+export async function makeCall(
+  request: CallRequest,
+  host: RunHost,
+  { tools: { all: tools } }: { tools: Pick<RunTools, "all"> },
+): Promise<ExecutedCall> {
+  const scope = await openScope(request, host, {
+    runId: randomUUID(),
+    program: { language: "typescript", fileName: "call.ts" },
+    tools,
+    callable: { tools, servers: host.servers },
+    limits: limitsOf(host.configuration()),
+  });
+  const { call, withAnswer, onProgress } = request;
+  return executeCall({ ...scope, call, withAnswer, onProgress, modules: tools.configured });
+}
+
 /** What a single call is made with. */
-export interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | "onProgress"> {
+interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | "onProgress"> {
   /** The names of all server modules. */
   readonly modules: readonly string[];
 }
@@ -44,7 +64,7 @@ function programOfCall({ tool, arguments: data }: DirectCall): Program {
  * Makes one call without a sandbox, as `executeRun` does with a program: through the broker's checks and a person's approval,
  * redacted, and recorded as the run of a program of one line.
  */
-export function executeCall(scope: CallScope): Promise<ExecutedCall> {
+function executeCall(scope: CallScope): Promise<ExecutedCall> {
   return executeRun(scope, new CallBody(scope));
 }
 

@@ -19,7 +19,7 @@ export interface ClientConnection {
 }
 
 /** A request that waits for a program, or for a direct call: the one that starts it, or one that brings the answer to a question. */
-export interface ProgramRequest {
+export interface ClientRequest {
   readonly connection: ClientConnection;
   readonly signal: AbortSignal;
   /** `undefined` unless the client asked for progress. */
@@ -58,7 +58,7 @@ export interface ProgressSink {
 }
 
 /** The context of a run that a request starts or resumes: that of its connection, with the client's own name. */
-export function contextOf({ connection, client }: ProgramRequest): RunContext {
+export function contextOf({ connection, client }: ClientRequest): RunContext {
   const { context } = connection;
   return client === undefined || client.name === "" ? context : { ...context, client };
 }

@@ -1,0 +1,83 @@
+import type { StartLogin } from "../broker/call-interceptors.ts";
+import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
+import type { SchemaValidator } from "../broker/schemas/schema-validator.ts";
+import type { ToolCatalog } from "../catalog/tool-catalog.ts";
+import type { LanguagePrinter } from "../codegen/language-printer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { Language } from "../languages/language.ts";
+import type { ModuleSource } from "../languages/module-source.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import type { SandboxSource } from "../sandbox/sandbox.ts";
+import type { Redactor } from "../secrets/redaction.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { ToolServers } from "../upstream/tool-servers.ts";
+import type { RunRecorder } from "./record/run-recorder.ts";
+import type { RunRedaction } from "./redact-run.ts";
+import type { RunFeed } from "./runs/run-feed.ts";
+import type { Arrival } from "./sessions/arrival-order.ts";
+import type { LazySessions } from "./sessions/open-sessions.ts";
+
+/** What runs get from the host that they are in. `run-request.ts` has what they get from whoever asks for them. */
+
+/** The tools that a run begins with. It keeps them when the catalog changes meanwhile. */
+export interface RunTools {
+  /** Every tool, also those that the policy forbids to programs. */
+  readonly all: ToolCatalog;
+  modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
+  /** The saved programs, which are tools of their own. */
+  readonly programs?:
+    | { forRun(modules: ModuleSource, tools: CallableTools, servers: ToolServers): Callable }
+    | undefined;
+}
+
+type CallableTools = Pick<ToolCatalog, "get" | "unlisted">;
+
+/** What a program may import and call. */
+export interface Callable {
+  readonly modules: ModuleSource;
+  readonly tools: CallableTools;
+  readonly servers: ToolServers;
+}
+
+/** What all live runs of a host share. `wiring/` makes it once. */
+export interface RunHost {
+  /** The configuration that is in force just now. */
+  readonly configuration: () => Configuration;
+  readonly env: EnvironmentVariables;
+  /** The only redactor of the host. */
+  readonly redactor: Redactor;
+  readonly authorizer: Authorizer;
+  readonly servers: ToolServers;
+  readonly validator: SchemaValidator;
+  /** Makes the recorder of one run. */
+  recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
+  /** Starts the login of a principal at a server. Without it, nobody is asked to log in. */
+  readonly startLogin?: ((principal: string) => StartLogin) | undefined;
+  /** Receives the events of runs. */
+  readonly runs?: RunFeed | undefined;
+  /** Tells a collector of runs. */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** What all live programs of a host share. */
+export interface ProgramHost extends RunHost {
+  readonly sandboxes: SandboxSource;
+  readonly sessions: LazySessions;
+  readonly languages: HostLanguages;
+}
+
+/** What a program begins with, as the host knows it at that moment. */
+export interface RunStart {
+  readonly tools: RunTools;
+  /** The place of the program among those that came for the same session. */
+  readonly arrival?: Arrival | undefined;
+}
+
+/** The languages of programs. */
+interface HostLanguages {
+  /** Those that programs may be in just now, at least one. */
+  on(): Promise<readonly Language[]>;
+  /** Those and one more, for a program that was recorded in it. */
+  recorded(language: string): Promise<readonly Language[]>;
+}
