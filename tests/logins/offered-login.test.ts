@@ -4,38 +4,30 @@ import { interceptCalls, offerLogins } from "../../broker/call-interceptors.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
 import { beginLogin } from "../../logins/log-in.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { useUser } from "../upstream/authorization/logged-in.ts";
+import { serveGuarded } from "../upstream/authorization/logged-in.ts";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
-import { serveProtected } from "../upstream/authorization/servers/protected-server.ts";
 import { serveRouter } from "../upstream/authorization/servers/router-server.ts";
 import { toolCall } from "../upstream/upstream-fixtures.ts";
 
 it("a person whom their client sends to the login page lets the call go on that needed it", async () => {
-  const router = await serveRouter();
-  const server = await serveProtected({
-    authorizationServers: [router.issuer],
-    verifier: router,
-    scopes: ["read"],
-  });
-  const user = useUser(server.url);
+  const { user } = await serveGuarded(await serveRouter());
   const signal = new AbortController().signal;
   const inner = {
     async dispatch(): Promise<CallOutcome> {
       try {
-        const data = await (await user.connect()).callTool(
-          toolCall("echo", { text: "hi" }, { timeoutMs: 60_000, signal }),
-        );
+        const call = toolCall("echo", { text: "hi" }, { timeoutMs: 60_000, signal });
+        const data = await (await user.connect()).callTool(call);
         return { ok: true, data, raw: data, decision: "allowed", bytes: 0 };
       } catch (error) {
         if (!(error instanceof UpstreamError) || error.code !== "login_required") throw error;
         const { message } = error;
         const told = {
-          type: "ToolError" as const,
+          type: "ToolError",
           server: "guarded",
           tool: "echo",
           message,
           retryable: false,
-        };
+        } as const;
         return { ok: false, loginAt: "guarded", error: told, decision: "unreachable", bytes: 0 };
       }
     },

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
+import { newFolder } from "../temporary-folder.ts";
 
 class MemoryKeyring implements Keyring {
   readonly name = "memory";
@@ -22,8 +22,7 @@ class MemoryKeyring implements Keyring {
 }
 
 function setUp() {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-user-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder();
   return { folder, env: { XDG_STATE_HOME: folder } };
 }
 

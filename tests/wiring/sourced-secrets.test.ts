@@ -105,13 +105,16 @@ test("a secret that cannot be read takes only its server off, in one line, and r
   expect((await failure("file")).message).toContain("servers[2].env.TOKEN: the file ");
 });
 
-test("another source starts the server anew, and the same one in another place does not run again", async () => {
-  const { directory, tokenOf, reconfigure } = setUp({ a: vault });
+test("another source starts the server anew, and the same one in another place neither that nor the command", async () => {
+  const { directory, pool, tokenOf, reconfigure } = setUp({ a: vault });
   expect(await tokenOf("a")).toBe("vault-token-here");
+  const before = pool.get("local", "a");
   reconfigure({ first: { keyring: "hub" }, a: vault });
   expect(await tokenOf("a")).toBe("vault-token-here");
   expect(readFileSync(join(directory, "runs"), "utf8")).toBe("x");
+  expect(pool.get("local", "a")).toBe(before);
   reconfigure({ a: { keyring: "hub" } });
+  expect(pool.get("local", "a")).not.toBe(before);
   expect(await tokenOf("a")).toBe("ring-token-1");
 });
 

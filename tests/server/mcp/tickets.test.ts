@@ -11,7 +11,7 @@ import type { ResumedRun } from "../../../execution/suspension/suspended-run.ts"
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
 import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
-import { CONTEXT, executed, serve } from "./served.ts";
+import { CONTEXT, connectTo, executed, serve } from "./served.ts";
 
 /** A program that is a function in this process. */
 type Run = Parameters<typeof serve>[0];
@@ -20,7 +20,7 @@ const YES = { approval: { action: "accept", content: {} } };
 const BY_SHELL = { by: "ada", how: "ptc approvals" } as const;
 
 /** Programs that ask about calls of these tools, one after the other, and what `ptc approvals` sees of that. */
-function programs(...tools: string[]) {
+function programs(tools: string[], maxPrograms = 1) {
   const directory = mkdtempSync(join(tmpdir(), "ptc-elsewhere-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   mkdirSync(join(directory, "state"), { mode: 0o700 });
@@ -57,14 +57,14 @@ function programs(...tools: string[]) {
       expect(await open().answer(CONTEXT.principal, pending, { decision, ...BY_SHELL })).toBe(true);
       return pending.ticket;
     });
-  return { served: serve(run, { suspended, maxPrograms: 1 }), answerInShell, open };
+  return { served: serve(run, { suspended, maxPrograms }), answerInShell, open };
 }
 
 const told = (what: string) =>
   `mcp__a__drop: it was ${what} by ada (ptc approvals), and the first answer counts`;
 
 it("a dialog that a client shows is closed when somebody answers in a shell, and the reply says who", async () => {
-  const { served, answerInShell } = programs("mcp__a__drop");
+  const { served, answerInShell } = programs(["mcp__a__drop"]);
   const client = new RawClient(served);
   await client.initialize({ elicitation: {} });
   client.send({ id: 1, method: "tools/call", params: EXECUTE });
@@ -87,7 +87,7 @@ it("a dialog that a client shows is closed when somebody answers in a shell, and
 });
 
 it("a run whose question was answered in a shell goes on at once, and waits for its client with what it came to", async () => {
-  const { served, answerInShell, open } = programs("mcp__a__drop", "mcp__a__purge");
+  const { served, answerInShell, open } = programs(["mcp__a__drop", "mcp__a__purge"]);
   const client = new RawClient(served);
   const { result } = await client.callModern(1, EXECUTE);
   expect(result).toMatchObject({ resultType: "input_required" });
@@ -110,7 +110,7 @@ it("a run whose question was answered in a shell goes on at once, and waits for 
 });
 
 it("a client that comes back is put the question that its run has come to meanwhile", async () => {
-  const { served, answerInShell } = programs("mcp__a__drop", "mcp__a__purge");
+  const { served, answerInShell } = programs(["mcp__a__drop", "mcp__a__purge"]);
   const client = new RawClient(served);
   const { result } = await client.callModern(1, EXECUTE);
   await answerInShell("mcp__a__drop", "once");
@@ -129,8 +129,32 @@ it("a client that comes back is put the question that its run has come to meanwh
   expect(JSON.stringify(last.result?.content)).toContain('[\\"once\\",\\"once\\"]');
 });
 
+it("a run that went on is forgotten with the connection that it is held for, and no other is", async () => {
+  const { served, answerInShell, open } = programs(["mcp__a__drop", "mcp__a__purge"], 2);
+  const { service } = served;
+  const [leaving, staying] = [new RawClient(served), new RawClient(connectTo(service))];
+  const begin = async (client: RawClient) => {
+    const { result } = await client.callModern(1, EXECUTE);
+    await answerInShell("mcp__a__drop", "once");
+    return { ...EXECUTE, requestState: result?.requestState, inputResponses: YES };
+  };
+  const kept = await begin(staying);
+  await answerInShell("mcp__a__purge", "denied");
+  const gone = await begin(leaving);
+  await eventually(async () => {
+    const asked = await open().list(CONTEXT.principal);
+    expect(asked.map(({ request }) => request.tool)).toEqual(["mcp__a__purge"]);
+  });
+  leaving.end();
+  await served.ended;
+  const textOf = async (client: RawClient, id: number, request: object) =>
+    JSON.stringify((await client.callModern(id, request)).result?.content);
+  expect(await textOf(staying, 2, kept)).toContain('[\\"once\\",\\"denied\\"]');
+  expect(await textOf(staying, 3, gone)).toContain("the program that asked is over");
+});
+
 it("a ticket of a run that waits elsewhere just now is told how it is answered", async () => {
-  const { served, answerInShell, open } = programs("mcp__a__drop");
+  const { served, answerInShell, open } = programs(["mcp__a__drop"]);
   const client = new RawClient(served);
   await client.callModern(1, EXECUTE);
   const [ticket] = await eventually(async () => {
@@ -221,6 +245,25 @@ function keptPrograms() {
 const NO_FORMS = { "io.modelcontextprotocol/clientCapabilities": {} };
 const ticketOf = (ticket: string) => ({ name: "execute_program", arguments: { code: `ticket ${ticket}` } });
 const replyOf = (text: string) => [{ text: `[Script executed successfully]\n"${text}"` }];
+
+it("a run that waits for its client waits on without its sandbox when the connection closes, and is not cancelled", async () => {
+  const { run, suspended, kept } = keptPrograms();
+  const ends: boolean[] = [];
+  const served = serve(
+    async (program, request) => {
+      const end = await run(program, request);
+      await new Promise((resolve) => setImmediate(resolve));
+      ends.push(request.signal.aborted);
+      return end;
+    },
+    { suspended },
+  );
+  const client = new RawClient(served);
+  expect((await client.callModern(1, EXECUTE)).result).toMatchObject({ resultType: "input_required" });
+  client.end();
+  await served.ended;
+  expect([kept.size, ends]).toEqual([1, [false]]);
+});
 
 describe("a ticket", () => {
   it("is what a client gets that cannot ask, and goes on once somebody has answered elsewhere", async () => {

@@ -1,8 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
-import type { Configuration, RemoteServerConfiguration } from "../../../configuration/configuration.ts";
+import type { RemoteServerConfiguration } from "../../../configuration/configuration.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { loginKeyOf, loginServer, openLoginStore } from "../../../logins/logins.ts";
@@ -10,21 +8,29 @@ import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
 import type { Login } from "../../../upstream/authorization/login-store.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";
+import { newFolder } from "../../temporary-folder.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
+import { type ProtectionRules, serveProtected, type TokenVerifier } from "./servers/protected-server.ts";
 
 const PRINCIPAL = "local";
 
+/** A server whose tokens are of an authorization server, and a user of it. @param settings of the server in ptc.yaml. */
+export async function serveGuarded(
+  authority: TokenVerifier & { issuer: string },
+  rules: Partial<ProtectionRules> = {},
+  settings: object = {},
+) {
+  const own = { authorizationServers: [authority.issuer], verifier: authority, scopes: ["read"] };
+  const server = await serveProtected({ ...own, ...rules });
+  return { server, user: useUser(server.url, settings) };
+}
+
 /** A user with a configuration of one server, `guarded`, and a state folder of their own. */
 export function useUser(url: string, settings: object = {}, name = "guarded") {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-logins-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = newFolder();
   const env = { XDG_STATE_HOME: folder, PTC_KEYRING: "off" };
   const text = JSON.stringify({ servers: [{ name, url, ...settings }] });
-  const configuration: Configuration = parseConfiguration(text, {
-    file: "ptc.yaml",
-    directory: "/",
-    environment: {},
-  });
+  const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/", environment: {} });
   const told: string[] = [];
   const secrets = { ...ownLoginSecrets(env), onSecret: (secret: string) => void told.push(secret) };
   const open = () => composeAuthorizations(configuration, openLoginStore(env), secrets)(PRINCIPAL, name);

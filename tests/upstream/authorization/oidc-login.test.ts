@@ -1,17 +1,18 @@
 import { generateKeyPairSync } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import type { ClientMetadata } from "oidc-provider";
+import { describe, expect, test } from "vitest";
 import { loginKeyOf, loginStatus, logOut, openLoginStore } from "../../../logins/logins.ts";
 import type { Client, Login } from "../../../upstream/authorization/login-store.ts";
 import { discover } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { chooseClient } from "../../../upstream/authorization/oauth/person-login.ts";
+import { newFolder } from "../../temporary-folder.ts";
 import { toolCall } from "../upstream-fixtures.ts";
-import { useUser } from "./logged-in.ts";
+import { serveGuarded, useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { type OidcOptions, serveOidc } from "./servers/oidc-server.ts";
-import { serveProtected } from "./servers/protected-server.ts";
 
 /** @param settings of the server; `auth` is completed by the issuer that there is. */
 async function serveBoth({
@@ -19,14 +20,12 @@ async function serveBoth({
   ...options
 }: OidcOptions & { settings?: { auth?: object; headers?: object } } = {}) {
   const oidc = await serveOidc(options);
-  const server = await serveProtected({
-    authorizationServers: [oidc.issuer],
-    verifier: oidc,
-    scopes: ["read"],
-  });
-  const auth = settings?.auth && { issuer: oidc.issuer, ...settings.auth };
-  return { oidc, server, user: useUser(server.url, { ...settings, ...(auth && { auth }) }) };
+  const auth = settings?.auth && { auth: { issuer: oidc.issuer, ...settings.auth } };
+  return { oidc, ...(await serveGuarded(oidc, {}, { ...settings, ...auth })) };
 }
+
+const registrationsAt = ({ requests }: { requests: string[] }) =>
+  requests.filter((each) => each === "POST /reg").length;
 
 describe("a login at an OpenID provider", () => {
   test("is asked for by name, and then lets every call through", async () => {
@@ -88,16 +87,13 @@ describe("a login at an OpenID provider", () => {
     // What was granted goes on meanwhile.
     expect((await connection.list()).tools).toHaveLength(3);
     await user.logIn();
-    expect(oidc.authorizations.at(-1)?.get("scope")?.split(" ").sort()).toEqual([
-      "offline_access",
-      "read",
-      "write",
-    ]);
+    const asked = oidc.authorizations.at(-1)?.get("scope")?.split(" ");
+    expect(asked?.sort()).toEqual(["offline_access", "read", "write"]);
     expect(await call()).toMatchObject({ content: [{ text: "hi" }] });
-    expect(oidc.requests.filter((each) => each === "POST /reg")).toHaveLength(2);
+    expect(registrationsAt(oidc)).toBe(2);
     await user.logIn();
     // The provider still knows the client, which may ask for all of this.
-    expect(oidc.requests.filter((each) => each === "POST /reg")).toHaveLength(2);
+    expect(registrationsAt(oidc)).toBe(2);
   });
 
   test("is not asked for again where the server wants what was asked for already", async () => {
@@ -129,16 +125,12 @@ describe("a login at an OpenID provider", () => {
       response_types: ["code" as const],
       token_endpoint_auth_method: "client_secret_basic" as const,
     };
-    const folder = mkdtempSync(join(tmpdir(), "ptc-secret-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const secret = join(folder, "secret");
+    const secret = join(newFolder(), "secret");
     writeFileSync(secret, `${client.client_secret}\n`);
     const settings = {
       headers: { "x-gateway": { command: [process.execPath, "-p", "'of the gateway'"] } },
       auth: {
-        type: "oauth",
-        client_id: client.client_id,
-        client_secret: { file: secret },
+        ...{ type: "oauth", client_id: client.client_id, client_secret: { file: secret } },
         callback_host: "localhost",
       },
     };
@@ -172,13 +164,9 @@ describe("a login at an OpenID provider", () => {
     });
     oidc.intercept = (request, response) => {
       if (request.url !== "/.well-known/oauth-authorization-server") return false;
-      const endpoints = {
-        authorization_endpoint: `${oidc.issuer}/auth`,
-        token_endpoint: `${oidc.issuer}/token`,
-      };
+      const { issuer } = oidc;
       const document = {
-        issuer: oidc.issuer,
-        ...endpoints,
+        ...{ issuer, authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` },
         response_types_supported: ["code"],
         code_challenge_methods_supported: ["S256"],
         client_id_metadata_document_supported: true,
@@ -229,32 +217,24 @@ describe("the client that was registered for a login", () => {
 
   test.for<[what: string, change: (login: Login) => object, isUsedAgain: boolean]>([
     ["is used again where nothing has changed", (login) => login, true],
-    [
-      "is used again while its secret is valid",
-      withClient(() => ({ expiresAt: Number.MAX_SAFE_INTEGER })),
-      true,
-    ],
+    ["is used again while its secret is valid", withClient(() => ({ expiresAt: 2 ** 52 })), true],
     ["is used no more once its secret has expired", withClient(() => ({ expiresAt: 1 })), false],
     ["is used for no other redirect", withClient(otherPath), false],
     ["is not what a document of before named", withClient(() => ({ kind: "document" })), false],
     ["is not what ptc.yaml named before", withClient(() => ({ kind: "configured" })), false],
     [
-      "is used no more after a login that was ended, whose client may be unknown by now",
+      "is used no more after a login that was ended",
       (login) => ({ ...login, accessToken: undefined }),
       false,
     ],
-    [
-      "is used at no other authorization server",
-      (login) => ({ ...login, issuer: "https://other.example" }),
-      false,
-    ],
+    ["is used at no other issuer", (login) => ({ ...login, issuer: "https://other.example" }), false],
   ])("%s", async ([, change, isUsedAgain]) => {
     const { oidc, server, user } = await serveBoth();
     await user.logIn();
     await user.edit(change);
     await user.logIn();
     const [before, after] = oidc.authorizations.map((each) => each.get("client_id"));
-    expect(oidc.requests.filter((each) => each === "POST /reg")).toHaveLength(isUsedAgain ? 1 : 2);
+    expect(registrationsAt(oidc)).toBe(isUsedAgain ? 1 : 2);
     expect(after === before).toBe(isUsedAgain);
     const kept = await openLoginStore(user.env).read(loginKeyOf(user.principal, user.server));
     expect(kept?.client).toMatchObject({ kind: "registered", id: after });
@@ -267,23 +247,12 @@ describe("the client that was registered for a login", () => {
   const registered: Client = { kind: "registered", id: "of before", redirectUri, expiresAt: 5_000 };
   /** Chooses the client at a time, for a redirect to which one was registered. */
   const choose = async (issuer: string, wallMs: number, scope?: string) => {
-    const found = await discover({
-      serverUrl: `${issuer}/mcp`,
-      resourceMetadataUrl: undefined,
-      issuer,
-      fetch,
-    });
-    if (found === undefined) throw new Error("nothing is found");
-    const { auth: settings } = useUser("http://127.0.0.1/mcp").server;
-    if (settings?.type !== "oauth") throw new Error("a person does not log in");
-    return chooseClient(found, {
-      settings: { ...settings, clientSecret: undefined },
-      redirectUri,
-      scope,
-      registered,
-      wallMs,
-      fetch,
-    });
+    const options = { serverUrl: `${issuer}/mcp`, resourceMetadataUrl: undefined, issuer, fetch };
+    const found = (await discover(options)) ?? expect.fail("nothing is found");
+    const { auth } = useUser("http://127.0.0.1/mcp").server;
+    if (auth?.type !== "oauth") throw new Error("a person does not log in");
+    const settings = { ...auth, clientSecret: undefined };
+    return chooseClient(found, { settings, redirectUri, scope, registered, wallMs, fetch });
   };
   /** Answers the requests for a registration in turn, and keeps what they ask for. */
   const serveRegistrations = async (...answers: [status: number, document: object][]) => {
@@ -291,10 +260,8 @@ describe("the client that was registered for a login", () => {
     const asked: Record<string, unknown>[] = [];
     oidc.intercept = (request, response) => {
       if (request.url !== "/reg") return false;
-      const chunks: Buffer[] = [];
-      request.on("data", (chunk) => chunks.push(chunk));
-      request.on("end", () => {
-        const given = JSON.parse(Buffer.concat(chunks).toString());
+      void json(request).then((body) => {
+        const given = body as Record<string, unknown>;
         asked.push(given);
         const [status, document] = answers[asked.length - 1] ?? [500, {}];
         const answer = status === 201 ? { ...given, ...document } : document;
@@ -307,10 +274,10 @@ describe("the client that was registered for a login", () => {
   const refused: [number, object] = [400, { error: "invalid_client_metadata" }];
 
   test("expires in the moment that the provider has named", async () => {
-    const { issuer, requests } = await serveOidc();
-    expect(await choose(issuer, 4_999)).toBe(registered);
-    expect((await choose(issuer, 5_000)).id).not.toBe(registered.id);
-    expect(requests.filter((each) => each === "POST /reg")).toHaveLength(1);
+    const oidc = await serveOidc();
+    expect(await choose(oidc.issuer, 4_999)).toBe(registered);
+    expect((await choose(oidc.issuer, 5_000)).id).not.toBe(registered.id);
+    expect(registrationsAt(oidc)).toBe(1);
   });
 
   test("has its expiry from the provider, in seconds, where zero is never", async () => {
@@ -332,66 +299,54 @@ describe("the client that was registered for a login", () => {
     // This provider knows no such scope.
     const strict = await serveOidc();
     expect((await choose(strict.issuer, 9_000, "read special")).kind).toBe("registered");
-    expect(strict.requests.filter((each) => each === "POST /reg")).toHaveLength(2);
+    expect(registrationsAt(strict)).toBe(2);
   });
 
-  test.for<
-    [what: string, scope: string | undefined, answers: [number, object][], asked: number, why: RegExp]
-  >([
-    ["a refusal without a scope", undefined, [refused], 1, /HTTP 400: .*invalid_client_metadata/],
-    ["two refusals", "read", [refused, [403, { error: "last" }]], 2, /HTTP 403: .*last/],
-    ["an answer that is no client", "read", [[200, { client_id: 7 }]], 1, /form/],
+  type Refusals = [what: string, scope: string | undefined, answers: [number, object][], number, why: string];
+  test.for<Refusals>([
+    ["a refusal without a scope", undefined, [refused], 1, "HTTP 400: .*invalid_client_metadata"],
+    ["two refusals", "read", [refused, [403, { error: "last" }]], 2, "HTTP 403: .*last"],
+    ["an answer that is no client", "read", [[200, { client_id: 7 }]], 1, "form"],
   ])("is asked for no more after %s", async ([, scope, answers, count, why]) => {
     const { issuer, asked } = await serveRegistrations(...answers);
-    await expect(choose(issuer, 9_000, scope)).rejects.toThrow(
-      new RegExp(`^has an authorization server that did not register ptc as a client: .*${why.source}`),
-    );
+    const what = "^has an authorization server that did not register ptc as a client";
+    await expect(choose(issuer, 9_000, scope)).rejects.toThrow(new RegExp(`${what}: .*${why}`));
     expect(asked).toHaveLength(count);
   });
 });
 
 describe("a machine with credentials of its own", () => {
   const common = {
-    client_id: "machine",
-    redirect_uris: [],
-    response_types: [],
+    ...{ client_id: "machine", redirect_uris: [], response_types: [], scope: "read write" },
     grant_types: ["client_credentials"],
-    scope: "read write",
   };
+  /** @param auth beside the usual of ptc.yaml. @param client beside the usual at the provider. */
+  const serveMachine = (auth: object, client: Partial<ClientMetadata> = {}) => {
+    const own = { type: "client_credentials", client_id: "machine", ...auth };
+    const secret = { client_secret: "machine secret", token_endpoint_auth_method: "client_secret_basic" };
+    return serveBoth({ clients: [{ ...common, ...secret, ...client } as never], settings: { auth: own } });
+  };
+  const client_secret = "machine secret";
 
   test("gets its tokens by a secret, and again when one has expired", async () => {
-    const client = {
-      ...common,
-      client_secret: "machine secret",
-      token_endpoint_auth_method: "client_secret_basic" as const,
-    };
-    const auth = { type: "client_credentials", client_id: "machine", client_secret: "machine secret" };
-    const { oidc, server, user } = await serveBoth({ clients: [client], settings: { auth } });
+    const { oidc, server, user } = await serveMachine({ client_secret });
     const connection = await user.connect();
     const [token] = server.tokens.filter((each) => each !== undefined);
     await (await oidc.provider.ClientCredentials.find(token ?? ""))?.destroy();
     expect((await connection.list()).tools).toHaveLength(3);
-    expect(oidc.tokenRequests.map((each) => each.get("grant_type"))).toEqual(
-      Array(2).fill("client_credentials"),
-    );
+    const grants = oidc.tokenRequests.map((each) => each.get("grant_type"));
+    expect(grants).toEqual(Array(2).fill("client_credentials"));
     expect(oidc.tokenRequests[0]?.get("resource")).toBe(server.url);
     expect(user.told).toHaveLength(2);
   });
 
   test("reads its secret when a token is asked for, and says where it cannot be read", async () => {
-    const client = {
-      ...common,
-      client_secret: "machine secret",
-      token_endpoint_auth_method: "client_secret_basic" as const,
-    };
-    const secret = join(mkdtempSync(join(tmpdir(), "ptc-secret-")), "secret");
-    onTestFinished(() => rmSync(dirname(secret), { recursive: true }));
-    const auth = { type: "client_credentials", client_id: "machine", client_secret: { file: secret } };
-    const { user } = await serveBoth({ clients: [client], settings: { auth } });
+    const file = join(newFolder(), "secret");
+    const { user } = await serveMachine({ client_secret: { file } });
     await expect(user.connect()).rejects.toThrow(
-      `server 'guarded' gets no token: ptc.yaml:1: servers[0].auth.client_secret: the file ${secret} does not exist`,
+      `server 'guarded' gets no token: ptc.yaml:1: servers[0].auth.client_secret: the file ${file} does not exist`,
     );
-    writeFileSync(secret, "machine secret\n");
+    writeFileSync(file, "machine secret\n");
     const connection = await user.connect();
     expect((await connection.list()).tools).toHaveLength(3);
     expect(user.told[0]).toBe("machine secret");
@@ -399,29 +354,24 @@ describe("a machine with credentials of its own", () => {
 
   test("gets them by a key, with which it signs", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const jwks = { keys: [publicKey.export({ format: "jwk" }) as never] };
-    const client = {
-      ...common,
-      jwks,
-      token_endpoint_auth_method: "private_key_jwt" as const,
-      token_endpoint_auth_signing_alg: "ES256" as const,
-    };
     const pem = privateKey.export({ type: "pkcs8", format: "pem" });
     const command = [process.execPath, "-e", "console.log(process.argv[1])", "--", pem];
-    const auth = { type: "client_credentials", client_id: "machine", private_key: { command } };
-    const { oidc, user } = await serveBoth({ clients: [client], settings: { auth } });
+    const { oidc, user } = await serveMachine(
+      { private_key: { command } },
+      {
+        jwks: { keys: [publicKey.export({ format: "jwk" }) as never] },
+        client_secret: undefined,
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: "ES256",
+      },
+    );
     expect((await (await user.connect()).list()).tools).toHaveLength(3);
     expect(oidc.tokenRequests[0]?.get("client_assertion_type")).toMatch(/jwt-bearer$/);
   });
 
   test("gets one for more scopes once, and gives up where that does not do", async () => {
-    const client = {
-      ...common,
-      client_secret: "machine secret",
-      token_endpoint_auth_method: "client_secret_post" as const,
-    };
-    const auth = { type: "client_credentials", client_id: "machine", client_secret: "machine secret" };
-    const { oidc, server, user } = await serveBoth({ clients: [client], settings: { auth } });
+    const client = { token_endpoint_auth_method: "client_secret_post" } as const;
+    const { oidc, server, user } = await serveMachine({ client_secret }, client);
     server.rules.scopesFor = (body) => (body.includes('"tools/list"') ? ["write"] : []);
     const connection = await user.connect();
     expect((await connection.list()).tools).toHaveLength(3);
@@ -432,14 +382,11 @@ describe("a machine with credentials of its own", () => {
   });
 
   test("is told what is wrong with its credentials", async () => {
-    const auth = { type: "client_credentials", client_id: "machine", client_secret: "wrong secret" };
-    const { user } = await serveBoth({ settings: { auth } });
-    await expect(user.connect()).rejects.toThrow(
-      /^server 'guarded' got no token for its client_credentials: invalid_client/,
-    );
-    const bad = useUser(user.server.url, {
-      auth: { type: "client_credentials", client_id: "m", private_key: "no key" },
-    });
+    const { user } = await serveMachine({ client_secret: "wrong secret" });
+    const why = /^server 'guarded' got no token for its client_credentials: invalid_client/;
+    await expect(user.connect()).rejects.toThrow(why);
+    const auth = { type: "client_credentials", client_id: "m", private_key: "no key" };
+    const bad = useUser(user.server.url, { auth });
     await expect(bad.connect()).rejects.toThrow(/has a `private_key` in ptc\.yaml that cannot sign/);
   });
 });

@@ -2,36 +2,20 @@ import { describe, expect, test } from "vitest";
 import { AddressGuard, buildGuardedFetch, zoneOf } from "../../../upstream/authorization/guarded-fetch.ts";
 import { discover } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
+import { serveGuarded } from "./logged-in.ts";
 import { serveOidc } from "./servers/oidc-server.ts";
-import { serveProtected } from "./servers/protected-server.ts";
 
 describe("metadata leads to no address that only this machine reaches", () => {
   test.for([
-    ["8.8.8.8", "public"],
-    ["2606:4700::1111", "public"],
-    ["127.0.0.1", "loopback"],
-    ["127.255.255.254", "loopback"],
-    ["::1", "loopback"],
-    ["::ffff:127.0.0.1", "loopback"],
-    ["::ffff:7f00:1", "loopback"],
-    ["64:ff9b::7f00:1", "loopback"],
-    ["64:ff9b::808:808", "public"],
-    ["10.0.0.1", "private"],
-    ["172.16.0.1", "private"],
-    ["192.168.1.1", "private"],
-    ["100.64.0.1", "private"],
-    ["fd00::1", "private"],
-    ["169.254.169.254", "forbidden"],
-    ["fe80::1", "forbidden"],
-    ["fe80::1%eth0", "forbidden"],
-    ["0.0.0.0", "forbidden"],
-    ["::", "forbidden"],
-    ["224.0.0.1", "forbidden"],
-    ["255.255.255.255", "forbidden"],
-    ["2002:7f00:1::", "forbidden"],
-    ["nothing", "forbidden"],
-  ])("%s is %s", ([address = "", zone]) => {
-    expect(zoneOf(address)).toBe(zone);
+    ["public", "8.8.8.8 2606:4700::1111 64:ff9b::808:808"],
+    ["loopback", "127.0.0.1 127.255.255.254 ::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1"],
+    ["private", "10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 fd00::1"],
+    [
+      "forbidden",
+      "169.254.169.254 fe80::1 fe80::1%eth0 0.0.0.0 :: 224.0.0.1 255.255.255.255 2002:7f00:1:: nothing",
+    ],
+  ])("%s: %s", ([zone = "", addresses = ""]) => {
+    for (const address of addresses.split(" ")) expect(zoneOf(address), address).toBe(zone);
   });
 
   const public_ = () => new AddressGuard("https://mcp.example/mcp", "public");
@@ -47,9 +31,8 @@ describe("metadata leads to no address that only this machine reaches", () => {
     await expect(fetch(origin)).rejects.toThrow(
       /is this machine \(127\.0\.0\.1\), where the metadata of a server elsewhere may not lead/,
     );
-    await expect(fetch(`http://localhost:${port}`)).rejects.toThrow(/is this machine/);
-    await expect(fetch(`http://[::ffff:127.0.0.1]:${port}`)).rejects.toThrow(/is this machine/);
-    await expect(fetch(`http://2130706433:${port}`)).rejects.toThrow(/is this machine/);
+    for (const host of ["localhost", "[::ffff:127.0.0.1]", "2130706433"])
+      await expect(fetch(`http://${host}:${port}`), host).rejects.toThrow(/is this machine/);
     await expect(fetch("http://169.254.169.254/latest/meta-data/")).rejects.toThrow(/is no public host/);
     await expect(fetch("http://10.0.0.1/")).rejects.toThrow(/is a private network/);
     expect(requests).toBe(0);
@@ -57,19 +40,10 @@ describe("metadata leads to no address that only this machine reaches", () => {
 
   test("also where an authorization server is named as if it were public", async () => {
     const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    const fetch = buildGuardedFetch({ guard: new AddressGuard(server.url, "public") });
-    const found = discover({
-      serverUrl: server.url,
-      resourceMetadataUrl: undefined,
-      issuer: undefined,
-      fetch,
-    });
-    await expect(found).rejects.toThrow(
+    const { url } = (await serveGuarded(oidc)).server;
+    const fetch = buildGuardedFetch({ guard: new AddressGuard(url, "public") });
+    const found = { serverUrl: url, resourceMetadataUrl: undefined, issuer: undefined, fetch };
+    await expect(discover(found)).rejects.toThrow(
       /names the authorization server .*, whose metadata cannot be used: .* is this machine/,
     );
     expect(oidc.requests).toEqual([]);

@@ -1,28 +1,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { loginStatus, logOut } from "../../../logins/logins.ts";
 import { withLock } from "../../../upstream/authorization/login-store.ts";
+import { newFolder } from "../../temporary-folder.ts";
 import { tries } from "../../tries.ts";
 import { toolCall } from "../upstream-fixtures.ts";
-import { useUser } from "./logged-in.ts";
-import { serveProtected } from "./servers/protected-server.ts";
+import { serveGuarded } from "./logged-in.ts";
 import { serveRouter } from "./servers/router-server.ts";
 
 const PROCESSES = tries(8);
 
 async function serveBoth() {
   const router = await serveRouter();
-  const server = await serveProtected({
-    authorizationServers: [router.issuer],
-    verifier: router,
-    scopes: ["read"],
-  });
-  return { router, server, user: useUser(server.url) };
+  return { router, ...(await serveGuarded(router)) };
 }
 
 function start(file: string, ...args: string[]) {
@@ -86,9 +79,8 @@ describe("a login whose token has expired", () => {
     await expect(connection.list()).rejects.toMatchObject({ code: "login_required", message });
     await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
     expect(router.grants.refresh).toBe(1);
-    expect(await loginStatus(user.configuration, user.principal, user.env)).toMatchObject([
-      { state: "ended" },
-    ]);
+    const status = await loginStatus(user.configuration, user.principal, user.env);
+    expect(status).toMatchObject([{ state: "ended" }]);
     await user.logIn();
     // The connection of before goes on with the new login.
     expect((await connection.list()).tools).toHaveLength(3);
@@ -98,15 +90,12 @@ describe("a login whose token has expired", () => {
     const { router, server, user } = await serveBoth();
     await user.logIn();
     const connection = await user.connect();
-    const file = await user.edit((login) => ({
-      ...login,
-      tokenEndpoint: `${new URL(server.url).origin}/nothing`,
-    }));
+    const tokenEndpoint = `${new URL(server.url).origin}/nothing`;
+    const file = await user.edit((login) => ({ ...login, tokenEndpoint }));
     // From now on anything that reaches for the server renews the login.
     router.expireAll();
-    await expect(connection.list()).rejects.toThrow(
-      /^server 'guarded' cannot have its login renewed: HTTP 404/,
-    );
+    const why = /^server 'guarded' cannot have its login renewed: HTTP 404/;
+    await expect(connection.list()).rejects.toThrow(why);
     await file.restore();
     expect((await connection.list()).tools).toHaveLength(3);
   });
@@ -132,9 +121,7 @@ describe("a login whose token has expired", () => {
 
 describe("the lock of a login", () => {
   test("is let go of when its holder is killed", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "ptc-lock-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const path = join(folder, "a.lock");
+    const path = join(newFolder(), "a.lock");
     const { child, line } = start("locking-process.ts", path);
     expect(await line()).toBe("locked");
     let isHeld = false;

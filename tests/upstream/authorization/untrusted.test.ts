@@ -1,44 +1,36 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { openLoginStore } from "../../../logins/logins.ts";
 import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
 import { AddressGuard, buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
-import { useUser } from "./logged-in.ts";
+import { serveGuarded, useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { serveOidc } from "./servers/oidc-server.ts";
-import { serveProtected } from "./servers/protected-server.ts";
+import type { ProtectionRules } from "./servers/protected-server.ts";
 import { serveRouter } from "./servers/router-server.ts";
 
-const METADATA = "/.well-known/oauth-authorization-server";
-
-function answerJson(response: ServerResponse, document: unknown): true {
-  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
-  return true;
-}
-
-/** A server behind an authorization server, and a user of it. */
-async function serveGuarded() {
+/** A server behind an OpenID provider, and a user of it. */
+async function serveOidcGuarded(...more: [rules?: Partial<ProtectionRules>, settings?: object]) {
   const oidc = await serveOidc();
-  const server = await serveProtected({
-    authorizationServers: [oidc.issuer],
-    verifier: oidc,
-    scopes: ["read"],
-  });
-  return { oidc, server, user: useUser(server.url) };
+  return { oidc, ...(await serveGuarded(oidc, ...more)) };
 }
 
 /** An authorization server whose metadata says something else than it should. */
 async function serveAltered(change: (metadata: Record<string, unknown>) => object) {
-  const guarded = await serveGuarded();
+  const guarded = await serveOidcGuarded();
   const { oidc } = guarded;
-  const usual = (await (await fetch(`${oidc.issuer}/.well-known/openid-configuration`)).json()) as Record<
-    string,
-    unknown
-  >;
-  oidc.intercept = ({ url }, response) => url === METADATA && answerJson(response, change(usual));
+  const response = await fetch(`${oidc.issuer}/.well-known/openid-configuration`);
+  const usual = (await response.json()) as Record<string, unknown>;
+  oidc.intercept = ({ url }, response) => {
+    if (url !== "/.well-known/oauth-authorization-server") return false;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(change(usual)));
+    return true;
+  };
   return guarded;
 }
 
@@ -51,42 +43,34 @@ async function answerOf(url: string): Promise<URL> {
 async function answerToTarget(port: string, target: string): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port: Number(port) });
   socket.end(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-  const chunks: Buffer[] = [];
-  for await (const chunk of socket) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
+  return text(socket);
 }
 
 describe("metadata that cannot be trusted is refused", () => {
-  test.for<[what: string, change: (usual: Record<string, unknown>) => object, why: RegExp]>([
-    ["of another issuer", (usual) => ({ ...usual, issuer: "https://evil.example" }), /Issuer mismatch/],
-    [
-      "without PKCE",
-      ({ code_challenge_methods_supported: _, ...usual }) => usual,
-      /does not say that it supports PKCE with S256/,
-    ],
-    [
-      "with plain PKCE alone",
-      (usual) => ({ ...usual, code_challenge_methods_supported: ["plain"] }),
-      /does not say that it supports PKCE with S256/,
-    ],
+  const noPkce = /does not say that it supports PKCE with S256/;
+  const clear = (endpoint: string) => `http://example.com/${endpoint}`;
+  test.for<[what: string, changed: object, why: RegExp]>([
+    ["of another issuer", { issuer: "https://evil.example" }, /Issuer mismatch/],
+    ["without PKCE", { code_challenge_methods_supported: undefined }, noPkce],
+    ["with plain PKCE alone", { code_challenge_methods_supported: ["plain"] }, noPkce],
     [
       "with a token endpoint in the clear",
-      (usual) => ({ ...usual, token_endpoint: "http://example.com/token" }),
+      { token_endpoint: clear("token") },
       /token endpoint, which is not https/,
     ],
     [
       "with a login page in the clear",
-      (usual) => ({ ...usual, authorization_endpoint: "http://example.com/auth" }),
+      { authorization_endpoint: clear("auth") },
       /authorization endpoint, which is not https/,
     ],
     [
       "with a script for a login page",
-      (usual) => ({ ...usual, authorization_endpoint: "javascript:alert(1)" }),
+      { authorization_endpoint: "javascript:alert(1)" },
       /cannot be used|not https/,
     ],
-    ["of another form", () => ({ issuer: 7 }), /metadata cannot be used: it does not have the form/],
-  ])("%s", async ([, change, why]) => {
-    const { oidc, user } = await serveAltered(change);
+    ["of another form", { issuer: 7 }, /metadata cannot be used: it does not have the form/],
+  ])("%s", async ([, changed, why]) => {
+    const { oidc, user } = await serveAltered((usual) => ({ ...usual, ...changed }));
     await expect(user.begin()).rejects.toThrow(why);
     expect(oidc.requests).not.toContain("POST /reg");
     expect(oidc.requests).not.toContain("POST /token");
@@ -100,48 +84,33 @@ describe("metadata that cannot be trusted is refused", () => {
         await expect(user.begin(), member).rejects.toThrow(/^server 'guarded' [^\n]+$/);
         expect(oidc.requests, member).not.toContain("POST /token");
       }
-      const oidc = await serveOidc();
-      const server = await serveProtected({ authorizationServers: [odd], verifier: oidc, scopes: ["read"] });
-      expect(await useUser(server.url).begin()).toBeUndefined();
+      const { user } = await serveOidcGuarded({ authorizationServers: [odd] });
+      expect(await user.begin()).toBeUndefined();
       // A challenge that names no URL is as good as one that names none: the well-known place counts.
-      const known = await serveProtected({
-        authorizationServers: [oidc.issuer],
-        verifier: oidc,
-        scopes: ["read"],
-      });
-      known.rules.intercept = ({ url }, response) => {
+      const known = await serveOidcGuarded();
+      known.server.rules.intercept = ({ url }, response) => {
         if (url !== "/mcp") return false;
         response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${odd}"` }).end();
         return true;
       };
-      const waiting = await useUser(known.url).begin();
-      expect(waiting?.issuer).toBe(oidc.issuer);
+      const waiting = await known.user.begin();
+      expect(waiting?.issuer).toBe(known.oidc.issuer);
       waiting?.cancel("the test is over");
     },
   );
 
   test("of another resource than the server", async () => {
-    const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-      metadata: { resource: "https://other.example/mcp" },
-    });
-    await expect(useUser(server.url).begin()).rejects.toThrow(
+    const metadata = { resource: "https://other.example/mcp" };
+    const { oidc, user } = await serveOidcGuarded({ metadata });
+    await expect(user.begin()).rejects.toThrow(
       /has metadata for another resource, https:\/\/other\.example\/mcp: it is not trusted/,
     );
     expect(oidc.requests).toEqual([]);
   });
 
   test("of another authorization server than that of the configuration", async () => {
-    const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    const user = useUser(server.url, { auth: { type: "oauth", issuer: "https://auth.example" } });
+    const auth = { type: "oauth", issuer: "https://auth.example" };
+    const { oidc, user } = await serveOidcGuarded({}, { auth });
     await expect(user.begin()).rejects.toThrow(
       /^server 'guarded' trusts http:.*, and not the `issuer` of its `auth` in ptc\.yaml$/,
     );
@@ -150,31 +119,25 @@ describe("metadata that cannot be trusted is refused", () => {
 });
 
 describe("an answer that cannot be trusted is refused", () => {
-  test.for<[what: string, change: (answer: URL) => void, why: RegExp]>([
-    [
-      "of another issuer",
-      (answer) => answer.searchParams.set("iss", "https://evil.example"),
-      /another authorization server than the one/,
-    ],
-    [
-      "without the issuer that is always named",
-      (answer) => answer.searchParams.delete("iss"),
-      /another authorization server than the one/,
-    ],
-    ["with a code of another login", (answer) => answer.searchParams.set("code", "stolen"), /invalid_grant/],
-    ["without a code", (answer) => answer.searchParams.delete("code"), /it holds no code/],
-  ])("%s", async ([, change, why]) => {
-    const { user } = await serveGuarded();
+  const another = /another authorization server than the one/;
+  test.for<[what: string, name: string, value: string | undefined, why: RegExp]>([
+    ["of another issuer", "iss", "https://evil.example", another],
+    ["without the issuer that is always named", "iss", undefined, another],
+    ["with a code of another login", "code", "stolen", /invalid_grant/],
+    ["without a code", "code", undefined, /it holds no code/],
+  ])("%s", async ([, name, value, why]) => {
+    const { user } = await serveOidcGuarded();
     const waiting = await user.begin();
     const answer = await answerOf(waiting?.url ?? "");
-    change(answer);
+    if (value === undefined) answer.searchParams.delete(name);
+    else answer.searchParams.set(name, value);
     expect((await fetch(answer)).status).toBe(400);
     await expect(waiting?.done).rejects.toThrow(why);
     await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
   });
 
   test("of nobody's, which does not disturb the login either", async () => {
-    const { user } = await serveGuarded();
+    const { user } = await serveOidcGuarded();
     const waiting = await user.begin();
     const foreign = new URL(`${waiting?.redirectUri}?code=x&state=y&error=access_denied`);
     expect((await fetch(foreign)).status).toBe(400);
@@ -182,11 +145,8 @@ describe("an answer that cannot be trusted is refused", () => {
     expect(await answerToTarget(foreign.port, "//[")).toMatch(/^HTTP\/1\.1 404 /);
     expect(await answerToTarget(foreign.port, `http://[${foreign.pathname}`)).toMatch(/^HTTP\/1\.1 404 /);
     const answer = await answerOf(waiting?.url ?? "");
-    const page = await fetch(answer);
-    expect({ status: page.status, store: page.headers.get("cache-control") }).toEqual({
-      status: 200,
-      store: "no-store",
-    });
+    const { status, headers } = await fetch(answer);
+    expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
     await waiting?.done;
     await user.connect();
     // The code that was used is not used again.
@@ -194,23 +154,11 @@ describe("an answer that cannot be trusted is refused", () => {
   });
 
   test("of an error, which is told in one line", async () => {
-    const oidc = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    const waiting = await useUser(server.url).begin();
-    const answer = new URL(`${waiting?.redirectUri}`);
+    const { oidc, user } = await serveOidcGuarded();
+    const waiting = await user.begin();
     const state = new URL(waiting?.url ?? "").searchParams.get("state") ?? "";
-    for (const [name, value] of Object.entries({
-      state,
-      iss: oidc.issuer,
-      error: "access_denied",
-      error_description: "no\n\u001b[31mno",
-    }))
-      answer.searchParams.set(name, value);
-    await fetch(answer);
+    const error = { error: "access_denied", error_description: "no\n\u001b[31mno" };
+    await fetch(`${waiting?.redirectUri}?${new URLSearchParams({ state, iss: oidc.issuer, ...error })}`);
     await expect(waiting?.done).rejects.toThrow(/answered access_denied: no .{0,12}no$/);
   });
 });
@@ -218,29 +166,17 @@ describe("an answer that cannot be trusted is refused", () => {
 describe("the secret of a client goes to the authorization server that gave it out alone", () => {
   /** An authorization server that knows no client without a secret. */
   const serveConfidential = (clients?: NonNullable<Parameters<typeof serveOidc>[0]>["clients"]) =>
-    serveOidc({
-      ...(clients && { clients }),
-      configuration: { clientAuthMethods: ["client_secret_post"] },
-    });
+    serveOidc({ ...(clients && { clients }), configuration: { clientAuthMethods: ["client_secret_post"] } });
   const machine = {
-    client_id: "machine",
-    client_secret: "machine secret",
+    ...{ client_id: "machine", client_secret: "machine secret", redirect_uris: [], response_types: [] },
+    ...{ grant_types: ["client_credentials"], scope: "read write" },
     token_endpoint_auth_method: "client_secret_post" as const,
-    redirect_uris: [],
-    response_types: [],
-    grant_types: ["client_credentials"],
-    scope: "read write",
   };
 
   test("where the server names another one later: ptc registers anew there", async () => {
     const one = await serveConfidential();
     const two = await serveConfidential();
-    const server = await serveProtected({
-      authorizationServers: [one.issuer],
-      verifier: one,
-      scopes: ["read"],
-    });
-    const user = useUser(server.url);
+    const { server, user } = await serveGuarded(one);
     await user.logIn();
     const secret = one.tokenRequests[0]?.get("client_secret") ?? "";
     expect(secret).not.toBe("");
@@ -255,37 +191,25 @@ describe("the secret of a client goes to the authorization server that gave it o
   });
 
   test("where ptc.yaml names another issuer since the login: that has ended, and is not renewed", async () => {
-    const one = await serveOidc();
-    const server = await serveProtected({
-      authorizationServers: [one.issuer],
-      verifier: one,
-      scopes: ["read"],
-    });
-    const user = useUser(server.url);
+    const { oidc, server, user } = await serveOidcGuarded();
     await user.logIn();
     await user.edit((login) => ({ ...login, expiresAt: 1 }));
-    const before = one.tokenRequests.length;
-    const { configuration } = useUser(server.url, {
-      auth: { type: "oauth", issuer: "https://auth.example" },
-    });
+    const before = oidc.tokenRequests.length;
+    const auth = { type: "oauth", issuer: "https://auth.example" };
+    const { configuration } = useUser(server.url, { auth });
     const secrets = { ...ownLoginSecrets(user.env), onSecret() {} };
     const moved = composeAuthorizations(configuration, openLoginStore(user.env), secrets);
     expect(await moved(user.principal, "guarded")?.token()).toBeUndefined();
-    expect(one.tokenRequests.length).toBe(before);
+    expect(oidc.tokenRequests.length).toBe(before);
     await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
   });
 
   test("where a machine's server names another one than the issuer of ptc.yaml", async () => {
     const good = await serveConfidential([machine]);
     const evil = await serveConfidential([machine]);
-    const server = await serveProtected({
-      authorizationServers: [evil.issuer],
-      verifier: good,
-      scopes: ["read"],
-    });
     const { client_id, client_secret } = machine;
     const auth = { type: "client_credentials", client_id, client_secret, issuer: good.issuer };
-    const user = useUser(server.url, { auth });
+    const { server, user } = await serveGuarded(good, { authorizationServers: [evil.issuer] }, { auth });
     await expect(user.connect()).rejects.toThrow(/and not the `issuer` of its `auth` in ptc\.yaml$/);
     expect([...evil.requests, ...good.requests]).toEqual([]);
     server.rules.authorizationServers = [evil.issuer, good.issuer];
@@ -302,8 +226,7 @@ describe("a token goes to its own server alone", () => {
       elsewhere.push(headers);
       response.writeHead(404).end();
     });
-    const server = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
-    const user = useUser(server.url);
+    const { server, user } = await serveGuarded(router, { scopes: [] });
     await user.logIn();
     const connection = await user.connect();
     server.rules.intercept = ({ url }, response) => {
@@ -328,24 +251,19 @@ describe("a token goes to its own server alone", () => {
       response.writeHead(307, { location: `${other}/token` }).end();
       return true;
     };
-    const server = await serveProtected({
-      authorizationServers: [oidc.issuer],
-      verifier: oidc,
-      scopes: ["read"],
-    });
-    await expect(useUser(server.url).logIn()).rejects.toThrow(/was not logged in to: HTTP 307/);
+    const { user } = await serveGuarded(oidc);
+    await expect(user.logIn()).rejects.toThrow(/was not logged in to: HTTP 307/);
     expect(bodies).toEqual([]);
   });
 
   test("and one for another resource is of no use", async () => {
     const router = await serveRouter();
-    const one = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
-    const two = await serveProtected({ authorizationServers: [router.issuer], verifier: router });
-    const user = useUser(one.url);
-    await user.logIn();
-    expect(await user.connect()).toBeDefined();
-    await expect(useUser(two.url).connect()).rejects.toMatchObject({ code: "login_required" });
-    expect(two.tokens.filter((token) => token !== undefined)).toEqual([]);
+    const one = await serveGuarded(router, { scopes: [] });
+    const two = await serveGuarded(router, { scopes: [] });
+    await one.user.logIn();
+    expect(await one.user.connect()).toBeDefined();
+    await expect(two.user.connect()).rejects.toMatchObject({ code: "login_required" });
+    expect(two.server.tokens.filter((token) => token !== undefined)).toEqual([]);
   });
 });
 
@@ -395,29 +313,19 @@ describe("an authorization server that floods, hangs or dies", () => {
     );
     const router = await serveRouter();
     const gone = await listen(() => {});
-    const server = await serveProtected({
-      authorizationServers: [gone.replace(/\d+$/, "1")],
-      verifier: router,
-    });
-    await expect(useUser(server.url).begin()).rejects.toThrow(
+    const { user } = await serveGuarded(router, { authorizationServers: [gone.replace(/\d+$/, "1")] });
+    await expect(user.begin()).rejects.toThrow(
       /^server 'guarded' names the authorization server http:\/\/127\.0\.0\.1:1, whose metadata cannot be used: 127\.0\.0\.1:1 cannot be reached: ECONNREFUSED$/,
     );
   });
 });
 
 test("the redirect of a login is only to be reached from this machine", async () => {
-  const oidc = await serveOidc();
-  const server = await serveProtected({
-    authorizationServers: [oidc.issuer],
-    verifier: oidc,
-    scopes: ["read"],
-  });
-  const waiting = await useUser(server.url).begin();
+  const { user } = await serveOidcGuarded();
+  const waiting = await user.begin();
   const { hostname, port } = new URL(waiting?.redirectUri ?? "");
   expect(hostname).toBe("127.0.0.1");
   const other = connect({ host: "127.0.0.2", port: Number(port) });
-  await expect(
-    new Promise((resolve, reject) => other.on("connect", resolve).on("error", reject)),
-  ).rejects.toThrow();
+  await expect(once(other, "connect")).rejects.toThrow();
   waiting?.cancel("the test is over");
 });

@@ -1,4 +1,5 @@
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { json } from "node:stream/consumers";
 import { type Asked, answerTo } from "../../fixtures/servers/hostile-answers.ts";
 
 /** An event; what stands in several lines needs several `data:`. */
@@ -38,8 +39,6 @@ export function serveHostileSse(): RequestListener {
   };
 }
 
-export async function readJson(request: AsyncIterable<unknown>): Promise<Asked> {
-  const body: Buffer[] = [];
-  for await (const chunk of request) body.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(body).toString("utf8")) as Asked;
+export async function readJson(request: IncomingMessage): Promise<Asked> {
+  return (await json(request)) as Asked;
 }

@@ -118,7 +118,7 @@ describe.each(["legacy", "modern"])("the methods of a %s server", (era) => {
   });
 });
 
-it("the pages of a list say for how long they hold, in the newer era", async () => {
+it("a list holds no longer than any of its pages, in the newer era", async () => {
   const args = [...fixture("resources.mjs").args, "modern", "2"];
   const connection = await connect(fixture("resources.mjs", { args }));
   expect(await connection.list()).toMatchObject({ ttlMs: 70_000 });

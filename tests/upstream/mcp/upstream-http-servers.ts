@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -28,8 +29,8 @@ export async function listen(listener: RequestListener): Promise<string> {
 
 function buildServer(seen: Seen): McpServer {
   const server = new McpServer({ name: "http-v1", version: "1.0.0" });
-  server.registerTool("echo", { inputSchema: { text: z.string() } }, ({ text }) => ({
-    content: [{ type: "text", text }],
+  server.registerTool("echo", { inputSchema: { text: z.string() } }, (said) => ({
+    content: [{ type: "text", text: said.text }],
   }));
   server.registerTool("large", { inputSchema: { bytes: z.number() } }, ({ bytes }) => ({
     content: [{ type: "text", text: "x".repeat(bytes) }],
@@ -116,13 +117,10 @@ export function serveModern(seen: Seen): RequestListener {
   });
   return async (request, response) => {
     seen.headers.push(request.headers);
-    const body: Buffer[] = [];
-    for await (const chunk of request) body.push(chunk as Buffer);
+    const body = await text(request);
     const init = { method: request.method ?? "GET", headers: request.headers as Record<string, string> };
     const url = `http://${request.headers.host}${request.url}`;
-    const answer = await fetch(
-      new Request(url, body.length === 0 ? init : { ...init, body: Buffer.concat(body) }),
-    );
+    const answer = await fetch(new Request(url, body === "" ? init : { ...init, body }));
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     for await (const chunk of answer.body ?? []) response.write(chunk);
     response.end();

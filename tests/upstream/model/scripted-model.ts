@@ -1,6 +1,5 @@
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import type { IncomingHttpHeaders } from "node:http";
+import { listen } from "../mcp/upstream-http-servers.ts";
 
 /** What a scripted endpoint was asked. */
 export interface ModelRequest {
@@ -37,7 +36,7 @@ export async function scriptedModel(
   answers: readonly (ScriptedAnswer | ((request: ModelRequest) => ScriptedAnswer))[],
 ) {
   const requests: ModelRequest[] = [];
-  const server = createServer((request, response) => {
+  const url = await listen((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -61,11 +60,5 @@ export async function scriptedModel(
       response.end(text);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, requests };
+  return { url, requests };
 }

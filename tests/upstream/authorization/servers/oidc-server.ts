@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import Provider, { type ClientMetadata, type Configuration } from "oidc-provider";
-import { onTestFinished, vi } from "vitest";
+import { vi } from "vitest";
+import { listen } from "../../mcp/upstream-http-servers.ts";
 import type { TokenVerifier } from "./protected-server.ts";
 
 export interface OidcServer extends TokenVerifier {
@@ -29,13 +29,7 @@ export interface OidcOptions {
 /** A real OpenID provider on the loopback, whose person always logs in and consents. */
 export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> {
   const { clients = [], scopes = ["read", "write"], accessTokenTtl = 3_600, registration = true } = options;
-  const http = createServer((request, response) => void handle(request, response));
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const issuer = await listen((request, response) => void handle(request, response));
   // It warns that it keeps everything in memory, which is what a test wants.
   const quiet = [vi.spyOn(console, "warn"), vi.spyOn(console, "info")].map((spy) =>
     spy.mockImplementation(() => {}),
@@ -66,13 +60,8 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
     ttl: {
-      Interaction: 600,
-      Session: 600,
-      Grant: 86_400,
-      AuthorizationCode: 60,
-      AccessToken: 3_600,
-      ClientCredentials: 3_600,
-      RefreshToken: 86_400,
+      ...{ Interaction: 600, Session: 600, Grant: 86_400, AuthorizationCode: 60 },
+      ...{ AccessToken: 3_600, ClientCredentials: 3_600, RefreshToken: 86_400 },
     },
     cookies: { keys: ["a key of the tests"] },
     ...options.configuration,
@@ -102,9 +91,7 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
     if (url.pathname === "/token") {
       const chunks: Buffer[] = [];
       request.on("data", (chunk) => chunks.push(chunk));
-      request.on("end", () =>
-        server.tokenRequests.push(new URLSearchParams(Buffer.concat(chunks).toString())),
-      );
+      request.on("end", () => server.tokenRequests.push(new URLSearchParams(String(Buffer.concat(chunks)))));
     }
     if (url.pathname.startsWith("/interaction/")) return interact(provider, request, response);
     await callback(request, response);
@@ -113,20 +100,14 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
 }
 
 /** Logs the person in, and consents to all that is asked for. */
-async function interact(
-  provider: Provider,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse) {
   const { prompt, params, session } = await provider.interactionDetails(request, response);
   if (prompt.name === "login") {
     await provider.interactionFinished(request, response, { login: { accountId: "ada" } });
     return;
   }
-  const grant = new provider.Grant({
-    accountId: session?.accountId ?? "",
-    clientId: String(params.client_id),
-  });
+  const accountId = session?.accountId ?? "";
+  const grant = new provider.Grant({ accountId, clientId: String(params.client_id) });
   const { missingOIDCScope, missingResourceScopes } = prompt.details as {
     missingOIDCScope?: string[];
     missingResourceScopes?: Record<string, string[]>;
@@ -135,10 +116,6 @@ async function interact(
   for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {}))
     grant.addResourceScope(resource, scopes.join(" "));
   const grantId = await grant.save();
-  await provider.interactionFinished(
-    request,
-    response,
-    { consent: { grantId } },
-    { mergeWithLastSubmission: true },
-  );
+  const consent = { consent: { grantId } };
+  await provider.interactionFinished(request, response, consent, { mergeWithLastSubmission: true });
 }

@@ -1,4 +1,5 @@
 import { type IncomingMessage, type RequestListener, request, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import { listen, type Seen, serveStreamable } from "../../mcp/upstream-http-servers.ts";
 
 /** Knows what a token is good for. */
@@ -33,6 +34,8 @@ export interface ProtectionRules {
   metadataPath?: string;
 }
 
+const WELL_KNOWN = "/.well-known/oauth-protected-resource/mcp";
+
 /** An MCP server over Streamable HTTP that takes no request without a token of its authorization server for itself. */
 export async function serveProtected(
   rules: ProtectionRules,
@@ -44,11 +47,7 @@ export async function serveProtected(
   const handle: RequestListener = async (incoming, response) => {
     const { pathname } = new URL(incoming.url ?? "/", origin);
     if (server.rules.intercept?.(incoming, response) === true) return;
-    const {
-      authorizationServers,
-      metadata,
-      metadataPath = "/.well-known/oauth-protected-resource/mcp",
-    } = server.rules;
+    const { authorizationServers, metadata, metadataPath = WELL_KNOWN } = server.rules;
     if (pathname === metadataPath) {
       const document = { resource: server.url, authorization_servers: authorizationServers, ...metadata };
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
@@ -66,7 +65,7 @@ export async function serveProtected(
       response.writeHead(401, { "www-authenticate": challenge(wanted) }).end();
       return;
     }
-    const body = await bodyOf(incoming);
+    const body = await text(incoming);
     const missing = [...scopes, ...scopesFor(body)].filter((scope) => !known.scopes.includes(scope));
     if (missing.length > 0) {
       const parameters = ['error="insufficient_scope"', `scope="${missing.join(" ")}"`];
@@ -78,12 +77,6 @@ export async function serveProtected(
   const origin = await listen((incoming, response) => void handle(incoming, response));
   const server: ProtectedServer = { url: `${origin}/mcp`, seen, tokens, rules };
   return server;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }
 
 /** Has the server behind answer a request. */

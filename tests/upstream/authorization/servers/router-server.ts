@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { InvalidGrantError, InvalidTokenError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 import type {
   AuthorizationParams,
@@ -9,7 +7,7 @@ import type {
 import { mcpAuthRouter } from "@modelcontextprotocol/sdk/server/auth/router.js";
 import type { OAuthClientInformationFull, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
 import express from "express";
-import { onTestFinished } from "vitest";
+import { listen } from "../../mcp/upstream-http-servers.ts";
 import type { TokenVerifier } from "./protected-server.ts";
 
 interface Grant {
@@ -38,13 +36,7 @@ export interface RouterServer extends TokenVerifier {
  */
 export async function serveRouter(): Promise<RouterServer> {
   const app = express();
-  const http = createServer(app);
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const issuerUrl = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+  const issuerUrl = new URL(await listen(app));
   const clients = new Map<string, OAuthClientInformationFull>();
   const codes = new Map<string, { params: AuthorizationParams; clientId: string }>();
   const access = new Map<string, Grant>();
