@@ -89,7 +89,5 @@ it("every line is an event that the schema takes, with what was done and what ca
   }
   expect(
     renderOcsf({ time: "2026-01-02T03:04:05Z", ...DECISION, decision: "deny", ...RULE }, "1"),
-  ).toMatchObject({
-    policy: { name: RULE.rule, desc: RULE.reason },
-  });
+  ).toMatchObject({ policy: { name: RULE.rule, desc: RULE.reason } });
 });

@@ -11,13 +11,7 @@ import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.
 
 export const NOW = Date.UTC(2031, 0, 1);
 
-export const ROOMY = {
-  maxLineBytes: 1e9,
-  maxLines: 1e9,
-  maxBytes: 1e9,
-  maxLineValues: 1e6,
-  maxRefused: 10,
-};
+export const ROOMY = { maxLineBytes: 1e9, maxLines: 1e9, maxBytes: 1e9, maxLineValues: 1e6, maxRefused: 10 };
 
 /** An export of three runs out of four, before the tests of a file; and for each test an archive to import it into. */
 export class ExportedRuns {

@@ -158,9 +158,7 @@ describe("a file that is not a whole, unchanged export", () => {
     mkdirSync(inside);
     const file = writeLines(
       withRun((record) => ({ ...record, file_name: "../../outside", origin: undefined })),
-      {
-        file: join(inside, "\u001b[31m.ptc"),
-      },
+      { file: join(inside, "\u001b[31m.ptc") },
     );
     await importRuns(made.target, file, NOW);
     const run = listRuns(made.target, { limit: 10 }).find(({ file_name }) => file_name !== "program.ts");
