@@ -8,6 +8,7 @@ import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
+import { archiveRun, parseHead } from "./made-archives.ts";
 import { type SampleOptions, sampleCall, sampleRun } from "./sample-runs.ts";
 
 const DAY_MS = 86_400_000;
@@ -149,96 +150,6 @@ export function describeStore<Store extends ArchiveStore>(
       expect(await archive.verify()).toEqual(before);
     });
 
-    it("lists runs, the newest first, by what they were and what they called, page by page", async () => {
-      const made = [
-        await keep(archive, { startedAt: NOON, code: "a", tool: "mcp__math__add" }),
-        await keep(archive, { startedAt: NOON + 1, source: "replay", tool: "mcp__math__sub" }),
-        await keep(archive, {
-          startedAt: NOON + 2,
-          result: FAILED,
-          tool: "mcp__git__log",
-          clientSession: "7b1e-9",
-          actor: { user: "ada", uid: 1000, host: "desk-7" },
-          client: { name: "claude-code", version: "2.1.0" },
-        }),
-        await keep(archive, { startedAt: NOON + 2, calls: 0, code: "b" }),
-      ].map(({ run }) => run.facts);
-      const [a, replay, failed, quiet] = made.map(({ run_id }) => run_id);
-      for (const pageSize of [1, 2, 4, 9])
-        expect(await idsOf({}, pageSize)).toEqual([quiet, failed, replay, a]);
-      expect(await idsOf({ status: "failed" })).toEqual([failed]);
-      expect(await idsOf({ status: "ScriptError" })).toEqual([failed]);
-      expect(await idsOf({ clientSession: "7b1e" })).toEqual([failed]);
-      expect(await idsOf({ clientSession: "%" })).toEqual([]);
-      expect(await idsOf({ user: "ada" })).toEqual([failed]);
-      expect(await idsOf({ host: "desk-7", client: "claude-code" })).toEqual([failed]);
-      for (const nobody of [{ user: "ad" }, { host: "desk" }, { client: "ptc run" }])
-        expect(await idsOf(nobody)).toEqual([]);
-      expect(await idsOf({ status: "ok", sinceMs: NOON + 1, untilMs: NOON + 2 })).toEqual([replay]);
-      expect(await idsOf({ source: "run", tool: "mcp__math__*" })).toEqual([a]);
-      expect(await idsOf({ server: "git" })).toEqual([failed]);
-      expect(await idsOf({ tool: "mcp__nothing__*" })).toEqual([]);
-      expect(await idsOf({ inputDigest: made[3]?.input_digest ?? "" })).toEqual([quiet]);
-      const { runs } = await archive.list({ runId: failed ?? "", limit: 5 });
-      expect(runs).toMatchObject([{ status: "ScriptError", calls: 2, failed_calls: 0, title: "fail()" }]);
-      expect(runs).toMatchObject([{ user: "ada", host: "desk-7", client: "claude-code" }]);
-    });
-
-    it("finds runs by their id, their input, and what either begins with", async () => {
-      const first = (await keep(archive, { code: "twice", startedAt: NOON })).run.facts;
-      const second = (await keep(archive, { code: "twice", startedAt: NOON + 1 })).run.facts;
-      const alone = (await keep(archive, { runId: "aaaa1111-0000-4000-8000-000000000000" })).run.facts;
-      await keep(archive, { runId: "aaaa2222-0000-4000-8000-000000000000", code: "other" });
-      expect(await archive.find("AAAA1111")).toMatchObject({ kind: "one", run: { run_id: alone.run_id } });
-      expect(await archive.find(alone.input_digest)).toMatchObject({ kind: "one" });
-      expect(await archive.find(first.input_digest.slice(0, 30))).toMatchObject({
-        kind: "many",
-        inputDigest: first.input_digest,
-        runs: [{ run_id: second.run_id }, { run_id: first.run_id }],
-        total: 2,
-      });
-      expect(await archive.find("aaaa")).toMatchObject({ kind: "ambiguous", candidates: { length: 2 } });
-      expect(await archive.find(randomUUID())).toEqual({ kind: "none" });
-      expect((await archive.findIds(first.input_digest)).sort()).toEqual(
-        [first.run_id, second.run_id].sort(),
-      );
-      expect(await archive.findIds(randomUUID())).toEqual([]);
-      const refused = { code: "bad-reference" };
-      await expect(archive.find("no run")).rejects.toMatchObject(refused);
-      await expect(archive.findIds("aaaa")).rejects.toMatchObject(refused);
-      await expect(archive.findIds("x")).rejects.toMatchObject(refused);
-    });
-
-    it("counts runs, failures and calls per tool and day, without replays", async () => {
-      await keep(archive, { startedAt: NOON });
-      await keep(archive, { startedAt: NOON + DAY_MS, result: FAILED, tool: "mcp__git__log", calls: 1 });
-      await keep(archive, { startedAt: NOON + DAY_MS });
-      await keep(archive, { startedAt: NOON, source: "replay" });
-      const stats = await archive.stats({});
-      expect(stats).toMatchObject({
-        runs: 3,
-        undated: 0,
-        failures: [{ type: "ScriptError", runs: 1 }],
-        total: { runs: 3, failed: 1, calls: 5, duration_ms: 21 },
-        days: [
-          { day: "2030-01-02", runs: 1, failed: 0, calls: 2 },
-          { day: "2030-01-03", runs: 2, failed: 1, calls: 3 },
-        ],
-        tools: [
-          { tool: "mcp__math__add", server: "math", runs: 2, calls: 4, duration_ms: 5 },
-          { tool: "mcp__git__log", server: "git", runs: 1, calls: 1, failed_calls: 0 },
-        ],
-      });
-      // A run that began just then is one of those since then.
-      expect(await archive.stats({ sinceMs: NOON })).toEqual(stats);
-      expect(await archive.stats({ sinceMs: NOON + 1 })).toMatchObject({ runs: 2, total: { calls: 3 } });
-      const last = await archive.stats({ sinceMs: NOON + DAY_MS });
-      expect(last).toMatchObject({ runs: 2, days: [{ runs: 2 }], failures: [{ runs: 1 }] });
-      expect(last.tools).toHaveLength(2);
-      const none = { runs: 0, days: [], tools: [] };
-      expect(await archive.stats({ sinceMs: NOON + DAY_MS + 1 })).toMatchObject(none);
-    });
-
     it("forgets old runs and named ones with what only they held, and stays one unbroken chain", async () => {
       const answer = () => "shared ".repeat(100);
       const ids: string[] = [];
@@ -262,9 +173,7 @@ export function describeStore<Store extends ArchiveStore>(
       expect(await archive.verify()).toMatchObject({ runs: 0, blobs: 0, pruned: 0, problems: [] });
       const head = await archive.head();
       expect((await archive.verify()).head).toBe(head);
-      const [id, ...link] = head.split(":");
-      const kept = { id: Number(id), link: link.join(":") };
-      expect((await archive.verify([kept])).problems).toEqual([]);
+      expect((await archive.verify([parseHead(head)])).problems).toEqual([]);
       expect((await archive.verify([{ link: `sha256:${"0".repeat(64)}` }])).problems).not.toEqual([]);
     });
 
@@ -344,8 +253,7 @@ export function describeStore<Store extends ArchiveStore>(
       });
 
       it("misses a run that was removed and not pruned, and tells by a head that was kept whether its end was cut off", async () => {
-        const [id, ...link] = (await archive.head()).split(":");
-        const kept = { id: Number(id), link: link.join(":") };
+        const kept = parseHead(await archive.head());
         expect(await archive.verify([kept])).toMatchObject({ problems: [], notes: [] });
         damage.removeRun(runIds[1] ?? "");
         expect((await archive.verify([kept])).problems).toContain("record 2 is missing");
@@ -425,17 +333,9 @@ export function describeStore<Store extends ArchiveStore>(
   });
 }
 
-const FAILED = {
-  ok: false as const,
-  error: { type: "ScriptError" as const, message: "no", retryable: false },
-};
-
 async function keep(archive: ArchiveStore, options: SampleOptions) {
-  const code = options.result === FAILED ? "fail()" : (options.code ?? "run()");
-  const { run, calls } = sampleRun({ ...options, code });
-  const recording = archive.begin(run.facts.run_id);
-  for (const call of calls) await recording.addCall(call);
-  const result = await recording.finish(run);
+  const sample = sampleRun({ ...options, code: options.code ?? "run()" });
+  const result = await archiveRun(archive, sample);
   expect(result).toMatchObject({ ok: true });
-  return { run, calls, result };
+  return { ...sample, result };
 }

@@ -3,6 +3,7 @@ import type { SQLInputValue } from "node:sqlite";
 import { loadSqlite } from "../../archive/sqlite/file/sqlite.ts";
 import { SqliteArchiveStore } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { MemoryStore } from "./memory-store.ts";
+import { describeSearch } from "./search-contract.ts";
 import { describeStore, type StoreKind } from "./store-contract.ts";
 
 const sqlite: StoreKind<SqliteArchiveStore> = {
@@ -41,5 +42,6 @@ const memory: StoreKind<MemoryStore> = {
   }),
 };
 
+for (const kind of [sqlite, memory]) describeSearch(kind);
 describeStore(sqlite, memory);
 describeStore(memory, sqlite);
