@@ -1,8 +1,7 @@
-import { Worker } from "node:worker_threads";
 import { RecentlyUsed } from "../../base/recently-used.ts";
-import { CheckingProcess, type CheckOutcome } from "./checking-process.ts";
+import { Checker, type CheckOutcome, startProcess, startThread } from "./checker.ts";
 import { boundedJson } from "./json-parts.ts";
-import type { CheckAnswer, CheckText } from "./schema-worker.ts";
+import type { CheckBounds } from "./schema-worker.ts";
 
 export interface PooledCheck {
   /** The name of the server whose schema it is. */
@@ -18,9 +17,7 @@ export interface PooledCheck {
 
 export type PoolOutcome = CheckOutcome | { state: "too_many" | "closed" };
 
-const COMPILE_TIMEOUT_MS = 5_000;
-const CHECK_TIMEOUT_MS = 2_000;
-const OFFENDER_CHECK_TIMEOUT_MS = 1_000;
+const BOUNDS: CheckBounds = { compileMs: 5_000, checkMs: 2_000 };
 /** How long a schema that took too much time or memory is kept off the shared threads and processes. */
 const QUARANTINE_MS = 60_000;
 const IDLE_MS = 30_000;
@@ -40,7 +37,7 @@ interface Waiting extends PooledCheck {
 
 interface Slot {
   lane: Lane;
-  checker: CheckingThread | CheckingProcess;
+  checker: Checker;
   check: Waiting | undefined;
   idle: NodeJS.Timeout | undefined;
 }
@@ -60,14 +57,16 @@ interface Offence {
  */
 export class CheckingPool {
   readonly #module: URL;
+  readonly #bounds: CheckBounds;
   readonly #queue = new CheckQueue<Waiting>();
   readonly #slots: Slot[] = [];
   readonly #offences = new RecentlyUsed<string, Offence>({ maxEntries: MAX_OFFENDERS });
   #isClosed = false;
 
   /** @param module the `schema-worker` module, which threads and processes run. */
-  constructor(module: URL) {
+  constructor(module: URL, bounds = BOUNDS) {
     this.#module = module;
+    this.#bounds = bounds;
   }
 
   /** Checks a value in its turn. The time limits begin with the turn. Never rejects. */
@@ -121,7 +120,7 @@ export class CheckingPool {
   #slotFor(lane: Lane): Slot {
     const waiting = this.#slots.find((slot) => slot.lane === lane && slot.check === undefined);
     if (waiting !== undefined) return waiting;
-    const checker = lane === "thread" ? new CheckingThread(this.#module) : new CheckingProcess(this.#module);
+    const checker = new Checker(this.#module, lane === "thread" ? startThread : startProcess);
     const slot: Slot = { lane, checker, check: undefined, idle: undefined };
     this.#slots.push(slot);
     return slot;
@@ -130,16 +129,14 @@ export class CheckingPool {
   async #run(slot: Slot, check: Waiting): Promise<void> {
     clearTimeout(slot.idle);
     slot.check = check;
-    const { schema, json, value, text = "" } = check;
-    const checkMs = slot.lane === "quarantine" ? OFFENDER_CHECK_TIMEOUT_MS : CHECK_TIMEOUT_MS;
-    const outcome =
-      slot.checker instanceof CheckingThread
-        ? await slot.checker.check({ schema: json, value: text }, checkMs)
-        : await slot.checker.check({ json, value }, { compileMs: COMPILE_TIMEOUT_MS, checkMs });
+    const { compileMs, checkMs } = this.#bounds;
+    // A schema that took too long before gets half of the time.
+    const bounds = { compileMs, checkMs: slot.lane === "quarantine" ? checkMs / 2 : checkMs };
+    const outcome = await slot.checker.check(check, bounds);
     slot.check = undefined;
     if (outcome.state === "overtime" || outcome.state === "died") {
       const isOfSchema = outcome.state === "overtime" && outcome.of === "schema";
-      this.#offences.set(schema, { until: performance.now() + QUARANTINE_MS, isOfSchema });
+      this.#offences.set(check.schema, { until: performance.now() + QUARANTINE_MS, isOfSchema });
     }
     if (slot.checker.hasEnded) this.#drop(slot);
     else slot.idle = setTimeout(() => this.#drop(slot), IDLE_MS).unref();
@@ -225,75 +222,4 @@ export class CheckQueue<Check extends QueuedCheck> {
 
 function isBefore([owner, schema]: readonly [number, number], other: readonly [number, number]): boolean {
   return owner < other[0] || (owner === other[0] && schema < other[1]);
-}
-
-const START_TIMEOUT_MS = 20_000;
-
-/**
- * A thread that checks one value at a time, for checks that may take any time but little memory. A thread can be stopped,
- * but one that runs out of memory ends the whole process, whatever its resource limits.
- */
-class CheckingThread {
-  readonly #module: URL;
-  #worker: Worker | undefined;
-  #started: Promise<boolean> | undefined;
-  #settle: ((outcome: CheckOutcome | { state: "ready" }) => void) | undefined;
-  #hasEnded = false;
-
-  constructor(module: URL) {
-    this.#module = module;
-  }
-
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** Checks one value. The caller must wait for the outcome before the next check. Never throws. */
-  async check(text: CheckText, timeoutMs: number): Promise<CheckOutcome> {
-    this.#started ??= this.#start();
-    if (!(await this.#started)) return { state: "not_started" };
-    const answered = this.#answer(timeoutMs, { state: "overtime", of: "value" });
-    this.#worker?.postMessage(text);
-    const outcome = await answered;
-    return outcome.state === "ready" ? { state: "died" } : outcome;
-  }
-
-  /** Ends the thread at once. A running check ends as `died`. */
-  end(): void {
-    this.#endAs({ state: "died" });
-  }
-
-  #endAs(outcome: CheckOutcome): void {
-    this.#hasEnded = true;
-    void this.#worker?.terminate().catch(() => {});
-    this.#settle?.(outcome);
-  }
-
-  async #start(): Promise<boolean> {
-    try {
-      const worker = new Worker(this.#module, { env: {}, execArgv: [] });
-      this.#worker = worker;
-      worker.on("message", (answer: CheckAnswer) => this.#settle?.(answer));
-      worker.on("error", () => this.end()).on("exit", () => this.end());
-      // An idle thread must not keep ptc running. During a check its timer does.
-      worker.unref();
-    } catch {
-      this.#hasEnded = true;
-      return false;
-    }
-    return (await this.#answer(START_TIMEOUT_MS, { state: "died" })).state === "ready";
-  }
-
-  /** The next answer of the thread. If it does not answer in time, it is ended and the outcome is `late`. */
-  #answer(timeoutMs: number, late: CheckOutcome): Promise<CheckOutcome | { state: "ready" }> {
-    return new Promise((resolve) => {
-      const clock = setTimeout(() => this.#endAs(late), timeoutMs);
-      this.#settle = (outcome) => {
-        clearTimeout(clock);
-        this.#settle = undefined;
-        resolve(outcome);
-      };
-      if (this.#hasEnded) this.#settle({ state: "died" });
-    });
-  }
 }

@@ -3,6 +3,7 @@ import { CheckingPool, type PoolOutcome } from "./checking-pool.ts";
 import { boundedJson } from "./json-parts.ts";
 import { costOfSchema, isCheap, type SchemaCost } from "./schema-cost.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
+import type { CheckBounds } from "./schema-worker.ts";
 
 /** Checks values against untrusted schemas of servers. */
 export interface SchemaValidator {
@@ -51,8 +52,8 @@ export class IsolatingValidator implements SchemaValidator {
   #checker: Promise<typeof import("./schema-check.ts")> | undefined;
 
   /** @param workerModule the `schema-worker` module; by default the one beside this file, which a bundled file lacks. */
-  constructor(workerModule = new URL("./schema-worker.ts", import.meta.url)) {
-    this.#pool = new CheckingPool(workerModule);
+  constructor(workerModule = new URL("./schema-worker.ts", import.meta.url), bounds?: CheckBounds) {
+    this.#pool = new CheckingPool(workerModule, bounds);
   }
 
   async check(schema: unknown, value: unknown, owner?: string): Promise<SchemaProblem | undefined> {

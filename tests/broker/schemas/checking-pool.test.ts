@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { CheckingPool } from "../../../broker/schemas/checking-pool.ts";
 import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
@@ -19,59 +19,51 @@ const LANES = {
   process: { anyOf: [{ type: "string" }, { items: { $ref: "#" } }] },
 };
 
-const open: { close(): unknown }[] = [];
-function opened<T extends { close(): unknown }>(each: T): T {
-  open.push(each);
-  return each;
-}
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
+const it = test.extend<{ validator: IsolatingValidator }>({
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads which fixtures this one needs.
+  validator: async ({}, use) => {
+    const validator = new IsolatingValidator();
+    await use(validator);
+    await validator.close();
+  },
 });
 
-describe("values that wait behind one that runs away", { timeout: 120_000 }, () => {
-  it.each([
-    ["in a thread", runaway, RUNAWAY_VALUE, LANES.thread, "aaa"],
-    [
-      "in a process",
-      { ...runaway, $defs: { a: {} }, items: { $ref: "#" } },
-      RUNAWAY_VALUE,
-      LANES.process,
-      "x",
-    ],
-  ])("are checked when it has been given up, %s", async (_name, hostile, value, schema, valid) => {
-    const validator = opened(new IsolatingValidator());
-    const checks = [
-      ...Array.from({ length: 3 }, () => validator.check(hostile, value, "hostile")),
-      ...Array.from({ length: 6 }, (_, i) => validator.check({ ...schema, title: `${i}` }, valid, "hostile")),
-      ...Array.from({ length: 6 }, (_, i) => validator.check({ ...schema, title: `${i}` }, valid, "other")),
-    ];
-    const problems = await Promise.all(checks);
-    expect(problems.slice(0, 3)).toEqual(Array(3).fill({ unchecked: "its schema takes too long" }));
-    expect(problems.slice(3)).toEqual(Array(12).fill(undefined));
-  });
+describe.concurrent("values that wait behind one that runs away", { timeout: 120_000 }, () => {
+  it.for([
+    ["in a thread", runaway, LANES.thread, "aaa"],
+    ["in a process", { ...runaway, $defs: { a: {} }, items: { $ref: "#" } }, LANES.process, "x"],
+  ] as const)(
+    "are checked when it has been given up, %s",
+    async ([, hostile, schema, valid], { validator }) => {
+      const checksOf = (owner: string) =>
+        Array.from({ length: 6 }, (_, i) => validator.check({ ...schema, title: `${i}` }, valid, owner));
+      const problems = await Promise.all([
+        ...Array.from({ length: 2 }, () => validator.check(hostile, RUNAWAY_VALUE, "hostile")),
+        ...checksOf("hostile"),
+        ...checksOf("other"),
+      ]);
+      expect(problems.slice(0, 2)).toEqual(Array(2).fill({ unchecked: "its schema takes too long" }));
+      expect(problems.slice(2)).toEqual(Array(12).fill(undefined));
+    },
+  );
 
-  it("are not kept by the schemas of another server", async () => {
-    const validator = opened(new IsolatingValidator());
+  it("are not kept by the schemas of another server", async ({ validator }) => {
     // On a busy machine, a thread may take as long to start as a check may take.
     await validator.check(LANES.thread, "aaaa", "other");
     const settled: string[] = [];
-    const note = (name: string) => () => void settled.push(name);
-    const hanging = Array.from({ length: 3 }, (_, i) =>
-      validator.check({ ...runaway, title: `${i}` }, RUNAWAY_VALUE, "hostile").then(note("hanging")),
-    );
-    await validator.check(LANES.thread, "aaa", "other").then(note("valid"));
-    await Promise.all(hanging);
+    for (const title of ["1", "2", "3"])
+      void validator
+        .check({ ...runaway, title }, RUNAWAY_VALUE, "hostile")
+        .then(() => settled.push("hanging"));
+    await validator.check(LANES.thread, "aaa", "other").then(() => settled.push("valid"));
     expect(settled.at(0)).toBe("valid");
   });
 
-  it("are checked too where their schema is the one that ran away before", async () => {
-    const validator = opened(new IsolatingValidator());
+  it("are checked too where their schema is the one that ran away before", async ({ validator }) => {
     expect(await validator.check(runaway, RUNAWAY_VALUE)).toEqual({ unchecked: "its schema takes too long" });
     expect(await validator.check(runaway, "aaa")).toBeUndefined();
-    expect(await validator.check(runaway, "b")).toEqual({
-      place: "",
-      message: 'must match pattern "^(a+)+$"',
-    });
+    const problem = { place: "", message: 'must match pattern "^(a+)+$"' };
+    expect(await validator.check(runaway, "b")).toEqual(problem);
   });
 });
 
@@ -87,7 +79,7 @@ describe("a value that cannot be checked", { timeout: 120_000 }, () => {
   it.each(Object.entries(LANES))(
     "is refused when no %s starts, and the next one is too",
     async (_name, schema) => {
-      const validator = opened(new IsolatingValidator(new URL("./no-such-module.ts", import.meta.url)));
+      const validator = new IsolatingValidator(new URL("./no-such-module.ts", import.meta.url));
       for (let i = 0; i < 2; i++)
         expect(await validator.check(schema, "a")).toEqual({
           unchecked: "nothing could be started to check it in",
@@ -95,8 +87,7 @@ describe("a value that cannot be checked", { timeout: 120_000 }, () => {
     },
   );
 
-  it("is refused when it takes more memory than a process has, and others are not", async () => {
-    const validator = opened(new IsolatingValidator());
+  it("is refused when it takes more memory than a process has, and others are not", async ({ validator }) => {
     const greedy = { contains: { anyOf: Array(50).fill({ type: "string" }) } };
     const [refused, valid] = await Promise.all([
       validator.check(greedy, Array(500_000).fill(1), "greedy"),
@@ -106,8 +97,7 @@ describe("a value that cannot be checked", { timeout: 120_000 }, () => {
     expect(valid).toBeUndefined();
   });
 
-  it("is refused under a schema of megabytes", async () => {
-    const validator = opened(new IsolatingValidator());
+  it("is refused under a schema of megabytes", async ({ validator }) => {
     const schema = { enum: Array.from({ length: 400_000 }, (_, i) => `value ${i}`) };
     expect(await validator.check(schema, "x")).toEqual({ unchecked: "its schema is too large" });
   });
@@ -124,7 +114,8 @@ describe("threads and processes", { timeout: 120_000 }, () => {
   });
 
   it("find what this thread finds", async () => {
-    const pool = opened(new CheckingPool(moduleUrl));
+    const pool = new CheckingPool(moduleUrl);
+    onTestFinished(() => pool.close());
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const random = new Random(seed);

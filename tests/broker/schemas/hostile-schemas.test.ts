@@ -3,9 +3,12 @@ import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { costOfSchema, isCheap } from "../../../broker/schemas/schema-cost.ts";
 import { describeProblem, type SchemaProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
+import { eventually } from "../../eventually.ts";
 import { heldBytes } from "../../fuzz/host-load.ts";
 
-const validator = new IsolatingValidator();
+/** Short, because most of these schemas take any time that they are given. */
+const BOUNDS = { compileMs: 500, checkMs: 250 };
+const validator = new IsolatingValidator(undefined, BOUNDS);
 afterAll(() => validator.close());
 
 const MAX_DELAY_MS = 250;
@@ -183,7 +186,10 @@ describe("a server's schema never holds up this thread", () => {
       }
       expect(blockedMs).toBeLessThan(MAX_DELAY_MS);
       expect(await validator.check({ type: "number" }, 1)).toBeUndefined();
-      expect(await validator.check({ pattern: "^a$" }, "a", "another server")).toBeUndefined();
+      // A busy machine may take longer for it than the short time that a check has here.
+      await eventually(async () =>
+        expect(await validator.check({ pattern: "^a$" }, "a", "another server")).toBeUndefined(),
+      );
     },
     120_000,
   );
@@ -252,9 +258,10 @@ describe("what is checked at once", () => {
 });
 
 it("keeps few of the schemas that pass through", () => {
-  const check = (i: number) => checkAgainstSchema(`{"required":["p${i}"],"title":"${"t".repeat(100)}"}`, {});
-  for (let i = 0; i < 1_000; i++) check(i);
+  const title = "t".repeat(10_000);
+  const check = (i: number) => checkAgainstSchema(`{"required":["p${i}"],"title":"${title}"}`, {});
+  for (let i = 0; i < 500; i++) check(i);
   const before = heldBytes();
-  for (let i = 1_000; i < 10_000; i++) expect(check(i)).toEqual({ place: `.p${i}`, message: "is missing" });
-  expect(heldBytes() - before).toBeLessThan(100 * 1024 * 1024);
+  for (let i = 500; i < 1_500; i++) expect(check(i)).toEqual({ place: `.p${i}`, message: "is missing" });
+  expect(heldBytes() - before).toBeLessThan(5 * 1024 * 1024);
 }, 120_000);
