@@ -10,6 +10,9 @@ import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ToolCall } from "../../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import { toolOf } from "../catalog/tool-of.ts";
+import { rowsBeside } from "../rows.ts";
+
+const rows = rowsBeside(import.meta.filename);
 
 const NAME = "mcp__my_files__get.file";
 
@@ -241,66 +244,30 @@ describe("an argument that its tool does not have", () => {
   const call = (args: object) => [{ tool: NAME, arguments: args }];
   const properties = { entityNames: { type: "array" }, per_page: { type: "number" } };
 
-  it.each<[string, object, object, string]>([
-    [
-      "camel case",
-      { entity_names: [] },
-      {},
-      ".entity_names is not a known property; did you mean 'entityNames'?",
-    ],
-    ["snake case", { perPage: 1 }, {}, ".perPage is not a known property; did you mean 'per_page'?"],
-    [
-      "another case",
-      { ENTITYNAMES: [] },
-      {},
-      ".ENTITYNAMES is not a known property; did you mean 'entityNames'?",
-    ],
-    ["a hyphen", { "per-page": 1 }, {}, ".per-page is not a known property; did you mean 'per_page'?"],
-    [
-      "camel case, beside what is missing",
-      { entity_names: [] },
-      { required: ["entityNames"] },
-      ".entity_names is not a known property; did you mean 'entityNames'?",
-    ],
-    [
-      "camel case, where no other is allowed",
-      { entity_names: [] },
-      { additionalProperties: false },
-      ".entity_names is not a known property; did you mean 'entityNames'?",
-    ],
-  ])("is refused with the one that is meant: %s", async (_what, args, more, problem) => {
-    const inputSchema = { type: "object", properties, ...more };
-    const { outcome, called } = await play({ tool: { inputSchema }, calls: call(args) });
-    expect(outcome).toMatchObject({
-      ok: false,
-      decision: "invalid",
-      error: { message: `'${NAME}' was not called: arguments${problem}` },
-    });
-    expect(called).toEqual([]);
-  });
+  it.each<[string, object, object, string]>(rows("mistaken arguments"))(
+    "is refused with the one that is meant: %s",
+    async (_what, args, more, problem) => {
+      const inputSchema = { type: "object", properties, ...more };
+      const { outcome, called } = await play({ tool: { inputSchema }, calls: call(args) });
+      expect(outcome).toMatchObject({
+        ok: false,
+        decision: "invalid",
+        error: { message: `'${NAME}' was not called: arguments${problem}` },
+      });
+      expect(called).toEqual([]);
+    },
+  );
 
-  it.each<[string, object, object]>([
-    ["is like one that is given too", { entityNames: [], entity_names: [] }, { properties }],
-    ["is like none", { colour: "red" }, { properties }],
-    ["may be any", { entity_names: [] }, { properties, additionalProperties: true }],
-    ["is of a tool that does not say what it takes", { anything: 1 }, {}],
-    [
-      "is of a tool without properties that takes others",
-      { anything: 1 },
-      { properties: {}, additionalProperties: {} },
-    ],
-    [
-      "is of a tool that takes one of several",
-      { a: 1 },
-      { properties: {}, anyOf: [{ properties: { a: {} } }] },
-    ],
-  ])("reaches a tool where it %s", async (_what, args, schema) => {
-    const { outcome } = await play({
-      tool: { inputSchema: { type: "object", ...schema } },
-      calls: call(args),
-    });
-    expect(outcome).toMatchObject({ ok: true });
-  });
+  it.each<[string, object, object]>(rows("accepted arguments"))(
+    "reaches a tool where it %s",
+    async (_what, args, schema) => {
+      const { outcome } = await play({
+        tool: { inputSchema: { type: "object", ...schema } },
+        calls: call(args),
+      });
+      expect(outcome).toMatchObject({ ok: true });
+    },
+  );
 
   it.each<[string, object]>([
     ["as the Python SDKs write it", { properties: {}, title: "countArguments" }],

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { resultBytes } from "../../broker/dispatcher.ts";
 import { normalizeResult } from "../../broker/normalize-result.ts";
+import { rowsBeside } from "../rows.ts";
+
+const rows = rowsBeside(import.meta.filename);
 
 const text = (value: string) => ({ type: "text", text: value });
 const image = { type: "image", data: "AAAA", mimeType: "image/png" };
@@ -10,29 +13,12 @@ const link = { type: "resource_link", uri: "demo://b", name: "b" };
 
 describe("a tool's result", () => {
   it.each<[string, unknown, unknown]>([
-    ["structured content before text", { content: [text("x")], structuredContent: { a: 1 } }, { a: 1 }],
-    ["structured content that is an array", { content: [], structuredContent: [1] }, [1]],
-    ["text as it is", { content: [text("hello {")] }, "hello {"],
-    ["JSON text parsed", { content: [text('{"a":[1,2]}')] }, { a: [1, 2] }],
-    ["a number in text parsed", { content: [text("42")] }, 42],
-    [
-      "a number that would be rounded as text",
-      { content: [text("12345678901234567890")] },
-      "12345678901234567890",
-    ],
-    ["several texts as lines", { content: [text("a"), text("b")] }, "a\nb"],
-    ["an image as blocks", { content: [image] }, [image]],
-    ["audio as blocks", { content: [audio] }, [audio]],
-    ["a resource as blocks, its text too", { content: [resource] }, [resource]],
-    ["a link to a resource as blocks", { content: [link] }, [link]],
+    ...rows<[string, unknown, unknown]>("results"),
     [
       "mixed content as blocks",
       { content: [text("{}"), audio, resource, link] },
       [text("{}"), audio, resource, link],
     ],
-    ["structured content beside an image", { content: [image], structuredContent: { a: 1 } }, { a: 1 }],
-    ["text beside an image as blocks", { content: [text("a"), image] }, [text("a"), image]],
-    ["no content as no blocks", { content: [] }, []],
   ])("gives %s", (_name, result, data) => {
     expect(normalizeResult(result)).toEqual({ ok: true, data });
   });

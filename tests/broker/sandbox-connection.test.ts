@@ -3,7 +3,12 @@ import { describe, expect, it } from "vitest";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
-import { MAX_QUEUED_CALLS, PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import {
+  MAX_QUEUED_CALLS,
+  MAX_TRACE_SERIES_CHARS,
+  MAX_TRACES,
+  PROTOCOL_VERSION,
+} from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/messages.ts";
 
 const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
@@ -11,8 +16,10 @@ const BIG = 64 * 1024 * 1024;
 
 type Reply = { id: number; ok: boolean; data?: unknown; raw?: unknown; error?: { message: string } };
 
+const never = () => new Promise<never>(() => {});
+
 function open(
-  dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer>,
+  dispatch: (call: Call, signal: AbortSignal) => Promise<CallAnswer> = never,
   limits = { maxParallelCalls: 2, maxToolCalls: 100 },
 ) {
   const [host, sandbox] = duplexPair();
@@ -32,7 +39,9 @@ function open(
     }
     return replies;
   };
-  const send = (message: unknown) => sandbox.write(encodeFrame(message, BIG));
+  const send = (...messages: unknown[]) => {
+    for (const message of messages) sandbox.write(encodeFrame(message, BIG));
+  };
   return { connection, sandbox, send, until };
 }
 
@@ -53,9 +62,7 @@ const echo = async (request: Call): Promise<CallAnswer> => ({
 describe("a broker connection", () => {
   it("answers each call by its id, with the MCP result only where it is asked for", async () => {
     const { connection, send, until } = open(echo);
-    send(HELLO);
-    send(call(7, { arguments: { a: 1 } }));
-    send(call(8, { arguments: [], raw: true }));
+    send(HELLO, call(7, { arguments: { a: 1 } }), call(8, { arguments: [], raw: true }));
     expect(await connection.ready).toMatchObject({ language: "javascript" });
     expect(await until(2)).toEqual([
       { type: "reply", id: 7, ok: true, data: { a: 1 } },
@@ -73,8 +80,7 @@ describe("a broker connection", () => {
       active--;
       return echo(request);
     });
-    send(HELLO);
-    for (let id = 0; id < 20; id++) send(call(id));
+    send(HELLO, ...Array.from({ length: 20 }, (_, id) => call(id)));
     const replies = await until(20);
     expect(most).toBe(2);
     expect(replies.map(({ id }) => id)).toEqual([...Array(20).keys()]);
@@ -82,18 +88,14 @@ describe("a broker connection", () => {
 
   it("refuses calls past the number that a run may make", async () => {
     const { connection, send, until } = open(echo, { maxParallelCalls: 1, maxToolCalls: 2 });
-    send(HELLO);
-    for (let id = 0; id < 3; id++) send(call(id));
+    send(HELLO, call(0), call(1), call(2));
     const [, , third] = await until(3);
     expect(third?.error?.message).toContain("a program may make 2 calls (max_tool_calls)");
     expect(connection.metrics.toolCalls).toBe(2);
   });
 
   it("stops reading while more calls wait than it will hold", async () => {
-    const { connection, sandbox, send } = open(() => new Promise(() => {}), {
-      maxParallelCalls: 1,
-      maxToolCalls: 1e9,
-    });
+    const { connection, sandbox, send } = open(never, { maxParallelCalls: 1, maxToolCalls: 1e9 });
     send(HELLO);
     await connection.ready;
     const frame = encodeFrame(call(1, { arguments: "x".repeat(500) }), BIG);
@@ -120,8 +122,7 @@ describe("a broker connection", () => {
           });
         }),
     );
-    send(HELLO);
-    send(call(1));
+    send(HELLO, call(1));
     await connection.ready;
     await new Promise((resolve) => setImmediate(resolve));
     connection.close();
@@ -131,8 +132,7 @@ describe("a broker connection", () => {
   it("says so when a result is larger than a frame may be", async () => {
     const huge = "x".repeat(BIG);
     const { send, until } = open(async () => ({ ok: true, data: huge, raw: null, bytes: BIG }));
-    send(HELLO);
-    send(call(1));
+    send(HELLO, call(1));
     const [reply] = await until(1);
     expect(reply).toMatchObject({
       ok: false,
@@ -144,8 +144,7 @@ describe("a broker connection", () => {
     const { send, until } = open(async () => {
       throw new Error("out of order");
     });
-    send(HELLO);
-    send(call(1));
+    send(HELLO, call(1));
     const [reply] = await until(1);
     expect(reply).toMatchObject({ ok: false, error: { message: expect.stringContaining("out of order") } });
   });
@@ -162,7 +161,7 @@ describe("a broker connection", () => {
   ])("ends with a violation at %s", async (_name, input, message) => {
     const { connection, sandbox, send } = open(echo);
     if (Buffer.isBuffer(input)) sandbox.write(input);
-    else for (const each of input) send(each);
+    else send(...input);
     expect(await connection.ended).toEqual({ kind: "violation", message: expect.stringContaining(message) });
   });
 
@@ -190,5 +189,74 @@ describe("a broker connection", () => {
     sandbox.write(frame);
     expect(await connection.ended).toMatchObject({ kind: "violation" });
     expect(called).toEqual([]);
+  });
+});
+
+describe("what a sandbox emits", () => {
+  const TEXT = { type: "emit", block: { type: "text", text: "a" } };
+
+  it("is kept in order", async () => {
+    const image = { type: "emit", block: { type: "image", data: "AAAA", mimeType: "image/png" } };
+    const { connection, sandbox, send } = open();
+    send(HELLO, TEXT, image);
+    sandbox.end();
+    await connection.ended;
+    expect(connection.emitted).toEqual([TEXT.block, image.block]);
+  });
+
+  const block = (members: object) => ({ type: "emit", block: members });
+  it.each([
+    ["before hello", [TEXT]],
+    ["more blocks than may be", [HELLO, ...Array.from({ length: 65 }, () => TEXT)]],
+    ["more bytes than may be", [HELLO, block({ type: "text", text: "x".repeat(9_000_000) })]],
+    ["a block of another kind", [HELLO, block({ type: "video", data: "AAAA" })]],
+    ["members that no block has", [HELLO, block({ ...TEXT.block, _meta: {} })]],
+    [
+      "an address that is too long",
+      [HELLO, block({ type: "resource_link", name: "a", uri: "u".repeat(3_000) })],
+    ],
+  ])("ends the connection when it is %s", async (_, messages) => {
+    const { connection, send } = open();
+    send(...messages);
+    expect(await connection.ended).toMatchObject({ kind: "violation" });
+  });
+});
+
+describe("the trace of a run", () => {
+  const TRACE = { started_ms: 1, clock: "AAE=", events: "", complete: true };
+  const trace = (rest: object = {}) => ({ type: "trace", trace: { ...TRACE, ...rest } });
+
+  it("is the last one that came before the run was done", async () => {
+    const { connection, send } = open();
+    send(HELLO, trace(), trace({ clock: "AAI=" }), { type: "done", bytes: 5, console_bytes: 0 });
+    expect(connection.trace).toBe(undefined);
+    expect(await connection.ended).toEqual({ kind: "done", lineBytes: 5, consoleBytes: 0 });
+    expect(connection.trace).toEqual({ ...TRACE, clock: "AAI=" });
+  });
+
+  it("is read when the program has reported and calls still wait", async () => {
+    const { connection, send } = open();
+    send(HELLO, trace());
+    connection.finish();
+    await connection.ready;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(connection.trace).toEqual(TRACE);
+  });
+
+  it.each<[string, unknown[], string]>([
+    ["before hello", [trace()], "a trace came before hello"],
+    ["without end", [HELLO, ...Array.from({ length: MAX_TRACES + 1 }, () => trace())], "more than"],
+    [
+      "of any length",
+      [HELLO, trace({ clock: "A".repeat(MAX_TRACE_SERIES_CHARS + 1) })],
+      "does not have the form",
+    ],
+    ["of other text", [HELLO, trace({ events: "<script>" })], "does not have the form"],
+    ["of no time", [HELLO, trace({ started_ms: -1 })], "does not have the form"],
+    ["with more in it", [HELLO, trace({ run_id: "forged" })], "does not have the form"],
+  ])("cannot be one %s", async (_, messages, message) => {
+    const { connection, send } = open();
+    send(...messages);
+    expect(await connection.ended).toEqual({ kind: "violation", message: expect.stringContaining(message) });
   });
 });

@@ -8,19 +8,18 @@ import {
   serverModule,
   ToolNames,
 } from "../../protocol/tool-names.ts";
+import { rowsBeside } from "../rows.ts";
 import { tries } from "../tries.ts";
 
+const rows = rowsBeside(import.meta.filename);
+
 describe("tool names", () => {
-  it.each([
-    ["google-drive", "google_drive"],
-    ["financial.data", "financial_data"],
-    ["GitHub", "github"],
-    ["__a--b..c__", "a_b_c"],
-    ["7zip", "7zip"],
-    ["...", "server"],
-  ])("make the server %s the module %s", (name, module) => {
-    expect(serverModule(name)).toBe(module);
-  });
+  it.each<[string, string]>(rows("modules of servers"))(
+    "make the server %s the module %s",
+    (name, module) => {
+      expect(serverModule(name)).toBe(module);
+    },
+  );
 
   it("split into the module and the tool that they were made of, whatever the tool is called", () => {
     const server = fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/);
@@ -86,29 +85,7 @@ describe("what a program may call a tool", () => {
 });
 
 describe("a tool pattern", () => {
-  it.each([
-    ["mcp__a__b", "mcp__a__b", true],
-    ["mcp__a__b", "mcp__a__bc", false],
-    ["mcp__a__b", "xmcp__a__b", false],
-    ["mcp__a__B", "mcp__a__b", false],
-    ["*", "", true],
-    ["*", "anything", true],
-    ["", "", true],
-    ["", "a", false],
-    ["a*", "a", true],
-    ["*a", "ba", true],
-    ["*a", "ab", false],
-    ["a*a", "a", false],
-    ["a*a", "aa", true],
-    ["a*b*c", "a1b2c", true],
-    ["a*b*c", "acb", false],
-    ["*ab*ab*", "xabab", true],
-    ["*ab*ab*", "xaba", false],
-    ["a**b", "ab", true],
-    ["a.c", "abc", false],
-    ["mcp__*__delete_*", "mcp__files__delete_file", true],
-    ["mcp__*__delete_*", "mcp__files__undelete_file", false],
-  ])("%s against %s: %s", (pattern, name, expected) => {
+  it.each<[string, string, boolean]>(rows("patterns"))("%s against %s: %s", (pattern, name, expected) => {
     expect(matchesPattern(pattern, name)).toBe(expected);
   });
 

@@ -9,9 +9,12 @@ import { outgoingFetch, ProxyError, proxyFor, requestOptionsFor } from "../../sy
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { AddressGuard, buildGuardedFetch } from "../../upstream/authorization/guarded-fetch.ts";
 import { askEndpoint } from "../../upstream/model/model-connection.ts";
+import { rowsBeside } from "../rows.ts";
 import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { connect, toolCall } from "../upstream/upstream-fixtures.ts";
 import { ELSEWHERE, openProxiedWorld, type ProxiedWorld } from "./proxied-world.ts";
+
+const rows = rowsBeside(import.meta.filename);
 
 /** Variables of whoever runs the tests. */
 const OWN = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name) => [
@@ -20,72 +23,14 @@ const OWN = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name
 ]);
 
 describe("the proxy of an address", () => {
-  const ENV = { http_proxy: "http://plain:3128", HTTPS_PROXY: "secure:8080" };
-  it.each<[string, string, Record<string, string>, string | undefined]>([
-    ["is that of its scheme", "http://hub.example/", ENV, "http://plain:3128/"],
-    ["may lack its own scheme", "https://hub.example/", ENV, "http://secure:8080/"],
-    ["is none where nothing names one", "https://hub.example/", { HTTP_PROXY: "http://plain" }, undefined],
-    ["is none where its variable is empty", "http://hub.example/", { HTTP_PROXY: "" }, undefined],
-    [
-      "goes by the small letters first",
-      "http://hub.example/",
-      { ...ENV, HTTP_PROXY: "http://other" },
-      "http://plain:3128/",
-    ],
-    ["may be the one of all schemes", "https://hub.example/", { ALL_PROXY: "http://all:1" }, "http://all:1/"],
-    ["is none for this machine", "http://localhost:8080/", ENV, undefined],
-    ["is none for its loopback", "http://127.0.0.2:8080/", ENV, undefined],
-    ["is none for its loopback of IPv6", "http://[::1]:8080/", ENV, undefined],
-    ["is none for a name of its own", "http://hub.localhost/", ENV, undefined],
-    [
-      "is none for a name that no_proxy has",
-      "http://hub.example/",
-      { ...ENV, NO_PROXY: "a.example, hub.example" },
-      undefined,
-    ],
-    ["is none below such a name", "http://hub.example/", { ...ENV, no_proxy: "example" }, undefined],
-    [
-      "is none below a name with a dot before it",
-      "http://hub.example/",
-      { ...ENV, no_proxy: ".example" },
-      undefined,
-    ],
-    [
-      "is none below a name with a star before it",
-      "http://hub.example/",
-      { ...ENV, no_proxy: "*.example" },
-      undefined,
-    ],
-    [
-      "is one for a name that only ends so",
-      "http://hub.example/",
-      { ...ENV, no_proxy: "b.example" },
-      "http://plain:3128/",
-    ],
-    [
-      "is none for a port of no_proxy",
-      "http://hub.example:81/",
-      { ...ENV, no_proxy: "hub.example:81" },
-      undefined,
-    ],
-    [
-      "is one for another port",
-      "http://hub.example/",
-      { ...ENV, no_proxy: "hub.example:81" },
-      "http://plain:3128/",
-    ],
-    ["is none within a range", "http://10.1.2.3/", { ...ENV, no_proxy: "10.0.0.0/8" }, undefined],
-    [
-      "is one outside of a range",
-      "http://11.1.2.3/",
-      { ...ENV, no_proxy: "10.0.0.0/8" },
-      "http://plain:3128/",
-    ],
-    ["is none for an address of IPv6", "http://[fd00::1]/", { ...ENV, no_proxy: "fd00::/8" }, undefined],
-    ["is none anywhere", "http://hub.example/", { ...ENV, no_proxy: "*" }, undefined],
-  ])("%s", (_, url, env, proxy) => {
-    expect(proxyFor(new URL(url), env)?.href).toBe(proxy);
-  });
+  type Row = [what: string, url: string, env: Record<string, string>, proxy?: string | undefined];
+  const BOTH = { http_proxy: "http://plain:3128", HTTPS_PROXY: "secure:8080" };
+  it.each([
+    ...rows<Row>("proxies beside http_proxy and HTTPS_PROXY").map(
+      ([what, url, env, proxy]): Row => [what, url, { ...BOTH, ...env }, proxy],
+    ),
+    ...rows<Row>("other proxies"),
+  ])("%s", (_, url, env, proxy) => expect(proxyFor(new URL(url), env)?.href).toBe(proxy));
 
   it.each(["socks5://user:hunter2@proxy:1080", "http://"])(
     "is an HTTP proxy, and not %s, which is not shown",

@@ -242,7 +242,7 @@ test("a record that was replaced does not fit what comes after it, even with a l
   expect(verify).toMatch(/record 3 does not follow the one before it/);
 });
 
-describe("the chain shows", () => {
+describe("the chain shows what was taken out, whatever the archive says of its beginning or of pruning:", () => {
   test.each<[name: string, change: Edit, named: RegExp]>([
     ["a run id that was edited", inColumn("run_id", /./)[1], /the column run_id|the counts of/],
     ["a record removed from the middle", sql("DELETE FROM runs WHERE id = 2"), /record 2 is missing/],

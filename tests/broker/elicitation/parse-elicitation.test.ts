@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { readFormValues } from "../../../broker/elicitation/form-values.ts";
 import { parseElicitation } from "../../../broker/elicitation/parse-elicitation.ts";
+import { rowsBeside } from "../../rows.ts";
+
+const rows = rowsBeside(import.meta.filename);
 
 const redact = (text: string) => text.replaceAll("s3cret", "[redacted]");
 const form = (properties: object, required: string[] = []) => ({
@@ -79,19 +82,8 @@ describe("what a server asks", () => {
   });
 
   it.each([
+    ...rows<[unknown, string]>("refused questions"),
     [undefined, "it says nothing that can be read"],
-    [{ requestedSchema: {} }, "it has no message"],
-    [{ message: "m", mode: "voice" }, "it is neither a form nor an address"],
-    [{ message: "m" }, "its form has no fields that can be read"],
-    [
-      form({ a: { type: "object" } }),
-      "a field of its form is neither a text, a number, a choice nor a yes or no",
-    ],
-    [
-      form({ a: { type: "array", items: { type: "string" } } }),
-      "a list in its form has nothing to choose from",
-    ],
-    [form({ a: { type: "string", enum: ["s3cret"] } }), "a value to choose holds a secret"],
     [
       form(Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`f${i}`, { type: "boolean" }]))),
       "its form has more than 32 fields",
@@ -113,18 +105,12 @@ describe("the values of a form", () => {
       ["name"],
     ),
   );
-  it.each([
-    [{}, "'name' is missing"],
-    [{ name: "a" }, "'name' must be at least 2 characters long"],
-    [{ name: 5 }, "'name' must be a text"],
-    [{ name: "ann", at: "May" }, "'at' must be a date such as 2026-05-31"],
-    [{ name: "ann", age: 1.5 }, "'age' must be a whole number"],
-    [{ name: "ann", age: 10 }, "'age' must be at most 9"],
-    [{ name: "ann", some: ["p", "q"] }, "'some' must be at most 1 of them"],
-    [{ name: "ann", some: ["z"] }, "'some' must be some of those to choose from"],
-  ])("are refused when they are %j", (content, problem) => {
-    expect(readFormValues(fields, content)).toEqual({ ok: false, problem });
-  });
+  it.each<[Record<string, unknown>, string]>(rows("refused values"))(
+    "are refused when they are %j",
+    (content, problem) => {
+      expect(readFormValues(fields, content)).toEqual({ ok: false, problem });
+    },
+  );
 
   it("are those of the fields and no others", () => {
     const content = { name: "ann", at: "", age: 9, more: 1 };
