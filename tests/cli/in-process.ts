@@ -5,40 +5,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { onTestFinished } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
 import { type Exited, Project } from "./ptc-process.ts";
+import { surroundingsIn } from "./surroundings.ts";
 
 const COMMAND = join(import.meta.dirname, "../../cli/start.ts");
-
-class Text extends Writable {
-  text = "";
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
-}
-
-/** What a command touches, in a folder, with what it says kept. */
-export function surroundingsIn(
-  cwd: string,
-  argv: string[] = [],
-): Surroundings & { stdout: Text; stderr: Text } {
-  return {
-    argv,
-    env: {},
-    stdin: Readable.from([]),
-    stdout: new Text(),
-    stderr: new Text(),
-    cwd: () => cwd,
-    on: () => {},
-    exit: () => {
-      throw new Error("exit");
-    },
-  };
-}
 
 /** Runs `ptc` with these arguments in a folder. @param more parts of the process, and the script that ptc is. */
 export async function ptcIn(

@@ -14,15 +14,21 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, inject } from "vitest";
+import type { Surroundings } from "../../cli/command.ts";
 import { Envelope } from "../../protocol/envelope.ts";
+import { surroundingsIn } from "./surroundings.ts";
 
-/** The real `ptc`, built from this checkout's sources and started as a child process in a folder of its own. */
+/**
+ * The real `ptc`, built from this checkout's sources, in folders of its own. A command runs in the process of the test
+ * (`Project.ptc`), which spares the start of one, or as a process (`Project.start`), where a claim is about that.
+ */
 
 const REPOSITORY = join(import.meta.dirname, "../..");
 const FIXTURES = join(REPOSITORY, "tests/fixtures/servers");
@@ -50,7 +56,8 @@ export function usePtc(): (files?: Record<string, string | object>) => Project {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return (files = {}) => {
     const command = join(built, "dist/cli/ptc.js");
-    const project = new Project(join(folder, String(projects++)), command, join(built, "generated-once"));
+    const shared = { store: join(built, "generated-once"), main: () => builtMain(command) };
+    const project = new Project(join(folder, String(projects++)), command, shared);
     for (const [name, content] of Object.entries(files)) project.write(name, content);
     return project;
   };
@@ -79,21 +86,59 @@ function build(folder: string): void {
   if (built.status !== 0) throw new Error(`ptc does not build: ${built.stdout}${built.stderr}`);
 }
 
+type Main = (surroundings: Surroundings) => Promise<number>;
+
+/** What `dist/cli/start.js` calls, loaded as Node.js loads it: Vitest would transform what it imports. */
+function builtMain(command: string): Main {
+  const start = join(command, "../start.js");
+  const [chunk] = /[./]+chunks\/main-\w+\.js/.exec(readFileSync(start, "utf8")) ?? [""];
+  const { main } = createRequire(start)(chunk) as { main: Main };
+  return main;
+}
+
+let isBusy = false;
+
+/** Runs a command with an environment that is this process's until the command has ended. */
+async function withEnvironment<T>(env: NodeJS.ProcessEnv, command: () => Promise<T>): Promise<T> {
+  if (isBusy) throw new Error("a command runs in this process already; start the others as processes");
+  isBusy = true;
+  const before = { ...process.env };
+  try {
+    setEnvironment(env);
+    return await command();
+  } finally {
+    setEnvironment(before);
+    isBusy = false;
+  }
+}
+
+function setEnvironment(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (env[name] === undefined) delete process.env[name];
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;
+}
+
 /** A folder that somebody uses ptc in. What ptc keeps while it runs is in `run/` below it. */
 export class Project {
   readonly directory: string;
   readonly #command: string;
   readonly #store: string | undefined;
+  readonly #main: (() => Main) | undefined;
   readonly #node: string;
 
   /**
    * @param store where what was generated is kept for other folders; nowhere, if there is none
+   * @param main runs commands in this process; without it, they are processes
    * @param node the Node.js that runs ptc
    */
-  constructor(directory: string, command: string, store?: string, node = process.execPath) {
+  constructor(
+    directory: string,
+    command: string,
+    { store, main, node = process.execPath }: { store?: string; main?: () => Main; node?: string } = {},
+  ) {
     this.directory = directory;
     this.#command = command;
     this.#store = store;
+    this.#main = main;
     this.#node = node;
     mkdirSync(join(directory, "run"), { recursive: true });
   }
@@ -116,7 +161,7 @@ export class Project {
   start(args: readonly string[], { stdin = "", env = {} }: StartOptions = {}): PtcProcess {
     const child = spawn(this.#node, [this.#command, ...args], {
       cwd: this.directory,
-      env: { ...process.env, XDG_RUNTIME_DIR: join(this.directory, "run"), ...env },
+      env: this.#env(env),
       stdio: ["pipe", "pipe", "pipe"],
     });
     child.stdin.on("error", () => {});
@@ -152,8 +197,19 @@ export class Project {
     return { client, pid: transport.pid ?? 0, stderr: () => stderr };
   }
 
-  ptc(args: readonly string[], options?: StartOptions): Promise<Exited> {
-    return this.start(args, options).exited;
+  /** Runs a command to its end. No signal reaches it, and no background host runs it. One runs at a time. */
+  async ptc(args: readonly string[], options: StartOptions = {}): Promise<Exited> {
+    if (this.#main === undefined) return this.start(args, options).exited;
+    const main = this.#main();
+    const surroundings = surroundingsIn(this.directory, this.command(args));
+    const env = this.#env(options.env);
+    const stdin = Readable.from(options.stdin ? [Buffer.from(options.stdin)] : []);
+    const code = await withEnvironment(env, () => main({ ...surroundings, env, stdin }));
+    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
+  }
+
+  #env(more: StartOptions["env"] = {}): NodeJS.ProcessEnv {
+    return { ...process.env, XDG_RUNTIME_DIR: join(this.directory, "run"), ...more };
   }
 
   /** Runs a program that is given as text, and returns the envelope too. */

@@ -40,30 +40,33 @@ globalThis.result = { seen, later: Date.now() - seen.at };
 `;
 
 test("a run is suspended by one process, approved by another, and gone on with by a third, which sees the same again", async () => {
-  const first = await project.run(PROGRAM, ["--suspend"], { env });
-  expect(first).toMatchObject({ code: 1, envelope: { result: { error: { type: "ApprovalPending" } } } });
+  project.write("program.ts", PROGRAM);
+  const ptc = (...args: string[]) => project.start(args, { env }).exited;
+  const first = await ptc("run", "program.ts", "--suspend");
+  const suspended = envelopeOf(first);
+  expect([first.code, suspended.result]).toMatchObject([1, { error: { type: "ApprovalPending" } }]);
   const [seen] = /(?<=seen ).*/.exec(first.stderr) ?? [];
   expect(calls()).toHaveLength(3);
 
-  const listed = await project.ptc(["approvals", "list", "--json"], { env });
+  const listed = await ptc("approvals", "list", "--json");
   const [{ ticket }] = JSON.parse(listed.stdout);
-  expect((await project.ptc(["run", "--ticket", ticket], { env })).code).toBe(2);
-  const shown = await project.ptc(["approvals", "approve", ticket.slice(0, 6)], { env });
+  expect((await ptc("run", "--ticket", ticket)).code).toBe(2);
+  const shown = await ptc("approvals", "approve", ticket.slice(0, 6));
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining("│ mcp__w__note") });
-  expect((await project.ptc(["approvals", "deny", ticket], { env })).code).toBe(1);
+  expect((await ptc("approvals", "deny", ticket)).code).toBe(1);
 
-  const third = envelopeOf(await project.ptc(["run", "--ticket", ticket], { env }));
+  const third = envelopeOf(await ptc("run", "--ticket", ticket));
   expect(third).toMatchObject({
-    run_id: first.envelope.run_id,
+    run_id: suspended.run_id,
     approval_state: "APPROVED",
     result: { ok: true, data: { seen: JSON.parse(seen ?? ""), later: expect.any(Number) } },
   });
   // Its clock is that of the present again: several processes were started in between.
   expect((third.result.ok && (third.result.data as { later: number }).later) || 0).toBeGreaterThan(100);
   expect(calls()).toEqual([expect.any(String), expect.any(String), expect.any(String), `write ${seen}`]);
-  const replayed = await project.ptc(["replay", third.run_id], { env });
+  const replayed = await ptc("replay", third.run_id);
   expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: 4 calls") });
-  expect((await project.ptc(["run", "--ticket", ticket], { env })).code).toBe(2);
+  expect((await ptc("run", "--ticket", ticket)).code).toBe(2);
 });
 
 const PYTHON_SEEN = `
@@ -119,7 +122,7 @@ test.each(PYTHON_PROGRAMS)(
     await project.ptc(["approvals", "approve", ticket], { env });
     const { run_id, result } = envelopeOf(await project.ptc(["run", "--ticket", ticket], { env }));
     expect(result).toMatchObject({ ok: true, data: { seen: JSON.parse(seen), later: expect.any(Number) } });
-    // Its clock is that of the present again: processes were started in between.
+    // Its clock is that of the present again: a sandbox was started in between.
     expect((result.ok && (result.data as { later: number }).later) || 0).toBeGreaterThan(0.1);
     expect(calls()).toEqual([...before, `write ${seen}`]);
     const replayed = await project.ptc(["replay", run_id], { env });

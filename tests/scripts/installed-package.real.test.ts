@@ -152,7 +152,7 @@ describe("the package, as it is published", () => {
     const node = await releasedNode(oldest);
     if (node === undefined) return test.skip(`Node.js ${oldest} cannot be had from the package registry`);
     const command = join(app, "node_modules/ptc/dist/cli/ptc.js");
-    const old = new Project(join(folder, "oldest"), command, undefined, node);
+    const old = new Project(join(folder, "oldest"), command, { node });
     old.write("ptc.yaml", { servers: [fixtureServer("echoes", "echo-v1.mjs")] });
     await old.generate();
     const { findings, ok } = JSON.parse((await old.ptc(["doctor", "--json"])).stdout);
@@ -213,7 +213,7 @@ describe("the package, as it is published", () => {
       const node = await releasedNode(version);
       if (node === undefined) return test.skip(`Node.js ${version} cannot be had from the package registry`);
       const command = join(app, "node_modules/ptc/dist/cli/ptc.js");
-      const old = new Project(join(folder, version), command, undefined, node);
+      const old = new Project(join(folder, version), command, { node });
       old.write("ptc.yaml", { servers: [] });
       old.write("program.ts", "globalThis.result = 1;");
       const line = `ptc: needs Node.js 22.13 or newer, and this is v${version} (${node}): install a current one from https://nodejs.org/ and put it first on the PATH\n`;

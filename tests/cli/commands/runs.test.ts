@@ -11,7 +11,7 @@ import { listRuns, showRun } from "../../../cli/commands/runs.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { storeOn } from "../../archive/on-connection.ts";
 import { archiveIn, type SampleRun, storeSample, useArchive } from "../../server/reports/sample-archive.ts";
-import { surroundingsIn } from "../in-process.ts";
+import { surroundingsIn } from "../surroundings.ts";
 import { ago, DAY_MS, idsOf, useProjects } from "./runs-projects.ts";
 
 /** Two runs, of which the first says something that ptc does not write. */

@@ -20,7 +20,8 @@ import { stopHostAt } from "../../../cli/commands/host.ts";
 import { type Machine, uninstall } from "../../../cli/commands/uninstall.ts";
 import { currentProcess, formatIdentity, startTimeOf } from "../../../system/process-identity.ts";
 import { memoryPackage } from "../../secrets/memory-keyring.ts";
-import { ptcIn, surroundingsIn } from "../in-process.ts";
+import { ptcIn } from "../in-process.ts";
+import { surroundingsIn } from "../surroundings.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-uninstall-")));

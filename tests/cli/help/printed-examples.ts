@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { defineCommands } from "../../../cli/main.ts";
-import { surroundingsIn } from "../in-process.ts";
+import { surroundingsIn } from "../surroundings.ts";
 
 /** Every command with what its help says, as it is printed. */
 export async function allCommands(): Promise<{ program: Command; helps: Map<string, string> }> {

@@ -51,13 +51,18 @@ export async function recordExamples(
       }
       recorded.set(program, { program, calls, data: valueAnywhere(data), output: await outputOf(runId) });
     }
-    const looks = CONVERSATIONS.map(async ({ program, look }) => {
+    const looked: RecordedExample[] = [];
+    for (const { program, look } of CONVERSATIONS) {
       const example = recorded.get(program);
       if (example === undefined) throw new Error(`${program} was not run`);
-      if (look === undefined) return example;
-      return { ...example, looked: await outputOf(await run(program, look, ran.get(program)?.data ?? {})) };
-    });
-    return await Promise.all(looks);
+      if (look === undefined) looked.push(example);
+      else
+        looked.push({
+          ...example,
+          looked: await outputOf(await run(program, look, ran.get(program)?.data ?? {})),
+        });
+    }
+    return looked;
   } finally {
     await direct.close();
     await archive.close();

@@ -18,8 +18,9 @@ import type { Surroundings } from "../../../../cli/command.ts";
 import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { main } from "../../../../cli/main.ts";
 import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
-import { projectInProcess, ptcIn, surroundingsIn } from "../../in-process.ts";
+import { projectInProcess, ptcIn } from "../../in-process.ts";
 import { fixtureServer } from "../../ptc-process.ts";
+import { surroundingsIn } from "../../surroundings.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-take-over-")));
