@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, test } from "vitest";
 import { tries } from "../../tries.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
-import { PRELUDE } from "./hostile-texts.ts";
+import { PRELUDE } from "./generated-programs.ts";
 import { ProgramCampaign } from "./program-campaign.ts";
 
 /** `npm run fuzz -- --target programs` goes on for hours. */

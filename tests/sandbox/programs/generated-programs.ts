@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
 import type { FailureType } from "../../../protocol/failure.ts";
 import { Random } from "../../fuzz/random.ts";
-import { PRELUDE } from "./hostile-texts.ts";
-import { TRICKS } from "./hostile-tricks.ts";
+import { type Rules, writeText } from "../written-text.ts";
 
 export interface GeneratedProgram {
   code: string;
@@ -10,35 +12,38 @@ export interface GeneratedProgram {
   outcomes: ReadonlySet<"ok" | FailureType>;
 }
 
+const GRAMMAR: {
+  prelude: string;
+  tricks: Record<string, { code: string; allows?: ("BROKEN" | FailureType)[] }>;
+  places: string[];
+  rules: Rules;
+} = parse(readFileSync(join(import.meta.dirname, "hostile-programs.yaml"), "utf8"));
+
+/** What the tricks have in common: modules, the runner's own connection, and frames as the wire has them. */
+export const PRELUDE = GRAMMAR.prelude;
 /** Any program may end so, on a machine that is busy enough. */
 const ALWAYS = ["ok", "ScriptError", "Timeout"] as const;
+/** What becomes of a program that breaks its runner. */
+const BROKEN = [
+  "ContractViolation",
+  "ScriptError",
+  "ToolError",
+  "OutputLimit",
+  "ResultNotSerializable",
+] as const;
 
 /** A hostile program that a seed decides: a few tricks in random order, each at once, later, or where nobody looks. */
 export function generateProgram(seed: number): GeneratedProgram {
   const random = new Random("program", seed);
-  const chosen = random.list(random.between(1, 4), () => random.pick(TRICKS));
-  const statements = chosen.map((trick) => place(random, `/* ${trick.name} */ ${trick.code(random)}`));
+  const chosen = random.list(random.between(1, 4), () => random.pick(Object.entries(GRAMMAR.tricks)));
+  const statements = chosen.map(([name, { code }]) => {
+    const trick = [`/* ${name} */ ${writeText(random, code, GRAMMAR.rules)}\n`];
+    return writeText(random, random.pick(GRAMMAR.places), { trick });
+  });
+  const allowed = chosen.flatMap(([, { allows = ["BROKEN"] }]) => allows);
   return {
     code: [PRELUDE, ...statements].join("\n"),
-    tricks: chosen.map(({ name }) => name),
-    outcomes: new Set([...ALWAYS, ...chosen.flatMap(({ allows }) => allows)]),
+    tricks: chosen.map(([name]) => name),
+    outcomes: new Set([...ALWAYS, ...allowed.flatMap((each) => (each === "BROKEN" ? BROKEN : [each]))]),
   };
-}
-
-function place(random: Random, code: string): string {
-  switch (random.below(10)) {
-    case 0:
-      return `keep.setTimeout(async () => { ${code}\n}, ${random.below(60)});`;
-    case 1:
-      return `queueMicrotask(async () => { ${code}\n});`;
-    case 2:
-      return `void (async () => { await null; ${code}\n})();`;
-    case 3:
-      return `await sleep(${random.below(30)}); { ${code}\n}`;
-    case 4:
-    case 5:
-      return `{ ${code}\n}`;
-    default:
-      return `try { ${code}\n} catch {}`;
-  }
 }
