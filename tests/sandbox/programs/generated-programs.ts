@@ -40,7 +40,7 @@ export function generateProgram(seed: number): GeneratedProgram {
     const trick = [`/* ${name} */ ${writeText(random, code, GRAMMAR.rules)}\n`];
     return writeText(random, random.pick(GRAMMAR.places), { trick });
   });
-  const allowed = chosen.flatMap(([, { allows = ["BROKEN"] }]) => allows);
+  const allowed = chosen.flatMap(([, { allows = ["BROKEN" as const] }]) => allows);
   return {
     code: [PRELUDE, ...statements].join("\n"),
     tricks: chosen.map(([name]) => name),
