@@ -3,6 +3,7 @@ import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { SandboxEngine, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
 import { eventually } from "../eventually.ts";
+import { keptOutput } from "./outputs.ts";
 
 /** An engine under test, with an image and a runtime that it has. */
 export interface EngineUnderTest {
@@ -23,7 +24,7 @@ const silence = () => new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
 /** A sandbox, and all that it has written until now. */
 class Watched {
   readonly started: StartedSandbox;
-  readonly written = { out: "", err: "", channel: "" };
+  readonly written: { out: string; err: string; channel: string };
 
   private constructor(started: StartedSandbox, written: Watched["written"]) {
     this.started = started;
@@ -31,19 +32,17 @@ class Watched {
   }
 
   static async start({ engine, image, runtime }: EngineUnderTest, owner: string): Promise<Watched> {
-    const written = { out: "", err: "", channel: "" };
+    const { written: kept, output } = keptOutput();
+    const written = Object.assign(kept, { channel: "" });
     const found = await engine.findImage(image);
-    const started = await engine.start(
-      { image: found?.digest ?? "", runtime, runner: "javascript", limits: LIMITS, owner },
-      {
-        onStdout(chunk) {
-          written.out += chunk;
-        },
-        onStderr(chunk) {
-          written.err += chunk;
-        },
-      },
-    );
+    const request = {
+      image: found?.digest ?? "",
+      runtime,
+      runner: "javascript",
+      limits: LIMITS,
+      owner,
+    } as const;
+    const started = await engine.start(request, output);
     const channel = await started.connected;
     channel.on("error", () => {});
     channel.on("data", (chunk: Buffer) => {

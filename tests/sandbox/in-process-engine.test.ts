@@ -4,13 +4,14 @@ import { WarmPool } from "../../sandbox/pool/warm-pool.ts";
 import { SandboxStarter, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "./in-process-engine.ts";
+import { NO_OUTPUT } from "./outputs.ts";
 
-const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 const LIMITS = { memoryMb: 64, cpus: 1, pids: 32 };
 
-function open(engine = new InProcessEngine()) {
+function open(lingers = false) {
+  const engine = new InProcessEngine();
   const walls = new KnownWalls("/nowhere/walls.json");
-  const options = { engine, owner: "me", image: "img", runtime: "none", limits: LIMITS, walls };
+  const options = { engine, owner: "me", image: "img", runtime: "none", limits: LIMITS, walls, lingers };
   return { engine, source: new SandboxStarter(options) };
 }
 
@@ -69,15 +70,7 @@ test("sandboxes whose owner is dead are removed from any engine", async () => {
 test("a sandbox that may linger is left alone until its answer is out; one that has ended is not waited for", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  const engine = new InProcessEngine();
-  const source = new SandboxStarter({
-    engine,
-    owner: "me",
-    image: "img",
-    runtime: "none",
-    limits: LIMITS,
-    lingers: true,
-  });
+  const { engine, source } = open(true);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
   const lingering = await source.acquire(NO_OUTPUT);

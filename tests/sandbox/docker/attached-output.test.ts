@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AttachedOutput } from "../../../sandbox/docker/docker-engine.ts";
+import { keptOutput } from "../outputs.ts";
 
 function frame(stream: number, payload: Buffer): Buffer {
   const header = Buffer.from([stream, 0, 0, 0, 0, 0, 0, 0]);
@@ -9,16 +10,8 @@ function frame(stream: number, payload: Buffer): Buffer {
 }
 
 function record() {
-  const written = { out: "", err: "" };
-  const output = new AttachedOutput({
-    onStdout: (chunk) => {
-      written.out += chunk.toString("latin1");
-    },
-    onStderr: (chunk) => {
-      written.err += chunk.toString("latin1");
-    },
-  });
-  return { written, output };
+  const { written, output } = keptOutput();
+  return { written, output: new AttachedOutput(output) };
 }
 
 test("each stream gets its own bytes in order, however they are framed and cut", () => {

@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import type { Agent } from "node:https";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { dockerOptions, findDockerEndpoint } from "../../../sandbox/docker/docker-client.ts";
+import { newFolder } from "../../temporary-folder.ts";
 
 const id = (name: string) => createHash("sha256").update(name).digest("hex");
 
 /** A home folder with these files in its `.docker`. */
 function homeWith(files: Record<string, unknown>): string {
-  const home = mkdtempSync(join(tmpdir(), "ptc-"));
-  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const home = newFolder();
   for (const [path, content] of Object.entries(files)) {
     const file = join(home, ".docker", path);
     mkdirSync(dirname(file), { recursive: true });
@@ -82,13 +81,12 @@ describe("the engine that ptc uses", () => {
     });
     const endpoint = findDockerEndpoint({ HOME, DOCKER_CONTEXT: "tls" });
     expect(endpoint.tls).toEqual({ ca: "CA", cert: "CERT", key: "KEY", skipVerify: false });
+    const files = { ca: "CA", cert: "CERT", key: "KEY" };
     expect(dockerOptions(endpoint)).toEqual({
       protocol: "https",
       host: "build.example",
       port: "2376",
-      ca: "CA",
-      cert: "CERT",
-      key: "KEY",
+      ...files,
     });
   });
 

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -9,8 +7,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { buildContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
+import { newFolder } from "../../temporary-folder.ts";
+import { NO_OUTPUT } from "../outputs.ts";
 
-const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 const REQUEST = buildContainerRequest({
   image: "sha256:1",
   runtime: "runsc",
@@ -34,8 +33,7 @@ async function fakeDocker(
   answers: Record<string, Answer>,
 ): Promise<{ engine: DockerEngine; server: Server; attached: Duplex[] }> {
   const attached: Duplex[] = [];
-  const directory = mkdtempSync(join(tmpdir(), "ptc-d-"));
-  const socketPath = join(directory, "docker.sock");
+  const socketPath = join(newFolder(), "docker.sock");
   const server = createServer((request, response) => {
     request.resume();
     const { pathname, searchParams } = new URL(request.url ?? "", "http://docker");
@@ -54,7 +52,6 @@ async function fakeDocker(
     for (const socket of attached) socket.destroy();
     server.closeAllConnections();
     server.close();
-    rmSync(directory, { recursive: true, force: true });
   });
   return { engine: new DockerEngine(new Docker({ socketPath })), server, attached };
 }

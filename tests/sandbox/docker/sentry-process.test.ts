@@ -1,28 +1,21 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { isUnprivileged, readSentryProcess } from "../../../sandbox/docker/sentry-process.ts";
+import { newFolder } from "../../temporary-folder.ts";
 
 const ID = "a".repeat(64);
 const NONE = "0000000000000000";
 
 function statusOf(uids: string, capabilities: Record<string, string> = {}): string {
-  const sets = {
-    CapInh: NONE,
-    CapPrm: NONE,
-    CapEff: NONE,
-    CapBnd: "000000000004001f",
-    CapAmb: NONE,
-    ...capabilities,
-  };
+  const none = { CapInh: NONE, CapPrm: NONE, CapEff: NONE, CapBnd: "000000000004001f", CapAmb: NONE };
+  const sets = { ...none, ...capabilities };
   const lines = Object.entries(sets).map(([name, set]) => `${name}:\t${set}`);
   return [`Name:\texe`, `Uid:\t${uids}`, ...lines, ""].join("\n");
 }
 
 function read(command: readonly string[], status: string | undefined) {
-  const proc = mkdtempSync(join(tmpdir(), "ptc-proc-"));
-  onTestFinished(() => rmSync(proc, { recursive: true }));
+  const proc = newFolder();
   mkdirSync(join(proc, "7"));
   writeFileSync(join(proc, "7/cmdline"), `${command.join("\0")}\0`);
   if (status !== undefined) writeFileSync(join(proc, "7/status"), status);
@@ -51,8 +44,4 @@ test.each([
   ["one that has gone", SENTRY, undefined],
 ])("a process that is not known for a sandbox's kernel is none: %s", (_, command, status) => {
   expect(read(command, status)).toBeUndefined();
-});
-
-test("where there is no such process, nothing is told", () => {
-  expect(readSentryProcess(ID, 7, "/nowhere")).toBeUndefined();
 });

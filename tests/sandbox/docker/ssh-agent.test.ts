@@ -1,23 +1,17 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Docker from "dockerode";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { dockerOptions } from "../../../sandbox/docker/docker-client.ts";
 import { sshArguments } from "../../../sandbox/docker/ssh-agent.ts";
+import { newFolder } from "../../temporary-folder.ts";
 
 afterEach(() => void vi.unstubAllEnvs());
 
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), "ptc-ssh-"));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
-
 /** Puts a program in the place of `ssh`. */
 function standIn(script: string): void {
-  const path = folder();
+  const path = newFolder();
   writeFileSync(join(path, "ssh"), `#!${process.execPath}\n${script}`);
   chmodSync(join(path, "ssh"), 0o755);
   vi.stubEnv("PATH", path);
@@ -45,7 +39,7 @@ test.each([
 });
 
 test("an engine over SSH answers, takes connections over, and gets the next request on the same one", async () => {
-  const socketPath = join(folder(), "engine.sock");
+  const socketPath = join(newFolder(), "engine.sock");
   let connections = 0;
   const server = createServer((_request, response) => void response.end('{"ID":"far"}'));
   server.on("connection", () => connections++);

@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { readdirSync } from "node:fs";
+import { expect, test, vi } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import type { ChannelPreference } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
+import { newFolder } from "../../temporary-folder.ts";
+import { NO_OUTPUT } from "../outputs.ts";
 import { FakeEngine } from "../pool/fake-engine.ts";
 
 const REQUEST = {
@@ -15,25 +15,16 @@ const REQUEST = {
   limits: { memoryMb: 128, cpus: 1, pids: 64 },
   owner: "test",
 };
-const NO_OUTPUT = { onStdout() {}, onStderr() {} };
 
 /** An engine that looks like this machine's, and sees another file system. */
 function open(preference: ChannelPreference) {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-c-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder();
   const containers = new FakeEngine();
-  const sandboxes = new DockerSandboxEngine(containers, {
-    folder: folder,
-    runners: RUNNER_STARTS,
-    channel: preference,
-  });
-  vi.spyOn(sandboxes, "describe").mockResolvedValue({
-    version: "",
-    identity: "",
-    profile: "",
-    endpoint: "",
-    runtimes: new Map([["runsc", { channel: { kind: "socket", why: "" } }]]),
-  });
+  const options = { folder, runners: RUNNER_STARTS, channel: preference };
+  const sandboxes = new DockerSandboxEngine(containers, options);
+  const runtimes = new Map([["runsc", { channel: { kind: "socket" as const, why: "" } }]]);
+  const described = { version: "", identity: "", profile: "", endpoint: "", runtimes };
+  vi.spyOn(sandboxes, "describe").mockResolvedValue(described);
   const channels: string[] = [];
   vi.spyOn(containers, "start").mockImplementation(async ({ Entrypoint, HostConfig: { Mounts } }) => {
     channels.push(Entrypoint.includes("--attached") ? "attached" : "socket");

@@ -1,12 +1,15 @@
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
   debianBaseReference,
+  describePythonPackages,
   fallbackNodeVersion,
   findNodeBinary,
   parseDistribution,
 } from "../../../sandbox/image/debian-base.ts";
+import { newFolder } from "../../temporary-folder.ts";
 
 const inputs = { distribution: "debian-12", architecture: "x64", nodeVersion: "24.1.0" };
 
@@ -25,6 +28,7 @@ test("the base's name is a valid reference and changes with everything that the 
     { ...inputs, distribution: "debian-13" },
     { ...inputs, architecture: "arm64" },
     { ...inputs, nodeVersion: "24.1.1" },
+    { ...inputs, pythonPackages: ["python3-numpy"] },
   ].map(debianBaseReference);
   for (const name of names) expect(name).toMatch(/^ptc-base:[a-z0-9][a-z0-9._-]{0,127}$/);
   expect(new Set(names).size).toBe(names.length);
@@ -36,3 +40,35 @@ test("an image gets the Node.js that the project is developed with, fetched or f
   expect(fallbackNodeVersion).toBe(manifest.devDependencies.node);
   expect(findNodeBinary().version).toBe(manifest.devDependencies.node);
 });
+
+test.skipIf(spawnSync("dpkg-deb", ["--version"]).status !== 0)(
+  "versions and modules are read from the packages that were asked for",
+  async () => {
+    const folder = newFolder();
+    const make = (name: string, files: readonly string[]) => {
+      const root = join(folder, name);
+      mkdirSync(join(root, "DEBIAN"), { recursive: true, mode: 0o755 });
+      const control = `Package: ${name}\nVersion: 1:2.3-4\nArchitecture: all\nMaintainer: nobody <n@example.com>\nDescription: none\n`;
+      writeFileSync(join(root, "DEBIAN/control"), control);
+      for (const file of files) {
+        mkdirSync(join(root, file, ".."), { recursive: true });
+        writeFileSync(join(root, file), "");
+      }
+      const deb = join(folder, `${name}_1%3a2.3-4_all.deb`);
+      execFileSync("dpkg-deb", ["--build", "--root-owner-group", root, deb]);
+      return deb;
+    };
+    const installed = "usr/lib/python3/dist-packages";
+    const files = [
+      make(
+        "python3-shapes",
+        ["shapes/__init__.py", "shapes/round.py", "lines.py"].map((file) => `${installed}/${file}`),
+      ),
+      make("python3-needed", [`${installed}/needed/__init__.py`]),
+    ];
+    expect(await describePythonPackages(files, ["python3-shapes"])).toEqual({
+      versions: { "python3-shapes": "1:2.3-4" },
+      modules: ["lines", "shapes"],
+    });
+  },
+);

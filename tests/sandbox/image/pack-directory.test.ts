@@ -1,24 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { packDirectory } from "../../../sandbox/image/run-process.ts";
-
-const directories: string[] = [];
-
-afterEach(() => {
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
-});
+import { newFolder } from "../../temporary-folder.ts";
 
 /** Enough of them that no file system lists them in order by chance. */
 const names = Array.from({ length: 40 }, (_, index) => `file-${index}`);
 
 /** A directory with files, written in the given order. */
 function layOut(order: string[], mode: number, at: Date): string {
-  const directory = mkdtempSync(join(tmpdir(), "ptc-pack-"));
-  directories.push(directory);
+  const directory = newFolder();
   mkdirSync(join(directory, "in"));
   for (const name of order) {
     const path = join(directory, "in", name);

@@ -2,9 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import type { RunnerName } from "../../../protocol/runners.ts";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
-import { buildRunnerImage, digestContent } from "../../../sandbox/image/runner-image.ts";
+import {
+  buildRunnerImage,
+  digestContent,
+  type RunnerImageRequest,
+} from "../../../sandbox/image/runner-image.ts";
 import type { ImageRequest, ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 
@@ -64,19 +67,14 @@ function storeWith(...references: string[]): FakeStore {
   return store;
 }
 
-async function build(store: ImageStore, base?: string, runners?: readonly RunnerName[]) {
+async function build(
+  store: ImageStore,
+  more: Partial<Pick<RunnerImageRequest, "base" | "runners" | "pythonPackages">> = {},
+) {
   const lines: string[] = [];
-  const image = await buildRunnerImage({
-    store,
-    runnerPath,
-    guardPath,
-    pythonPath,
-    dockerfilePath,
-    reference: "ptc-runner",
-    onProgress: (line) => lines.push(line),
-    ...(base === undefined ? {} : { base }),
-    ...(runners === undefined ? {} : { runners }),
-  });
+  const paths = { runnerPath, guardPath, pythonPath, dockerfilePath };
+  const onProgress = (line: string) => void lines.push(line);
+  const image = await buildRunnerImage({ store, ...paths, reference: "ptc-runner", onProgress, ...more });
   return { image, lines };
 }
 
@@ -114,30 +112,29 @@ test.each([
   expect((await build(store)).image.built).toBe(true);
 });
 
-test("a base that was made here before is used without asking a registry", async () => {
+test.each<[string, string[], Parameters<typeof build>[1]]>([
+  ["that was made here before is used without asking a registry", [], {}],
+  ["can be asked for, even where the public one is present", ["node:24-slim"], { base: "debian-packages" }],
+  [
+    "is for programs in Python, as the public one has none",
+    ["node:24-slim"],
+    { runners: ["javascript", "python"] },
+  ],
+])("a base of this machine's packages %s", async (_, others, more) => {
   const local = await describeDebianBase();
-  const store = storeWith(local);
-  await build(store);
+  const store = storeWith(local, ...others);
+  await build(store, more);
   expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
 });
 
-test("a base of this machine's packages can be asked for, even where the public one is present", async () => {
-  const local = await describeDebianBase();
-  const store = storeWith(local, "node:24-slim");
-  await build(store, "debian-packages");
-  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
-});
-
-test("programs in Python get a base of this machine's packages, because the public one has none", async () => {
-  const local = await describeDebianBase();
-  const store = storeWith(local, "node:24-slim");
-  await build(store, undefined, ["javascript", "python"]);
-  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+test("a base that is named cannot be given packages", async () => {
+  const why = "sandbox.python_packages cannot be added to mine:1: leave --base out";
+  await expect(build(storeWith(), { base: "mine:1", pythonPackages: ["numpy"] })).rejects.toThrow(why);
 });
 
 test("a base that was asked for by name is never replaced by another", async () => {
   const store = storeWith(await describeDebianBase());
-  await expect(build(store, "mine:1")).rejects.toMatchObject({ code: "base_unavailable" });
+  await expect(build(store, { base: "mine:1" })).rejects.toMatchObject({ code: "base_unavailable" });
   expect(store.asked).toEqual(["pull mine:1"]);
 });
 

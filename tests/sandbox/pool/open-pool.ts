@@ -9,8 +9,6 @@ import { WarmPool, type WarmPoolOptions } from "../../../sandbox/pool/warm-pool.
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { FakeEngine } from "./fake-engine.ts";
 
-export const NO_OUTPUT = { onStdout() {}, onStderr() {} };
-
 /** @param size how many wait; `maxSize` of them while many programs come. */
 type Options = Omit<WarmPoolOptions, "bounds"> & { size: number; maxSize?: number };
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { SandboxPool } from "../../../sandbox/pool/sandbox-pool.ts";
-import { NO_OUTPUT, settled, until, usePool } from "./open-pool.ts";
+import { NO_OUTPUT } from "../outputs.ts";
+import { settled, until, usePool } from "./open-pool.ts";
 
 /** A pool of sandboxes with any runner over a fake engine, and how many of each are alive. */
 function open(floor: number) {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { NO_OUTPUT, settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
+import { NO_OUTPUT } from "../outputs.ts";
+import { settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());

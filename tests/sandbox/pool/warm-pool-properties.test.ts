@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { tries } from "../../tries.ts";
-import { NO_OUTPUT, openPool, turns } from "./open-pool.ts";
+import { NO_OUTPUT } from "../outputs.ts";
+import { openPool, turns } from "./open-pool.ts";
 
 const ACTIONS = [
   "ask",

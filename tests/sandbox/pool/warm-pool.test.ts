@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { inBoundary, withinBoundary } from "../../../base/faults.ts";
+import { NO_OUTPUT } from "../outputs.ts";
 import type { FakeContainer } from "./fake-engine.ts";
-import { NO_OUTPUT, readGreeting, settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
+import { readGreeting, settled, turns, until, usePool, useWarmPool } from "./open-pool.ts";
 
 test("a pool does nothing until it is warmed, and then keeps its number waiting, two starts at a time", async () => {
   const { engine, pool } = usePool({ size: 5 });

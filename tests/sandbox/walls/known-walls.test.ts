@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
+import { newFolder } from "../../temporary-folder.ts";
 
 let path: string;
 let asked = 0;
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-known-"));
-  path = join(folder, "ptc/walls.json");
+  path = join(newFolder(), "ptc/walls.json");
   asked = 0;
-  onTestFinished(() => rmSync(folder, { recursive: true }));
 });
 
 function setup(image = "sha256:1", identity = "engine", runtime = "runsc", profile = "profile") {
