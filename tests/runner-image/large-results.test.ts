@@ -2,8 +2,6 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { missingFor, type RunnerLanguage, runInProcess } from "./runner-process.ts";
 
-const ENVIRONMENT = { seed: "00".repeat(32), time_zone: "UTC" };
-
 const text = (seed: number, length: number) => `${seed} \u00e9"\\\n`.repeat(length).slice(0, length);
 
 /** Results with large texts in all places, and small ones between them. */
@@ -47,12 +45,8 @@ describe.each(Object.entries(PROGRAMS) as [RunnerLanguage, string][])("a program
   it.skipIf(missing !== "")(
     `has large results as its server gave them, one after the other and at once${missing}`,
     async () => {
-      const { claim } = await runInProcess(
-        language,
-        code,
-        ENVIRONMENT,
-        async (call) => RESULTS[(call.arguments as { i: number }).i],
-      );
+      const answer = async (call: { arguments: unknown }) => RESULTS[(call.arguments as { i: number }).i];
+      const { claim } = await runInProcess(language, code, { answer });
       const digests = RESULTS.map((value) =>
         createHash("sha256").update(JSON.stringify(value)).digest("hex"),
       );

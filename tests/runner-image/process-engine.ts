@@ -7,7 +7,7 @@ import type { Duplex } from "node:stream";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
 import { ADVICE } from "../sandbox/in-process-engine.ts";
-import { COMPILED_BEFORE, RUNNER_COMMANDS } from "./runner-process.ts";
+import { RUNNER_COMMANDS, RUNNER_VARIABLES } from "./runner-process.ts";
 
 /** Starts sandboxes without a wall: the runners as processes of this machine, each in a folder of its own. */
 export class ProcessEngine implements SandboxEngine {
@@ -37,18 +37,9 @@ export class ProcessEngine implements SandboxEngine {
   async start({ runner, owner }: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const folder = mkdtempSync(join(tmpdir(), "ptc-session-"));
     const [command, main] = RUNNER_COMMANDS[runner];
-    const options = "--enable-source-maps --no-warnings";
-    const child = spawn(command, [main, "--channel=3"], {
-      cwd: folder,
-      env: {
-        ...COMPILED_BEFORE,
-        PATH: process.env.PATH,
-        TZ: "UTC",
-        PYTHONDONTWRITEBYTECODE: "1",
-        NODE_OPTIONS: options,
-      },
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
-    });
+    const env = { ...RUNNER_VARIABLES, NODE_OPTIONS: "--enable-source-maps --no-warnings" };
+    const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
+    const child = spawn(command, [main, "--channel=3"], { cwd: folder, env, stdio: [...stdio] });
     const id = `process-${++this.started}`;
     this.live.set(id, child);
     this.#owners.set(id, owner);

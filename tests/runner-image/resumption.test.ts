@@ -1,97 +1,20 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import type { Call, ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import { SeriesReader } from "../../protocol/series.ts";
-import { missingFor, type RunnerLanguage, runInProcess } from "./runner-process.ts";
+import { type Answer, missingFor, type RunnerLanguage, runInProcess } from "./runner-process.ts";
 
 const SEED = "5e".repeat(32);
 const HOUR_MS = 3_600_000;
 const PATIENCE_MS = 60_000;
 
 /** Each sees time, randomness, a timer and the order of answers, asks, and then sees all that once more. */
-const PROGRAMS: [name: string, language: RunnerLanguage, code: string][] = [
-  [
-    "JavaScript",
-    "javascript",
-    `
-    async function look() {
-      const order = [];
-      await Promise.all([1, 2, 3].map(async (id) => { await callTool("mcp__desk__look", { id }); order.push(id); }));
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      return { order, at: Date.now(), dice: Math.random() };
-    }
-    const before = await look();
-    setTimeout(() => {}, 60_000).unref();
-    await callTool("mcp__desk__ask", before);
-    globalThis.result = { before, after: await look() };
-    `,
-  ],
-  [
-    "Python that awaits",
-    "python",
-    `
-import asyncio, random, time
-async def look():
-    order = []
-    async def one(id):
-        await call_tool("mcp__desk__look", id=id)
-        order.append(id)
-    await asyncio.gather(*(one(id) for id in (1, 2, 3)))
-    await asyncio.sleep(0.005)
-    return {"order": order, "at": int(time.time() * 1000), "dice": random.random()}
-before = await look()
-pause = asyncio.create_task(asyncio.sleep(60))
-await call_tool("mcp__desk__ask", before)
-pause.cancel()
-result = {"before": before, "after": await look()}
-`,
-  ],
-  [
-    "Python that blocks",
-    "python",
-    `
-import random, threading, time
-def look():
-    order = []
-    def one(id):
-        call_tool("mcp__desk__look", id=id)
-        order.append(id)
-    threads = [threading.Thread(target=one, args=(id,)) for id in (1, 2, 3)]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
-    time.sleep(0.005)
-    return {"order": order, "at": int(time.time() * 1000), "dice": random.random()}
-before = look()
-asked = threading.Event()
-pause = threading.Thread(target=asked.wait, args=(60,))
-pause.start()
-call_tool("mcp__desk__ask", before)
-asked.set()
-result = {"before": before, "after": look()}
-`,
-  ],
-  [
-    "Python with a thread that waits inside of the system",
-    "python",
-    `
-import os, random, threading, time
-def look():
-    order = []
-    for id in (1, 2, 3):
-        call_tool("mcp__desk__look", id=id)
-        order.append(id)
-    return {"order": order, "at": int(time.time() * 1000), "dice": random.random()}
-before = look()
-from_here, to_there = os.pipe()
-blocked = threading.Thread(target=lambda: os.read(from_here, 1))
-blocked.start()
-call_tool("mcp__desk__ask", before)
-os.write(to_there, b"!")
-blocked.join()
-result = {"before": before, "after": look()}
-`,
-  ],
-];
+const PROGRAMS: Record<string, { language: RunnerLanguage; code: string }> = parse(
+  readFileSync(join(import.meta.dirname, "resumption.yaml"), "utf8"),
+);
 
 const valuesOf = (series: string) => {
   const reader = new SeriesReader(series);
@@ -108,12 +31,19 @@ interface Looked {
   dice: number;
 }
 
-const titled = PROGRAMS.map(([name, ...rest]) => [name + missingFor(rest[0]), ...rest] as const);
+const titled = Object.entries(PROGRAMS).map(([name, program]) => ({
+  ...program,
+  name: name + missingFor(program.language),
+}));
 
-describe.each(titled)("a runner of %s", (_, language, code) => {
+describe.each(titled)("a runner of $name", ({ language, code }) => {
   const withRunner = it.skipIf(missingFor(language) !== "");
-  const run = (environment: Omit<ProgramEnvironment, "seed">, answer: Parameters<typeof runInProcess>[3]) =>
-    runInProcess(language, code, { seed: SEED, ...environment }, answer);
+  const run = (environment: Omit<ProgramEnvironment, "seed">, answer: Answer, signal?: AbortSignal) =>
+    runInProcess(language, code, {
+      environment: { seed: SEED, ...environment },
+      answer,
+      ...(signal && { signal }),
+    });
 
   withRunner("tells what a waiting program has seen, each time that the host asks", async () => {
     const { claim, traces } = await run({}, async (call, connection) => {
@@ -131,19 +61,14 @@ describe.each(titled)("a runner of %s", (_, language, code) => {
     async () => {
       const killed = new AbortController();
       let asked: Looked | undefined;
-      const suspended = await runInProcess(
-        language,
-        code,
-        { seed: SEED },
-        async (call, connection) => {
-          if (!isAsk(call)) return unsteady();
-          asked = call.arguments as Looked;
-          await connection.requestTrace(PATIENCE_MS);
-          killed.abort();
-          return new Promise(() => {});
-        },
-        killed.signal,
-      );
+      const suspend: Answer = async (call, connection) => {
+        if (!isAsk(call)) return unsteady();
+        asked = call.arguments as Looked;
+        await connection.requestTrace(PATIENCE_MS);
+        killed.abort();
+        return new Promise(() => {});
+      };
+      const suspended = await run({}, suspend, killed.signal);
       expect(suspended).toMatchObject({ claim: undefined, trace: { complete: true } });
       const { started_ms, clock, events } = suspended.trace as Trace;
 

@@ -25,7 +25,7 @@ export const missingFor = (language: RunnerLanguage) =>
   language === "python" && !hasPython ? " (skipped: there is no python3 for Linux, 3.11 or newer)" : "";
 
 export type RunnerLanguage = "javascript" | "python";
-type Answer = (call: Call, connection: SandboxConnection) => Promise<unknown>;
+export type Answer = (call: Call, connection: SandboxConnection) => Promise<unknown>;
 
 interface RunnerEnd {
   /** What the program came to; `undefined` when its runner was killed. */
@@ -35,17 +35,24 @@ interface RunnerEnd {
   traces: number;
 }
 
-/**
- * Runs a program in a runner that is a process of this machine, without any wall. Each call is answered by `answer`. The program
- * is sent `afterHelloMs` after the runner's hello.
- */
+interface RunnerOptions {
+  /** What the program is told about the world: always the same, where nothing else is said. */
+  environment?: ProgramEnvironment;
+  /** Answers each call; with null, where nothing else is said. */
+  answer?: Answer;
+  /** Kills the runner. */
+  signal?: AbortSignal;
+  /** How long after the runner's hello the program is sent. */
+  afterHelloMs?: number;
+}
+
+const ENVIRONMENT: ProgramEnvironment = { seed: "5e".repeat(32), time_zone: "UTC" };
+
+/** Runs a program in a runner that is a process of this machine, without any wall. */
 export async function runInProcess(
   language: RunnerLanguage,
   code: string,
-  environment: ProgramEnvironment,
-  answer: Answer,
-  signal?: AbortSignal,
-  afterHelloMs = 0,
+  { environment = ENVIRONMENT, answer = async () => null, signal, afterHelloMs = 0 }: RunnerOptions = {},
 ): Promise<RunnerEnd> {
   const child = startRunner(language);
   const kill = () => void child.kill("SIGKILL");
@@ -86,22 +93,20 @@ export const RUNNER_COMMANDS: Readonly<Record<RunnerLanguage, readonly [command:
   python: ["python3", join(RUNNERS, "python/main.py")],
 };
 
-/** Has Node.js take what it has compiled for earlier runners. */
-export const COMPILED_BEFORE: Readonly<Record<string, string>> =
-  process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
+const { NODE_COMPILE_CACHE, PATH } = process.env;
+/** The environment of a runner. Node.js takes what it has compiled for earlier ones. */
+export const RUNNER_VARIABLES: NodeJS.ProcessEnv = {
+  ...(NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }),
+  ...{ PATH, TZ: "UTC", PYTHONDONTWRITEBYTECODE: "1" },
+};
 
 /** Starts a runner, whose channel is its fourth stream. */
 export function startRunner(language: RunnerLanguage): ChildProcess {
   const [command, main] = RUNNER_COMMANDS[language];
+  const env = { ...RUNNER_VARIABLES, NODE_NO_WARNINGS: "1" };
   return spawn(command, [main, "--channel=3"], {
     cwd: tmpdir(),
-    env: {
-      ...COMPILED_BEFORE,
-      PATH: process.env.PATH,
-      TZ: "UTC",
-      PYTHONDONTWRITEBYTECODE: "1",
-      NODE_NO_WARNINGS: "1",
-    },
+    env,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
 }

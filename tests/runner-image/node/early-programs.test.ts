@@ -1,7 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { runInProcess } from "../runner-process.ts";
 
-const ENVIRONMENT = { seed: "ab".repeat(32), time_zone: "UTC" };
 const PROGRAM = `
   const drawn = Math.random();
   const began = Date.now() > 0;
@@ -12,8 +11,7 @@ const PROGRAM = `
 
 const double = async (call: { arguments: unknown }) => 2 * (call.arguments as { n: number }).n;
 
-const run = (afterHelloMs: number) =>
-  runInProcess("javascript", PROGRAM, ENVIRONMENT, double, undefined, afterHelloMs);
+const run = (afterHelloMs: number) => runInProcess("javascript", PROGRAM, { answer: double, afterHelloMs });
 
 let late: Awaited<ReturnType<typeof run>>;
 beforeAll(async () => {

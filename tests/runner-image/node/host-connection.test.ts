@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
 import { runInProcess } from "../runner-process.ts";
 
-const ENVIRONMENT = { seed: "00".repeat(32), time_zone: "UTC" };
-
 it("carries more than a socket takes at once, both ways and beside small messages, and what is sent together", async () => {
   const code = `
     const echo = (text) => callTool("mcp__demo__echo", { text });
@@ -11,12 +9,8 @@ it("carries more than a socket takes at once, both ways and beside small message
     const texts = [...large, ...small];
     const echoed = await Promise.all(texts.map(echo));
     globalThis.result = echoed.flatMap((text, i) => (text === texts[i] + "!" ? [] : [i]));`;
-  const { claim } = await runInProcess(
-    "javascript",
-    code,
-    ENVIRONMENT,
-    async (call) => `${(call.arguments as { text: string }).text}!`,
-  );
+  const answer = async (call: { arguments: unknown }) => `${(call.arguments as { text: string }).text}!`;
+  const { claim } = await runInProcess("javascript", code, { answer });
   expect(claim).toMatchObject({ ok: true, data: [] });
 });
 
@@ -31,18 +25,11 @@ it("gives a program each answer in a turn of its own, those too that come togeth
     };
     await Promise.all([follow(0), follow(1), follow(2)]);
     globalThis.result = seen.every((i, at) => at % 2 === 0 || i === seen[at - 1]);`;
-  let waiting: (() => void)[] = [];
-  const { claim } = await runInProcess(
-    "javascript",
-    code,
-    ENVIRONMENT,
-    () =>
-      new Promise((resolve) => {
-        waiting.push(() => resolve(null));
-        if (waiting.length < 3) return;
-        for (const answer of waiting) answer();
-        waiting = [];
-      }),
-  );
+  const waiting: ((data: null) => void)[] = [];
+  const answer = () =>
+    new Promise((resolve) => {
+      if (waiting.push(resolve) === 3) for (const each of waiting.splice(0)) each(null);
+    });
+  const { claim } = await runInProcess("javascript", code, { answer });
   expect(claim).toMatchObject({ ok: true, data: true });
 });

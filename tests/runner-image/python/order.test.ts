@@ -42,15 +42,35 @@ result = {
 it.skipIf(missing !== "")(
   `tasks, futures and threads have the same order in sets wherever they lie in memory${missing}`,
   async () => {
-    const environment = { seed: "5e".repeat(32), time_zone: "UTC" };
     const results = [];
-    for (const taken of [0, 7, 23, 59]) {
-      const { claim } = await runInProcess("python", PROGRAM(taken), environment, async () => null);
-      results.push(claim);
-    }
+    for (const taken of [0, 7, 23, 59]) results.push((await runInProcess("python", PROGRAM(taken))).claim);
     const [first] = results;
     expect(first).toMatchObject({ ok: true, data: { shown: "<Task pending name='a'<Future " } });
     expect(first).toMatchObject({ data: { begun: Array.from({ length: 40 }, (_, i) => i) } });
     for (const result of results) expect(result).toEqual(first);
+  },
+);
+
+/** In each round a thread comes out of the system just as the other one begins to wait for it. */
+const ROUNDS = 30;
+const THREADS = `
+import os, threading
+def once(i):
+    reader, writer = os.pipe()
+    read = []
+    thread = threading.Thread(target=lambda: read.append(os.read(reader, 9)))
+    thread.start()
+    os.write(writer, str(i).encode())
+    thread.join()
+    os.close(reader), os.close(writer)
+    return int(read[0])
+result = [once(i) for i in range(${ROUNDS})]
+`;
+
+it.skipIf(missing !== "")(
+  `a thread that comes back from the system is not missed by one that begins to wait for it${missing}`,
+  async () => {
+    const { claim } = await runInProcess("python", THREADS);
+    expect(claim).toMatchObject({ ok: true, data: Array.from({ length: ROUNDS }, (_, i) => i) });
   },
 );
