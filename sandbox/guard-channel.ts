@@ -137,8 +137,7 @@ const NOTHING = Buffer.alloc(0);
  * they come, and of the channel no more is held than was granted. Whatever breaks that closes the channel.
  */
 export class AttachedChannel implements SandboxOutput {
-  /** Resolves with the channel when the runner has sent something on it. */
-  readonly connected: Promise<Duplex>;
+  readonly #connected = Promise.withResolvers<Duplex>();
   readonly #output: SandboxOutput;
   readonly #duplex: Duplex;
   readonly #answers = new GuardAnswers();
@@ -153,14 +152,10 @@ export class AttachedChannel implements SandboxOutput {
   /** Bytes of the channel that came and for which nothing was granted yet. */
   #received = 0;
   #isReading = true;
-  #settleConnected: (channel: Duplex) => void = () => {};
 
   /** @param output receives what the program writes to its stdout and stderr. */
   constructor(output: SandboxOutput) {
     this.#output = output;
-    this.connected = new Promise((resolve) => {
-      this.#settleConnected = resolve;
-    });
     this.#duplex = new Duplex({
       allowHalfOpen: false,
       read: () => {
@@ -174,6 +169,11 @@ export class AttachedChannel implements SandboxOutput {
     });
     // An error before anyone reads must not end the process. The reader learns of the end from `close`.
     this.#duplex.on("error", () => {});
+  }
+
+  /** Resolves with the channel when the runner has sent something on it. */
+  get connected(): Promise<Duplex> {
+    return this.#connected.promise;
   }
 
   /** Says where to write. Nothing is written before. */
@@ -265,7 +265,7 @@ export class AttachedChannel implements SandboxOutput {
       return;
     }
     if (this.#duplex.destroyed || this.#duplex.readableEnded) return;
-    this.#settleConnected(this.#duplex);
+    this.#connected.resolve(this.#duplex);
     this.#isReading = this.#duplex.push(payload);
     this.#grant();
   }

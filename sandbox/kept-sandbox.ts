@@ -54,8 +54,7 @@ export class KeptSandbox implements SandboxSource {
   whyLost: string | undefined;
   #bareHellos = 0;
   /** Rejects for a runner that knows of no marks. */
-  readonly #outdated: Promise<never>;
-  #refuse: (reason: SandboxError) => void = () => {};
+  readonly #outdated = Promise.withResolvers<never>();
   readonly #losing = new AbortController();
   /** Resolves when the sandbox has ended, or is given to no further program. */
   readonly lost = whenAborted(this.#losing.signal);
@@ -63,10 +62,7 @@ export class KeptSandbox implements SandboxSource {
   /** @param source has the sandbox, when the first program needs it. */
   constructor(source: SandboxSource) {
     this.#source = source;
-    this.#outdated = new Promise((_, reject) => {
-      this.#refuse = reject;
-    });
-    this.#outdated.catch(() => {});
+    this.#outdated.promise.catch(() => {});
   }
 
   get ready(): boolean {
@@ -99,13 +95,13 @@ export class KeptSandbox implements SandboxSource {
     outsideBoundaries(() => this.#listen(sandbox));
     const greet = async () => {
       this.#ask(sandbox, turn, this.#key);
-      await turn.greeted;
+      await turn.greeted.promise;
       // The guard takes down what the runner is before any program.
       await sandbox.clear?.();
       sandbox.resume?.();
     };
     // The run sees for itself why a sandbox has ended that was never more than started.
-    const answered = Promise.race([greet(), this.#outdated, this.lost]);
+    const answered = Promise.race([greet(), this.#outdated.promise, this.lost]);
     return this.#inTime(turn, answered, START_PATIENCE_MS, signal);
   }
 
@@ -141,7 +137,7 @@ export class KeptSandbox implements SandboxSource {
       if (this.isLost) throw this.#hasEnded();
       sandbox.resume?.();
       this.#ask(sandbox, turn);
-      await turn.greeted;
+      await turn.greeted.promise;
     };
     const answered = orAborted(greet(), this.#losing.signal, () => this.#hasEnded());
     const given = await this.#inTime(turn, answered, ANSWER_PATIENCE_MS, signal);
@@ -210,7 +206,7 @@ export class KeptSandbox implements SandboxSource {
   #noteBareHello(): void {
     if (++this.#bareHellos < 2) return;
     const problem = "the image is older than this ptc: run `ptc image build`";
-    this.#refuse(new SandboxError("start_failed", problem));
+    this.#outdated.reject(new SandboxError("start_failed", problem));
   }
 
   #listen(sandbox: Sandbox): void {
@@ -258,7 +254,7 @@ export class KeptSandbox implements SandboxSource {
 class Turn {
   readonly channel: Duplex;
   readonly sandbox: Sandbox;
-  readonly greeted: Promise<void>;
+  readonly greeted = Promise.withResolvers<void>();
   /** Receives what the container writes; nobody does before the program's hello. */
   output: SandboxOutput | undefined;
   isGreeted = false;
@@ -267,7 +263,6 @@ class Turn {
   /** The sandbox has ended under the program. */
   readonly exit: () => void;
   readonly #real: Duplex;
-  #settleGreeted: () => void = () => {};
 
   constructor(
     sandbox: Sandbox,
@@ -277,9 +272,6 @@ class Turn {
     const real = sandbox.channel;
     this.#real = real;
     this.output = output;
-    this.greeted = new Promise((resolve) => {
-      this.#settleGreeted = resolve;
-    });
     const channel = new Duplex({
       read: () => void real.resume(),
       write: (chunk: Buffer, _encoding, done) => {
@@ -289,18 +281,15 @@ class Turn {
       },
     });
     this.channel = channel;
-    let exit = () => {};
     // What a run waits for here goes with the run. The sandbox's own promise lasts for all programs of the session.
-    const exited = new Promise<SandboxExit>((resolve) => {
-      exit = () => resolve(sandbox.exited);
-    });
-    this.exit = exit;
+    const exited = Promise.withResolvers<SandboxExit>();
+    this.exit = () => exited.resolve(sandbox.exited);
     let ended: Promise<void> | undefined;
     this.sandbox = {
       id: sandbox.id,
       image: sandbox.image,
       channel,
-      exited,
+      exited: exited.promise,
       ...(sandbox.pause === undefined ? {} : { pause: () => sandbox.pause?.() }),
       ...(sandbox.resume === undefined ? {} : { resume: () => sandbox.resume?.() }),
       kill() {
@@ -327,7 +316,7 @@ class Turn {
     if (!isTaken) this.#real.pause();
     if (this.isGreeted) return;
     this.isGreeted = true;
-    this.#settleGreeted();
+    this.greeted.resolve();
   }
 }
 

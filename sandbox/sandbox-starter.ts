@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inTime, settlesWithin } from "../base/waiting.ts";
 import type { RunnerName } from "../protocol/runners.ts";
 import type { KnownWalls } from "./known-walls.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
@@ -91,26 +92,19 @@ export class SandboxStarter implements SandboxSource {
 }
 
 /** Waits for the runner to connect. @throws SandboxError `start_failed` when the sandbox ends first or takes too long. */
-async function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
-  const settled = new AbortController();
-  const failures = [
-    started.exited.then(({ code }) => {
-      throw new SandboxError(
-        "start_failed",
-        `the sandbox ended with exit code ${code} before it connected; if that does not pass, run \`ptc image build\``,
-      );
-    }),
-    new Promise<never>((_, reject) => {
-      const late = `the sandbox did not connect within ${CONNECT_TIMEOUT_MS / 1000} s`;
-      const timer = setTimeout(() => reject(new SandboxError("start_failed", late)), CONNECT_TIMEOUT_MS);
-      settled.signal.addEventListener("abort", () => clearTimeout(timer));
-    }),
-  ];
-  try {
-    return await Promise.race([started.connected, ...failures]);
-  } finally {
-    settled.abort();
-  }
+function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
+  const ended = started.exited.then(({ code }) => {
+    throw new SandboxError(
+      "start_failed",
+      `the sandbox ended with exit code ${code} before it connected; if that does not pass, run \`ptc image build\``,
+    );
+  });
+  const late = `the sandbox did not connect within ${CONNECT_TIMEOUT_MS / 1000} s`;
+  return inTime(
+    Promise.race([started.connected, ended]),
+    CONNECT_TIMEOUT_MS,
+    () => new SandboxError("start_failed", late),
+  );
 }
 
 const EXIT_GRACE_MS = 250;
@@ -173,8 +167,7 @@ class RunningSandbox implements Sandbox {
   }
 
   async #dispose(): Promise<void> {
-    if (this.lingerMs !== undefined && !this.#ended)
-      await new Promise((resolve) => setTimeout(resolve, AFTER_ANSWER_MS));
+    if (this.lingerMs !== undefined && !this.#ended) await delay(AFTER_ANSWER_MS);
     // A sandbox ends by itself when its connection to the host is closed, which is faster than killing it.
     this.channel.destroy();
     this.#started.leave();
@@ -186,16 +179,9 @@ class RunningSandbox implements Sandbox {
 /** Ends a sandbox, at once or after `graceMs`, and waits until the engine has removed it. Never rejects. */
 async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
   const removed = started.removed().catch(() => {});
-  const over = new AbortController();
-  const patience = (ms: number) => delay(ms, undefined, { ref: false, signal: over.signal }).catch(() => {});
-  const exited = started.exited.then(
-    () => true,
-    () => true,
-  );
-  const ended = graceMs > 0 && (await Promise.race([exited, patience(graceMs).then(() => false)]));
-  const killed = ended ? Promise.resolve() : started.kill().catch(() => {});
-  await Promise.race([Promise.all([killed, removed]), patience(REMOVAL_PATIENCE_MS)]);
-  over.abort();
+  const ended = graceMs > 0 && (await settlesWithin(started.exited, graceMs));
+  const killed = ended ? undefined : started.kill().catch(() => {});
+  await settlesWithin(Promise.all([killed, removed]), REMOVAL_PATIENCE_MS);
 }
 
 /**

@@ -96,29 +96,21 @@ export class DockerEngine implements ContainerEngine {
   }
 
   async describe(): Promise<ContainerEngineDescription> {
-    try {
-      const info = (await this.docker.info()) as DockerInfo;
-      const { ID, ServerVersion, Runtimes } = info;
-      const identity = createHash("sha256")
-        .update(JSON.stringify([ID, ServerVersion, Runtimes]))
-        .digest("hex");
-      const { host = "", source = "" } = this.#client ?? {};
-      return {
-        version: ServerVersion,
-        identity,
-        host,
-        source,
-        machine: {
-          name: info.Name,
-          kernel: info.KernelVersion,
-          operatingSystem: info.OperatingSystem,
-        },
-        processors: info.NCPU,
-        runtimes: Runtimes,
-      };
-    } catch (error) {
-      throw explainDockerFault(error, "engine_unreachable", this.#client);
-    }
+    const info = (await this.#ask(() => this.docker.info())) as DockerInfo;
+    const { ID, ServerVersion, Runtimes } = info;
+    const identity = createHash("sha256")
+      .update(JSON.stringify([ID, ServerVersion, Runtimes]))
+      .digest("hex");
+    const { host = "", source = "" } = this.#client ?? {};
+    return {
+      version: ServerVersion,
+      identity,
+      host,
+      source,
+      machine: { name: info.Name, kernel: info.KernelVersion, operatingSystem: info.OperatingSystem },
+      processors: info.NCPU,
+      runtimes: Runtimes,
+    };
   }
 
   async findImage(reference: string): Promise<{ digest: string } | undefined> {
@@ -162,12 +154,9 @@ export class DockerEngine implements ContainerEngine {
   }
 
   async listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]> {
-    try {
-      const containers = await this.docker.listContainers({ all: true, filters: { label: [label] } });
-      return containers.map((container) => ({ id: container.Id, labels: container.Labels }));
-    } catch (error) {
-      throw explainDockerFault(error, "engine_unreachable", this.#client);
-    }
+    const asked = { all: true, filters: { label: [label] } };
+    const containers = await this.#ask(() => this.docker.listContainers(asked));
+    return containers.map((container) => ({ id: container.Id, labels: container.Labels }));
   }
 
   async keepsOutput(id: string): Promise<boolean> {
@@ -181,24 +170,30 @@ export class DockerEngine implements ContainerEngine {
   }
 
   async findSentry(id: string): Promise<SentryProcess | undefined> {
+    const { Id, State } = await this.#ask(() => this.docker.getContainer(id).inspect());
+    return readSentryProcess(Id, State.Pid);
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#ask(() => unlessGone(this.docker.getContainer(id).remove({ force: true })));
+  }
+
+  /** @throws SandboxError `engine_unreachable` */
+  async #ask<T>(request: () => Promise<T>): Promise<T> {
     try {
-      const { Id, State } = await this.docker.getContainer(id).inspect();
-      return readSentryProcess(Id, State.Pid);
+      return await request();
     } catch (error) {
       throw explainDockerFault(error, "engine_unreachable", this.#client);
     }
   }
+}
 
-  async remove(id: string): Promise<void> {
-    try {
-      await this.docker.getContainer(id).remove({ force: true });
-    } catch (error) {
-      const status = httpStatusOf(error);
-      // The container is gone, or is already being removed.
-      if (status !== 404 && status !== 409)
-        throw explainDockerFault(error, "engine_unreachable", this.#client);
-    }
-  }
+/** Waits for the end of a container, which may be gone, or about to be removed, or no longer running. */
+async function unlessGone(request: Promise<unknown>): Promise<void> {
+  await request.catch((error: unknown) => {
+    const status = httpStatusOf(error);
+    if (status !== 404 && status !== 409) throw error;
+  });
 }
 
 class DockerContainer implements StartedContainer {
@@ -248,13 +243,9 @@ class DockerContainer implements StartedContainer {
 
   async kill(): Promise<void> {
     this.#isKilled = true;
-    try {
-      await this.#container.kill();
-    } catch (error) {
-      const status = httpStatusOf(error);
-      // The container is gone, or no longer running.
-      if (status !== 404 && status !== 409) throw explainDockerFault(error, "engine_unreachable");
-    }
+    await unlessGone(this.#container.kill()).catch((error: unknown) => {
+      throw explainDockerFault(error, "engine_unreachable");
+    });
   }
 
   async removed(): Promise<void> {

@@ -23,7 +23,7 @@ import { SandboxError } from "../sandbox-error.ts";
 import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { DOCKER_ADVICE } from "./docker-advice.ts";
-import type { ContainerEngine } from "./docker-engine.ts";
+import type { ContainerEngine, StartedContainer } from "./docker-engine.ts";
 import { isUnprivileged } from "./sentry-process.ts";
 
 /** The label that names the ptc process that owns a container. */
@@ -102,10 +102,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     return asked;
   }
 
-  async #startWithSocket(
-    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
-    output: SandboxOutput,
-  ): Promise<StartedSandbox> {
+  async #startWithSocket(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const socketDirectory = this.#sockets.makeSocketDirectory();
     let listener: SocketListener | undefined;
     let sockets: OutputSockets | undefined;
@@ -117,20 +114,8 @@ export class DockerSandboxEngine implements SandboxEngine {
     try {
       listener = await SocketListener.listen(socketDirectory, SOCKET_FILE_NAME);
       sockets = await OutputSockets.listen(socketDirectory, output);
-      const labels = { [OWNER_LABEL]: owner };
       const answers = new GuardAnswers();
-      const container = await this.#containers.start(
-        buildContainerRequest({
-          image,
-          runtime,
-          start: this.#runners[runner],
-          limits,
-          socketDirectory,
-          labels,
-        }),
-        besideGuard(output, answers),
-        onRequested,
-      );
+      const container = await this.#startContainer(request, besideGuard(output, answers), socketDirectory);
       const delivered = sockets.ended.bind(sockets);
       const exited = container.exited.then(async (exit) => {
         await delivered();
@@ -138,7 +123,7 @@ export class DockerSandboxEngine implements SandboxEngine {
       });
       exited.catch(() => {});
       return {
-        id: container.id,
+        ...endsOf(container),
         connected: listener.connection,
         exited,
         pause: () => container.pause(),
@@ -148,9 +133,6 @@ export class DockerSandboxEngine implements SandboxEngine {
           return cleared;
         },
         resume: () => container.resume(),
-        leave: () => container.leave(),
-        kill: () => container.kill(),
-        removed: () => container.removed(),
         release,
       };
     } catch (error) {
@@ -159,32 +141,32 @@ export class DockerSandboxEngine implements SandboxEngine {
     }
   }
 
-  async #startAttached(
-    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
-    output: SandboxOutput,
-  ): Promise<StartedSandbox> {
+  async #startAttached(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const channel = new AttachedChannel(output);
-    const labels = { [OWNER_LABEL]: owner };
-    const container = await this.#containers.start(
-      buildContainerRequest({ image, runtime, start: this.#runners[runner], limits, labels }),
-      channel,
-      onRequested,
-    );
+    const container = await this.#startContainer(request, channel);
     channel.open(container.stdin);
     const end = () => channel.end();
     container.exited.then(end, end);
     return {
-      id: container.id,
+      ...endsOf(container),
       connected: channel.connected,
       exited: container.exited,
       pause: () => channel.pause(),
       clear: () => channel.clear(),
       resume: () => channel.resume(),
-      leave: () => container.leave(),
-      kill: () => container.kill(),
-      removed: () => container.removed(),
       release: end,
     };
+  }
+
+  #startContainer(
+    { image, runtime, runner, limits, owner, onRequested }: SandboxRequest,
+    output: SandboxOutput,
+    socketDirectory?: string,
+  ): Promise<StartedContainer> {
+    const start = this.#runners[runner];
+    const labels = { [OWNER_LABEL]: owner };
+    const request = buildContainerRequest({ image, runtime, start, limits, socketDirectory, labels });
+    return this.#containers.start(request, output, onRequested);
   }
 
   async list(): Promise<{ id: string; owner: string }[]> {
@@ -204,6 +186,16 @@ export class DockerSandboxEngine implements SandboxEngine {
   remove(id: string): Promise<void> {
     return this.#containers.remove(id);
   }
+}
+
+/** What a sandbox has of its container as it is. */
+function endsOf(container: StartedContainer): Pick<StartedSandbox, "id" | "leave" | "kill" | "removed"> {
+  return {
+    id: container.id,
+    leave: () => container.leave(),
+    kill: () => container.kill(),
+    removed: () => container.removed(),
+  };
 }
 
 /** Whether an engine has refused to mount a folder of this machine, because it sees another file system. */

@@ -11,16 +11,12 @@ const GREETING_TIMEOUT_MS = 30_000;
  */
 export class WaitingSandbox {
   readonly sandbox: Sandbox;
-  /** Settles when the sandbox ends, or writes too much, before a run has taken it. */
-  readonly lost: Promise<SandboxError>;
-
   readonly #held: HeldOutput;
-  readonly #greeted: Promise<void>;
+  readonly #greeted = Promise.withResolvers<void>();
+  readonly #lost = Promise.withResolvers<SandboxError>();
   #greeting: Buffer[] = [];
   #greetingBytes = 0;
   #state: "waiting" | "taken" | "lost" = "waiting";
-  #settleGreeted: () => void = () => {};
-  #settleLost: (reason: SandboxError) => void = () => {};
 
   /**
    * Starts a sandbox and waits until its runner has sent something: its hello, after which it can take a program.
@@ -37,18 +33,17 @@ export class WaitingSandbox {
   private constructor(sandbox: Sandbox, held: HeldOutput) {
     this.sandbox = sandbox;
     this.#held = held;
-    this.#greeted = new Promise((resolve) => {
-      this.#settleGreeted = resolve;
-    });
-    this.lost = new Promise((resolve) => {
-      this.#settleLost = resolve;
-    });
     const { channel } = sandbox;
     channel.on("readable", this.#read);
     channel.on("close", this.#end);
     sandbox.exited.then(this.#end, this.#end);
-    void held.overflow.then(() => this.#lose("writes although it has no program"));
+    void held.overflow.promise.then(() => this.#lose("writes although it has no program"));
     this.#read();
+  }
+
+  /** Resolves when the sandbox ends, or writes too much, before a run has taken it. */
+  get lost(): Promise<SandboxError> {
+    return this.#lost.promise;
   }
 
   /**
@@ -70,7 +65,7 @@ export class WaitingSandbox {
     const late = setTimeout(() => this.#lose("stayed silent"), GREETING_TIMEOUT_MS);
     const fail = this.lost.then((reason) => Promise.reject(reason));
     try {
-      await orCancelled(Promise.race([this.#greeted, fail]), signal);
+      await orCancelled(Promise.race([this.#greeted.promise, fail]), signal);
     } catch (error) {
       await this.sandbox.dispose();
       throw error;
@@ -91,7 +86,7 @@ export class WaitingSandbox {
         this.#lose("talks although it has no program");
         return;
       }
-      this.#settleGreeted();
+      this.#greeted.resolve();
     }
   };
 
@@ -100,7 +95,7 @@ export class WaitingSandbox {
     this.#state = "lost";
     this.#stopReading();
     this.#greeting = [];
-    this.#settleLost(new SandboxError("start_failed", `a sandbox that waited for its program ${what}`));
+    this.#lost.resolve(new SandboxError("start_failed", `a sandbox that waited for its program ${what}`));
   }
 
   #stopReading(): void {
@@ -115,19 +110,15 @@ type Stream = "onStdout" | "onStderr";
 /** Holds what a container writes, in order and up to a bound, until a run takes it. */
 class HeldOutput implements SandboxOutput {
   /** Settles when the container writes more than may be held. The excess is dropped. */
-  readonly overflow: Promise<void>;
+  readonly overflow = Promise.withResolvers<void>();
 
   readonly #maxBytes: number;
-  #settleOverflow: () => void = () => {};
   #held: { stream: Stream; chunk: Buffer }[] = [];
   #bytes = 0;
   #taker: SandboxOutput | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    this.overflow = new Promise((resolve) => {
-      this.#settleOverflow = resolve;
-    });
   }
 
   onStdout(chunk: Buffer): void {
@@ -152,6 +143,6 @@ class HeldOutput implements SandboxOutput {
     }
     this.#bytes += chunk.length;
     if (this.#bytes <= this.#maxBytes) this.#held.push({ stream, chunk: Buffer.from(chunk) });
-    else this.#settleOverflow();
+    else this.overflow.resolve();
   }
 }
