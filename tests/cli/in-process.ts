@@ -1,12 +1,21 @@
 /**
- * Commands in this process, in folders of their own: for those that start no sandbox. `ptcIn` runs one command; a project
- * (`projectInProcess`) is a folder that is also its user's home, where no engine is. Commands as processes are in `ptc-process.ts`.
+ * Commands in this process, in folders of their own: for those that start no sandbox. `ptcIn` runs one command. A project
+ * (`projectInProcess`) is a folder that is also its user's home, where no engine is; `userProject` has a home of its own.
+ * Commands as processes are in `ptc-process.ts`.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
 import { type Exited, Project } from "./ptc-process.ts";
@@ -25,25 +34,66 @@ export async function ptcIn(
   return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
 }
 
-/** A folder in which `ptc` can be started as a process from its sources, without a build. The folder is also its user's home. */
-export function projectFromSources(files: Record<string, string | object> = {}): Project & { env: Env } {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-sources-"));
+/** Expects that a command was refused: nothing on stdout, and one line on stderr that has this. */
+export function expectRefusal({ code, stdout, stderr }: Exited, message: string | RegExp, wanted = 2): void {
+  expect({ code, stdout }).toEqual({ code: wanted, stdout: "" });
+  expect(stderr).toMatch(/^ptc: [^\n]+\n$/);
+  if (typeof message === "string") expect(stderr).toContain(message);
+  else expect(stderr).toMatch(message);
+}
+
+/** An empty folder, without links on the way to it, that is removed with the test. */
+export function folderOfTest(): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "ptc-cli-")));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const project = new Project(folder, COMMAND);
-  for (const [name, content] of Object.entries(files)) project.write(name, content);
-  const env = {
-    HOME: folder,
-    XDG_STATE_HOME: undefined,
-    XDG_CONFIG_HOME: undefined,
-    CLAUDE_CONFIG_DIR: undefined,
-  };
-  return Object.assign(project, { env });
+  return folder;
 }
 
 type Env = Record<string, string | undefined>;
 
+/** A project's folder and the home of its user, to which names of files that begin with `~/` lead. */
+export function userProject(files: Record<string, string> = {}) {
+  const [folder, home] = [folderOfTest(), folderOfTest()];
+  // A shell finds this ptc by its name.
+  const script = join(home, "bin/ptc");
+  const env: Env = { HOME: home, PATH: join(home, "bin"), PTC_KEYRING: "off" };
+  const path = (file: string) => (file.startsWith("~/") ? join(home, file.slice(2)) : join(folder, file));
+  const run = (args: string[], more: Partial<Surroundings> = {}) =>
+    ptcIn(folder, args, { script, env, ...more });
+  const write = (file: string, text: string) => {
+    mkdirSync(dirname(path(file)), { recursive: true });
+    writeFileSync(path(file), text);
+    return path(file);
+  };
+  for (const [file, text] of Object.entries({ "~/bin/ptc": "", ...files })) write(file, text);
+  return {
+    ...{ folder, home, env, path, write },
+    read: (file: string) => readFileSync(path(file), "utf8"),
+    has: (file: string) => existsSync(path(file)),
+    ptc: (...args: string[]) => run(args),
+    /** The same for somebody who sits at a terminal. */
+    atTerminal: ({ stdin, stderr }: Pick<Surroundings, "stdin" | "stderr">, ...args: string[]) =>
+      run(args, { stdin, stderr }),
+  };
+}
+
+/** A folder in which `ptc` can be started as a process from its sources, without a build. The folder is also its user's home. */
+export function projectFromSources(files: Record<string, string | object> = {}): Project & { env: Env } {
+  const folder = folderOfTest();
+  const project = new Project(folder, COMMAND);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    project.write(name, content);
+  }
+  const none = { XDG_STATE_HOME: undefined, XDG_CONFIG_HOME: undefined, CLAUDE_CONFIG_DIR: undefined };
+  return Object.assign(project, { env: { HOME: folder, ...none } });
+}
+
 /** A folder with this configuration and these files, in which commands run in this process. */
-export function projectInProcess(configuration: string | object, files: Record<string, string> = {}) {
+export function projectInProcess(
+  configuration: string | object,
+  files: Record<string, string | object> = {},
+) {
   const project = projectFromSources({ "ptc.yaml": configuration, ...files });
   const { directory } = project;
   mkdirSync(`${directory}/run`, { mode: 0o700, recursive: true });
@@ -62,11 +112,12 @@ export function projectInProcess(configuration: string | object, files: Record<s
     });
   /** Makes a call, and gives what it printed. */
   const call = (...args: string[]) => ptc(["call", ...args]);
+  const generate = async () => expect(await ptc(["generate"])).toMatchObject({ code: 0 });
   const auditLines = () =>
     project
       .read(".ptc/audit.jsonl")
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-  return { project, env: own, ptc, call, auditLines };
+  return { project, env: own, ptc, call, generate, auditLines };
 }

@@ -11,8 +11,11 @@ import { listRuns, showRun } from "../../../cli/commands/runs.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { storeOn } from "../../archive/on-connection.ts";
 import { archiveIn, type SampleRun, storeSample, useArchive } from "../../server/reports/sample-archive.ts";
+import { expectRefusal } from "../in-process.ts";
 import { surroundingsIn } from "../surroundings.ts";
 import { ago, DAY_MS, idsOf, useProjects } from "./runs-projects.ts";
+
+const newProject = useProjects();
 
 /** Two runs, of which the first says something that ptc does not write. */
 function damaged(column: string, value: SqlValue) {
@@ -42,9 +45,7 @@ describe.each([
 
   it("show shows the others, and says of it in one line what is wrong", async () => {
     expect(await ptc("show", sound)).toMatchObject({ code: 0, stderr: "" });
-    const { code, stdout, stderr } = await ptc("show", bad);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(new RegExp(`^ptc: run ${bad} is not as it was archived: [^\\n]*\\n$`));
+    expectRefusal(await ptc("show", bad), `ptc: run ${bad} is not as it was archived: `, 1);
   });
 
   it("stats counts the others", async () => {
@@ -133,14 +134,8 @@ describe("ptc runs export and import", () => {
   it("carry runs to another archive, each once, readable by their owner alone", async () => {
     const from = newProject({ code: "once", startedAt: ago(1_000) }, { code: "twice" }, { code: "twice" });
     const [once, twice] = from.records;
-    const wrote = await from.ptc(
-      "export",
-      once?.run_id ?? "",
-      twice?.input_digest ?? "",
-      twice?.run_id ?? "",
-      "--out",
-      "runs.ptc",
-    );
+    const named = [once?.run_id, twice?.input_digest, twice?.run_id].map(String);
+    const wrote = await from.ptc("export", ...named, "--out", "runs.ptc");
     expect(wrote).toEqual({ code: 0, stdout: "", stderr: "ptc: wrote 3 runs to runs.ptc\n" });
     const file = join(from.folder, "runs.ptc");
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -150,10 +145,8 @@ describe("ptc runs export and import", () => {
     const taken = await to.ptc("import", file);
     expect(taken).toMatchObject({ code: 0, stderr: "ptc: imported 3 runs\n" });
     expect(taken.stdout.trim().split("\n").sort()).toEqual(ids);
-    expect(JSON.parse((await to.ptc("import", file, "--json")).stdout)).toMatchObject({
-      imported: [],
-      skipped: expect.anything(),
-    });
+    const again = JSON.parse((await to.ptc("import", file, "--json")).stdout);
+    expect(again).toMatchObject({ imported: [], skipped: expect.anything() });
     expect(idsOf((await to.ptc("list", "--json")).stdout).sort()).toEqual(ids);
     expect((await to.ptc("list")).stdout).toContain("serve, imported");
   });
@@ -161,27 +154,21 @@ describe("ptc runs export and import", () => {
   it("export what is recent, or everything", async () => {
     const { records, ptc } = newProject({ startedAt: ago(1_000) }, { startedAt: ago(5 * DAY_MS) });
     const recent = await ptc("export", "--since", "24h", "--out", "recent.ptc", "--json");
-    expect(JSON.parse(recent.stdout)).toEqual({
-      file: "recent.ptc",
-      exported: [records[0]?.run_id],
-    });
+    expect(JSON.parse(recent.stdout)).toEqual({ file: "recent.ptc", exported: [records[0]?.run_id] });
     expect((await ptc("export", "--all", "--out", "all.ptc")).stderr).toBe("ptc: wrote 2 runs to all.ptc\n");
   });
 
   it.each([
-    [["export", "--out", "x.ptc"], 2, "say what to export"],
-    [["export", "--all", "--since", "1d", "--out", "x.ptc"], 2, "say what to export"],
-    [["export", "--all"], 2, "required option '--out <file>'"],
-    [["export", "--since", "2100-01-01", "--out", "x.ptc"], 2, "nothing was written"],
-    [["export", "--all", "--out", "ptc.yaml"], 2, "ptc.yaml is there already"],
-    [["import", "ptc.yaml"], 1, "nothing was imported"],
-    [["import", "nowhere.ptc"], 2, "there is no such file"],
+    ["export --out x.ptc", 2, "say what to export"],
+    ["export --all --since 1d --out x.ptc", 2, "say what to export"],
+    ["export --all", 2, "required option '--out <file>'"],
+    ["export --since 2100-01-01 --out x.ptc", 2, "nothing was written"],
+    ["export --all --out ptc.yaml", 2, "ptc.yaml is there already"],
+    ["import ptc.yaml", 1, "nothing was imported"],
+    ["import nowhere.ptc", 2, "there is no such file"],
   ])("refuse %j in one line", async (args, code, message) => {
     const { folder, ptc } = newProject({});
-    const exited = await ptc(...args);
-    expect(exited).toMatchObject({ code, stdout: "" });
-    expect(exited.stderr).toMatch(/^ptc: [^\n]+\n$/);
-    expect(exited.stderr).toContain(message);
+    expectRefusal(await ptc(...args.split(" ")), message, code);
     expect(readdirSync(folder)).not.toContain("x.ptc");
   });
 });
@@ -206,9 +193,8 @@ describe("ptc runs show", () => {
       first?.input_digest,
       first?.input_digest.slice(0, 20),
       "aaaa1111",
-    ]) {
+    ])
       expect(await ptc("show", reference ?? "")).toMatchObject({ code: 0, stderr: "" });
-    }
   });
 
   it("shows of several runs of one input the newest, and names the others", async () => {
@@ -220,31 +206,19 @@ describe("ptc runs show", () => {
 
   it("refuses in one line what finds none or several", async () => {
     const none = await ptc("show", "0123456789abcdef");
-    expect(none).toMatchObject({ code: 2, stdout: "" });
-    expect(none.stderr).toMatch(/^ptc: no run or input begins with 0123456789abcdef; [^\n]+\n$/);
-    const several = await ptc("show", "aaaa");
-    expect(several.code).toBe(2);
-    expect(several.stderr).toMatch(
-      /^ptc: several runs or inputs begin with aaaa: give more of [^\n]*aaaa1111-[^\n]*aaaa2222-[^\n]*\n$/,
-    );
+    expectRefusal(none, "ptc: no run or input begins with 0123456789abcdef; ");
+    const several = /^ptc: several runs or inputs begin with aaaa: give more of .*aaaa1111-.*aaaa2222-/;
+    expectRefusal(await ptc("show", "aaaa"), several);
   });
 
   it("prints everything as one line of JSON", async () => {
     const { stdout } = await ptc("show", "aaaa1111", "--json");
     expect(stdout).toMatch(/^[^\n]+\n$/);
+    const call = { seq: 0, tool: "mcp__github__list_issues", arguments: { q: 1 } };
     expect(JSON.parse(stdout)).toMatchObject({
       record: { run_id: "aaaa1111-0000-4000-8000-000000000000", redactions: 2 },
-      code: "a",
-      console: "",
-      envelope: { result: { ok: true } },
-      calls: [
-        {
-          seq: 0,
-          tool: "mcp__github__list_issues",
-          arguments: { q: 1 },
-          outcome: { ok: true, data: { found: [1] } },
-        },
-      ],
+      ...{ code: "a", console: "", envelope: { result: { ok: true } } },
+      calls: [{ ...call, outcome: { ok: true, data: { found: [1] } } }],
     });
   });
 
@@ -257,11 +231,10 @@ describe("ptc runs show", () => {
     expect(statSync(join(folder, "run.html")).mode & 0o777).toBe(0o600);
     expect(readFileSync(join(folder, "run.html"), "utf8")).toContain("aaaa1111-0000-4000-8000-000000000000");
     expect(readdirSync(folder).filter((name) => name.includes("partial"))).toEqual([]);
-    expect(await ptc("show", "aaaa1111", "--html", "nowhere/run.html")).toMatchObject({
-      code: 2,
-      stderr:
-        "ptc: --html: nowhere/run.html cannot be written (ENOENT); give a file in a folder that is there\n",
-    });
+    expectRefusal(
+      await ptc("show", "aaaa1111", "--html", "nowhere/run.html"),
+      /^ptc: --html: nowhere\/run.html cannot be written \(ENOENT\); give a file in a folder that is there\n$/,
+    );
     expect(await ptc("show", "aaaa1111", "--html", "run.html", "--json")).toMatchObject({ code: 2 });
   });
 
@@ -269,9 +242,7 @@ describe("ptc runs show", () => {
     const db = new DatabaseSync(file);
     db.exec("UPDATE runs SET status = 'Timeout' WHERE run_id LIKE 'aaaa2222%'");
     db.close();
-    const { code, stdout, stderr } = await ptc("show", "aaaa2222");
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(/^ptc: run aaaa2222-[^\n]* is not as it was archived[^\n]*\n$/);
+    expectRefusal(await ptc("show", "aaaa2222"), /^ptc: run aaaa2222-.* is not as it was archived/, 1);
     const verified = await ptc("verify");
     expect(verified.code).toBe(1);
     expect(verified.stdout).toContain("aaaa2222");
@@ -298,28 +269,24 @@ describe("ptc runs stats", () => {
   });
 
   it("says when there is nothing to count", async () => {
-    expect(await ptc("stats", "--since", "2100-01-01")).toEqual({
-      code: 0,
-      stdout: "",
-      stderr: "ptc: no archived run matches\n",
-    });
+    const nothing = { code: 0, stdout: "", stderr: "ptc: no archived run matches\n" };
+    expect(await ptc("stats", "--since", "2100-01-01")).toEqual(nothing);
   });
 });
 
-const newProject = useProjects();
-
 describe("ptc runs, before anything was archived", () => {
   it.each([
-    [["list"], 0, ""],
-    [["list", "--json"], 0, "[]\n"],
-    [["stats"], 0, ""],
-    [["verify"], 0, ""],
-    [["prune"], 0, "no run older than 10 days to delete\n"],
-    [["show", "abcd"], 2, ""],
-    [["export", "--all", "--out", "x.ptc"], 2, ""],
+    ["list", 0, ""],
+    ["list --json", 0, "[]\n"],
+    ["stats", 0, ""],
+    ["verify", 0, ""],
+    ["prune", 0, "no run older than 10 days to delete\n"],
+    ["show abcd", 2, ""],
+    ["export --all --out x.ptc", 2, ""],
   ])("%j says so in one line and makes no archive", async (args, code, stdout) => {
     const { folder, file, ptc } = newProject();
-    expect(await ptc(...args)).toEqual({ code, stdout, stderr: `ptc: nothing is archived yet in ${file}\n` });
+    const stderr = `ptc: nothing is archived yet in ${file}\n`;
+    expect(await ptc(...args.split(" "))).toEqual({ code, stdout, stderr });
     expect(readdirSync(folder)).toEqual(["ptc.yaml"]);
   });
 });
@@ -344,47 +311,34 @@ describe("ptc runs list", () => {
   const [oldest = "", middle = "", newest = ""] = records.map(({ run_id }) => run_id);
 
   it.each([
-    [[], [newest, middle, oldest]],
-    [
-      ["--status", "failed"],
-      [newest, middle],
-    ],
-    [["--status", "ok"], [oldest]],
-    [["--status", "Timeout"], [middle]],
-    [["--tool", "mcp__*__list_*"], [oldest]],
-    [["--server", "slack"], [middle]],
-    [
-      ["--since", "7d"],
-      [newest, middle],
-    ],
-    [["--since", new Date(ago(7 * DAY_MS)).toISOString().slice(0, 10), "--until", "24h"], [middle]],
-    [["--until", new Date(ago(7 * DAY_MS)).toISOString()], [oldest]],
-    [
-      ["--digest", records[0]?.input_digest ?? ""],
-      [middle, oldest],
-    ],
-    [["--digest", newest], [newest]],
-    [["--limit", "1"], [newest]],
-    [["--client-session", "7b1e6f0a"], [oldest]],
-    [["--client-session", "b1e6"], []],
-    [["--user", "ada"], [oldest]],
-    [["--host", "desk-7", "--client", "claude-code"], [oldest]],
-    [["--user", "ad"], []],
+    ["", [newest, middle, oldest]],
+    ["--status failed", [newest, middle]],
+    ["--status ok", [oldest]],
+    ["--status Timeout", [middle]],
+    ["--tool mcp__*__list_*", [oldest]],
+    ["--server slack", [middle]],
+    ["--since 7d", [newest, middle]],
+    [`--since ${new Date(ago(7 * DAY_MS)).toISOString().slice(0, 10)} --until 24h`, [middle]],
+    [`--until ${new Date(ago(7 * DAY_MS)).toISOString()}`, [oldest]],
+    [`--digest ${records[0]?.input_digest}`, [middle, oldest]],
+    [`--digest ${newest}`, [newest]],
+    ["--limit 1", [newest]],
+    ["--client-session 7b1e6f0a", [oldest]],
+    ["--client-session b1e6", []],
+    ["--user ada", [oldest]],
+    ["--host desk-7 --client claude-code", [oldest]],
+    ["--user ad", []],
   ])("finds by %j", async (flags, expected) => {
-    const { code, stdout } = await ptc("list", "--json", ...flags);
-    expect(code).toBe(0);
-    expect(idsOf(stdout)).toEqual(expected);
+    const { code, stdout } = await ptc("list", "--json", ...flags.split(" ").filter(Boolean));
+    expect([code, idsOf(stdout)]).toEqual([0, expected]);
   });
 
   it("prints a table for people, and says when there is more and when there is nothing", async () => {
     const limited = await ptc("list", "--limit", "2");
     expect(limited.stdout.split("\n")).toHaveLength(4);
     expect(limited.stderr).toBe("ptc: the newest 2; --limit shows more\n");
-    expect(await ptc("list", "--tool", "nothing")).toEqual({
-      code: 0,
-      stdout: "",
-      stderr: "ptc: no archived run matches\n",
-    });
+    const nothing = { code: 0, stdout: "", stderr: "ptc: no archived run matches\n" };
+    expect(await ptc("list", "--tool", "nothing")).toEqual(nothing);
   });
 
   it.each([
@@ -397,24 +351,18 @@ describe("ptc runs list", () => {
     [["--client-session", "current"], "--client-session: no client has started this shell"],
     [["--digest", "\u001b[2J"], "'?[2J' finds no run"],
   ])("refuses %j in one line", async (flags, message) => {
-    const { code, stdout, stderr } = await ptc("list", ...flags);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^ptc: [^\n]+\n$/);
-    expect(stderr).toContain(message);
+    expectRefusal(await ptc("list", ...flags), message);
   });
 });
 
 describe("ptc runs", () => {
-  it.each(["list", "show", "stats", "prune", "export", "import", "verify"])(
-    "%s explains itself with an example",
-    async (command) => {
-      const { code, stdout } = await newProject().ptc(command, "--help");
-      expect(code).toBe(0);
-      expect(stdout).toContain(`Example:\n  ptc runs ${command}`);
-      expect(stdout).toContain("--config <file>");
-      expect(stdout).toContain("--json");
-    },
-  );
+  const COMMANDS = ["list", "show", "stats", "prune", "export", "import", "verify"];
+  it.each(COMMANDS)("%s explains itself with an example", async (command) => {
+    const { code, stdout } = await newProject().ptc(command, "--help");
+    expect(code).toBe(0);
+    for (const part of [`Example:\n  ptc runs ${command}`, "--config <file>", "--json"])
+      expect(stdout).toContain(part);
+  });
 });
 
 const FIRST: SampleRun = {
@@ -504,19 +452,8 @@ describe("a moment", () => {
     expect(parseMoment("--since", text, NOW)).toBe(moment);
   });
 
-  it.each([
-    "",
-    "yesterday",
-    "7",
-    "7y",
-    "-7d",
-    "2029-13-01",
-    "2029-02-31",
-    "2029-1-1",
-    "1e3d",
-    "9999999d",
-    "d",
-  ])("cannot be %j", (text) => {
+  const WRONG = "yesterday 7 7y -7d 2029-13-01 2029-02-31 2029-1-1 1e3d 9999999d d".split(" ");
+  it.each(["", ...WRONG])("cannot be %j", (text) => {
     expect(() => parseMoment("--since", text, NOW)).toThrow(UsageError);
   });
 });

@@ -1,27 +1,18 @@
 import {
   chmodSync,
-  existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
-  writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import type { Surroundings } from "../../../../cli/command.ts";
+import { describe, expect, it } from "vitest";
 import { CLIENTS } from "../../../../configuration/clients/clients.ts";
-import { ptcIn } from "../../in-process.ts";
+import { expectRefusal, userProject } from "../../in-process.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
-
-const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-install-")));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const CONFIGURATION = `servers:
   # \${UNUSED}
@@ -38,27 +29,12 @@ const LINKS = [
   ["gemini", ".gemini", "../.gemini"],
 ] as const;
 
-function newProject() {
-  const folder = mkdtempSync(join(root, "project-"));
-  const home = mkdtempSync(join(root, "home-"));
-  // A shell finds this ptc by its name.
-  const script = join(home, "bin", "ptc");
-  mkdirSync(dirname(script));
-  writeFileSync(script, "");
-  writeFileSync(join(folder, "ptc.yaml"), CONFIGURATION);
-  const env = { HOME: home, PATH: join(home, "bin") };
-  const install = (args: string[], terminal: Partial<Surroundings> = {}) =>
-    ptcIn(folder, ["install", ...args], { script, env, ...terminal });
+function newProject(files: Record<string, string> = {}) {
+  const { ptc, atTerminal, ...project } = userProject({ "ptc.yaml": CONFIGURATION, ...files });
   return {
-    folder,
-    home,
-    write(file: string, text: string) {
-      mkdirSync(dirname(join(folder, file)), { recursive: true });
-      writeFileSync(join(folder, file), text);
-    },
-    ptc: (...args: string[]) => install(args),
-    /** The same for somebody who sits at a terminal. */
-    atTerminal: ({ stdin, stderr }: FakeTerminal, ...args: string[]) => install(args, { stdin, stderr }),
+    ...project,
+    install: (...args: string[]) => ptc("install", ...args),
+    atTerminal: (terminal: FakeTerminal, ...args: string[]) => atTerminal(terminal, "install", ...args),
   };
 }
 
@@ -76,28 +52,24 @@ describe("ptc install", () => {
     ["codex", "user", "~/.codex/config.toml", undefined],
     ["gemini", "user", "~/.gemini/settings.json", undefined],
   ])("writes the entry of %s for %s, shows it, and takes it out again", async (client, scope, file, path) => {
-    const { folder, home, ptc } = newProject();
-    const at = file.startsWith("~/") ? join(home, file.slice(2)) : join(folder, file);
-    const dry = await ptc(client, "--scope", scope);
-    expect(dry).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/^ptc: nothing was written.*--yes.*\n$/),
-    });
-    expect(existsSync(at)).toBe(false);
-    const { code, stdout, stderr } = await ptc(client, "--scope", scope, "--yes");
+    const { folder, install, has, read } = newProject();
+    const ofScope = (...flags: string[]) => install(client, "--scope", scope, ...flags);
+    const dry = await ofScope();
+    expect(dry.code).toBe(2);
+    expect(dry.stderr).toMatch(/^ptc: nothing was written.*--yes.*\n$/);
+    expect(has(file)).toBe(false);
+    const { code, stdout, stderr } = await ofScope("--yes");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const text = readFileSync(at, "utf8");
+    const text = read(file);
     expect(stdout).toContain(`${file} (a new file)\n`);
     for (const line of text.trimEnd().split("\n")) expect(stdout).toContain(`+ ${line}\n`);
     expect(text).toContain(path ?? join(folder, "ptc.yaml"));
     expect(text.includes("HUB_TOKEN")).toBe(client === "codex" || client === "gemini");
     expect(text).not.toContain("UNUSED");
-    expect((await ptc(client, "--scope", scope)).stdout).toBe(`'ptc' is in ${file} already; nothing to do\n`);
-    expect(await ptc(client, "--scope", scope, "--remove", "--yes")).toMatchObject({ code: 0 });
-    expect(existsSync(at)).toBe(false);
-    expect((await ptc(client, "--scope", scope, "--remove")).stdout).toBe(
-      `'ptc' is not in ${file}; nothing to do\n`,
-    );
+    expect((await ofScope()).stdout).toBe(`'ptc' is in ${file} already; nothing to do\n`);
+    expect(await ofScope("--remove", "--yes")).toMatchObject({ code: 0 });
+    expect(has(file)).toBe(false);
+    expect((await ofScope("--remove")).stdout).toBe(`'ptc' is not in ${file}; nothing to do\n`);
   });
 
   it.each([
@@ -108,34 +80,32 @@ describe("ptc install", () => {
     ["\u0003", 1, false],
     ["\u0004", 1, false],
   ])("asks on a terminal, and takes %j as it is meant", async (typed, code, isWritten) => {
-    const { folder, atTerminal } = newProject();
+    const { has, atTerminal } = newProject();
     const terminal = new FakeTerminal();
     const installing = atTerminal(terminal, "cursor");
     await terminal.shows(/Write this\? \[y\/N\]: $/);
-    expect(existsSync(join(folder, ".cursor/mcp.json"))).toBe(false);
+    expect(has(".cursor/mcp.json")).toBe(false);
     terminal.type(typed);
     const { code: ended, stdout } = await installing;
     expect(ended).toBe(code);
     expect(stdout).toContain('+       "command": "ptc"');
-    expect(existsSync(join(folder, ".cursor/mcp.json"))).toBe(isWritten);
+    expect(has(".cursor/mcp.json")).toBe(isWritten);
     if (!isWritten) expect(terminal.screen).toMatch(/ptc: nothing was written\n$/);
   });
 
   it("shows nothing of other entries, keeps the mode of the file, and writes through a link that stays in the folder", async () => {
-    const project = newProject();
-    const real = join(project.folder, "shared/servers.json");
-    mkdirSync(dirname(real));
     const before = '{\n  "mcpServers": {\n    "a": { "env": { "KEY": "very-secret" } }\n  }\n}\n';
-    writeFileSync(real, before);
+    const { install, path } = newProject({ "shared/servers.json": before });
+    const real = path("shared/servers.json");
     chmodSync(real, 0o600);
-    symlinkSync(real, join(project.folder, ".mcp.json"));
-    const { code, stdout } = await project.ptc("claude", "--yes");
+    symlinkSync(real, path(".mcp.json"));
+    const { code, stdout } = await install("claude", "--yes");
     expect(code).toBe(0);
     expect(stdout).not.toContain("very-secret");
     expect(stdout).not.toMatch(/^- /m);
-    expect(lstatSync(join(project.folder, ".mcp.json")).isSymbolicLink()).toBe(true);
+    expect(lstatSync(path(".mcp.json")).isSymbolicLink()).toBe(true);
     expect(statSync(real).mode & 0o777).toBe(0o600);
-    await project.ptc("claude", "--remove", "--yes");
+    await install("claude", "--remove", "--yes");
     expect(readFileSync(real, "utf8")).toBe(before);
     expect(readdirSync(dirname(real))).toEqual(["servers.json"]);
   });
@@ -143,33 +113,26 @@ describe("ptc install", () => {
   it.each(LINKS)(
     "writes nothing of %s where %s is a link to %s, out of the folder",
     async (client, link, target) => {
-      const project = newProject();
-      const elsewhere = join(project.home, "elsewhere");
-      mkdirSync(elsewhere);
-      writeFileSync(join(elsewhere, ".mcp.json"), "{}");
-      mkdirSync(dirname(join(project.folder, link)), { recursive: true });
-      symlinkSync(target.startsWith("..") ? target : join(project.home, target), join(project.folder, link));
-      for (const flags of [["--yes"], ["--remove", "--yes"]]) {
-        const { code, stdout, stderr } = await project.ptc(client, ...flags);
-        expect({ code, stdout, stderr }).toEqual({
+      const { install, path, read, has } = newProject({ "~/elsewhere/.mcp.json": "{}" });
+      mkdirSync(dirname(path(link)), { recursive: true });
+      symlinkSync(target.startsWith("..") ? target : path(`~/${target}`), path(link));
+      for (const flags of [["--yes"], ["--remove", "--yes"]])
+        expect(await install(client, ...flags)).toEqual({
           code: 2,
           stdout: "",
           stderr: `ptc: ${link} is a link that leads out of this folder, and nothing was written through it; remove it\n`,
         });
-      }
-      expect(readdirSync(elsewhere)).toEqual([".mcp.json"]);
-      expect(readFileSync(join(elsewhere, ".mcp.json"), "utf8")).toBe("{}");
-      expect(existsSync(join(project.home, "missing"))).toBe(false);
+      expect(readdirSync(path("~/elsewhere"))).toEqual([".mcp.json"]);
+      expect(read("~/elsewhere/.mcp.json")).toBe("{}");
+      expect(has("~/missing")).toBe(false);
     },
   );
 
   it("writes a user's own file through whatever link the user has made of it", async () => {
-    const project = newProject();
-    const real = join(project.home, "dotfiles.json");
-    writeFileSync(real, "{}");
-    symlinkSync(real, join(project.home, ".claude.json"));
-    expect(await project.ptc("claude", "--scope", "user", "--yes")).toMatchObject({ code: 0 });
-    expect(readFileSync(real, "utf8")).toContain('"ptc"');
+    const { install, path, read } = newProject({ "~/dotfiles.json": "{}" });
+    symlinkSync(path("~/dotfiles.json"), path("~/.claude.json"));
+    expect(await install("claude", "--scope", "user", "--yes")).toMatchObject({ code: 0 });
+    expect(read("~/dotfiles.json")).toContain('"ptc"');
   });
 
   it.each([
@@ -182,33 +145,33 @@ describe("ptc install", () => {
     [["gemini", "--yes"], ".gemini/settings.json: has a server 'ptc' that is not ptc"],
     [["codex", "--yes"], ".codex/config.toml: is not TOML"],
     [["vscode", "--yes"], "mcp.json cannot be written (E"],
+    [[], "name a client: claude"],
+    [["claude", "--take-over", "--keep"], "give --take-over or --keep, not both"],
+    [["claude", "--all"], "--all goes with --undo"],
   ])("refuses %j in one line, and changes nothing", async (args, message) => {
-    const project = newProject();
     const files = {
       ".cursor/mcp.json": "{",
       ".gemini/settings.json": '{"mcpServers":{"ptc":{"command":"other"}}}',
       ".codex/config.toml": "[",
       ".vscode": "a file",
     };
-    for (const [file, text] of Object.entries(files)) project.write(file, text);
-    const { code, stderr } = await project.ptc(...args);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^ptc: [^\n]+\n$/);
-    expect(stderr).toContain(message);
-    for (const [file, text] of Object.entries(files))
-      expect(readFileSync(join(project.folder, file), "utf8")).toBe(text);
+    const { install, read } = newProject(files);
+    const refused = await install(...args);
+    // What would be written is shown before it turns out that it cannot be.
+    expectRefusal(args[0] === "vscode" ? { ...refused, stdout: "" } : refused, message);
+    for (const [file, text] of Object.entries(files)) expect(read(file)).toBe(text);
   });
 
   it("says what an entry will lack", async () => {
-    const { folder, ptc } = newProject();
-    rmSync(join(folder, "ptc.yaml"));
-    expect((await ptc("cursor", "--yes")).stderr).toBe(
+    const { install, path } = newProject();
+    rmSync(path("ptc.yaml"));
+    expect((await install("cursor", "--yes")).stderr).toBe(
       "ptc: warning: there is no ptc.yaml here, and ptc has no servers without one; `ptc init` writes it\n",
     );
   });
 
   it("is explained for every client", async () => {
-    const { stdout } = await newProject().ptc("--help");
+    const { stdout } = await newProject().install("--help");
     for (const client of CLIENTS) expect(stdout).toContain(client);
   });
 });

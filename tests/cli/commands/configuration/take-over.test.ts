@@ -1,34 +1,24 @@
 import {
   existsSync,
   lstatSync,
-  mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import type { Surroundings } from "../../../../cli/command.ts";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
 import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
-import { main } from "../../../../cli/main.ts";
 import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
-import { projectInProcess, ptcIn } from "../../in-process.ts";
+import { expectRefusal, folderOfTest, projectInProcess, ptcIn, userProject } from "../../in-process.ts";
 import { fixtureServer } from "../../ptc-process.ts";
-import { surroundingsIn } from "../../surroundings.ts";
 import { FakeTerminal } from "../../terminal/terminals.ts";
 
-const root = realpathSync(mkdtempSync(join(tmpdir(), "ptc-take-over-")));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
 const TOKEN = "abcd1234efgh5678";
-const FILES = {
-  ".mcp.json": `{
+const JSON_FILE = ".mcp.json";
+const JSON_TEXT = `{
   // ours
   "mcpServers": {
     "files": {
@@ -40,8 +30,9 @@ const FILES = {
     "hub": { "url": "https://hub.example/mcp?key=${TOKEN}" }, /* last */
   },
 }
-`,
-  ".codex/config.toml": `model = "m" # mine
+`;
+const TOML_FILE = "~/.codex/config.toml";
+const TOML_TEXT = `model = "m" # mine
 
 [mcp_servers.files]
 command = "npx" # with a comment
@@ -55,64 +46,51 @@ command = "cx"
 
 [tui]
 theme = "dark"
-`,
-};
+`;
+const CHANGES = "~/.local/state/ptc/client-changes";
 
-function newProject(files: Record<string, string> = FILES) {
-  const folder = mkdtempSync(join(root, "project-"));
-  const home = mkdtempSync(join(root, "home-"));
-  const path = (file: string) =>
-    join(file.startsWith(".codex") || file.startsWith("~") ? home : folder, file.replace(/^~\//, ""));
-  const run = (args: string[], terminal: Partial<Surroundings> = {}) =>
-    ptcIn(folder, args, { script: join(home, "bin/ptc"), env: { HOME: home }, ...terminal });
-  const project = {
-    folder,
-    home,
-    path,
-    ptc: (...args: string[]) => run(args),
-    atTerminal: ({ stdin, stderr }: FakeTerminal, ...args: string[]) => run(args, { stdin, stderr }),
-    read: (file: string) => readFileSync(path(file), "utf8"),
-    write(file: string, text: string) {
-      mkdirSync(dirname(path(file)), { recursive: true });
-      writeFileSync(path(file), text);
-    },
-    kept: () => {
-      const changes = join(home, ".local/state/ptc/client-changes");
-      return existsSync(changes) ? readdirSync(changes) : [];
+function newProject(files: Record<string, string> = { [JSON_FILE]: JSON_TEXT, [TOML_FILE]: TOML_TEXT }) {
+  const project = userProject(files);
+  const { ptc, path, read } = project;
+  return {
+    ...project,
+    changes: path(CHANGES),
+    kept: () => (project.has(CHANGES) ? readdirSync(path(CHANGES)) : []),
+    takeOver: () => ptc("init", "--import", "--all", "--take-over"),
+    undo: (...flags: string[]) => ptc("install", ...flags, "--undo", "--yes"),
+    expectAsBefore: () => {
+      for (const [file, text] of Object.entries(files)) expect(read(file)).toBe(text);
     },
   };
-  for (const [file, text] of Object.entries(files)) project.write(file, text);
-  return project;
 }
 
 describe("taking over the servers of clients", () => {
   it("leaves them in a pipe, and says in one line how they are taken out", async () => {
-    const { ptc, read, kept } = newProject();
+    const { ptc, expectAsBefore, kept } = newProject();
     const { code, stderr } = await ptc("init", "--import", "--all");
     expect(code).toBe(0);
     expect(stderr.split("\n").filter((line) => line.includes("--take-over"))).toEqual([
       "ptc: Claude Code, Codex still have files, hub, codexy beside ptc: `ptc install --take-over` takes them out, `ptc install --undo` puts them back",
     ]);
-    for (const [file, text] of Object.entries(FILES)) expect(read(file)).toBe(text);
+    expectAsBefore();
     expect(kept()).toEqual([]);
   });
 
   it("takes them out with --take-over, and --undo puts every byte back", async () => {
-    const { ptc, read, kept, home } = newProject();
-    const { code, stdout, stderr } = await ptc("init", "--import", "--all", "--take-over");
+    const { takeOver, undo, ptc, read, kept, changes, expectAsBefore } = newProject();
+    const { code, stdout, stderr } = await takeOver();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^- {2}hub +https:\/\/hub\.example\/mcp +Claude Code, \.mcp\.json$/m);
     expect(stdout).toMatch(/^- {2}codexy +cx +Codex, ~\/\.codex\/config\.toml \(for all your folders\)$/m);
     expect(stdout).toContain("took out 4 entries; `ptc install --undo` puts them back\n");
     expect(stdout + stderr).not.toContain(TOKEN);
-    expect(read(".mcp.json")).toMatch(/\/\/ ours[\s\S]*"odd"/);
-    expect(read(".mcp.json")).not.toMatch(/files|hub/);
-    expect(read(".codex/config.toml")).toBe('model = "m" # mine\n\n[tui]\ntheme = "dark"\n');
-    const folder = join(home, ".local/state/ptc/client-changes");
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    for (const file of kept()) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
-    for (const [file, text] of Object.entries(FILES)) expect(read(file)).toBe(text);
+    expect(read(JSON_FILE)).toMatch(/\/\/ ours[\s\S]*"odd"/);
+    expect(read(JSON_FILE)).not.toMatch(/files|hub/);
+    expect(read(TOML_FILE)).toBe('model = "m" # mine\n\n[tui]\ntheme = "dark"\n');
+    expect(statSync(changes).mode & 0o777).toBe(0o700);
+    for (const file of kept()) expect(statSync(join(changes, file)).mode & 0o777).toBe(0o600);
+    expect((await undo()).code).toBe(0);
+    expectAsBefore();
     expect(kept()).toEqual([]);
     expect((await ptc("install", "--undo")).stdout).toBe(
       "ptc has changed nothing in clients' files from this folder that is not undone\n",
@@ -120,50 +98,43 @@ describe("taking over the servers of clients", () => {
   });
 
   it("takes out later what ptc.yaml has by then, of one client or of all, and nothing else", async () => {
-    const { ptc, read } = newProject();
+    const { ptc, undo, read } = newProject();
     await ptc("init", "--import", "--all", "--keep");
-    expect(await ptc("install", "claude", "--take-over", "--yes")).toMatchObject({
-      code: 0,
-      stderr: expect.any(String),
-    });
-    expect(read(".mcp.json")).not.toMatch(/"files"|"hub"/);
-    expect(read(".mcp.json")).toMatch(/"odd"[\s\S]*"ptc"/);
-    expect(read(".codex/config.toml")).toBe(FILES[".codex/config.toml"]);
+    expect(await ptc("install", "claude", "--take-over", "--yes")).toMatchObject({ code: 0 });
+    expect(read(JSON_FILE)).not.toMatch(/"files"|"hub"/);
+    expect(read(JSON_FILE)).toMatch(/"odd"[\s\S]*"ptc"/);
+    expect(read(TOML_FILE)).toBe(TOML_TEXT);
     expect((await ptc("install", "--take-over")).stdout).toContain("took out 2 entries");
     expect((await ptc("install", "--take-over")).stdout).toBe(
       "no client here has a server that ptc.yaml has; nothing to do\n",
     );
-    expect((await ptc("install", "codex", "--undo", "--yes")).code).toBe(0);
-    expect(read(".codex/config.toml")).toBe(FILES[".codex/config.toml"]);
-    expect((await ptc("install", "--undo", "--yes")).stdout).toContain(".mcp.json: ptc: taken out again\n");
-    expect(read(".mcp.json")).toBe(FILES[".mcp.json"]);
+    expect((await undo("codex")).code).toBe(0);
+    expect(read(TOML_FILE)).toBe(TOML_TEXT);
+    expect((await undo()).stdout).toContain(".mcp.json: ptc: taken out again\n");
+    expect(read(JSON_FILE)).toBe(JSON_TEXT);
   });
 
   it("leaves a server of the same name that is another one", async () => {
     const { ptc, read, write } = newProject();
     await ptc("init", "--import", "--all", "--keep");
-    write(".mcp.json", '{"mcpServers":{"files":{"command":"npx","args":["-y","others"]}}}');
+    write(JSON_FILE, '{"mcpServers":{"files":{"command":"npx","args":["-y","others"]}}}');
     await ptc("install", "--take-over");
-    expect(read(".mcp.json")).toContain("others");
+    expect(read(JSON_FILE)).toContain("others");
   });
 
   it("takes out those of a project and of the user in Claude Code's file, which hide each other", async () => {
-    const project = newProject({});
+    const { folder, ptc, undo, read, write } = newProject({});
     const files = { type: "stdio", command: "npx", args: ["-y", "files"] };
-    const before = JSON.stringify({
-      mcpServers: { files, other: { command: "o" } },
-      projects: {
-        [project.folder]: { mcpServers: { files }, history: [1] },
-        "/else": { mcpServers: { files } },
-      },
+    const others = { "/else": { mcpServers: { files } } };
+    const projects = { [folder]: { mcpServers: { files }, history: [1] }, ...others };
+    const before = JSON.stringify({ mcpServers: { files, other: { command: "o" } }, projects });
+    write("~/.claude.json", before);
+    expect((await ptc("init", "--import", "--take-over")).code).toBe(0);
+    expect(JSON.parse(read("~/.claude.json"))).toEqual({
+      projects: { [folder]: { history: [1] }, ...others },
     });
-    project.write("~/.claude.json", before);
-    expect((await project.ptc("init", "--import", "--take-over")).code).toBe(0);
-    expect(JSON.parse(project.read("~/.claude.json"))).toEqual({
-      projects: { [project.folder]: { history: [1] }, "/else": { mcpServers: { files } } },
-    });
-    expect((await project.ptc("install", "--undo", "--yes")).code).toBe(0);
-    expect(project.read("~/.claude.json")).toBe(before);
+    expect((await undo()).code).toBe(0);
+    expect(read("~/.claude.json")).toBe(before);
   });
 
   it.each([
@@ -171,91 +142,83 @@ describe("taking over the servers of clients", () => {
     ["\r", false],
     ["\u0003", false],
   ])("asks on a terminal, and takes %j as it is meant", async (typed, isTaken) => {
-    const { atTerminal, ptc, read } = newProject({ ".mcp.json": FILES[".mcp.json"] });
+    const { atTerminal, ptc, read } = newProject({ [JSON_FILE]: JSON_TEXT });
     await ptc("init", "--import", "--keep");
     const terminal = new FakeTerminal(200);
     const installing = atTerminal(terminal, "install", "claude", "--yes");
     await terminal.shows(/- {2}hub[\s\S]*Take them out\? .*\[y\/N\]: $/);
-    expect(read(".mcp.json")).toContain('"hub"');
+    expect(read(JSON_FILE)).toContain('"hub"');
     terminal.type(typed);
     expect((await installing).code).toBe(0);
-    expect(read(".mcp.json").includes('"hub"')).toBe(!isTaken);
+    expect(read(JSON_FILE).includes('"hub"')).toBe(!isTaken);
   });
 
-  it("removes a file in which nothing is left, and makes it again; it writes through a link within the folder", async () => {
+  it("removes a file in which nothing is left, and makes it again", async () => {
     const only = '{ "mcpServers": { "files": { "command": "npx" } } }\n';
-    const project = newProject({ ".mcp.json": only });
-    await project.ptc("init", "--import", "--take-over");
-    expect(existsSync(project.path(".mcp.json"))).toBe(false);
-    await project.ptc("install", "--undo", "--yes");
-    expect(project.read(".mcp.json")).toBe(only);
-
-    const linked = newProject({});
-    const real = linked.path("shared.json");
-    writeFileSync(real, FILES[".mcp.json"]);
-    symlinkSync(real, linked.path(".mcp.json"));
-    await linked.ptc("init", "--import", "--take-over");
-    expect(readFileSync(real, "utf8")).not.toContain('"hub"');
-    await linked.ptc("install", "--undo", "--yes");
-    expect(readFileSync(real, "utf8")).toBe(FILES[".mcp.json"]);
-    expect(lstatSync(linked.path(".mcp.json")).isSymbolicLink()).toBe(true);
+    const { takeOver, undo, has, read } = newProject({ [JSON_FILE]: only });
+    await takeOver();
+    expect(has(JSON_FILE)).toBe(false);
+    await undo();
+    expect(read(JSON_FILE)).toBe(only);
   });
 
-  it("takes nothing out through a link that leads out of the folder", async () => {
-    const linked = newProject({});
-    const real = join(linked.home, "dotfiles.json");
-    writeFileSync(real, FILES[".mcp.json"]);
-    symlinkSync(real, linked.path(".mcp.json"));
-    expect((await linked.ptc("init", "--import", "--take-over")).code).toBe(0);
-    expect(readFileSync(real, "utf8")).toBe(FILES[".mcp.json"]);
+  it("writes through a link within the folder, and through none that leads out of it", async () => {
+    for (const real of ["shared.json", "~/dotfiles.json"]) {
+      const { takeOver, undo, path, read } = newProject({ [real]: JSON_TEXT });
+      symlinkSync(path(real), path(JSON_FILE));
+      expect((await takeOver()).code).toBe(0);
+      if (real.startsWith("~")) expect(read(real)).toBe(JSON_TEXT);
+      else expect(read(real)).not.toContain('"hub"');
+      await undo();
+      expect(read(real)).toBe(JSON_TEXT);
+      expect(lstatSync(path(JSON_FILE)).isSymbolicLink()).toBe(true);
+    }
+  });
+
+  it("is refused where nothing is imported", async () => {
+    const refused = await newProject({}).ptc("init", "--take-over");
+    expectRefusal(refused, "--take-over and --keep go with --import");
   });
 });
 
 describe("undoing in a file that was edited since", () => {
   it("puts back exactly the entries, and keeps every other edit", async () => {
-    const { ptc, read, write, kept } = newProject();
-    await ptc("init", "--import", "--all", "--take-over");
-    write(
-      ".mcp.json",
-      read(".mcp.json").replace('"odd": { "command": 7 }', '"mine": { "command": "m" } // new'),
-    );
-    write(
-      ".codex/config.toml",
-      `${read(".codex/config.toml")}# more\n\n[mcp_servers.later]\ncommand = "l"\n`,
-    );
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
-    const json = read(".mcp.json");
+    const { ptc, takeOver, undo, read, write, kept } = newProject();
+    await takeOver();
+    write(JSON_FILE, read(JSON_FILE).replace('"odd": { "command": 7 }', '"mine": { "command": "m" } // new'));
+    write(TOML_FILE, `${read(TOML_FILE)}# more\n\n[mcp_servers.later]\ncommand = "l"\n`);
+    expect((await undo()).code).toBe(0);
+    const json = read(JSON_FILE);
     for (const part of ["// ours", "// new", "// with a comment", '"mine"', '"hub"', TOKEN])
       expect(json).toContain(part);
     expect(json).not.toContain("odd");
-    const toml = read(".codex/config.toml");
+    const toml = read(TOML_FILE);
     for (const part of ["# mine", "# more", "# with a comment", "later", "files.env", "codexy"])
       expect(toml).toContain(part);
     expect(kept()).toEqual([]);
     // What is there again is what was taken out.
-    const { stdout } = await ptc("install", "--take-over");
-    expect(stdout).toContain("took out 4 entries");
+    expect((await ptc("install", "--take-over")).stdout).toContain("took out 4 entries");
   });
 
   it("puts them into a file that a client has written anew", async () => {
-    const { ptc, read, write } = newProject({ ".mcp.json": FILES[".mcp.json"] });
-    await ptc("init", "--import", "--take-over");
-    write(".mcp.json", '{"other":1}');
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
-    expect(read(".mcp.json")).toMatch(/"other":1[\s\S]*"hub"[\s\S]*"files"/);
+    const { takeOver, undo, read, write } = newProject({ [JSON_FILE]: JSON_TEXT });
+    await takeOver();
+    write(JSON_FILE, '{"other":1}');
+    expect((await undo()).code).toBe(0);
+    expect(read(JSON_FILE)).toMatch(/"other":1[\s\S]*"hub"[\s\S]*"files"/);
   });
 
   it("refuses for an entry that is another one by now, says so, and still undoes the rest", async () => {
-    const { ptc, read, write, kept } = newProject({ ".mcp.json": FILES[".mcp.json"] });
-    await ptc("init", "--import", "--take-over");
-    write(".mcp.json", '{"mcpServers":{"files":{"command":"mine"}}}');
-    const { code, stdout, stderr } = await ptc("install", "--undo", "--yes");
+    const { takeOver, undo, read, write, kept } = newProject({ [JSON_FILE]: JSON_TEXT });
+    await takeOver();
+    write(JSON_FILE, '{"mcpServers":{"files":{"command":"mine"}}}');
+    const { code, stdout, stderr } = await undo();
     expect(code).toBe(1);
     expect(stderr).toBe(
       "ptc: .mcp.json: 'files' is there again meanwhile, otherwise than ptc knows it; it stays as it is, change it by hand\n",
     );
     expect(stdout).toContain(".mcp.json: hub: put back\n");
-    expect(JSON.parse(read(".mcp.json"))).toEqual({
+    expect(JSON.parse(read(JSON_FILE))).toEqual({
       mcpServers: { files: { command: "mine" }, hub: { url: `https://hub.example/mcp?key=${TOKEN}` } },
     });
     expect(kept()).toHaveLength(1);
@@ -266,70 +229,61 @@ describe("undoing in a file that was edited since", () => {
     ["removed", '{"mcpServers":{}}', 0],
     ["broken", "{", 1],
   ])("leaves ptc's own entry alone where somebody has %s it", async (_, text, code) => {
-    const { ptc, read, write } = newProject({});
+    const { ptc, undo, read, write } = newProject({});
     await ptc("install", "claude", "--yes");
-    write(".mcp.json", text);
-    const undone = await ptc("install", "--undo", "--yes");
+    write(JSON_FILE, text);
+    const undone = await undo();
     expect(undone.code).toBe(code);
     expect(undone.stderr).toMatch(code === 0 ? /^$/ : /^ptc: [^\n]+\n$/);
-    expect(read(".mcp.json")).toBe(text);
+    expect(read(JSON_FILE)).toBe(text);
   });
 
   it("ends what was begun where ptc was ended in the middle of it: between two files, and before it forgot", async () => {
-    const { ptc, read, write, kept, home } = newProject();
-    const folder = join(home, ".local/state/ptc/client-changes");
-    await ptc("init", "--import", "--all", "--take-over");
-    const changes = kept().map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
-    const taken = read(".codex/config.toml");
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
+    const { takeOver, undo, read, write, kept, expectAsBefore } = newProject();
+    await takeOver();
+    const changes = kept().map((name) => [name, read(`${CHANGES}/${name}`)] as const);
+    const taken = read(TOML_FILE);
+    expect((await undo()).code).toBe(0);
     // One file is as it was, and the other is not yet; nothing is forgotten.
-    write(".codex/config.toml", taken);
-    for (const [name, text] of changes) writeFileSync(join(folder, name), text);
-    const again = await ptc("install", "--undo", "--yes");
+    write(TOML_FILE, taken);
+    for (const [name, text] of changes) write(`${CHANGES}/${name}`, text);
+    const again = await undo();
     expect(again).toMatchObject({ code: 0, stderr: "" });
     expect(again.stdout).toContain(".mcp.json: hub: was so already\n");
     expect(again.stdout).toContain("config.toml: codexy: put back\n");
-    for (const [file, text] of Object.entries(FILES)) expect(read(file)).toBe(text);
+    expectAsBefore();
     expect(kept()).toEqual([]);
   });
 
   it("forgets all changes of one entry that were undone, however many ptc had forgotten before it was ended", async () => {
-    const { ptc, path, write, read, kept, home, folder: project } = newProject({});
     const before = '{"mcpServers":{"a":{"command":"one"}}}\n';
-    const changes = join(home, ".local/state/ptc/client-changes");
-    const file = {
-      client: "Claude Code",
-      path: path(".mcp.json"),
-      format: "json",
-      keys: ["mcpServers"],
-      project,
-    };
-    write(".mcp.json", before);
+    const { undo, path, write, read, kept, home, folder: project } = newProject({ [JSON_FILE]: before });
+    const place = { client: "Claude Code", path: path(JSON_FILE), format: "json", keys: ["mcpServers"] };
     for (const command of ["two", "three"])
-      await changeFile(file.path, ".mcp.json", { env: { HOME: home } }, async (text) => {
+      await changeFile(place.path, JSON_FILE, { env: { HOME: home } }, async (text) => {
         const edit = { name: "a", entry: { command }, mayChange: () => true };
-        const { text: next, change } = await changeEntry(file as EditedFile, text, edit);
+        const { text: next, change } = await changeEntry({ ...place, project } as EditedFile, text, edit);
         return { text: next, changes: change === undefined ? [] : [change] };
       });
     const all = kept().sort();
     expect(all).toHaveLength(2);
-    const texts = all.map((name) => readFileSync(join(changes, name), "utf8"));
+    const texts = all.map((name) => read(`${CHANGES}/${name}`));
     const restore = (count: number) => {
       for (const [index, name] of all.slice(0, count).entries())
-        writeFileSync(join(changes, name), texts[index] ?? "");
+        write(`${CHANGES}/${name}`, texts[index] ?? "");
     };
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
+    expect((await undo()).code).toBe(0);
     for (const count of [2, 1]) {
       restore(count);
-      expect(await ptc("install", "--undo", "--yes")).toMatchObject({ code: 0, stderr: "" });
-      expect(read(".mcp.json")).toBe(before);
+      expect(await undo()).toMatchObject({ code: 0, stderr: "" });
+      expect(read(JSON_FILE)).toBe(before);
       expect(kept()).toEqual([]);
     }
     // What somebody else has written is left alone all the same.
     restore(2);
-    write(".mcp.json", before.replace("one", "mine"));
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(1);
-    expect(read(".mcp.json")).toContain("mine");
+    write(JSON_FILE, before.replace("one", "mine"));
+    expect((await undo()).code).toBe(1);
+    expect(read(JSON_FILE)).toContain("mine");
   });
 
   it("has nothing to undo where an entry was put in and taken out again", async () => {
@@ -341,62 +295,37 @@ describe("undoing in a file that was edited since", () => {
   });
 
   it("undoes what was done from this folder, and with --all from any", async () => {
-    const one = newProject({});
-    await one.ptc("install", "cursor", "--scope", "user", "--yes");
-    const elsewhere = surroundingsIn(mkdtempSync(join(root, "project-")), [
-      "node",
-      "ptc",
-      "install",
-      "--undo",
-      "--yes",
-    ]);
-    expect(await main({ ...elsewhere, env: { HOME: one.home } })).toBe(0);
-    expect(existsSync(join(one.home, ".cursor/mcp.json"))).toBe(true);
-    const all = surroundingsIn(elsewhere.cwd(), ["node", "ptc", "install", "--undo", "--all", "--yes"]);
-    expect(await main({ ...all, env: { HOME: one.home } })).toBe(0);
-    expect(existsSync(join(one.home, ".cursor/mcp.json"))).toBe(false);
+    const { ptc, env, has } = newProject({});
+    await ptc("install", "cursor", "--scope", "user", "--yes");
+    const elsewhere = folderOfTest();
+    for (const flags of [[], ["--all"]]) {
+      expect(await ptcIn(elsewhere, ["install", "--undo", "--yes", ...flags], { env })).toMatchObject({
+        code: 0,
+      });
+      expect(has("~/.cursor/mcp.json")).toBe(flags.length === 0);
+    }
   });
 
   it("passes over what is no change of ptc's", async () => {
-    const { ptc, home } = newProject({});
-    const folder = join(home, ".local/state/ptc/client-changes");
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "1-ab.json"), '{"version":1,"path":"/etc/passwd"}');
-    writeFileSync(join(folder, "2-ab.json"), "{");
-    expect((await ptc("install", "--undo", "--yes")).code).toBe(0);
+    const { undo, write } = newProject({});
+    write(`${CHANGES}/1-ab.json`, '{"version":1,"path":"/etc/passwd"}');
+    write(`${CHANGES}/2-ab.json`, "{");
+    expect((await undo()).code).toBe(0);
   });
 });
 
-it.each([
-  [["install"], "name a client: claude"],
-  [["install", "claude", "--take-over", "--keep"], "give --take-over or --keep, not both"],
-  [["install", "claude", "--all"], "--all goes with --undo"],
-  [["init", "--take-over"], "--take-over and --keep go with --import"],
-])("%j is refused in one line", async (args, message) => {
-  const { code, stderr } = await newProject({}).ptc(...args);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^ptc: [^\n]+\n$/);
-  expect(stderr).toContain(message);
-});
-
-/** Where modules are written, and how that is said. */
-const FOLDERS: [folder: string, flags: string[]][] = [
-  ["generated", []],
-  ["out/modules", ["--out", "out/modules"]],
-];
-
-/** A project, and a folder beside it to which its links lead. */
+/** A project whose links lead to a folder that is not in it. */
 function linkedProject(settings: object = {}) {
   const made = projectInProcess({ servers: [fixtureServer("docs", "documents.mjs")], ...settings });
   const { directory } = made.project;
-  const elsewhere = `${directory}-elsewhere`;
-  mkdirSync(elsewhere);
-  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
-  return { ...made, directory, elsewhere };
+  return { ...made, directory, elsewhere: folderOfTest() };
 }
 
 describe("where a link leads out of the project", () => {
-  it.each(FOLDERS)("ptc generate writes no modules to %s", async (folder, flags) => {
+  it.each<[folder: string, flags: string[]]>([
+    ["generated", []],
+    ["out/modules", ["--out", "out/modules"]],
+  ])("ptc generate writes no modules to %s", async (folder, flags) => {
     const { ptc, directory, elsewhere } = linkedProject();
     symlinkSync(elsewhere, join(directory, folder.split("/")[0] ?? ""));
     const { code, stderr } = await ptc(["generate", ...flags]);
@@ -405,31 +334,20 @@ describe("where a link leads out of the project", () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it("ptc add writes no server", async () => {
+  it("ptc init writes no configuration, also where the link leads to nothing, and ptc add no server", async () => {
     const { ptc, directory, elsewhere } = linkedProject();
-    const before = readFileSync(join(directory, "ptc.yaml"), "utf8");
-    writeFileSync(join(elsewhere, "ptc.yaml"), before);
-    rmSync(join(directory, "ptc.yaml"));
-    symlinkSync(join(elsewhere, "ptc.yaml"), join(directory, "ptc.yaml"));
-    expect(await ptc(["add", "more", "--force", "--", "never-started"])).toEqual({
-      code: 2,
-      stdout: "",
-      stderr:
-        "ptc: ptc.yaml is a link that leads out of this folder, and nothing was written through it; remove it\n",
-    });
-    expect(readFileSync(join(elsewhere, "ptc.yaml"), "utf8")).toBe(before);
-  });
-
-  it("ptc init writes no configuration, also where the link leads to nothing", async () => {
-    const { ptc, directory, elsewhere } = linkedProject();
-    rmSync(join(directory, "ptc.yaml"));
-    symlinkSync(join(elsewhere, "ptc.yaml"), join(directory, "ptc.yaml"));
-    const { code, stderr } = await ptc(["init"]);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: "ptc: ptc.yaml is already here; edit it, or remove it first\n",
-    });
-    expect(existsSync(join(elsewhere, "ptc.yaml"))).toBe(false);
+    const [own, other] = [join(directory, "ptc.yaml"), join(elsewhere, "ptc.yaml")];
+    const before = readFileSync(own, "utf8");
+    rmSync(own);
+    symlinkSync(other, own);
+    expectRefusal(await ptc(["init"]), /^ptc: ptc.yaml is already here; edit it, or remove it first\n$/);
+    expect(existsSync(other)).toBe(false);
+    writeFileSync(other, before);
+    expectRefusal(
+      await ptc(["add", "more", "--force", "--", "never-started"]),
+      /^ptc: ptc.yaml is a link that leads out of this folder, and nothing was written through it; remove it\n$/,
+    );
+    expect(readFileSync(other, "utf8")).toBe(before);
   });
 
   it("ptc save saves no program", async () => {
