@@ -1,23 +1,17 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
 
-/** Servers that list the same tools, of which the first is called. */
-function setUp(...names: string[]) {
-  const servers = names.map((name) => fixtureServer(name, "documents.mjs"));
-  const { project, ptc: run } = projectInProcess({ servers, languages: ["typescript", "python"] });
-  const ptc = (...args: string[]) => run(args);
-  const read = (path: string) => readFileSync(join(project.directory, path), "utf8");
-  return { project, ptc, read };
-}
-
 const TYPESCRIPT = "generated/servers/docs/index.ts";
 
 it("modules have what results looked like, wherever they are checked, until it is forgotten", async () => {
-  const { project, ptc, read } = setUp("docs", "other");
-  expect(await ptc("generate")).toMatchObject({ code: 0 });
+  const servers = ["docs", "other"].map((name) => fixtureServer(name, "documents.mjs"));
+  const { project, ptc: run, generate } = projectInProcess({ servers, languages: ["typescript", "python"] });
+  const ptc = (...args: string[]) => run(args);
+  const read = (path: string) => project.read(path);
+  await generate();
   const before = read(TYPESCRIPT);
   expect(before).toContain("@returns any: this tool declares no output schema");
   expect((await ptc("learn")).stderr).toContain("nothing is learned yet");
@@ -56,39 +50,4 @@ it("modules have what results looked like, wherever they are checked, until it i
   expect(await ptc("learn", "forget", "docs.list_documents")).toMatchObject({ code: 0 });
   expect(read(TYPESCRIPT)).toBe(before);
   expect(existsSync(join(project.directory, "generated/learned.json"))).toBe(false);
-});
-
-it("an update learns from later calls alone, again from all, nothing of what declares its output, and nothing where it is off", async () => {
-  const { project, ptc, read } = setUp("docs");
-  await ptc("generate");
-  const before = read(TYPESCRIPT);
-  await ptc("call", "docs.list_documents");
-  await ptc("call", "docs.get_document", "documentId=7");
-  expect((await ptc("learn", "update")).stdout).toBe(
-    "the results of 1 tool are known; the modules were printed anew\n",
-  );
-  expect((await ptc("learn", "update")).stdout).toBe(
-    "the results of 1 tool are known; no module has changed\n",
-  );
-  await ptc("learn", "forget", "--all");
-  expect((await ptc("learn", "update")).stdout).toMatch(/^the results of 0 tools are known/);
-  await ptc("call", "docs.list_documents");
-  expect((await ptc("learn", "update", "--json")).stdout).toContain('"calls":1,');
-  expect((await ptc("learn", "update", "--again", "--json")).stdout).toContain('"calls":2,');
-
-  // A file of observations that is damaged is as if there were none.
-  project.write(".ptc/learned.json", "{");
-  expect((await ptc("learn", "update")).code).toBe(0);
-  project.write("generated/learned.json", '{"version":1,"tools":[{"schema":7}]}');
-  expect((await ptc("list")).code).toBe(0);
-  expect((await ptc("generate")).code).toBe(0);
-  expect(read(TYPESCRIPT)).toContain("observed in 2 calls");
-
-  project.write("ptc.yaml", `${read("ptc.yaml").trimEnd().replace(/\}$/, "")},"learn":"off"}`);
-  expect((await ptc("inspect", "docs.list_documents")).stdout).not.toContain("observed");
-  expect(await ptc("generate")).toMatchObject({ code: 0 });
-  expect(read(TYPESCRIPT)).toBe(before);
-  const refused = await ptc("learn");
-  expect(refused).toMatchObject({ code: 2, stdout: "" });
-  expect(refused.stderr).toMatch(/^ptc: nothing is learned: .*ptc\.yaml has `learn: off`\n$/);
 });

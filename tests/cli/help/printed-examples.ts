@@ -37,7 +37,7 @@ export function examplesOf(help: string): string[][] {
 }
 
 /** Words as a shell takes them, with both kinds of quotes. */
-function shellWords(text: string): string[] {
+export function shellWords(text: string): string[] {
   return [...text.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
     word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, single = "", double = "") => single + double),
   );
