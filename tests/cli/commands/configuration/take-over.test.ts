@@ -314,6 +314,12 @@ describe("undoing in a file that was edited since", () => {
   });
 });
 
+/** Where modules are written, and how that is said. */
+const FOLDERS: [folder: string, flags: string[]][] = [
+  ["generated", []],
+  ["out/modules", ["--out", "out/modules"]],
+];
+
 /** A project whose links lead to a folder that is not in it. */
 function linkedProject(settings: object = {}) {
   const made = projectInProcess({ servers: [fixtureServer("docs", "documents.mjs")], ...settings });
@@ -322,10 +328,7 @@ function linkedProject(settings: object = {}) {
 }
 
 describe("where a link leads out of the project", () => {
-  it.each<[folder: string, flags: string[]]>([
-    ["generated", []],
-    ["out/modules", ["--out", "out/modules"]],
-  ])("ptc generate writes no modules to %s", async (folder, flags) => {
+  it.each(FOLDERS)("ptc generate writes no modules to %s", async (folder, flags) => {
     const { ptc, directory, elsewhere } = linkedProject();
     symlinkSync(elsewhere, join(directory, folder.split("/")[0] ?? ""));
     const { code, stderr } = await ptc(["generate", ...flags]);
