@@ -1,19 +1,17 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AsyncEntry } from "@napi-rs/keyring";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { KeyringError, openKeyring, SecretsFile } from "../../secrets/keyring.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { memoryPackage } from "./memory-keyring.ts";
 
 describe("the system's keyring", () => {
@@ -60,8 +58,7 @@ describe("the system's keyring", () => {
 });
 
 function setUp() {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-secrets-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder();
   const path = join(folder, "state/secrets.json");
   return { folder, path, file: new SecretsFile(path) };
 }
@@ -82,11 +79,8 @@ test("values are kept for their owner alone, until they are deleted", async () =
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
   const other = new SecretsFile(path);
-  expect([await other.get("a"), await other.get("b"), await other.get("constructor")]).toEqual([
-    "three",
-    "two\n",
-    undefined,
-  ]);
+  const values = await Promise.all(["a", "b", "constructor"].map((name) => other.get(name)));
+  expect(values).toEqual(["three", "two\n", undefined]);
   expect(await file.delete("a")).toBe(true);
   expect(await file.get("a")).toBeUndefined();
   expect(readdirSync(join(folder, "state"))).toEqual(["secrets.json"]);

@@ -12,37 +12,30 @@ const secret = fc
   .filter((text) => secretsIn(text).includes(text));
 const around = fc.string({ unit: fc.constantFrom(...CHARACTERS, "\n", "{", "}"), maxLength: 40 });
 
-const ENCODERS: Record<string, (text: string) => string> = {
-  plain: (text) => text,
-  json: (text) => JSON.stringify(text).slice(1, -1),
-  "json with slashes": (text) => JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/"),
-  "json in ascii": (text) =>
-    JSON.stringify(text)
-      .slice(1, -1)
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: all but ASCII
-      .replace(/[^\x00-\x7f]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`),
-  url: encodeURIComponent,
-  form: (text) => new URLSearchParams([["", text]]).toString().slice(1),
-  html: (text) =>
+const json = (text: string) => JSON.stringify(text).slice(1, -1);
+const ENCODERS: ((text: string) => string)[] = [
+  (text) => text,
+  json,
+  (text) => json(text).replaceAll("/", "\\/"),
+  (text) =>
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: all but ASCII
+    json(text).replace(/[^\x00-\x7f]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  encodeURIComponent,
+  (text) => new URLSearchParams([["", text]]).toString().slice(1),
+  (text) =>
     text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;"),
-  hex: (text) => Buffer.from(text).toString("hex"),
-};
+  (text) => Buffer.from(text).toString("hex"),
+];
 
 test("no secret is left, in whatever form and wherever it stands", () => {
   fc.assert(
-    fc.property(
-      secret,
-      around,
-      around,
-      fc.constantFrom(...Object.keys(ENCODERS)),
-      (value, before, after, name) => {
-        const encoded = (ENCODERS[name] as (text: string) => string)(value);
-        const { value: redacted, count } = new Redactor([value]).redactText(before + encoded + after);
-        expect(redacted).not.toContain(encoded);
-        expect(redacted).not.toContain(value);
-        expect(count).toBeGreaterThan(0);
-      },
-    ),
+    fc.property(secret, around, around, fc.constantFrom(...ENCODERS), (value, before, after, encode) => {
+      const encoded = encode(value);
+      const { value: redacted, count } = new Redactor([value]).redactText(before + encoded + after);
+      expect(redacted).not.toContain(encoded);
+      expect(redacted).not.toContain(value);
+      expect(count).toBeGreaterThan(0);
+    }),
   );
 });
 
@@ -66,7 +59,7 @@ const mixedText = (value: string) =>
     .array(
       fc.oneof(
         around,
-        fc.constantFrom(...Object.values(ENCODERS)).map((encode) => encode(value)),
+        fc.constantFrom(...ENCODERS).map((encode) => encode(value)),
         fc.nat({ max: value.length }).map((length) => value.slice(0, length)),
         fc.constantFrom(
           `ghp_${"a1B2".repeat(9)}`,

@@ -73,10 +73,8 @@ describe("tokens that tell by their form what they are", () => {
       ["?t%3D", "&x=1"],
       ["\u0000é", "中"],
     ]) {
-      expect(redactor.redactText(`${before}${token}${after}`)).toEqual({
-        value: `${before}${marker}${after}`,
-        count: 1,
-      });
+      const value = `${before}${marker}${after}`;
+      expect(redactor.redactText(`${before}${token}${after}`)).toEqual({ value, count: 1 });
     }
     expect(redactor.redactText(`word${token}`).count).toBe(0);
     expect(redactor.redactText(marker)).toEqual({ value: marker, count: 0 });
@@ -91,23 +89,20 @@ describe("tokens that tell by their form what they are", () => {
   test("private keys, whole or cut off, as they are or in JSON, without what stands around them", () => {
     const marker = "[REDACTED:private-key]";
     expect(redactor.redactText(`a\n${PEM}\nb`).value).toBe(`a\n${marker}\nb`);
-    expect(redactor.redactText(JSON.stringify({ key: PEM, more: 1 })).value).toBe(
-      `{"key":"${marker}","more":1}`,
-    );
-    expect(redactor.redactText(`${PEM.slice(0, 700)}\nand so on, for ever`).value).toMatch(
-      /^\[REDACTED:private-key\].*, for ever$/s,
-    );
+    const json = redactor.redactText(JSON.stringify({ key: PEM, more: 1 })).value;
+    expect(json).toBe(`{"key":"${marker}","more":1}`);
+    const cut = redactor.redactText(`${PEM.slice(0, 700)}\nand so on, for ever`).value;
+    expect(cut).toMatch(/^\[REDACTED:private-key\].*, for ever$/s);
     expect(redactor.redactText(`${PEM}\n${PEM}`).count).toBe(2);
   });
 
   test("the secret part of an AWS key alone", () => {
     const key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY".slice(0, 40);
-    expect(redactor.redactText(`{\\"SecretAccessKey\\": \\"${key}\\"}`).value).toBe(
-      '{\\"SecretAccessKey\\": \\"[REDACTED:aws-secret-key]\\"}',
-    );
-    expect(redactor.redactText(`export AWS_SECRET_ACCESS_KEY=${key}\n`).value).toBe(
-      "export AWS_SECRET_ACCESS_KEY=[REDACTED:aws-secret-key]\n",
-    );
+    const texts = ['{\\"SecretAccessKey\\": \\"*\\"}', "export AWS_SECRET_ACCESS_KEY=*\n"];
+    for (const text of texts) {
+      const { value } = redactor.redactText(text.replace("*", key));
+      expect(value).toBe(text.replace("*", "[REDACTED:aws-secret-key]"));
+    }
   });
 
   test("nothing that is only random, long or near", () => {
@@ -132,15 +127,9 @@ describe("tokens that tell by their form what they are", () => {
 });
 
 describe("texts made to be slow", () => {
-  const anchors = [
-    ...new Set([
-      ...TOKENS.map(([, anchor]) => anchor),
-      "-----BEGIN ",
-      "ecret_access_key=",
-      "-----BEGIN PRIVATE KEY-----\n",
-    ]),
-  ];
-  test.each(anchors)("of %j are searched in linear time", (anchor) => {
+  const others = ["-----BEGIN ", "ecret_access_key=", "-----BEGIN PRIVATE KEY-----\n"];
+  const anchors = new Set([...TOKENS.map(([, anchor]) => anchor), ...others]);
+  test.each([...anchors])("of %j are searched in linear time", (anchor) => {
     const chars = 100_000;
     for (const unit of [
       anchor,
