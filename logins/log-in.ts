@@ -8,10 +8,10 @@ import { AuthorizationError, type OnLogin } from "../upstream/authorization/auth
 import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";
 import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
-import { AuthSecrets } from "../upstream/secret-sources.ts";
+import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { faultOf, loginKeyOf, openLoginStore } from "./logins.ts";
-import { type LoginSecrets, ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
+import { ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {
@@ -88,7 +88,7 @@ export async function beginLogin(
       const ready = signal ?? new AbortController().signal;
       const [headers, clientSecret] = await Promise.all([
         readHeaders(server, principal, secrets, ready),
-        new AuthSecrets(secrets.sources, secrets.onSecret).read(configured.clientSecret, ready),
+        readAuthSecret(configured.clientSecret, secrets, ready),
       ]);
       const settings = { ...configured, clientSecret };
       const challenge = await askForChallenge({ ...server, headers }, signal);

@@ -4,9 +4,14 @@ import type { ServerConfiguration } from "../configuration/configuration.ts";
 import { valuesOf } from "../configuration/configured-servers.ts";
 import { type Keyring, KeyringError, openKeyring, SecretsFile } from "../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { ConfiguredCredentials, type CredentialSource } from "../upstream/authorization/credentials.ts";
+import { type CredentialSource, configuredCredentials } from "../upstream/authorization/credentials.ts";
 import type { SecretKeyring } from "../upstream/secret-source.ts";
-import { SecretSources, SourcedCredentials } from "../upstream/secret-sources.ts";
+import {
+  type LoginSecrets,
+  SecretSources,
+  type SourcedValues,
+  sourcedCredentials,
+} from "../upstream/secret-sources.ts";
 
 /** What became of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
@@ -79,13 +84,6 @@ async function changed<T extends object>(change: () => Promise<T>): Promise<Chan
   }
 }
 
-/** What a login reads the secrets of a configuration with. */
-export interface LoginSecrets {
-  readonly sources: Pick<SecretSources, "read">;
-  /** Called with every secret before it is used. */
-  onSecret(secret: string): void;
-}
-
 /** Reads secrets for a single login, whose texts only the person who logs in reads. */
 export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
   const sources = new SecretSources({
@@ -103,19 +101,15 @@ export function serverCredentials(
   servers: readonly ServerConfiguration[],
   secretSources: Pick<SecretSources, "read">,
 ): CredentialSource {
-  const values = servers.map((server) => {
-    return [server.name, valuesOf(server)] as const;
-  });
-  const sourced = servers.map((server) => {
-    return [
-      server.name,
-      {
-        sources: server.secretSources,
-        areHeaders: "headers" in server,
-        // Each value belongs to one tool, and the other tools work without it.
-        areApart: server.transport === "local",
-      },
-    ] as const;
-  });
-  return new SourcedCredentials(new ConfiguredCredentials(new Map(values)), new Map(sourced), secretSources);
+  const values = new Map(servers.map((server) => [server.name, valuesOf(server)]));
+  const sourced = servers.map((server): [string, SourcedValues] => [
+    server.name,
+    {
+      sources: server.secretSources,
+      areHeaders: "headers" in server,
+      // Each value belongs to one tool, and the other tools work without it.
+      areApart: server.transport === "local",
+    },
+  ]);
+  return sourcedCredentials(configuredCredentials(values), new Map(sourced), secretSources);
 }

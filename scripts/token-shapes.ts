@@ -115,14 +115,8 @@ const { version } = createRequire(import.meta.url)(
 ) as {
   version: string;
 };
-const literal = (row: Row) =>
-  [
-    "  {",
-    `    kind: ${JSON.stringify(row.kind)},`,
-    `    anchors: ${JSON.stringify(row.anchors).replaceAll(",", ", ")},`,
-    `    pattern:\n      /${row.pattern}/,`,
-    "  },",
-  ].join("\n");
+const literal = ({ kind, anchors, pattern }: Row) =>
+  `  { kind: ${JSON.stringify(kind)}, anchors: ${JSON.stringify(anchors).replaceAll(",", ", ")}, pattern: /${pattern}/ },`;
 const text = `/**
  * Shapes of tokens, written by scripts/token-shapes.ts from @secretlint/secretlint-rule-preset-recommend ${version}: not to be edited.
  *

@@ -39,11 +39,7 @@ export class SecretSourceError extends Error {
 
 /** The text of a secret as it was written by a person or a program: without the line feed at its end. */
 export function parseSecret(bytes: Buffer, what: string): string {
-  if (bytes.length > MAX_SECRET_BYTES) {
-    throw new SecretSourceError(
-      `${what} more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`,
-    );
-  }
+  if (bytes.length > MAX_SECRET_BYTES) throw tooLarge(what);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
@@ -53,4 +49,9 @@ export function parseSecret(bytes: Buffer, what: string): string {
   if (text === "") throw new SecretSourceError(`${what} nothing`);
   if (text.includes("\0")) throw new SecretSourceError(`${what} a NUL character`);
   return text;
+}
+
+/** @param what begins the message, such as `the file x holds`. */
+export function tooLarge(what: string): SecretSourceError {
+  return new SecretSourceError(`${what} more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`);
 }

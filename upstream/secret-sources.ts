@@ -5,9 +5,9 @@ import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { orAborted } from "../base/waiting.ts";
 import { MASKED } from "../secrets/text-redaction.ts";
-import { signalGroup, spawnGroup } from "../system/process-group.ts";
 import { AuthorizationError } from "./authorization/authorization.ts";
-import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
+import type { CredentialSource } from "./authorization/credentials.ts";
+import { runCommand } from "./run-command.ts";
 import {
   type ConfiguredSecret,
   MAX_SECRET_BYTES,
@@ -15,6 +15,7 @@ import {
   type SecretKeyring,
   type SecretSource,
   SecretSourceError,
+  tooLarge,
 } from "./secret-source.ts";
 import { UpstreamError } from "./upstream-error.ts";
 
@@ -109,9 +110,6 @@ export class SecretSources {
 
 /** Long enough for a person to unlock a vault or to touch a key. */
 const PATIENCE_MS = 60_000;
-/** How long to read on after a command has ended. */
-const REST_MS = 1_000;
-const MAX_STDERR_BYTES = 16 * 1024;
 const MAX_REASON_CHARS = 200;
 /** Shorter lines of a secret are not masked in messages: they are parts of ordinary words. */
 const MIN_MASKED_CHARS = 4;
@@ -139,89 +137,39 @@ interface SecretCommandOptions {
  *
  * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.
  */
-export function runSecretCommand(
+export async function runSecretCommand(
   { argv: [program, ...args], cwd, env }: SecretCommand,
   { redact, onSpawn, onExit, signal, patienceMs = PATIENCE_MS }: SecretCommandOptions,
 ): Promise<string> {
-  const name = oneLine(basename(program), 80);
-  return new Promise((resolve, reject) => {
-    const child = spawnGroup(program, args, { cwd, env: { ...env } });
-    const { pid } = child;
-    if (pid !== undefined) onSpawn(pid);
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    let bytes = 0;
-    let errorBytes = 0;
-    let stopped: string | undefined;
-    const stop = (why: string) => {
-      stopped ??= why;
-      if (pid !== undefined) signalGroup(pid, "SIGKILL");
-    };
-    const late = setTimeout(() => stop(`did not answer within ${patienceMs / 1_000} s`), patienceMs);
-    const cancel = () => stop("is not needed any more");
-    signal.addEventListener("abort", cancel, { once: true });
-    if (signal.aborted) cancel();
-    const settle = (result: () => string) => {
-      clearTimeout(late);
-      signal.removeEventListener("abort", cancel);
-      try {
-        resolve(result());
-      } catch (error) {
-        reject(error);
-      }
-    };
-    child.stdin.on("error", () => {});
-    child.stdin.end();
-    child.stdout.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= MAX_SECRET_BYTES + 1) stdout.push(chunk);
-      else stop(`printed more than ${MAX_SECRET_BYTES} bytes, which is too much for a secret`);
-    });
-    child.stderr.on("data", (chunk: Buffer) => {
-      errorBytes += chunk.length;
-      if (errorBytes <= MAX_STDERR_BYTES) stderr.push(chunk);
-    });
-    child.once("error", (error: NodeJS.ErrnoException) =>
-      settle(() => {
-        const why =
-          error.code === "ENOENT"
-            ? "there is no such command on the PATH"
-            : `it cannot be run (${error.code})`;
-        throw new SecretSourceError(`\`${name}\` was not run: ${why}`);
-      }),
-    );
-    const finish = (code: number | null, killedBy: NodeJS.Signals | null) =>
-      settle(() => {
-        if (stopped !== undefined) throw new SecretSourceError(`\`${name}\` ${stopped}`);
-        const printed = Buffer.concat(stdout);
-        if (code === 0) return parseSecret(printed, `\`${name}\` printed`);
-        const reason = redact(withoutPrinted(firstLine(Buffer.concat(stderr)), printed));
-        const how = code === null ? `was ended by ${killedBy}` : `exited with ${code}`;
-        throw new SecretSourceError(
-          `\`${name}\` ${how}${reason === "" ? "" : `: ${oneLine(reason, MAX_REASON_CHARS)}`}`,
-        );
-      });
-    child.once("close", finish);
-    child.once("exit", (code, killedBy) => {
-      if (pid !== undefined) onExit(pid);
-      // An agent that the command has started may hold its stdout for as long as it lives.
-      setTimeout(() => {
-        child.stdout.destroy();
-        child.stderr.destroy();
-        finish(code, killedBy);
-      }, REST_MS).unref();
-    });
-  });
+  const name = `\`${oneLine(basename(program), 80)}\``;
+  const limits = { timeoutMs: patienceMs, maxBytes: MAX_SECRET_BYTES, signal, stderr: "beginning" } as const;
+  const end = await runCommand({ program, args, cwd, env, stdin: "" }, limits, { onSpawn, onExit });
+  switch (end.kind) {
+    case "not_started": {
+      const { code } = end.error;
+      const why = code === "ENOENT" ? "there is no such command on the PATH" : `it cannot be run (${code})`;
+      throw new SecretSourceError(`${name} was not run: ${why}`);
+    }
+    case "late":
+      throw new SecretSourceError(`${name} did not answer within ${patienceMs / 1_000} s`);
+    case "aborted":
+      throw new SecretSourceError(`${name} is not needed any more`);
+    case "too_much":
+      throw tooLarge(`${name} printed`);
+    case "exited": {
+      if (end.code === 0) return parseSecret(end.stdout, `${name} printed`);
+      const reason = redact(withoutPrinted(firstLine(end.stderr), end.stdout));
+      const how = end.code === null ? `was ended by ${end.signal}` : `exited with ${end.code}`;
+      throw new SecretSourceError(
+        `${name} ${how}${reason === "" ? "" : `: ${oneLine(reason, MAX_REASON_CHARS)}`}`,
+      );
+    }
+  }
 }
 
-function firstLine(stderr: Buffer): string {
-  return (
-    stderr
-      .toString("utf8")
-      .split(/\r?\n/)
-      .map((line) => line.trim())
-      .find((line) => line !== "") ?? ""
-  );
+function firstLine(stderr: string): string {
+  const lines = stderr.split(/\r?\n/).map((line) => line.trim());
+  return lines.find((line) => line !== "") ?? "";
 }
 
 /** What a failing command printed may be the secret all the same. */
@@ -288,31 +236,24 @@ export interface SourcedValues {
   readonly areApart?: boolean;
 }
 
-/** Adds to the credentials of another source the values of `ptc.yaml` that are read when a server starts. */
-export class SourcedCredentials implements CredentialSource {
-  readonly #others: CredentialSource;
-  readonly #byServer: ReadonlyMap<string, SourcedValues>;
-  readonly #sources: Pick<SecretSources, "read">;
-
-  /** @param byServer by configured name. */
-  constructor(
-    others: CredentialSource,
-    byServer: ReadonlyMap<string, SourcedValues>,
-    sources: Pick<SecretSources, "read">,
-  ) {
-    this.#others = others;
-    this.#byServer = byServer;
-    this.#sources = sources;
-  }
-
-  async credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials> {
-    const others = await this.#others.credentialsFor(principal, server, signal);
-    const own = this.#byServer.get(server);
-    if (own === undefined) return others;
+/**
+ * Adds to the credentials of another source the values of `ptc.yaml` that are read when a server starts.
+ *
+ * @param byServer by configured name.
+ */
+export function sourcedCredentials(
+  others: CredentialSource,
+  byServer: ReadonlyMap<string, SourcedValues>,
+  sources: Pick<SecretSources, "read">,
+): CredentialSource {
+  const credentialsFor: CredentialSource["credentialsFor"] = async (principal, server, signal) => {
+    const rest = await others.credentialsFor(principal, server, signal);
+    const own = byServer.get(server);
+    if (own === undefined) return rest;
     const why: Record<string, string> = {};
     const read = await Promise.all(
       Object.entries(own.sources).map(async ([key, source]) => {
-        const secret = await this.#read(source, own.areHeaders, signal);
+        const secret = await readValue(source, own.areHeaders, sources, signal);
         if (typeof secret === "string") return [{ key, secret, value: source.prefix + secret }];
         const problem = `${source.place}: ${secret.message}`;
         if (own.areApart !== true || signal.aborted)
@@ -324,54 +265,58 @@ export class SourcedCredentials implements CredentialSource {
       }),
     );
     const values = read.flat();
-    const again = (later: AbortSignal) => this.credentialsFor(principal, server, later);
+    const again = (later: AbortSignal) => credentialsFor(principal, server, later);
     return {
-      values: { ...others.values, ...Object.fromEntries(values.map(({ key, value }) => [key, value])) },
-      secrets: [...new Set([...others.secrets, ...values.flatMap(({ secret, value }) => [secret, value])])],
+      values: { ...rest.values, ...Object.fromEntries(values.map(({ key, value }) => [key, value])) },
+      secrets: [...new Set([...rest.secrets, ...values.flatMap(({ secret, value }) => [secret, value])])],
       ...(Object.keys(why).length === 0 ? {} : { unread: { why, again } }),
     };
-  }
-
-  async #read(
-    source: SecretSource,
-    isHeader: boolean,
-    signal: AbortSignal,
-  ): Promise<string | SecretSourceError> {
-    try {
-      const secret = await this.#sources.read(source, signal);
-      if (!isHeader || HEADER_VALUE.test(secret)) return secret;
-      return new SecretSourceError("what was read holds a character that no HTTP header may");
-    } catch (error) {
-      if (error instanceof SecretSourceError) return error;
-      throw error;
-    }
-  }
+  };
+  return { credentialsFor };
 }
 
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Reads the secrets of a server's `auth` when they are needed, which is when a token is asked for. */
-export class AuthSecrets {
-  readonly #sources: Pick<SecretSources, "read">;
-  readonly #onSecret: (secret: string) => void;
-
-  /** @param onSecret receives every secret before it is used. */
-  constructor(sources: Pick<SecretSources, "read">, onSecret: (secret: string) => void) {
-    this.#sources = sources;
-    this.#onSecret = onSecret;
+async function readValue(
+  source: SecretSource,
+  isHeader: boolean,
+  sources: Pick<SecretSources, "read">,
+  signal: AbortSignal,
+): Promise<string | SecretSourceError> {
+  try {
+    const secret = await sources.read(source, signal);
+    if (!isHeader || HEADER_VALUE.test(secret)) return secret;
+    return new SecretSourceError("what was read holds a character that no HTTP header may");
+  } catch (error) {
+    if (error instanceof SecretSourceError) return error;
+    throw error;
   }
+}
 
-  /** @throws AuthorizationError that names the place in the configuration; the signal's reason when it aborts. */
-  async read(secret: ConfiguredSecret | undefined, signal?: AbortSignal): Promise<string | undefined> {
-    if (secret === undefined || typeof secret === "string") return secret;
-    try {
-      const text = await this.#sources.read(secret, signal ?? new AbortController().signal);
-      const value = secret.prefix + text;
-      for (const each of new Set([text, value])) this.#onSecret(each);
-      return value;
-    } catch (error) {
-      if (!(error instanceof SecretSourceError)) throw error;
-      throw new AuthorizationError(`gets no token: ${secret.place}: ${error.message}`);
-    }
+/** What reads the secrets of logins, and learns each before it is used. */
+export interface LoginSecrets {
+  readonly sources: Pick<SecretSources, "read">;
+  onSecret(secret: string): void;
+}
+
+/**
+ * Reads a secret of a server's `auth`, which is needed when a token is asked for.
+ *
+ * @throws AuthorizationError that names the place in the configuration; the signal's reason when it aborts.
+ */
+export async function readAuthSecret(
+  secret: ConfiguredSecret | undefined,
+  secrets: LoginSecrets,
+  signal = new AbortController().signal,
+): Promise<string | undefined> {
+  if (secret === undefined || typeof secret === "string") return secret;
+  try {
+    const text = await secrets.sources.read(secret, signal);
+    const value = secret.prefix + text;
+    for (const each of new Set([text, value])) secrets.onSecret(each);
+    return value;
+  } catch (error) {
+    if (!(error instanceof SecretSourceError)) throw error;
+    throw new AuthorizationError(`gets no token: ${secret.place}: ${error.message}`);
   }
 }

@@ -3,7 +3,7 @@ import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
 import { loginKeyOf, openLoginStore } from "../logins/logins.ts";
-import { type LoginSecrets, serverCredentials } from "../logins/user-secrets.ts";
+import { serverCredentials } from "../logins/user-secrets.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
@@ -11,7 +11,7 @@ import type { ProcessGroups } from "../system/process-group.ts";
 import type { Authorization, Challenge, OnLogin } from "../upstream/authorization/authorization.ts";
 import {
   type CredentialSource,
-  LoginCredentials,
+  loginCredentials,
   type ServerCredentials,
   tellingSecrets,
 } from "../upstream/authorization/credentials.ts";
@@ -22,7 +22,7 @@ import { withCredentials } from "../upstream/mcp/mcp-server-target.ts";
 import { whySlow } from "../upstream/mcp/start-time.ts";
 import { redactConnection } from "../upstream/redact-connection.ts";
 import type { SecretKeyring, SecretSource } from "../upstream/secret-source.ts";
-import { AuthSecrets, SecretSources } from "../upstream/secret-sources.ts";
+import { type LoginSecrets, readAuthSecret, SecretSources } from "../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../upstream/upstream-pool.ts";
 
@@ -109,7 +109,7 @@ export function composeUpstreams(
   const sourceOf = (current: Configuration) =>
     tellingSecrets(
       source ??
-        new LoginCredentials(
+        loginCredentials(
           serverCredentials(current.servers, secretSources),
           composeAuthorizations(current, logins, secrets, onLogin),
         ),
@@ -222,7 +222,6 @@ export function composeAuthorizations(
   onLogin?: OnLogin,
 ): (principal: string, server: string) => Authorization | undefined {
   const onSecret = (secret: string) => secrets.onSecret(secret);
-  const authSecrets = new AuthSecrets(secrets.sources, onSecret);
   return (principal, name) => {
     const server = servers.find((each) => each.name === name);
     if (server === undefined || !isRemote(server) || server.auth === undefined) return undefined;
@@ -232,8 +231,8 @@ export function composeAuthorizations(
         async fetch(wanted) {
           const { fetchMachineToken } = await import("../upstream/authorization/oauth/machine-token.ts");
           const [clientSecret, privateKey] = await Promise.all([
-            authSecrets.read(settings.clientSecret),
-            authSecrets.read(settings.privateKey),
+            readAuthSecret(settings.clientSecret, secrets),
+            readAuthSecret(settings.privateKey, secrets),
           ]);
           const filled = { ...settings, clientSecret, privateKey };
           return fetchMachineToken({ serverUrl, settings: filled, ...wanted, clock });
@@ -259,7 +258,7 @@ export function composeAuthorizations(
         // The secret may be another one since the login. That of a registration is with the login alone.
         const secret =
           login.client.kind === "configured"
-            ? await authSecrets.read(settings.clientSecret, signal)
+            ? await readAuthSecret(settings.clientSecret, secrets, signal)
             : login.client.secret;
         return refreshLogin({ ...login, client: { ...login.client, secret } }, clock, signal);
       },

@@ -1,6 +1,6 @@
 import { vi } from "vitest";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import { ConfiguredCredentials, type CredentialSource } from "../../upstream/authorization/credentials.ts";
+import { type CredentialSource, configuredCredentials } from "../../upstream/authorization/credentials.ts";
 import type { Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "../../upstream/upstream.ts";
 import type { UpstreamError } from "../../upstream/upstream-error.ts";
 import { type BackoffOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
@@ -44,7 +44,7 @@ export class FakeConnection implements UpstreamConnection {
 }
 
 export const BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
-export const NO_CREDENTIALS = new ConfiguredCredentials(new Map());
+export const NO_CREDENTIALS = configuredCredentials(new Map());
 
 /** The server `x` of one principal, in a pool of its own. */
 export function poolOf(source: Omit<UpstreamSource, "name">, credentials: CredentialSource = NO_CREDENTIALS) {

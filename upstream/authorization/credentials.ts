@@ -38,20 +38,15 @@ export interface CredentialSource {
   credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials>;
 }
 
-const NONE: ServerCredentials = { values: {}, secrets: [] };
-
-/** The `env` and `headers` of `ptc.yaml`, which are the same for every principal. */
-export class ConfiguredCredentials implements CredentialSource {
-  readonly #byServer: ReadonlyMap<string, ServerCredentials>;
-
-  /** @param values by configured name. Their secrets are already known from the configuration. */
-  constructor(values: ReadonlyMap<string, Readonly<Record<string, string>>>) {
-    this.#byServer = new Map([...values].map(([server, own]) => [server, { values: own, secrets: [] }]));
-  }
-
-  async credentialsFor(_principal: string, server: string): Promise<ServerCredentials> {
-    return this.#byServer.get(server) ?? NONE;
-  }
+/**
+ * The `env` and `headers` of `ptc.yaml`, which are the same for every principal.
+ *
+ * @param byServer by configured name. Their secrets are already known from the configuration.
+ */
+export function configuredCredentials(
+  byServer: ReadonlyMap<string, Readonly<Record<string, string>>>,
+): CredentialSource {
+  return { credentialsFor: async (_, server) => ({ values: byServer.get(server) ?? {}, secrets: [] }) };
 }
 
 /** Wraps a source so that every secret is passed to `tell`, as of a redactor, before its credentials are returned. */
@@ -71,26 +66,23 @@ export function tellingSecrets(source: CredentialSource, tell: (secret: string) 
   };
 }
 
-/** Adds to the credentials of another source the logins of principals. All connections of a principal share its login. */
-export class LoginCredentials implements CredentialSource {
-  readonly #others: CredentialSource;
-  readonly #open: (principal: string, server: string) => Authorization | undefined;
-  readonly #authorizations = new Map<string, Authorization | undefined>();
-
-  /** @param open has the login of a principal at a server; `undefined` for a server that is not logged in to. */
-  constructor(
-    others: CredentialSource,
-    open: (principal: string, server: string) => Authorization | undefined,
-  ) {
-    this.#others = others;
-    this.#open = open;
-  }
-
-  async credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials> {
-    const others = await this.#others.credentialsFor(principal, server, signal);
-    const key = JSON.stringify([principal, server]);
-    if (!this.#authorizations.has(key)) this.#authorizations.set(key, this.#open(principal, server));
-    const authorization = this.#authorizations.get(key);
-    return authorization === undefined ? others : { ...others, authorization };
-  }
+/**
+ * Adds to the credentials of another source the logins of principals. All connections of a principal share its login.
+ *
+ * @param open has the login of a principal at a server; `undefined` for a server that is not logged in to.
+ */
+export function loginCredentials(
+  others: CredentialSource,
+  open: (principal: string, server: string) => Authorization | undefined,
+): CredentialSource {
+  const opened = new Map<string, Authorization | undefined>();
+  return {
+    async credentialsFor(principal, server, signal) {
+      const rest = await others.credentialsFor(principal, server, signal);
+      const key = JSON.stringify([principal, server]);
+      if (!opened.has(key)) opened.set(key, open(principal, server));
+      const authorization = opened.get(key);
+      return authorization === undefined ? rest : { ...rest, authorization };
+    },
+  };
 }

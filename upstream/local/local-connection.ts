@@ -3,8 +3,8 @@ import { isObject, parseForeignJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
-import { signalGroup, spawnGroup } from "../../system/process-group.ts";
 import type { UnreadValues } from "../authorization/credentials.ts";
+import { type CommandEnd, type GroupObserver, runCommand } from "../run-command.ts";
 import type { UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import {
@@ -18,6 +18,7 @@ import {
   variablesOf,
 } from "./local-tool.ts";
 
+/** The most characters of what a failed command said. */
 const MAX_STDERR_CHARS = 1_000;
 const MAX_NAME_CHARS = 80;
 
@@ -72,7 +73,7 @@ export class LocalConnection implements UpstreamConnection {
       throw error;
     }
     const stdin = tool.stdin === undefined ? JSON.stringify(given) : fillTemplate(tool.stdin, given);
-    const running = runLocalCommand(
+    const running = runCommand(
       {
         program: tool.program,
         args: elements,
@@ -84,6 +85,7 @@ export class LocalConnection implements UpstreamConnection {
         timeoutMs: tool.timeoutMs,
         maxBytes: tool.maxOutputBytes,
         signal: AbortSignal.any([signal, this.#closed.signal]),
+        stderr: "end",
       },
       this.#options,
     );
@@ -272,114 +274,4 @@ function nameFirst(template: Template): string {
 
 function isArgument(part: TemplatePart | undefined): part is Exclude<TemplatePart, string> {
   return typeof part === "object";
-}
-
-/** How long to read on after a command has ended: a process that left its group may hold the pipe open. */
-const REST_MS = 500;
-const MAX_STDERR_BYTES = 4_096;
-
-interface Command {
-  program: string;
-  args: readonly string[];
-  /** All variables that it sees. */
-  env: Readonly<Record<string, string>>;
-  /** Absolute. */
-  cwd: string;
-  /** What it reads. */
-  stdin: string;
-}
-
-interface CommandLimits {
-  timeoutMs: number;
-  /** Of what it prints to stdout. */
-  maxBytes: number;
-  /** Ends it. */
-  signal: AbortSignal;
-}
-
-/** Receive its process group, so that a later ptc can end it if this one is killed. */
-interface GroupObserver {
-  onSpawn?: ((pid: number) => void) | undefined;
-  onExit?: ((pid: number) => void) | undefined;
-}
-
-/** How a command came to its end. */
-type CommandEnd =
-  | { kind: "exited"; code: number | null; signal: NodeJS.Signals | null; stdout: Buffer; stderr: string }
-  | { kind: "late" | "aborted" | "too_much" }
-  /** It was never started. */
-  | { kind: "not_started"; error: NodeJS.ErrnoException };
-
-/**
- * Runs a command without a shell in a process group of its own, to its end. Whatever ends it ends its whole group: the time
- * limit, the size limit, the signal, and its own exit. Never rejects.
- */
-function runLocalCommand(
-  { program, args, env, cwd, stdin }: Command,
-  { timeoutMs, maxBytes, signal }: CommandLimits,
-  { onSpawn, onExit }: GroupObserver = {},
-): Promise<CommandEnd> {
-  if (signal.aborted) return Promise.resolve({ kind: "aborted" });
-  return new Promise((resolve) => {
-    let child: ReturnType<typeof spawnGroup>;
-    try {
-      child = spawnGroup(program, args, { cwd, env: { ...env } });
-    } catch (error) {
-      resolve({ kind: "not_started", error: error as NodeJS.ErrnoException });
-      return;
-    }
-    const { pid } = child;
-    if (pid !== undefined) onSpawn?.(pid);
-    const stdout: Buffer[] = [];
-    let bytes = 0;
-    let stderr = Buffer.alloc(0);
-    let stopped: "late" | "aborted" | "too_much" | undefined;
-    const stop = (why: typeof stopped) => {
-      stopped ??= why;
-      if (pid !== undefined) signalGroup(pid, "SIGKILL");
-    };
-    const timer = setTimeout(() => stop("late"), timeoutMs);
-    const abort = () => stop("aborted");
-    signal.addEventListener("abort", abort, { once: true });
-    let rest: NodeJS.Timeout | undefined;
-    const settle = (end: CommandEnd) => {
-      clearTimeout(timer);
-      clearTimeout(rest);
-      signal.removeEventListener("abort", abort);
-      child.stdout.destroy();
-      child.stderr.destroy();
-      resolve(end);
-    };
-    // A command need not read what it is given.
-    child.stdin.on("error", () => {});
-    child.stdin.end(stdin);
-    child.stdout.on("error", () => {});
-    child.stdout.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) stdout.push(chunk);
-      else stop("too_much");
-    });
-    child.stderr.on("error", () => {});
-    child.stderr.on("data", (chunk: Buffer) => {
-      stderr = Buffer.concat([stderr, chunk.subarray(-MAX_STDERR_BYTES)]).subarray(-MAX_STDERR_BYTES);
-    });
-    child.once("error", (error: NodeJS.ErrnoException) => settle({ kind: "not_started", error }));
-    const finish = (code: number | null, killedBy: NodeJS.Signals | null) =>
-      settle(
-        stopped === undefined
-          ? {
-              kind: "exited",
-              code,
-              signal: killedBy,
-              stdout: Buffer.concat(stdout),
-              stderr: stderr.toString(),
-            }
-          : { kind: stopped },
-      );
-    child.once("close", finish);
-    child.once("exit", (code, killedBy) => {
-      if (pid !== undefined) onExit?.(pid);
-      rest = setTimeout(() => finish(code, killedBy), REST_MS);
-    });
-  });
 }

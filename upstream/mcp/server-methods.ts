@@ -42,18 +42,31 @@ function listOf(items: object): object {
 
 const RESOURCE = { name: TEXT, title: TEXT, description: TEXT, mimeType: TEXT };
 
+/** @param description ends with how a program may also call it. */
+function definitionOf(
+  method: ServerMethod,
+  title: string,
+  description: string,
+  inputSchema: object,
+  outputSchema: object,
+): MethodDefinition {
+  return { name: method, method, title, description, inputSchema, outputSchema, annotations: READ_ONLY };
+}
+
+const PROMPT_ARGUMENT = objectOf({ name: TEXT, description: TEXT, required: { type: "boolean" } }, "name");
+const PROMPT = { name: TEXT, title: TEXT, description: TEXT, arguments: listOf(PROMPT_ARGUMENT) };
+const MESSAGE = objectOf({ role: { enum: ["user", "assistant"] }, content: {} }, "role", "content");
+
 /** By capability of the server (MCP 2025-11-25 and 2026-07-28, "Resources" and "Prompts"). */
 const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]>> = {
   resources: [
-    {
-      name: "resources/list",
-      method: "resources/list",
-      title: "List resources",
-      description:
-        "Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. " +
+    definitionOf(
+      "resources/list",
+      "List resources",
+      "Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. " +
         "In a program also `resources.list()`.",
-      inputSchema: NOTHING,
-      outputSchema: objectOf(
+      NOTHING,
+      objectOf(
         {
           resources: listOf(objectOf({ uri: TEXT, ...RESOURCE, size: { type: "number" } }, "uri", "name")),
           resourceTemplates: listOf(objectOf({ uriTemplate: TEXT, ...RESOURCE }, "uriTemplate", "name")),
@@ -61,72 +74,34 @@ const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]
         "resources",
         "resourceTemplates",
       ),
-      annotations: READ_ONLY,
-    },
-    {
-      name: "resources/read",
-      method: "resources/read",
-      title: "Read a resource",
-      description:
-        "Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. " +
+    ),
+    definitionOf(
+      "resources/read",
+      "Read a resource",
+      "Reads a resource of this server: each of its contents is `text`, or a `blob` in base64, which `bytesOf` decodes. " +
         "In a program also `resources.read(uri)`.",
-      inputSchema: objectOf({ uri: TEXT }, "uri"),
-      outputSchema: objectOf(
+      objectOf({ uri: TEXT }, "uri"),
+      objectOf(
         { contents: listOf(objectOf({ uri: TEXT, mimeType: TEXT, text: TEXT, blob: TEXT }, "uri")) },
         "contents",
       ),
-      annotations: READ_ONLY,
-    },
+    ),
   ],
   prompts: [
-    {
-      name: "prompts/get",
-      method: "prompts/get",
-      title: "Get a prompt",
-      description:
-        "Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`.",
-      inputSchema: objectOf(
-        { name: TEXT, arguments: { type: "object", additionalProperties: TEXT } },
-        "name",
-      ),
-      outputSchema: objectOf(
-        {
-          description: TEXT,
-          messages: listOf(
-            objectOf({ role: { enum: ["user", "assistant"] }, content: {} }, "role", "content"),
-          ),
-        },
-        "messages",
-      ),
-      annotations: READ_ONLY,
-    },
-    {
-      name: "prompts/list",
-      method: "prompts/list",
-      title: "List prompts",
-      description:
-        "Lists the prompts of this server and their arguments. In a program also `prompts.list()`.",
-      inputSchema: NOTHING,
-      outputSchema: objectOf(
-        {
-          prompts: listOf(
-            objectOf(
-              {
-                name: TEXT,
-                title: TEXT,
-                description: TEXT,
-                arguments: listOf(
-                  objectOf({ name: TEXT, description: TEXT, required: { type: "boolean" } }, "name"),
-                ),
-              },
-              "name",
-            ),
-          ),
-        },
-        "prompts",
-      ),
-      annotations: READ_ONLY,
-    },
+    definitionOf(
+      "prompts/get",
+      "Get a prompt",
+      "Gets the messages of a prompt of this server. In a program also `prompts.get(name, args)`.",
+      objectOf({ name: TEXT, arguments: { type: "object", additionalProperties: TEXT } }, "name"),
+      objectOf({ description: TEXT, messages: listOf(MESSAGE) }, "messages"),
+    ),
+    definitionOf(
+      "prompts/list",
+      "List prompts",
+      "Lists the prompts of this server and their arguments. In a program also `prompts.list()`.",
+      NOTHING,
+      objectOf({ prompts: listOf(objectOf(PROMPT, "name")) }, "prompts"),
+    ),
   ],
 };
 
