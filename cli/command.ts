@@ -5,7 +5,8 @@
  */
 
 import type { Readable, Writable } from "node:stream";
-import type { Command } from "commander";
+import type { Command, CommandOptions } from "commander";
+import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { Host } from "../wiring/host.ts";
 
@@ -15,6 +16,46 @@ export type DefineCommand = (
   surroundings: Surroundings,
   finish: (code: ExitCode) => void,
 ) => void;
+
+/** Flags that most commands have. */
+export interface CommonFlags {
+  config?: string;
+  json?: boolean;
+}
+
+/** The option that names the configuration, for commander. */
+export const CONFIG = ["--config <file>", "configuration file"] as const;
+
+/**
+ * A command. `run` receives its arguments, its flags and the surroundings, and returns the exit code.
+ *
+ * @param describe gives the command its description, arguments, options and help.
+ */
+export function defineCommand<Given extends unknown[]>(
+  name: string,
+  run: (...given: [...Given, Surroundings]) => Promise<ExitCode>,
+  describe: (command: Command) => Command,
+  options?: CommandOptions,
+): DefineCommand {
+  return (parent, surroundings, finish) => {
+    describe(parent.command(name, options)).action(async (...given: unknown[]) => {
+      // The last one is the command itself.
+      finish(await run(...(given.slice(0, -1) as Given), surroundings));
+    });
+  };
+}
+
+/** A command that only has others below it. */
+export function defineGroup(
+  name: string,
+  commands: () => readonly DefineCommand[],
+  describe: (command: Command) => Command,
+): DefineCommand {
+  return (program, surroundings, finish) => {
+    const group = describe(program.command(name));
+    for (const define of commands()) define(group, surroundings, finish);
+  };
+}
 
 /** Exit codes of every command. */
 export const EXIT = {
@@ -101,6 +142,16 @@ export function write(stream: Writable, text: string): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Tells the user something, in one line. */
+export function tell(stderr: Writable, line: string): Promise<void> {
+  return write(stderr, `ptc: ${line}\n`);
+}
+
+/** Tells the user of each warning, in one line. */
+export function warnOn(stderr: Writable): (message: string) => void {
+  return (message) => void tell(stderr, `warning: ${oneLine(message)}`);
 }
 
 /** The option of commands that a background host can run, for commander. */

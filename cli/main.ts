@@ -86,25 +86,21 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    if (error instanceof PendingError) {
-      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
-      return EXIT.failed;
-    }
-    if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError) {
-      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
-      return EXIT.usage;
-    }
-    if (error instanceof ArchiveError) {
-      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
-      return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
-    }
-    if (error instanceof SandboxError || error instanceof StateDirectoryError) {
-      await write(surroundings.stderr, `ptc: ${oneLine(error.message)}\n`);
-      return EXIT.noSandbox;
-    }
-    await write(surroundings.stderr, renderFault(error));
-    return EXIT.failed;
+    const code = exitCodeOf(error);
+    const text = code === undefined ? renderFault(error) : `ptc: ${oneLine((error as Error).message)}\n`;
+    await write(surroundings.stderr, text);
+    return code ?? EXIT.failed;
   }
+}
+
+/** The exit code for an error that its message explains to the user; `undefined` for a fault of ptc. */
+function exitCodeOf(error: unknown): ExitCode | undefined {
+  if (error instanceof PendingError) return EXIT.failed;
+  if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError)
+    return EXIT.usage;
+  if (error instanceof ArchiveError) return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
+  if (error instanceof SandboxError || error instanceof StateDirectoryError) return EXIT.noSandbox;
+  return undefined;
 }
 
 /** Adds the command that is called, or all of them where none is. */

@@ -9,59 +9,61 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 import { LOCAL_USER, localUserName } from "../local-user.ts";
 import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
 import { findPending } from "./find-pending.ts";
 
 /** `ptc approvals ...`: runs that wait for a person. */
-export const approvalsCommand: DefineCommand = (program, surroundings, finish) => {
-  const approvals = program
-    .command("approvals")
-    .description("show and answer what runs wait for, suspended ones and those that wait just now")
-    .addHelpText("after", "\nExample:\n  ptc approvals list\n  ptc approvals approve 3f9a2c\n");
-  for (const define of [defineListApprovals, defineShowApproval, defineAnswers])
-    define(approvals, surroundings, finish);
-};
+export const approvalsCommand = defineGroup(
+  "approvals",
+  () => [defineListApprovals, defineShowApproval, defineApprove, defineDeny],
+  (command) =>
+    command
+      .description("show and answer what runs wait for, suspended ones and those that wait just now")
+      .addHelpText("after", "\nExample:\n  ptc approvals list\n  ptc approvals approve 3f9a2c\n"),
+);
 
 /** `ptc approvals show` */
-const defineShowApproval: DefineCommand = (approvals, surroundings, finish) => {
-  approvals
-    .command("show")
+const defineShowApproval = defineCommand("show", show, (command) =>
+  command
     .description(
       "show what a run waits for: the call with all of its arguments, and what its server says of the tool",
     )
     .argument("<ticket>", "its ticket, or the beginning of it")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc approvals show 3f9a2c\n")
-    .action(async (ticket: string, flags: { config?: string; json?: boolean }) => {
-      const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket));
-      const text = flags.json === true ? `${jsonLine(describePending(pending))}\n` : renderPending(pending);
-      await write(surroundings.stdout, text);
-      finish(EXIT.done);
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc approvals show 3f9a2c\n"),
+);
 
-interface ListFlags {
-  config?: string;
-  json?: boolean;
+async function show(ticket: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket));
+  const text = flags.json === true ? `${jsonLine(describePending(pending))}\n` : renderPending(pending);
+  await write(surroundings.stdout, text);
+  return EXIT.done;
 }
 
 /** `ptc approvals list` */
-const defineListApprovals: DefineCommand = (approvals, surroundings, finish) => {
-  approvals
-    .command("list")
+const defineListApprovals = defineCommand("list", list, (command) =>
+  command
     .description("list the questions about calls that runs wait for, the oldest first")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print them as JSON")
-    .addHelpText("after", "\nExample:\n  ptc approvals list --json | jq -r '.[].ticket'\n")
-    .action(async (flags: ListFlags) => {
-      finish(await list(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc approvals list --json | jq -r '.[].ticket'\n"),
+);
 
-async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function list(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const waiting = await withApprovals(flags, surroundings, (approvals) =>
     approvals.list(LOCAL_USER.principal),
@@ -78,7 +80,7 @@ async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitC
       : `asked ${formatDuration(now - askedAt)} ago, ${until}`;
     await write(stdout, `${ticket}  ${visibleLine(request.tool)}  ${when}\n`);
   }
-  if (waiting.length === 0) await write(stderr, "ptc: no run waits for an approval\n");
+  if (waiting.length === 0) await tell(stderr, "no run waits for an approval");
   return EXIT.done;
 }
 
@@ -116,18 +118,15 @@ function describePending({
 
 const HOW = "ptc approvals";
 
-interface AnswerFlags {
-  config?: string;
-  json?: boolean;
+interface AnswerFlags extends CommonFlags {
   allCalls?: boolean;
   like?: string[];
   atMost?: string;
 }
 
-/** `ptc approvals approve` and `ptc approvals deny` */
-const defineAnswers: DefineCommand = (approvals, surroundings, finish) => {
-  approvals
-    .command("approve")
+/** `ptc approvals approve` */
+const defineApprove = defineCommand("approve", approve, (command) =>
+  command
     .description(
       "approve the call that a run waits for; it goes on at once, or where it was suspended, when its client or `ptc run --ticket` asks for it",
     )
@@ -143,23 +142,28 @@ const defineAnswers: DefineCommand = (approvals, surroundings, finish) => {
       "--at-most <calls>",
       `with --all-calls or --like: so many calls, this one among them (default: ${DEFAULT_AT_MOST})`,
     )
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print what came of it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc approvals approve 3f9a2c --like 'path=/tmp/*' --at-most 20\n")
-    .action(async (ticket: string, flags: AnswerFlags) => {
-      finish(await answer(ticket, chooseScope(flags), flags, surroundings));
-    });
-  approvals
-    .command("deny")
+    .addHelpText("after", "\nExample:\n  ptc approvals approve 3f9a2c --like 'path=/tmp/*' --at-most 20\n"),
+);
+
+async function approve(ticket: string, flags: AnswerFlags, surroundings: Surroundings): Promise<ExitCode> {
+  return answer(ticket, chooseScope(flags), flags, surroundings);
+}
+
+/** `ptc approvals deny` */
+const defineDeny = defineCommand("deny", deny, (command) =>
+  command
     .description("deny the call that a run waits for; its program is told so when it goes on")
     .argument("<ticket>", "its ticket, or the beginning of it")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print what came of it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc approvals deny 3f9a2c\n")
-    .action(async (ticket: string, flags: AnswerFlags) => {
-      finish(await answer(ticket, () => ({ decision: "denied" }), flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc approvals deny 3f9a2c\n"),
+);
+
+function deny(ticket: string, flags: AnswerFlags, surroundings: Surroundings): Promise<ExitCode> {
+  return answer(ticket, () => ({ decision: "denied" }), flags, surroundings);
+}
 
 async function answer(
   beginning: string,
@@ -173,7 +177,7 @@ async function answer(
     const scope = scopeOf(pending);
     const isTyped = scope.decision !== "denied" && require === "terminal";
     if (isTyped && !(await approveByTyping(pending, surroundings))) {
-      await write(stderr, `ptc: ${pending.ticket} was not approved, and waits as before\n`);
+      await tell(stderr, `${pending.ticket} was not approved, and waits as before`);
       return EXIT.failed;
     }
     const isFirst = await approvals.answer(LOCAL_USER.principal, pending, {
@@ -190,10 +194,10 @@ async function answer(
       const next = pending.isLive
         ? "its run goes on"
         : `\`ptc run --ticket ${ticket}\` goes on with the run, or its client does`;
-      await write(stderr, `ptc: ${scope.decision === "denied" ? "denied" : "approved"}; ${next}\n`);
+      await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
     }
     if (isFirst) return EXIT.done;
-    await write(stderr, `ptc: ${ticket} was answered before, and the first answer counts\n`);
+    await tell(stderr, `${ticket} was answered before, and the first answer counts`);
     return EXIT.failed;
   });
 }

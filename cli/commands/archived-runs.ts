@@ -6,7 +6,7 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { type Surroundings, UsageError, write } from "../command.ts";
+import { type Surroundings, tell, UsageError } from "../command.ts";
 import { clientSessionOf } from "../local-user.ts";
 
 /**
@@ -24,8 +24,7 @@ export async function withArchive<T>(
   const archive = openArchive(configuration.archive);
   try {
     const exists = await archive.exists();
-    if (!exists)
-      await write(surroundings.stderr, `ptc: nothing is archived yet in ${configuration.archive.path}\n`);
+    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${configuration.archive.path}`);
     return await work(exists ? archive : undefined, configuration);
   } finally {
     await archive.close();
@@ -48,10 +47,10 @@ export async function tellDamaged(
   { stderr }: Pick<Surroundings, "stderr">,
 ): Promise<void> {
   if (damaged.length === 0) return;
-  for (const { message } of damaged.slice(0, MAX_NAMED)) await write(stderr, `ptc: ${oneLine(message)}\n`);
-  await write(
+  for (const { message } of damaged.slice(0, MAX_NAMED)) await tell(stderr, oneLine(message));
+  await tell(
     stderr,
-    `ptc: ${countNoun(damaged.length, "run")} left out; \`ptc runs prune RUN\` deletes one, \`ptc runs verify\` checks all\n`,
+    `${countNoun(damaged.length, "run")} left out; \`ptc runs prune RUN\` deletes one, \`ptc runs verify\` checks all`,
   );
 }
 

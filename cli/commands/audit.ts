@@ -18,12 +18,15 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { version } from "../../system/package.ts";
 import { auditPath } from "../../wiring/open-audit.ts";
 import {
+  CONFIG,
+  type CommonFlags,
   type DefineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
   parseLimit,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
@@ -36,8 +39,7 @@ const MAX_LIMIT = 1_000_000;
 /** Lines that are written together. */
 const BATCH = 200;
 
-interface AuditFlags {
-  config?: string;
+interface AuditFlags extends CommonFlags {
   since?: string;
   until?: string;
   event?: string;
@@ -53,7 +55,6 @@ interface AuditFlags {
   failed?: boolean;
   limit?: string;
   follow?: boolean;
-  json?: boolean;
   ocsf?: boolean;
 }
 
@@ -62,7 +63,7 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
   const audit = program
     .command("audit")
     .description("show, filter, follow, export and verify the audit log")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--since <when>", "then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--until <when>", "before then")
     .option("--event <events>", `some of ${AUDIT_EVENTS.join(", ")}, with commas between them`)
@@ -112,7 +113,7 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   const following = flags.follow ? followLog(path, filter, stop.signal) : undefined;
   const first = following?.next();
   const shown = await print(readLog(path, filter), limit, render, surroundings);
-  if (shown === 0 && !flags.follow) await write(stderr, `ptc: no line of ${path} matches\n`);
+  if (shown === 0 && !flags.follow) await tell(stderr, `no line of ${path} matches`);
   if (following === undefined) return EXIT.done;
   for (let next = await first; next !== undefined && !next.done; next = await following.next())
     await write(stdout, `${render(next.value)}\n`);
@@ -215,36 +216,31 @@ function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
     .trimEnd();
 }
 
-interface HeadFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc audit head` */
 const defineAuditHead: DefineCommand = (audit, surroundings, finish) => {
   audit
     .command("head")
     .description("print the last line's number and digest, to be kept where this machine cannot change it")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print it as JSON")
     .addHelpText("after", "\nExample:\n  ptc audit head | ssh keeper 'cat >> heads'\n")
-    .action(async (flags: HeadFlags, command: { optsWithGlobals(): HeadFlags }) => {
+    .action(async (flags: CommonFlags, command: { optsWithGlobals(): CommonFlags }) => {
       finish(await printHead({ ...command.optsWithGlobals(), ...flags }, surroundings));
     });
 };
 
-async function printHead(flags: HeadFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+async function printHead(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const { current, head: path } = logFiles(auditPath(configuration));
   let head: ChainHead | undefined;
   try {
     head = readHead(path);
   } catch (error) {
-    await write(stderr, `ptc: ${path} cannot be read: ${oneLine(messageOf(error))}\n`);
+    await tell(stderr, `${path} cannot be read: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
   }
   if (head === undefined || head.seq === 0) {
-    await write(stderr, `ptc: no line of ${current} is in a chain, so that it has no head\n`);
+    await tell(stderr, `no line of ${current} is in a chain, so that it has no head`);
     return EXIT.failed;
   }
   const { seq, hash } = head;
@@ -252,10 +248,8 @@ async function printHead(flags: HeadFlags, { env, cwd, stdout, stderr }: Surroun
   return EXIT.done;
 }
 
-interface VerifyFlags {
-  config?: string;
+interface VerifyFlags extends CommonFlags {
   head?: string[];
-  json?: boolean;
 }
 
 /** `ptc audit verify` */
@@ -265,7 +259,7 @@ const defineVerifyAudit: DefineCommand = (audit, surroundings, finish) => {
     .description(
       "find lines of the audit log that were removed, edited, reordered or cut off; exit 1 when there are any",
     )
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option(
       "--head <seq:digest>",
       "the last line at an earlier time, as `ptc audit head` printed it then and another machine kept it (repeatable)",
@@ -294,7 +288,7 @@ async function verify(
   try {
     found = await verifyLog(path, { also, expected });
   } catch (error) {
-    await write(stderr, `ptc: the audit log cannot be read: ${oneLine(messageOf(error))}\n`);
+    await tell(stderr, `the audit log cannot be read: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
   }
   const { lines, problems, notes, head } = found;
@@ -310,9 +304,9 @@ async function verify(
           : `${checked} are as they were written; the last is ${head}\n`;
     await write(stdout, told + good);
   }
-  for (const note of notes) await write(stderr, `ptc: note: ${oneLine(note)}\n`);
+  for (const note of notes) await tell(stderr, `note: ${oneLine(note)}`);
   if (problems.length === 0) return EXIT.done;
-  await write(stderr, `ptc: of ${checked}, not all is as it was written: do not trust it\n`);
+  await tell(stderr, `of ${checked}, not all is as it was written: do not trust it`);
   return EXIT.failed;
 }
 

@@ -17,88 +17,100 @@ import { openLoginAudit } from "../../wiring/login-audit.ts";
 import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
   EXIT,
   type ExitCode,
   exitOnSignals,
   type Surroundings,
+  tell,
   UsageError,
+  warnOn,
   write,
 } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
 
 /** `ptc auth ...`: what servers are used with. */
-export const authCommand: DefineCommand = (program, surroundings, finish) => {
-  const auth = program
-    .command("auth")
-    .description("log in to servers, and keep secrets for them")
-    .addHelpText("after", "\nExamples:\n  ptc auth login internal-apis\n  ptc auth set github-token\n");
-  for (const define of [defineLogin, defineLogout, defineStatus, defineSet])
-    define(auth, surroundings, finish);
-};
+export const authCommand = defineGroup(
+  "auth",
+  () => [defineLogin, defineLogout, defineStatus, defineSet],
+  (command) =>
+    command
+      .description("log in to servers, and keep secrets for them")
+      .addHelpText("after", "\nExamples:\n  ptc auth login internal-apis\n  ptc auth set github-token\n"),
+);
 
 /** `ptc auth logout` */
-const defineLogout: DefineCommand = (auth, surroundings, finish) => {
-  auth
-    .command("logout <server>")
+const defineLogout = defineCommand("logout <server>", logout, (command) =>
+  command
     .description("forget the login at a server, and have its tokens revoked where that is offered")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the outcome as JSON")
-    .addHelpText("after", "\nExample:\n  ptc auth logout internal-apis\n")
-    .action(async (name: string, flags: { config?: string; json?: boolean }) => {
-      const { env, stdout, stderr } = surroundings;
-      const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-      const audit = openLoginAudit(configuration, env, (message) =>
-        surroundings.stderr.write(`ptc: warning: ${message}\n`),
-      );
-      try {
-        const server = loginServer(configuration, name);
-        const outcome = await logOut(server, LOCAL_USER.principal, env, (event) => audit.login(event));
-        const { wasLoggedIn, isRevoked, problem } = outcome;
-        const how = isRevoked === true ? ", and its tokens are revoked" : "";
-        const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
-        await write(stdout, `${flags.json ? jsonLine({ server: server.name, ...outcome }) : text}\n`);
-        if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);
-        finish(EXIT.done);
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error;
-        await write(stderr, `ptc: ${oneLine(error.message)}\n`);
-        finish(EXIT.usage);
-      } finally {
-        await audit.close();
-      }
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc auth logout internal-apis\n"),
+);
+
+async function logout(
+  name: string,
+  flags: CommonFlags,
+  { env, cwd, stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const audit = openLoginAudit(configuration, env, warnOn(stderr));
+  try {
+    const server = loginServer(configuration, name);
+    const outcome = await logOut(server, LOCAL_USER.principal, env, (event) => audit.login(event));
+    const { wasLoggedIn, isRevoked, problem } = outcome;
+    const how = isRevoked === true ? ", and its tokens are revoked" : "";
+    const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
+    await write(stdout, `${flags.json ? jsonLine({ server: server.name, ...outcome }) : text}\n`);
+    if (problem !== undefined) await tell(stderr, `warning: ${oneLine(problem)}`);
+    return EXIT.done;
+  } catch (error) {
+    return await tellOf(error, stderr, EXIT.usage);
+  } finally {
+    await audit.close();
+  }
+}
 
 /** `ptc auth status` */
-const defineStatus: DefineCommand = (auth, surroundings, finish) => {
-  auth
-    .command("status [server]")
+const defineStatus = defineCommand("status [server]", showStatus, (command) =>
+  command
     .description("show which servers are logged in to, without asking them")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print them as JSON")
-    .addHelpText("after", "\nExample:\n  ptc auth status\n")
-    .action(async (name: string | undefined, flags: { config?: string; json?: boolean }) => {
-      const { env, stdout, stderr } = surroundings;
-      const { servers } = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-      const asked = servers.filter(
-        (server) => name === undefined || server.name === name || server.module === name,
-      );
-      if (name !== undefined && asked.length === 0)
-        throw new UsageError(`server '${oneLine(name, 64)}' is not in the configuration`);
-      try {
-        const all = await loginStatus({ servers: asked }, LOCAL_USER.principal, env);
-        const width = Math.max(0, ...all.map(({ server }) => server.length));
-        const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
-        await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
-        finish(EXIT.done);
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error;
-        await write(stderr, `ptc: ${oneLine(error.message)}\n`);
-        finish(EXIT.failed);
-      }
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc auth status\n"),
+);
+
+async function showStatus(
+  name: string | undefined,
+  flags: CommonFlags,
+  { env, cwd, stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const { servers } = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const asked = servers.filter(
+    (server) => name === undefined || server.name === name || server.module === name,
+  );
+  if (name !== undefined && asked.length === 0)
+    throw new UsageError(`server '${oneLine(name, 64)}' is not in the configuration`);
+  try {
+    const all = await loginStatus({ servers: asked }, LOCAL_USER.principal, env);
+    const width = Math.max(0, ...all.map(({ server }) => server.length));
+    const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
+    await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
+    return EXIT.done;
+  } catch (error) {
+    return await tellOf(error, stderr, EXIT.failed);
+  }
+}
+
+/** Tells what went wrong with a server. @throws what is no fault of a server */
+async function tellOf(error: unknown, stderr: Writable, code: ExitCode): Promise<ExitCode> {
+  if (!(error instanceof UpstreamError)) throw error;
+  await tell(stderr, oneLine(error.message));
+  return code;
+}
 
 function describe(status: LoginStatus): string {
   const { server, state, issuer = "", scope, wantedScope, expiresAt, renews, place } = status;
@@ -129,20 +141,16 @@ function describe(status: LoginStatus): string {
 const MAX_BYTES = 64 * 1024;
 
 /** `ptc auth set NAME` */
-const defineSet: DefineCommand = (auth, surroundings, finish) => {
-  auth
-    .command("set")
+const defineSet = defineCommand("set", set, (command) =>
+  command
     .description("put a secret into the keyring, for { keyring: NAME } in ptc.yaml, without it being seen")
     .argument("<name>", "letters, digits, . _ / and -")
     .option("--remove", "take it out again")
     .addHelpText(
       "after",
       "\nIt is asked for on the terminal, or read from stdin. It is no argument, because others see those.\n\nExample:\n  ptc auth set github-token\n  pass show github | ptc auth set github-token\n",
-    )
-    .action(async (name: string, flags: { remove?: boolean }) => {
-      finish(await set(name, flags, surroundings));
-    });
-};
+    ),
+);
 
 async function set(
   name: string,
@@ -167,7 +175,7 @@ async function set(
   return EXIT.done;
 
   async function failed(why: string): Promise<ExitCode> {
-    await write(stderr, `ptc: '${name}': ${why}\n`);
+    await tell(stderr, `'${name}': ${why}`);
     return EXIT.failed;
   }
 }
@@ -226,33 +234,27 @@ async function readHidden(
   }
 }
 
-interface LoginFlags {
-  config?: string;
+interface LoginFlags extends CommonFlags {
   browser: boolean;
   timeout?: string;
-  json?: boolean;
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 /** `ptc auth login` */
-const defineLogin: DefineCommand = (auth, surroundings, finish) => {
-  auth
-    .command("login [server]")
+const defineLogin = defineCommand("login [server]", login, (command) =>
+  command
     .description("log in to a server with a browser, and keep the login for this user")
     .option("--no-browser", "print the address, and take the one that the browser ends up at from stdin")
     .option("--timeout <seconds>", "how long to wait for the browser", String(DEFAULT_TIMEOUT_SECONDS))
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
       "\nExamples:\n  ptc auth login internal-apis\n  ptc auth login internal-apis --no-browser\n",
-    )
-    .action(async (name: string | undefined, flags: LoginFlags) => {
-      finish(await login(name, flags, surroundings));
-    });
-};
+    ),
+);
 
 /** Logs in to a server, and tells what came of it. */
 export async function login(
@@ -266,9 +268,7 @@ export async function login(
   const timeoutMs = parseTimeout(flags.timeout) * 1_000;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const server = loginServerOf(configuration, name);
-  const audit = openLoginAudit(configuration, env, (message) =>
-    surroundings.stderr.write(`ptc: warning: ${message}\n`),
-  );
+  const audit = openLoginAudit(configuration, env, warnOn(stderr));
   try {
     const waiting = await beginLogin(server, principal, { env, onLogin: (event) => audit.login(event) });
     if (waiting !== undefined) await waitForPerson(waiting, { ...flags, timeoutMs }, surroundings);
@@ -285,12 +285,10 @@ export async function login(
     const found =
       problem === undefined ? `${tools} tool${tools === 1 ? "" : "s"}` : "but it cannot be used yet";
     await write(stdout, `${flags.json ? jsonLine(outcome) : `${what}: ${found}`}\n`);
-    if (problem !== undefined) await write(stderr, `ptc: ${oneLine(problem)}\n`);
+    if (problem !== undefined) await tell(stderr, oneLine(problem));
     return problem === undefined ? EXIT.done : EXIT.failed;
   } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error;
-    await write(stderr, `ptc: ${oneLine(error.message)}\n`);
-    return EXIT.failed;
+    return await tellOf(error, stderr, EXIT.failed);
   } finally {
     await audit.close();
   }

@@ -17,11 +17,13 @@ import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.t
 import { openCaller } from "../../wiring/caller.ts";
 import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
 import {
+  CONFIG,
   type DefineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
@@ -53,7 +55,7 @@ export const callCommand: DefineCommand = (program, surroundings, finish) => {
       "key=value, read by the tool's schema; key=@FILE for what is in a file; @FILE for all arguments; @- is stdin",
     )
     .helpOption(false)
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json <json>", "all arguments as a JSON object, or @FILE")
     .option(
       "--approve <pattern>",
@@ -156,7 +158,7 @@ async function report(
     await write(stdout, renderAnswer(verdict.ok ? verdict.data : answered, stdout.isTTY === true));
   if (verdict.ok) return EXIT.done;
   const { style } = terminalOf(stderr, env);
-  await write(stderr, `ptc: ${style("red", oneLine(messageOfCall(verdict.error)))}\n`);
+  await tell(stderr, style("red", oneLine(messageOfCall(verdict.error))));
   return decision === "invalid" ? EXIT.usage : EXIT.failed;
 }
 

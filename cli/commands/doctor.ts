@@ -3,20 +3,21 @@ import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
   type Surroundings,
+  tell,
   write,
 } from "../command.ts";
 import { examine, type Finding } from "../doctor/examine.ts";
 import { type ExaminedWalls, examineWalls } from "../doctor/examine-walls.ts";
 import { LOCAL_USER } from "../local-user.ts";
 
-interface DoctorFlags {
-  config?: string;
-  json?: boolean;
+interface DoctorFlags extends CommonFlags {
   walls?: boolean;
   quick?: boolean;
 }
@@ -34,11 +35,10 @@ const ENGINE: ReadonlySet<string> = new Set(["docker", "gvisor"]);
 const SETUP = `\nOn Debian and Ubuntu this installs Docker and gVisor, and leaves a working engine alone:\n  sudo sh ${engineSetupScript}\n`;
 
 /** `ptc doctor` */
-export const doctorCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("doctor")
+export const doctorCommand = defineCommand("doctor", chooseExamination, (command) =>
+  command
     .description("try every part that ptc needs, and say what to do about what fails")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option(
       "--walls",
       "try from inside a sandbox what it keeps a program from, and remember what does not hold",
@@ -48,17 +48,18 @@ export const doctorCommand: DefineCommand = (program, surroundings, finish) => {
     .addHelpText(
       "after",
       "\nExamples:\n  ptc doctor --config ptc.yaml\n  ptc doctor --walls\n  ptc doctor --quick\n",
-    )
-    .action(async (flags: DoctorFlags) => {
-      if (flags.walls) finish(await doctorWalls(flags, surroundings));
-      else finish(await (flags.quick ? doctorQuickly : doctor)(flags, surroundings));
-    });
-};
+    ),
+);
+
+function chooseExamination(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
+  if (flags.walls) return doctorWalls(flags, surroundings);
+  return flags.quick ? doctorQuickly(flags, surroundings) : doctor(flags, surroundings);
+}
 
 async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout, stderr } = surroundings;
   exitOnSignals(surroundings);
-  const onWarning = (message: string) => void write(stderr, `ptc: ${oneLine(message)}\n`);
+  const onWarning = (message: string) => void tell(stderr, oneLine(message));
   const options = { flag: flags.config, env, cwd: surroundings.cwd(), ...LOCAL_USER, onWarning };
   const findings: Omit<Finding, "area">[] = [];
   let exitCode: ExitCode = EXIT.done;
@@ -101,10 +102,7 @@ const MARKS = {
  *
  * @throws SandboxError when no sandbox can be started, ConfigurationError.
  */
-async function doctorWalls(
-  flags: { config?: string; json?: boolean },
-  surroundings: Surroundings,
-): Promise<ExitCode> {
+async function doctorWalls(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   const cwd = surroundings.cwd();
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });

@@ -22,41 +22,38 @@ import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import { openServers } from "../../wiring/open-servers.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
   SIGNALS,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
 
-interface GenerateFlags {
-  config?: string;
+interface GenerateFlags extends CommonFlags {
   out?: string;
   check?: boolean;
   watch?: boolean;
-  json?: boolean;
 }
 
 /** `ptc generate [SERVER...]` */
-export const generateCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("generate")
+export const generateCommand = defineCommand("generate", generate, (command) =>
+  command
     .description("write typed modules, catalog and lock from what the configured servers list")
     .argument("[server...]", "only these servers; the others stay as they are")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--out <directory>", "where to write (default: generated, beside the configuration file)")
     .option("--check", "write nothing; exit 4 with a diff when what servers list has drifted")
     .option("--watch", "go on, and generate again whenever a server says that its tools have changed")
     .option("--json", "print what was done as JSON")
-    .addHelpText("after", "\nExample:\n  ptc generate && git diff generated/\n")
-    .action(async (servers: string[], flags: GenerateFlags) => {
-      finish(await generate(servers, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc generate && git diff generated/\n"),
+);
 
 /** Generates the modules of these servers, or of all, and tells what came of it. */
 export async function generate(
@@ -106,7 +103,7 @@ export async function generate(
     if (flags.check) return await check(context, first);
     await writeAndTell(context, first);
     if (changes === undefined) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
-    await write(surroundings.stderr, "ptc: watching for changed tools; stop with Ctrl-C\n");
+    await tell(surroundings.stderr, "watching for changed tools; stop with Ctrl-C");
     await watchTools(changes, stop.signal, isComplete(first), async () => {
       const next = await generator.propose(stop.signal);
       if (stop.signal.aborted) return true;

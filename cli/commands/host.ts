@@ -5,37 +5,47 @@ import { askOnce, connectTo } from "../background/ask-host.ts";
 import { killHost } from "../background/host-files.ts";
 import type { HostStatus } from "../background/host-messages.ts";
 import { findHost, findProject, placeOf, UnsafePlaceError } from "../background/host-place.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 
 const ANSWER_PATIENCE_MS = 5_000;
 
-interface HostFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc host status|stop` */
-export const hostCommand: DefineCommand = (program, surroundings, finish) => {
-  const host = program
-    .command("host")
-    .description("the background host of this project, which keeps what later commands need")
-    .addHelpText("after", "\nExample:\n  ptc host status\n");
-  host
-    .command("status")
-    .description("tell whether it runs, and what it does")
-    .option("--config <file>", "configuration file")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc host status --json | jq .running\n")
-    .action(async (flags: HostFlags) => finish(await status(flags, surroundings)));
-  host
-    .command("stop")
-    .description("end it when the commands that it runs have ended, or at once if it hangs")
-    .option("--config <file>", "configuration file")
-    .addHelpText("after", "\nExample:\n  ptc host stop\n")
-    .action(async (flags: HostFlags) => finish(await stop(flags, surroundings)));
-};
+export const hostCommand = defineGroup(
+  "host",
+  () => [defineStatus, defineStop],
+  (command) =>
+    command
+      .description("the background host of this project, which keeps what later commands need")
+      .addHelpText("after", "\nExample:\n  ptc host status\n"),
+);
 
-async function status(flags: HostFlags, surroundings: Surroundings): Promise<ExitCode> {
+const defineStatus = defineCommand("status", status, (command) =>
+  command
+    .description("tell whether it runs, and what it does")
+    .option(...CONFIG)
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc host status --json | jq .running\n"),
+);
+
+const defineStop = defineCommand("stop", stop, (command) =>
+  command
+    .description("end it when the commands that it runs have ended, or at once if it hangs")
+    .option(...CONFIG)
+    .addHelpText("after", "\nExample:\n  ptc host stop\n"),
+);
+
+async function status(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const reached = await reach(flags, surroundings);
   const { stdout, stderr } = surroundings;
   const answer = typeof reached === "string" ? undefined : await askHostAt(reached, "status");
@@ -47,13 +57,13 @@ async function status(flags: HostFlags, surroundings: Surroundings): Promise<Exi
   if (found !== undefined) return EXIT.done;
   const why =
     typeof reached === "string" ? reached : "the background host does not answer; `ptc host stop` ends it";
-  await write(stderr, `ptc: ${oneLine(why)}\n`);
+  await tell(stderr, oneLine(why));
   return typeof reached === "string" ? EXIT.done : EXIT.failed;
 }
 
-async function stop(flags: HostFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function stop(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const reached = await reach(flags, surroundings);
-  const say = (line: string) => write(surroundings.stderr, `ptc: ${oneLine(line)}\n`);
+  const say = (line: string) => tell(surroundings.stderr, oneLine(line));
   if (typeof reached === "string") {
     await say(reached);
     return EXIT.done;
@@ -87,7 +97,7 @@ async function askHostAt({ socket, token }: { socket: string; token: string }, w
 }
 
 /** The host of this project, or why there is none to ask. @throws UsageError */
-async function reach({ config }: HostFlags, { env, cwd }: Surroundings) {
+async function reach({ config }: CommonFlags, { env, cwd }: Surroundings) {
   const project = findProject({ flag: config, env, cwd: cwd() });
   if (project === undefined) throw new UsageError(`${config ?? "the configuration"}: there is no such file`);
   try {

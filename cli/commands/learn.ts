@@ -9,37 +9,42 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { LearnedProject } from "../../generation/learning/learned-project.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 
 /** `ptc learn ...`: the types of results that tools do not declare, as they were observed. */
-export const learnCommand: DefineCommand = (program, surroundings, finish) => {
-  const learn = program
-    .command("learn")
-    .description("show, update, forget and export what was learned of results that tools do not declare")
-    .addHelpText("after", "\nExample:\n  ptc learn && ptc learn show github.list_issues\n");
-  for (const define of [defineShowLearned, defineUpdate, defineForget, defineExportLearned])
-    define(learn, surroundings, finish);
-};
+export const learnCommand = defineGroup(
+  "learn",
+  () => [defineShowLearned, defineUpdate, defineForget, defineExportLearned],
+  (command) =>
+    command
+      .description("show, update, forget and export what was learned of results that tools do not declare")
+      .addHelpText("after", "\nExample:\n  ptc learn && ptc learn show github.list_issues\n"),
+);
 
-interface UpdateFlags {
-  config?: string;
+interface UpdateFlags extends CommonFlags {
   again?: boolean;
-  json?: boolean;
 }
 
 /** `ptc learn update` */
-const defineUpdate: DefineCommand = (learn, surroundings, finish) => {
-  learn
-    .command("update")
+const defineUpdate = defineCommand("update", update, (command) =>
+  command
     .description("learn from the runs that were archived since the last time, and print the modules anew")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--again", "read the whole archive again, also for what was forgotten")
     .option("--json", "print what is known then as JSON")
-    .addHelpText("after", "\nExample:\n  ptc learn update && git diff generated/\n")
-    .action(async (flags: UpdateFlags) => {
-      finish(await update(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc learn update && git diff generated/\n"),
+);
 
 async function update(flags: UpdateFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { configuration, project } = await openLearned(flags, surroundings);
@@ -52,31 +57,22 @@ async function update(flags: UpdateFlags, surroundings: Surroundings): Promise<E
   return EXIT.done;
 }
 
-interface ExportFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc learn export` */
-const defineExportLearned: DefineCommand = (learn, surroundings, finish) => {
-  learn
-    .command("export")
+const defineExportLearned = defineCommand("export", exportTypes, (command) =>
+  command
     .description("print what was learned as JSON Schemas, such as a server's author can declare")
     .argument(
       "[tools...]",
       "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it",
     )
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print it on one line, not a tool to a line")
-    .addHelpText("after", "\nExample:\n  ptc learn export github.list_issues > list-issues.schema.json\n")
-    .action(async (tools: string[], flags: ExportFlags) => {
-      finish(await exportTypes(tools, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc learn export github.list_issues > list-issues.schema.json\n"),
+);
 
 async function exportTypes(
   names: string[],
-  flags: ExportFlags,
+  flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { configuration, project } = await openLearned(flags, surroundings);
@@ -88,16 +84,13 @@ async function exportTypes(
   return EXIT.done;
 }
 
-interface ForgetFlags {
-  config?: string;
+interface ForgetFlags extends CommonFlags {
   all?: boolean;
-  json?: boolean;
 }
 
 /** `ptc learn forget` */
-const defineForget: DefineCommand = (learn, surroundings, finish) => {
-  learn
-    .command("forget")
+const defineForget = defineCommand("forget", forget, (command) =>
+  command
     .description(
       "forget what was learned of tools, here and in the modules; later calls are learned from again",
     )
@@ -106,13 +99,10 @@ const defineForget: DefineCommand = (learn, surroundings, finish) => {
       "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it",
     )
     .option("--all", "of every tool, also of those that are no longer listed")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the tools that were forgotten as JSON")
-    .addHelpText("after", "\nExample:\n  ptc learn forget github.list_issues\n")
-    .action(async (tools: string[], flags: ForgetFlags) => {
-      finish(await forget(tools, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc learn forget github.list_issues\n"),
+);
 
 async function forget(names: string[], flags: ForgetFlags, surroundings: Surroundings): Promise<ExitCode> {
   if ((names.length === 0) !== (flags.all === true))
@@ -132,29 +122,24 @@ async function forget(names: string[], flags: ForgetFlags, surroundings: Surroun
   return EXIT.done;
 }
 
-interface ShowFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc learn show [TOOL...]`, and `ptc learn` alone. */
-const defineShowLearned: DefineCommand = (learn, surroundings, finish) => {
-  learn
-    .command("show", { isDefault: true })
-    .description("show the tools whose results were learned, or what is known of those that are named")
-    .argument(
-      "[tools...]",
-      "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it",
-    )
-    .option("--config <file>", "configuration file")
-    .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc learn show github.list_issues\n")
-    .action(async (tools: string[], flags: ShowFlags) => {
-      finish(await show(tools, flags, surroundings));
-    });
-};
+const defineShowLearned = defineCommand(
+  "show",
+  show,
+  (command) =>
+    command
+      .description("show the tools whose results were learned, or what is known of those that are named")
+      .argument(
+        "[tools...]",
+        "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it",
+      )
+      .option(...CONFIG)
+      .option("--json", "print it as JSON")
+      .addHelpText("after", "\nExample:\n  ptc learn show github.list_issues\n"),
+  { isDefault: true },
+);
 
-async function show(names: string[], flags: ShowFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function show(names: string[], flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { configuration, project } = await openLearned(flags, surroundings);
   const tools = await namedTools(names, configuration);
   const learned = withLearned(tools, await project.known());
@@ -165,7 +150,7 @@ async function show(names: string[], flags: ShowFlags, surroundings: Surrounding
   if (learned.length === 0) {
     const what =
       names.length === 0 ? "nothing is learned yet" : "nothing is known of the results of what is named";
-    await write(surroundings.stderr, `ptc: ${what}: run programs, then \`ptc learn update\`\n`);
+    await tell(surroundings.stderr, `${what}: run programs, then \`ptc learn update\``);
     return EXIT.done;
   }
   const [printer] = await loadPrinters(configuration.languages);

@@ -15,30 +15,31 @@ import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";
 import type { ToolReply } from "../../server/mcp/tools/reply.ts";
 import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  write,
+} from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { NOTHING_GENERATED } from "./tools.ts";
 
 /** `ptc measure` */
-export const measureCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("measure")
+export const measureCommand = defineCommand("measure", measure, (command) =>
+  command
     .description(
       "count the tokens of all tool definitions up front, against ptc's own and a session on demand",
     )
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the counts as JSON")
-    .addHelpText("after", "\nExample:\n  ptc measure --json | jq .upFront.total\n")
-    .action(async (flags: { config?: string; json?: boolean }) => {
-      finish(await measure(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc measure --json | jq .upFront.total\n"),
+);
 
-async function measure(
-  flags: { config?: string; json?: boolean },
-  surroundings: Surroundings,
-): Promise<ExitCode> {
+async function measure(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const catalog = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);

@@ -26,61 +26,61 @@ import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { readTextFile } from "../arguments/text-file.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
 import { selectRun, withArchive } from "./archived-runs.ts";
 
 /** `ptc policy ...`: the rules about who may call what. */
-export const policyCommand: DefineCommand = (program, surroundings, finish) => {
-  const policy = program
-    .command("policy")
-    .description("check, try and explain the rules that decide which calls are made")
-    .addHelpText("after", "\nExample:\n  ptc policy check && ptc policy test policy-tests.yaml\n");
-  for (const define of [defineSchema, defineCheck, defineTest, defineExplain])
-    define(policy, surroundings, finish);
-};
+export const policyCommand = defineGroup(
+  "policy",
+  () => [defineSchema, defineCheck, defineTest, defineExplain],
+  (command) =>
+    command
+      .description("check, try and explain the rules that decide which calls are made")
+      .addHelpText("after", "\nExample:\n  ptc policy check && ptc policy test policy-tests.yaml\n"),
+);
 
 /** `ptc policy schema` */
-const defineSchema: DefineCommand = (policy, surroundings, finish) => {
-  policy
-    .command("schema")
+const defineSchema = defineCommand("schema", printSchema, (command) =>
+  command
     .description("print what rules may speak of, as a Cedar schema, which editors check rules by")
     .option("--json", "print it in Cedar's JSON format")
-    .addHelpText("after", "\nExample:\n  ptc policy schema > ptc.cedarschema\n")
-    .action(async (flags: { json?: boolean }) => {
-      const text = flags.json ? `${jsonLine(await ruleSchemaJson())}\n` : RULE_SCHEMA;
-      await write(surroundings.stdout, text);
-      finish(EXIT.done);
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc policy schema > ptc.cedarschema\n"),
+);
 
-interface CheckFlags {
-  config?: string;
-  json?: boolean;
+async function printSchema({ json }: CommonFlags, { stdout }: Surroundings): Promise<ExitCode> {
+  await write(stdout, json ? `${jsonLine(await ruleSchemaJson())}\n` : RULE_SCHEMA);
+  return EXIT.done;
 }
 
 /** `ptc policy check` */
-const defineCheck: DefineCommand = (policy, surroundings, finish) => {
-  policy
-    .command("check")
+const defineCheck = defineCommand("check", check, (command) =>
+  command
     .description("check every rule; exit 2 when one is wrong")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print what was found as JSON")
-    .addHelpText("after", "\nExample:\n  ptc policy check\n")
-    .action(async (flags: CheckFlags) => {
-      finish(await check(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc policy check\n"),
+);
 
-async function check(flags: CheckFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function check(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
   const { rules, errors, warnings } = await checkPolicy(configuration);
   if (flags.json) await write(stdout, `${jsonLine({ rules, errors, warnings })}\n`);
   else {
-    for (const problem of errors) await write(stderr, `ptc: ${oneLine(describeRuleProblem(problem))}\n`);
-    for (const problem of warnings)
-      await write(stderr, `ptc: warning: ${oneLine(describeRuleProblem(problem))}\n`);
+    for (const problem of errors) await tell(stderr, oneLine(describeRuleProblem(problem)));
+    for (const problem of warnings) await tell(stderr, `warning: ${oneLine(describeRuleProblem(problem))}`);
     const files = countNoun(configuration.policy.files.length, "file");
     const found = `${countNoun(errors.length, "mistake")}, ${countNoun(warnings.length, "warning")}`;
     await write(stdout, `${countNoun(rules, "rule")} in ${files}: ${found}\n`);
@@ -89,11 +89,6 @@ async function check(flags: CheckFlags, surroundings: Surroundings): Promise<Exi
 }
 
 const MAX_CASES_BYTES = 4 * 1024 * 1024;
-
-interface TestFlags {
-  config?: string;
-  json?: boolean;
-}
 
 const EXAMPLE = `
 Example:
@@ -111,22 +106,18 @@ A case may also have principal (local), groups, source (run, serve, call), time,
 `;
 
 /** `ptc policy test FILE` */
-const defineTest: DefineCommand = (policy, surroundings, finish) => {
-  policy
-    .command("test")
+const defineTest = defineCommand("test", test, (command) =>
+  command
     .description(
       "try what would be decided about calls; exit 1 when a case comes out otherwise than expected",
     )
     .argument("<file>", "cases in YAML")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the results as JSON")
-    .addHelpText("after", EXAMPLE)
-    .action(async (file: string, flags: TestFlags) => {
-      finish(await test(file, flags, surroundings));
-    });
-};
+    .addHelpText("after", EXAMPLE),
+);
 
-async function test(file: string, flags: TestFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function test(file: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, env } = surroundings;
   const cwd = surroundings.cwd();
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
@@ -223,30 +214,21 @@ function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProbl
   );
 }
 
-interface ExplainFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc policy explain RUN [CALL]` */
-const defineExplain: DefineCommand = (policy, surroundings, finish) => {
-  policy
-    .command("explain")
+const defineExplain = defineCommand("explain", explain, (command) =>
+  command
     .description("say what decided about each call of an archived run")
     .argument("<run>", "input digest, run id, or at least four characters that one begins with")
     .argument("[call]", "the number of one call, from 1")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print it as JSON")
-    .addHelpText("after", "\nExample:\n  ptc policy explain 3f9a12c0 1\n")
-    .action(async (run: string, call: string | undefined, flags: ExplainFlags) => {
-      finish(await explain(run, call, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc policy explain 3f9a12c0 1\n"),
+);
 
 async function explain(
   reference: string,
   number: string | undefined,
-  flags: ExplainFlags,
+  flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
@@ -267,7 +249,7 @@ async function explain(
       ? `${jsonLine({ run_id: record.run_id, principal: record.principal, calls: explained })}\n`
       : renderCalls(explained);
     await write(stdout, text);
-    if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+    if (others !== undefined) await tell(stderr, others);
     return EXIT.done;
   });
 }

@@ -20,12 +20,16 @@ import type { Host } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
+  tell,
   UsageError,
+  warnOn,
   write,
 } from "../command.ts";
 import { localContext } from "../local-user.ts";
@@ -36,23 +40,19 @@ import { terminalOf } from "../terminal/terminal.ts";
 import { parseMoment, selectRun, tellDamaged } from "./archived-runs.ts";
 
 /** `ptc replay DIGEST` */
-export const replayCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("replay")
+export const replayCommand = defineCommand("replay", replay, (command) =>
+  command
     .description("run an archived program again, its calls answered from the record; no server is started")
     .argument("[digest]", "input digest or run id, or the beginning of one")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--code <file>", "run this program instead, against the recorded answers")
     .option("--live", "call the real servers, and show what differs from the record")
     .option("--approve <pattern>", "with --live: approve calls of matching tools (repeatable)", collect, [])
     .option("--all", "replay every run, and exit 1 if one of them diverges")
     .option("--since <time>", "with --all: only runs since then (24h, 7d, 2026-11-01)")
     .option("--json", "print the outcome as JSON, with what differs")
-    .addHelpText("after", "\nExample:\n  ptc replay 3f9a2c\n  ptc replay --all --since 7d\n")
-    .action(async (reference: string | undefined, flags: ReplayFlags) => {
-      finish(await replay(reference, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc replay 3f9a2c\n  ptc replay --all --since 7d\n"),
+);
 
 async function replay(
   reference: string | undefined,
@@ -79,7 +79,7 @@ async function replay(
       configuration,
       env,
       warm: flags.all ? configuration.sandbox.warm : 0,
-      onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+      onWarning: warnOn(stderr),
     });
     const cancel = new AbortController();
     for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
@@ -118,7 +118,7 @@ function checkFlags(reference: string | undefined, { all, live, code, since }: R
 
 async function oneRun(archive: ArchiveStore, reference: string, { stderr }: Surroundings): Promise<string> {
   const { run, others } = await selectRun(archive, reference);
-  if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+  if (others !== undefined) await tell(stderr, others);
   return run.run_id;
 }
 
@@ -164,17 +164,16 @@ async function replayOne(
     );
   }
   const { style } = terminalOf(stderr, env);
-  if (divergence !== undefined)
-    await write(stderr, `ptc: ${style("red", "diverged")}: ${oneLine(divergence)}\n`);
+  if (divergence !== undefined) await tell(stderr, `${style("red", "diverged")}: ${oneLine(divergence)}`);
   else if (undecided !== undefined)
-    await write(stderr, `ptc: ${style("yellow", "undecided")}: ${oneLine(undecided)}\n`);
+    await tell(stderr, `${style("yellow", "undecided")}: ${oneLine(undecided)}`);
   else if (edited === undefined)
-    await write(
+    await tell(
       stderr,
-      `ptc: ${style("green", "same")}: ${countNoun(envelope.result.metrics.tool_calls, "call")}, ${envelope.output_digest}\n`,
+      `${style("green", "same")}: ${countNoun(envelope.result.metrics.tool_calls, "call")}, ${envelope.output_digest}`,
     );
   if (edited === undefined) return outcomeCode(replayed);
-  for (const line of replayed.advice) await write(stderr, `ptc: ${oneLine(line)}\n`);
+  for (const line of replayed.advice) await tell(stderr, oneLine(line));
   return envelope.result.ok ? EXIT.done : EXIT.failed;
 }
 
@@ -222,7 +221,7 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
   }
   await write(stderr, renderDifferences(differences, sameResult, surroundings));
   const problem = await executed.recorded;
-  if (problem !== undefined) await write(stderr, `ptc: warning: ${oneLine(problem)}\n`);
+  if (problem !== undefined) await tell(stderr, `warning: ${oneLine(problem)}`);
   await executed.cleared;
   return same ? EXIT.done : EXIT.failed;
 }
@@ -270,7 +269,7 @@ async function replayAll(
     const replayed = await replayRun(replayable, context);
     if (outcomeCode(replayed) === EXIT.noSandbox) {
       const { result } = replayed.envelope;
-      await write(stderr, `ptc: ${result.ok ? "" : oneLine(result.error.message)}\n`);
+      await tell(stderr, result.ok ? "" : oneLine(result.error.message));
       return EXIT.noSandbox;
     }
     if (replayed.undecided !== undefined) {
@@ -315,14 +314,12 @@ async function loadOrTell(runId: string, context: ReplayContext): Promise<Replay
   }
 }
 
-interface ReplayFlags {
-  config?: string;
+interface ReplayFlags extends CommonFlags {
   live?: boolean;
   code?: string;
   all?: boolean;
   since?: string;
   approve: string[];
-  json?: boolean;
 }
 
 /** What all forms of `ptc replay` share. */

@@ -10,6 +10,7 @@ import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
+  CONFIG,
   type DefineCommand,
   type ExitCode,
   NO_HOST,
@@ -38,7 +39,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .argument("[arguments...]", "of a saved program: --key value; `ptc run NAME --help` shows them")
     .helpOption(false)
     .allowUnknownOption()
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--data <json>", "JSON that the program sees as `data`, or @FILE to read it from a file")
     .option(
       "--file <path>",

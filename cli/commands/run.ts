@@ -28,7 +28,15 @@ import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import type { Host, HostOptions } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import { startHost } from "../background/start-host.ts";
-import { EXIT, type ExitCode, type SharedHost, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  type CommonFlags,
+  EXIT,
+  type ExitCode,
+  type SharedHost,
+  type Surroundings,
+  tell,
+  UsageError,
+} from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
@@ -40,8 +48,7 @@ const RECORD_PATIENCE_MS = 2_000;
 /** How long the end of the command waits for a collector. */
 const TELEMETRY_PATIENCE_MS = 1_000;
 
-export interface RunFlags {
-  config?: string;
+export interface RunFlags extends CommonFlags {
   data?: string;
   file: string[];
   language?: string;
@@ -55,7 +62,6 @@ export interface RunFlags {
   host?: boolean;
   out?: string;
   emitTo?: string;
-  json?: boolean;
   help?: boolean;
 }
 
@@ -172,7 +178,7 @@ export async function run(
     startHost(surroundings, flags.config);
   if (envelope.result.ok) return unwritten === undefined ? EXIT.done : EXIT.failed;
   if (!isUnavailable) return EXIT.failed;
-  if (!isReport) await write(surroundings.stderr, `ptc: ${oneLine(envelope.result.error.message)}\n`);
+  if (!isReport) await tell(surroundings.stderr, oneLine(envelope.result.error.message));
   return EXIT.noSandbox;
 }
 

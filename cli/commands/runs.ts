@@ -20,11 +20,15 @@ import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
   EXIT,
   type ExitCode,
   parseLimit,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
@@ -43,12 +47,9 @@ import {
 } from "./archived-runs.ts";
 
 /** `ptc runs ...`: what was archived. */
-export const runsCommand: DefineCommand = (program, surroundings, finish) => {
-  const runs = program
-    .command("runs")
-    .description("show, count, prune, exchange and check the runs in the archive")
-    .addHelpText("after", "\nExample:\n  ptc runs list --status failed --since 24h\n");
-  for (const define of [
+export const runsCommand = defineGroup(
+  "runs",
+  () => [
     defineList,
     defineShow,
     defineStats,
@@ -57,33 +58,26 @@ export const runsCommand: DefineCommand = (program, surroundings, finish) => {
     defineImport,
     defineVerify,
     defineHead,
-  ]) {
-    define(runs, surroundings, finish);
-  }
-};
-
-interface ImportFlags {
-  config?: string;
-  json?: boolean;
-}
+  ],
+  (command) =>
+    command
+      .description("show, count, prune, exchange and check the runs in the archive")
+      .addHelpText("after", "\nExample:\n  ptc runs list --status failed --since 24h\n"),
+);
 
 /** `ptc runs import FILE` */
-const defineImport: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("import")
+const defineImport = defineCommand("import", importFrom, (command) =>
+  command
     .description(
       "take in the runs of a file that `ptc runs export` wrote; exit 1 when one of them is refused",
     )
     .argument("<file>", "the file")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the ids of the runs as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs import failing-run.ptc\n")
-    .action(async (file: string, flags: ImportFlags) => {
-      finish(await importFrom(file, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs import failing-run.ptc\n"),
+);
 
-async function importFrom(file: string, flags: ImportFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function importFrom(file: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, cwd } = surroundings;
   const path = resolve(cwd(), file);
   if (!existsSync(path)) throw new UsageError(`${file}: there is no such file`);
@@ -95,38 +89,32 @@ async function importFrom(file: string, flags: ImportFlags, surroundings: Surrou
     const skipped =
       taken.skipped.length === 0 ? "" : `; ${countNoun(taken.skipped.length, "run")} here already`;
     const refused = taken.refused.length === 0 ? "" : `; ${countNoun(taken.refused.length, "run")} refused`;
-    for (const { message } of taken.refused) await write(stderr, `ptc: ${oneLine(message)}\n`);
-    await write(stderr, `ptc: imported ${countNoun(taken.imported.length, "run")}${skipped}${refused}\n`);
+    for (const { message } of taken.refused) await tell(stderr, oneLine(message));
+    await tell(stderr, `imported ${countNoun(taken.imported.length, "run")}${skipped}${refused}`);
     return taken.refused.length === 0 ? EXIT.done : EXIT.failed;
   } finally {
     await archive.close();
   }
 }
 
-interface ExportFlags {
-  config?: string;
+interface ExportFlags extends CommonFlags {
   since?: string;
   all?: boolean;
   out: string;
-  json?: boolean;
 }
 
 /** `ptc runs export` */
-const defineExport: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("export")
+const defineExport = defineCommand("export", exportTo, (command) =>
+  command
     .description("write runs to one file that another ptc can import and replay")
     .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
     .requiredOption("--out <file>", "the file to write; it must not be there yet")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--since <when>", "runs that started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--all", "every run in the archive")
     .option("--json", "print the ids of the runs as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs export 3f9a12c0 --out failing-run.ptc\n")
-    .action(async (refs: string[], flags: ExportFlags) => {
-      finish(await exportTo(refs, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs export 3f9a12c0 --out failing-run.ptc\n"),
+);
 
 async function exportTo(
   references: string[],
@@ -154,7 +142,7 @@ async function exportTo(
         stdout,
         `${jsonLine({ file: flags.out, exported, ...(leftOut.length > 0 && { damaged: leftOut }) })}\n`,
       );
-    await write(stderr, `ptc: wrote ${countNoun(exported.length, "run")} to ${flags.out}\n`);
+    await tell(stderr, `wrote ${countNoun(exported.length, "run")} to ${flags.out}`);
     await tellDamaged(leftOut, surroundings);
     return leftOut.length === 0 ? EXIT.done : EXIT.failed;
   });
@@ -175,29 +163,23 @@ async function selectIds(
 const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_DAYS = 36_500;
 
-interface PruneFlags {
-  config?: string;
+interface PruneFlags extends CommonFlags {
   keepDays?: string;
-  json?: boolean;
 }
 
 /** `ptc runs prune` */
-const definePrune: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("prune")
+const definePrune = defineCommand("prune", prune, (command) =>
+  command
     .description("delete old runs, or those that are named, and whatever only they hold")
     .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option(
       "--keep-days <number>",
       "keep runs of this many days, instead of the configured keep_days; 0 keeps none",
     )
     .option("--json", "print what was deleted as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs prune --keep-days 7\n")
-    .action(async (refs: string[], flags: PruneFlags) => {
-      finish(await prune(refs, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs prune --keep-days 7\n"),
+);
 
 async function prune(
   references: readonly string[],
@@ -246,20 +228,17 @@ function parseDays(text: string | undefined): number | undefined {
   throw new UsageError(`--keep-days: '${text.slice(0, 40)}' is not a whole number from 0 to ${MAX_DAYS}`);
 }
 
-interface VerifyFlags {
-  config?: string;
+interface VerifyFlags extends CommonFlags {
   head?: string[];
-  json?: boolean;
 }
 
 /** `ptc runs verify` */
-const defineVerify: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("verify")
+const defineVerify = defineCommand("verify", verify, (command) =>
+  command
     .description(
       "check the whole archive against its digests; exit 1 when something is not as it was archived",
     )
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option(
       "--head <place:link>",
       "the newest record at an earlier time, as `ptc runs head` printed it then and another machine kept it (repeatable)",
@@ -269,11 +248,8 @@ const defineVerify: DefineCommand = (runs, surroundings, finish) => {
     .addHelpText(
       "after",
       '\nWith --head, all up to that record is proven to be as it was; without it, newest records that were cut off are not noticed.\n\nExample:\n  ptc runs verify --head "$(ssh keeper tail -n 1 heads)"\n',
-    )
-    .action(async (flags: VerifyFlags) => {
-      finish(await verify(flags, surroundings));
-    });
-};
+    ),
+);
 
 async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
@@ -290,12 +266,12 @@ async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<E
       await write(stdout, `${checked} are as they were archived; the newest is ${head}\n`);
     } else {
       await write(stdout, problems.map((problem) => `${oneLine(problem)}\n`).join(""));
-      await write(
+      await tell(
         stderr,
-        `ptc: of ${checked}, ${countNoun(problems.length, "thing")} not as archived: do not trust them\n`,
+        `of ${checked}, ${countNoun(problems.length, "thing")} not as archived: do not trust them`,
       );
     }
-    for (const note of notes) await write(stderr, `ptc: note: ${oneLine(note)}\n`);
+    for (const note of notes) await tell(stderr, `note: ${oneLine(note)}`);
     return problems.length === 0 ? EXIT.done : EXIT.failed;
   });
 }
@@ -308,52 +284,40 @@ function parseHeadFlag(text: string): KeptHead {
   );
 }
 
-interface HeadFlags {
-  config?: string;
-}
-
 /** `ptc runs head` */
-const defineHead: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("head")
+const defineHead = defineCommand("head", printHead, (command) =>
+  command
     .description(
       "print the place and the link of the newest record, to be kept where this machine cannot change it",
     )
-    .option("--config <file>", "configuration file")
-    .addHelpText("after", "\nExample:\n  ptc runs head | ssh keeper 'cat >> heads'\n")
-    .action(async (flags: HeadFlags) => {
-      finish(
-        await withArchive(flags, surroundings, async (archive) => {
-          if (archive === undefined) return EXIT.failed;
-          await write(surroundings.stdout, `${await archive.head()}\n`);
-          return EXIT.done;
-        }),
-      );
-    });
-};
+    .option(...CONFIG)
+    .addHelpText("after", "\nExample:\n  ptc runs head | ssh keeper 'cat >> heads'\n"),
+);
 
-interface ShowFlags {
-  config?: string;
+function printHead(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  return withArchive(flags, surroundings, async (archive) => {
+    if (archive === undefined) return EXIT.failed;
+    await write(surroundings.stdout, `${await archive.head()}\n`);
+    return EXIT.done;
+  });
+}
+
+interface ShowFlags extends CommonFlags {
   html?: string;
-  json?: boolean;
   output?: boolean;
 }
 
 /** `ptc runs show REF` */
-const defineShow: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("show")
+const defineShow = defineCommand("show", show, (command) =>
+  command
     .description("show one run: its program, calls, console and envelope")
     .argument("<ref>", "input digest, run id, or at least four characters that one begins with")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--html <file>", "write it as one page that needs no network, instead of printing it")
     .option("--output", "print all that the program gave out: console, result and stderr, however long")
     .option("--json", "print everything as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs show 3f9a12c0 --html run.html\n")
-    .action(async (ref: string, flags: ShowFlags) => {
-      finish(await show(ref, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs show 3f9a12c0 --html run.html\n"),
+);
 
 async function show(reference: string, flags: ShowFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { html, json, output } = flags;
@@ -381,7 +345,7 @@ export async function showRun(
   else if (flags.json) await writeJson(run, stdout);
   else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
-  if (others !== undefined) await write(stderr, `ptc: ${others}\n`);
+  if (others !== undefined) await tell(stderr, others);
 }
 
 /** The whole output. In a pipe it is as it was printed, on a terminal nothing of it moves the cursor. */
@@ -443,15 +407,14 @@ export async function writePage(file: string, page: string, { stderr, cwd }: Sur
       `--html: ${file} cannot be written (${code}); give a file in a folder that is there`,
     );
   }
-  await write(stderr, `ptc: wrote ${file} (${formatBytes(Buffer.byteLength(page))})\n`);
+  await tell(stderr, `wrote ${file} (${formatBytes(Buffer.byteLength(page))})`);
 }
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100_000;
 const STATUSES: readonly string[] = ["ok", "failed", ...FailureType.options];
 
-interface ListFlags {
-  config?: string;
+interface ListFlags extends CommonFlags {
   status?: string;
   tool?: string;
   server?: string;
@@ -463,15 +426,13 @@ interface ListFlags {
   host?: string;
   client?: string;
   limit?: string;
-  json?: boolean;
 }
 
 /** `ptc runs list` */
-const defineList: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("list")
+const defineList = defineCommand("list", list, (command) =>
+  command
     .description("list archived runs, the newest first")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--status <status>", "ok, failed, or a type of failure such as ScriptError")
     .option("--tool <pattern>", "runs that called a matching tool (mcp__..., * is a wildcard)")
     .option("--server <server>", "runs that called a tool of this server")
@@ -487,11 +448,8 @@ const defineList: DefineCommand = (runs, surroundings, finish) => {
     .option("--client <name>", "runs of what a client calls itself, such as claude-code, or of `ptc run`")
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
     .option("--json", "print them as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n")
-    .action(async (flags: ListFlags) => {
-      finish(await list(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs list --status failed --tool 'mcp__github__*' --since 7d\n"),
+);
 
 async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitCode> {
   const nowMs = Date.now();
@@ -522,9 +480,9 @@ export async function listRuns(
   );
   await tellDamaged(damaged, surroundings);
   if (after?.next !== undefined) {
-    await write(stderr, `ptc: the newest ${shown.length}; --limit shows more\n`);
+    await tell(stderr, `the newest ${shown.length}; --limit shows more`);
   } else if (archive !== undefined && shown.length + damaged.length === 0) {
-    await write(stderr, "ptc: no archived run matches\n");
+    await tell(stderr, "no archived run matches");
   }
   return damaged.length === 0 ? EXIT.done : EXIT.failed;
 }
@@ -569,27 +527,21 @@ const MAX_LISTED = 10_000;
 /** The most called tools, which lead to their runs. */
 const MAX_LINKED_TOOLS = 40;
 
-interface StatsFlags {
-  config?: string;
+interface StatsFlags extends CommonFlags {
   since?: string;
   html?: string;
-  json?: boolean;
 }
 
 /** `ptc runs stats` */
-const defineStats: DefineCommand = (runs, surroundings, finish) => {
-  runs
-    .command("stats")
+const defineStats = defineCommand("stats", stats, (command) =>
+  command
     .description("count runs, failures, calls, and what was kept out of context, per tool and per day")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--since <when>", "started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--html <file>", "write them as one page that needs no network, instead of printing them")
     .option("--json", "print them as JSON")
-    .addHelpText("after", "\nExample:\n  ptc runs stats --since 7d --html week.html\n")
-    .action(async (flags: StatsFlags) => {
-      finish(await stats(flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc runs stats --since 7d --html week.html\n"),
+);
 
 async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
@@ -600,16 +552,16 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
     if (archive === undefined) return EXIT.done;
     const counted = await archive.stats(since);
     if (flags.json) await write(stdout, `${jsonLine(describeStats(counted))}\n`);
-    else if (counted.runs === 0) await write(stderr, "ptc: no archived run matches\n");
+    else if (counted.runs === 0) await tell(stderr, "no archived run matches");
     else if (flags.html !== undefined) {
       const runs = await countedRuns(archive, counted, since);
       await writePage(flags.html, renderStatsPage(counted, readPageAssets(), nowMs, runs), surroundings);
     } else await write(stdout, renderStatsText(counted, terminalOf(stdout, env)));
     if (counted.undated === 0) return EXIT.done;
     const runs = countNoun(counted.undated, "run");
-    await write(
+    await tell(
       stderr,
-      `ptc: ${runs} left out whose date, counts or sizes no run can have; \`ptc runs verify\` names what is damaged\n`,
+      `${runs} left out whose date, counts or sizes no run can have; \`ptc runs verify\` names what is damaged`,
     );
     return EXIT.failed;
   });

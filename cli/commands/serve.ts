@@ -11,7 +11,7 @@ import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { checkValue } from "../../tools/exposed-programs.ts";
 import { openServing } from "../../wiring/serving.ts";
 import { claudeCommand } from "../claude-command.ts";
-import { type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
+import { CONFIG, type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
 
 const MAX_WARNINGS = 10_000;
@@ -24,7 +24,7 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("serve")
     .description("serve execute_program, search_tools and three more tools over stdio (MCP)")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .addHelpText(
       "after",
       () => `\nExample:\n  ${claudeCommand(surroundings, resolve(surroundings.cwd(), "ptc.yaml"))}\n`,

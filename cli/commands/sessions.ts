@@ -5,70 +5,82 @@ import { type FoundSessions, findSessions } from "../../execution/sessions/find-
 import { projectOf } from "../../execution/sessions/open-sessions.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
 import type { Delegation } from "../background/ask-host.ts";
-import { type DefineCommand, EXIT, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 import type { RunFlags } from "./run.ts";
 
-interface SessionsFlags {
-  config?: string;
-  json?: boolean;
-}
-
-interface EndFlags extends SessionsFlags {
+interface EndFlags extends CommonFlags {
   pid?: string;
 }
 
 /** `ptc sessions list|end`: the sessions of `ptc run --session`, which the background host has, and those of each `ptc serve`. */
-export const sessionsCommand: DefineCommand = (program, surroundings, finish) => {
-  const sessions = program
-    .command("sessions")
-    .description("show and end sessions, whose names and files stay for the next program")
-    .addHelpText("after", "\nExample:\n  ptc sessions list\n  ptc sessions end report\n");
-  sessions
-    .command("list")
+export const sessionsCommand = defineGroup(
+  "sessions",
+  () => [defineList, defineEnd],
+  (command) =>
+    command
+      .description("show and end sessions, whose names and files stay for the next program")
+      .addHelpText("after", "\nExample:\n  ptc sessions list\n  ptc sessions end report\n"),
+);
+
+const defineList = defineCommand("list", list, (command) =>
+  command
     .description("show the sessions that are open")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print them as JSON")
-    .addHelpText("after", "\nExample:\n  ptc sessions list --json | jq -r '.[].name'\n")
-    .action(async (flags: SessionsFlags) => {
-      const { sessions: found } = await openSessions(flags, surroundings);
-      const lines = found.map(
-        ({ name, language, programs, idle_since, through, pid }) =>
-          `${name}: ${language}, ${countNoun(programs, "program")}, ${idle_since === undefined ? "runs one now" : `idle since ${idle_since}`}, of ${keeperOf(through)} (pid ${pid})`,
-      );
-      if (flags.json) await write(surroundings.stdout, `${jsonLine(found)}\n`);
-      else if (lines.length > 0) await write(surroundings.stdout, `${lines.join("\n")}\n`);
-      else await write(surroundings.stderr, "ptc: no session is open\n");
-      finish(EXIT.done);
-    });
-  sessions
-    .command("end")
+    .addHelpText("after", "\nExample:\n  ptc sessions list --json | jq -r '.[].name'\n"),
+);
+
+async function list(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { sessions: found } = await openSessions(flags, surroundings);
+  const lines = found.map(({ name, language, programs, idle_since, through, pid }) => {
+    const state = idle_since === undefined ? "runs one now" : `idle since ${idle_since}`;
+    return `${name}: ${language}, ${countNoun(programs, "program")}, ${state}, of ${keeperOf(through)} (pid ${pid})`;
+  });
+  if (flags.json) await write(surroundings.stdout, `${jsonLine(found)}\n`);
+  else if (lines.length > 0) await write(surroundings.stdout, `${lines.join("\n")}\n`);
+  else await tell(surroundings.stderr, "no session is open");
+  return EXIT.done;
+}
+
+const defineEnd = defineCommand("end", end, (command) =>
+  command
     .description("end a session, also under the program that runs in it; what it kept is lost")
     .argument("<name>", "the name of the session")
     .option("--pid <pid>", "of the process that keeps it, where several have one of this name")
-    .option("--config <file>", "configuration file")
-    .addHelpText("after", "\nExample:\n  ptc sessions end report\n")
-    .action(async (name: string, flags: EndFlags) => {
-      const { sessions: all, end } = await openSessions(flags, surroundings, name);
-      const named = all.filter((each) => each.name === name);
-      const [found, ...others] = named.filter(
-        ({ pid }) => flags.pid === undefined || String(pid) === flags.pid,
-      );
-      if (others.length > 0) {
-        const which = named.map(({ through, pid }) => `${keeperOf(through)} (pid ${pid})`).join(", ");
-        throw new UsageError(
-          `${named.length} processes have a session '${name}': ${which}; say which with --pid`,
-        );
-      }
-      if (found === undefined || !(await end(found)))
-        throw new UsageError(`there is no session '${name}'; see \`ptc sessions list\``);
-      await write(surroundings.stderr, `ptc: session '${name}' has ended\n`);
-      finish(EXIT.done);
-    });
-};
+    .option(...CONFIG)
+    .addHelpText("after", "\nExample:\n  ptc sessions end report\n"),
+);
+
+async function end(name: string, flags: EndFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const open = await openSessions(flags, surroundings, name);
+  const named = open.sessions.filter((each) => each.name === name);
+  const [found, ...others] = named.filter(({ pid }) => flags.pid === undefined || String(pid) === flags.pid);
+  if (others.length > 0) {
+    const which = named.map(({ through, pid }) => `${keeperOf(through)} (pid ${pid})`).join(", ");
+    throw new UsageError(
+      `${named.length} processes have a session '${name}': ${which}; say which with --pid`,
+    );
+  }
+  if (found === undefined || !(await open.end(found)))
+    throw new UsageError(`there is no session '${name}'; see \`ptc sessions list\``);
+  await tell(surroundings.stderr, `session '${name}' has ended`);
+  return EXIT.done;
+}
 
 /** The sessions of this user and project, in whatever process they are. @throws UsageError */
 async function openSessions(
-  flags: SessionsFlags,
+  flags: CommonFlags,
   { env, cwd }: Surroundings,
   name = "any",
 ): Promise<FoundSessions> {

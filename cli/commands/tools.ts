@@ -14,12 +14,16 @@ import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts"
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
 import {
+  CONFIG,
+  type CommonFlags,
   type DefineCommand,
+  defineCommand,
   EXIT,
   type ExitCode,
   NO_HOST,
   parseLimit,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
@@ -32,29 +36,20 @@ type Direct = ReadonlyMap<string, DirectTool>;
 /** Printed instead of tools when none are known. */
 export const NOTHING_GENERATED = "ptc: no tools are known yet; run `ptc generate`\n";
 
-interface ListFlags {
-  config?: string;
-  json?: boolean;
-}
-
 /** `ptc list [SERVER]` */
-export const listCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("list")
+export const listCommand = defineCommand("list", list, (command) =>
+  command
     .description("show the tools that programs can call, by server")
     .argument("[server]", "only this server")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print them as JSON")
     .option(...NO_HOST)
-    .addHelpText("after", "\nExample:\n  ptc list github\n")
-    .action(async (server: string | undefined, flags: ListFlags) => {
-      finish(await list(server, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc list github\n"),
+);
 
 async function list(
   name: string | undefined,
-  flags: ListFlags,
+  flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
@@ -139,27 +134,21 @@ function renderServer(
   );
 }
 
-interface InspectFlags {
-  config?: string;
+interface InspectFlags extends CommonFlags {
   language?: string;
-  json?: boolean;
 }
 
 /** `ptc inspect TOOL` */
-export const inspectCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("inspect")
+export const inspectCommand = defineCommand("inspect", inspect, (command) =>
+  command
     .description("show a tool's signature and how a program calls it")
     .argument("<tool>", "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--language <name>", "of `languages` in ptc.yaml, instead of the first")
     .option("--json", "print it as JSON, with its schemas")
     .option(...NO_HOST)
-    .addHelpText("after", "\nExample:\n  ptc inspect github.list_issues\n")
-    .action(async (tool: string, flags: InspectFlags) => {
-      finish(await inspect(tool, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExample:\n  ptc inspect github.list_issues\n"),
+);
 
 async function inspect(name: string, flags: InspectFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, env } = surroundings;
@@ -205,11 +194,9 @@ export async function toolsFor(
 const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 1_000;
 
-interface SearchFlags {
-  config?: string;
+interface SearchFlags extends CommonFlags {
   server?: string;
   limit?: string;
-  json?: boolean;
 }
 
 /** `ptc search QUERY` */
@@ -218,7 +205,7 @@ export const searchCommand: DefineCommand = (program, surroundings, finish) => {
     .command("search")
     .description("find tools by what they do")
     .argument("<query...>", "what you need, in words")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--server <server>", "only this server")
     .option("--limit <number>", `how many to show (default: ${DEFAULT_LIMIT})`)
     .option("--json", "print what was found as JSON")
@@ -239,7 +226,7 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
     throw new UsageError(unknownServer(flags.server, catalog));
   const { tools, total, fitsPoorly, problem } = await catalog.search(query, { limit, server: scope?.module });
 
-  if (problem !== undefined) await write(stderr, `ptc: warning: found by words alone: ${oneLine(problem)}\n`);
+  if (problem !== undefined) await tell(stderr, `warning: found by words alone: ${oneLine(problem)}`);
   if (flags.json) {
     const found = tools.map(({ namespacedName, server, description }) => ({
       name: namespacedName,
@@ -254,12 +241,12 @@ async function search(query: string, flags: SearchFlags, surroundings: Surroundi
   }
   await write(stdout, renderFound(tools, terminalOf(stdout, env)));
   if (catalog.servers.length === 0) await write(stderr, NOTHING_GENERATED);
-  else if (tools.length === 0) await write(stderr, "ptc: nothing matches; try other words\n");
-  else if (fitsPoorly) await write(stderr, "ptc: nothing fits well; these are the nearest\n");
+  else if (tools.length === 0) await tell(stderr, "nothing matches; try other words");
+  else if (fitsPoorly) await tell(stderr, "nothing fits well; these are the nearest");
   else if (total > tools.length)
-    await write(stderr, `ptc: the best ${tools.length} of ${total} matches; --limit shows more\n`);
+    await tell(stderr, `the best ${tools.length} of ${total} matches; --limit shows more`);
   for (const warning of describeOffServers(configuration))
-    await write(stderr, `ptc: not searched: ${oneLine(warning)}\n`);
+    await tell(stderr, `not searched: ${oneLine(warning)}`);
   return EXIT.done;
 }
 

@@ -19,7 +19,15 @@ import { linkOutOf } from "../../system/link-out-of.ts";
 import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";
 import { stateFolders } from "../../system/state-directory.ts";
 import { findHost, type HostPlace, UnsafePlaceError } from "../background/host-place.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
+import {
+  defineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
 import { ask, changeFile, readIfThere, shownPath, undoChanges } from "./configuration/client-files.ts";
 import { stopHostAt } from "./host.ts";
@@ -31,23 +39,22 @@ interface UninstallFlags {
 }
 
 /** `ptc uninstall` */
-export const uninstallCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("uninstall")
-    .description(
-      "remove what ptc has on this machine, after showing it: entries of clients, secrets, images, state",
-    )
-    .option("--archive", "remove .ptc/ of this folder too: its runs and its audit log")
-    .option("--yes", "remove it without a question")
-    .option("--json", "print what there is as JSON; with --yes, what was removed")
-    .addHelpText(
-      "after",
-      "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. Without --yes, in a pipe, nothing is removed.\n\nExample:\n  ptc uninstall --json\n",
-    )
-    .action(async (flags: UninstallFlags) => {
-      finish(await uninstall(flags, surroundings));
-    });
-};
+export const uninstallCommand = defineCommand(
+  "uninstall",
+  (...given: [UninstallFlags, Surroundings]) => uninstall(...given),
+  (command) =>
+    command
+      .description(
+        "remove what ptc has on this machine, after showing it: entries of clients, secrets, images, state",
+      )
+      .option("--archive", "remove .ptc/ of this folder too: its runs and its audit log")
+      .option("--yes", "remove it without a question")
+      .option("--json", "print what there is as JSON; with --yes, what was removed")
+      .addHelpText(
+        "after",
+        "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. Without --yes, in a pipe, nothing is removed.\n\nExample:\n  ptc uninstall --json\n",
+      ),
+);
 
 /** @param machine what is removed besides entries of clients; another one in tests. */
 export async function uninstall(
@@ -72,7 +79,7 @@ export async function uninstall(
     return EXIT.done;
   }
   if (!flags.json) {
-    for (const warning of warnings) await write(stderr, `ptc: warning: ${oneLine(warning)}\n`);
+    for (const warning of warnings) await tell(stderr, `warning: ${oneLine(warning)}`);
     const rows = parts.map(({ kind, what, bytes }) => [
       { text: kind },
       { text: bytes === undefined ? "" : formatBytes(bytes), align: "right" as const },
@@ -86,7 +93,7 @@ export async function uninstall(
       throw new UsageError("nothing was removed, as nobody can be asked here; --yes removes it");
     const answer = await ask("Remove these? [y/N]: ", surroundings);
     if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
-      await write(stderr, "ptc: nothing was removed\n");
+      await tell(stderr, "nothing was removed");
       return EXIT.failed;
     }
   }
@@ -100,7 +107,7 @@ export async function uninstall(
   }
   if (flags.json) await write(stdout, `${jsonLine({ removed: true, parts: described, failed, warnings })}\n`);
   else {
-    for (const { what, why } of failed) await write(stderr, `ptc: ${visibleLine(what)} stays: ${why}\n`);
+    for (const { what, why } of failed) await tell(stderr, `${visibleLine(what)} stays: ${why}`);
     const { plugin } = findPtcInClaude(env, surroundings.cwd());
     const last = [
       "npm uninstall --global ptc",

@@ -3,21 +3,13 @@
  * (`projectInProcess`) is a folder that is also its user's home, where no engine is; `userProject` has a home of its own.
  * Commands as processes are in `ptc-process.ts`.
  */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { type Exited, Project } from "./ptc-process.ts";
 import { surroundingsIn } from "./surroundings.ts";
 
@@ -44,9 +36,7 @@ export function expectRefusal({ code, stdout, stderr }: Exited, message: string 
 
 /** An empty folder, without links on the way to it, that is removed with the test. */
 export function folderOfTest(): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "ptc-cli-")));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  return realpathSync(newFolder());
 }
 
 type Env = Record<string, string | undefined>;

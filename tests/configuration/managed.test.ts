@@ -28,7 +28,7 @@ beforeEach(() => {
   place = { path: join(folder, "etc/ptc/managed.yaml"), format: "yaml", owner: OWNER, top: folder };
 });
 
-function write(name: string, text: string, mode = 0o644): string {
+function write(name: string, text: string | Buffer, mode = 0o644): string {
   const path = join(folder, name);
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
   writeFileSync(path, text, { mode });
@@ -44,18 +44,15 @@ async function load(project: string, managed: string): Promise<Configuration> {
 }
 
 const PERMIT_ALL = "permit(principal, action, resource);";
+const FORBID_DROP = 'forbid(principal, action, resource == Tool::"mcp__a__drop");';
 const PERMIT_GET = 'permit(principal, action, resource == Tool::"mcp__a__get");';
 
 async function deciderOf(configuration: Configuration) {
   const authorizer = await buildAuthorizer(configuration);
   const run = { principal: "local", source: "run" } as const;
+  const nothing = { calls: 0, callsOfTool: 0, reads: [] };
   const decide = (server: string, tool: string, annotations = {}) =>
-    authorizer.authorize(
-      run,
-      { ...toolOf(server, tool), annotations },
-      {},
-      { calls: 0, callsOfTool: 0, reads: [] },
-    );
+    authorizer.authorize(run, { ...toolOf(server, tool), annotations }, {}, nothing);
   return { authorizer, decide };
 }
 
@@ -67,11 +64,19 @@ tools:
   local: [{ name: count, description: counts, command: [wc], stdin: "x", inputSchema: { type: object } }]
 `;
 
-type Merge = [key: string, project: string, managed: string, want: object, held: string[]];
-const MERGES: Merge[] = parse(readFileSync(join(import.meta.dirname, "managed-merges.yaml"), "utf8"));
+interface Cases {
+  merges: [key: string, project: string, managed: string, want: object, held: string[]][];
+  off: [managed: string, off: string[]][];
+  commands: [command: string, managed: string, isAllowed: boolean][];
+  mistakes: [what: string, text: string, message: string][];
+  addresses: [pattern: string, address: string, isMatched: boolean][];
+}
+const { merges, off, commands, mistakes, addresses }: Cases = parse(
+  readFileSync(join(import.meta.dirname, "managed.yaml"), "utf8"),
+);
 
 describe("managed settings", () => {
-  it.each(MERGES)(
+  it.each(merges)(
     "make a project stricter and never looser, and tell of what does not count: %s",
     async (_, project, managed, want, held) => {
       const configuration = await load(project, managed);
@@ -82,48 +87,27 @@ describe("managed settings", () => {
     },
   );
 
-  it.each<[managed: string, off: string[]]>([
-    ['servers: { block: [{ url: "https://mcp.example.com/*" }] }', ["web"]],
-    ['servers: { block: [{ name: "o*" }] }', ["other"]],
-    ['servers: { block: [{ command: [npx, "-y", "*"] }, { command: [wc] }] }', ["docs", "local"]],
-    ["servers: { allow: [] }", ["docs", "local", "other", "web"]],
-    ['servers: { allow: [{ url: "https://*.example.com" }] }', ["docs", "local"]],
-    // A name alone does not do where commands or addresses are named.
-    ['servers: { allow: [{ name: "*" }, { url: "https://mcp.example.com/mcp" }] }', ["other"]],
-    ['servers: { allow: [{ name: "*" }, { command: [npx, "-y"] }] }', ["docs", "local"]],
-    ['servers: { allow: [{ name: "*" }], block: [{ name: web }] }', ["web"]],
-    // A name beside an address holds for that address.
-    [
-      'servers: { allow: [{ name: web, url: "https://mcp.example.com/*" }, { name: web, url: "https://other.example.com/*" }] }',
-      ["docs", "local", "other"],
-    ],
-    ['servers: { block: [{ name: web, url: "https://other.example.com/*" }] }', []],
-  ])("turn servers off that they do not allow: %s", async (managed, off) => {
+  it.each(off)("turn servers off that they do not allow: %s", async (managed, names) => {
     const { servers } = await load(SERVERS, managed);
     const found = servers.filter((server) => server.off !== undefined);
-    expect(found.map(({ name }) => name).sort()).toEqual(off);
+    expect(found.map(({ name }) => name).sort()).toEqual(names);
     for (const server of found)
       expect(server.off).toMatch(
         /^managed settings do not allow it \(.*managed\.yaml: servers\.(?:allow|block)\)$/,
       );
   });
 
-  it.each<[command: string, managed: string, isAllowed: boolean]>([
-    ["[npx, -y, evil]", 'npx, "-y", "@example/*"', false],
-    ['[npx, -y, "@example/count", "{path}"]', 'npx, "-y", "@example/*", "*"', true],
-    ['[npx, -y, "@example/{path}"]', 'npx, "-y", "@example/*"', true],
-    ['[npx, -y, "{path}"]', 'npx, "-y", "@example/*"', false],
-    ['[npx, -y, "{path}"]', 'npx, "-y", "{path}"', false],
-    ['[npx, -y, "{path...}"]', 'npx, "-y", "*"', false],
-    ["[wc]", "wc", true],
-  ])("allow a local tool by its whole command line: %s by [%s]: %s", async (command, managed, isAllowed) => {
-    const properties = "{ path: { type: array, items: { type: string } } }";
-    const { servers } = await load(
-      `tools: { local: [{ name: count, description: counts, command: ${command}, inputSchema: { type: object, properties: ${properties} } }] }`,
-      `servers: { allow: [{ command: [${managed}] }] }`,
-    );
-    expect(servers.map(({ off }) => off === undefined)).toEqual([isAllowed]);
-  });
+  it.each(commands)(
+    "allow a local tool by its whole command line: %s by [%s]: %s",
+    async (command, managed, isAllowed) => {
+      const properties = "{ path: { type: array, items: { type: string } } }";
+      const { servers } = await load(
+        `tools: { local: [{ name: count, description: counts, command: ${command}, inputSchema: { type: object, properties: ${properties} } }] }`,
+        `servers: { allow: [{ command: [${managed}] }] }`,
+      );
+      expect(servers.map(({ off }) => off === undefined)).toEqual([isAllowed]);
+    },
+  );
 
   it("leave a server off for the reason that it has already", async () => {
     const { servers } = await load(
@@ -170,15 +154,11 @@ describe("managed settings", () => {
   it.each([
     [
       "what they forbid, whatever the project permits",
-      'permit(principal, action, resource);\n@reason("the company says so") forbid(principal, action, resource == Tool::"mcp__a__drop");',
+      `${PERMIT_ALL}\n@reason("ours") ${FORBID_DROP}`,
       PERMIT_ALL,
     ],
     ["what they do not permit, whatever the project permits", PERMIT_GET, PERMIT_ALL],
-    [
-      "what the project forbids, whatever they permit",
-      PERMIT_ALL,
-      'permit(principal, action, resource);\nforbid(principal, action, resource == Tool::"mcp__a__drop");',
-    ],
+    ["what the project forbids, whatever they permit", PERMIT_ALL, `${PERMIT_ALL}\n${FORBID_DROP}`],
     ["what the project does not permit", PERMIT_ALL, PERMIT_GET],
     ["what they forbid where the project has no rules", PERMIT_GET, undefined],
   ])("have rules beside those of a project: %s", async (_, theirs, own) => {
@@ -218,53 +198,50 @@ describe("managed settings", () => {
       ...{ env: {}, cwd: join(folder, "project"), managedPlaces: [place] },
       onEdit: (message) => edits.push(message),
     });
+    const refreshed = (check: () => void) =>
+      eventually(async () => {
+        await followed.refresh();
+        check();
+      });
     writeFileSync(file, "sandbox: { runtime: runc, allow_weaker_isolation: true }");
-    await eventually(async () => {
-      await followed.refresh();
-      expect(followed.current.held).toHaveLength(1);
-    });
+    await refreshed(() => expect(followed.current.held).toHaveLength(1));
     expect(followed.current.sandbox.runtime).toBe("strict");
     write("etc/ptc/managed.yaml", "sandbox: { runtime: stricter }");
-    await eventually(async () => {
-      await followed.refresh();
-      expect(followed.current.sandbox.runtime).toBe("stricter");
-    });
+    await refreshed(() => expect(followed.current.sandbox.runtime).toBe("stricter"));
     expect(edits.at(-1)).toBe("the managed settings were edited, and are in force");
     write("etc/ptc/managed.yaml", "sandbox: { runtime: runc }", 0o666);
-    await eventually(async () => {
-      await followed.refresh();
-      expect(followed.problem).toMatch(/can be written by others than its owner/);
-    });
+    await refreshed(() => expect(followed.problem).toMatch(/can be written by others than its owner/));
     expect(followed.current.sandbox.runtime).toBe("stricter");
   });
 });
 
-/** Makes the place a link. */
-function linkTo(target: string): void {
-  mkdirSync(dirname(place.path), { recursive: true });
-  symlinkSync(target, place.path);
+/** Makes the place a link, or a folder on the way to it. */
+function linkTo(target: string, path = place.path): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
 }
 
-const UNTRUSTED: [string, string | (() => void), string][] = [
+const FILE = "etc/ptc/managed.yaml";
+const UNTRUSTED: [what: string, arrange: () => void, message: string][] = [
   [
     "that others may write",
-    () => write("etc/ptc/managed.yaml", "", 0o664),
+    () => write(FILE, "", 0o664),
     `: can be written by others than its owner${BY_ADMIN}`,
   ],
   [
     "in a folder that others may write",
-    () => chmodSync(dirname(write("etc/ptc/managed.yaml", "")), 0o777),
+    () => chmodSync(dirname(write(FILE, "")), 0o777),
     ": '{folder}/etc/ptc', on the way to it, can be written by others",
   ],
   [
     "below a folder that others may write",
-    () => chmodSync(join(dirname(write("etc/ptc/managed.yaml", "")), ".."), 0o775),
+    () => chmodSync(dirname(dirname(write(FILE, ""))), 0o775),
     ": '{folder}/etc', on the way to it, can be written",
   ],
   [
     "of another owner",
     () => {
-      write("etc/ptc/managed.yaml", "");
+      write(FILE, "");
       place = { ...place, owner: OWNER + 1 };
     },
     `on the way to it, is not owned by user ${OWNER + 1}`,
@@ -273,66 +250,34 @@ const UNTRUSTED: [string, string | (() => void), string][] = [
   [
     "that is a link into a place that others may write",
     () => {
-      const target = write("open/managed.yaml", "");
-      chmodSync(dirname(target), 0o777);
-      linkTo(target);
+      linkTo(write("open/managed.yaml", ""));
+      chmodSync(join(folder, "open"), 0o777);
     },
     ": '{folder}/open', on the way to it, can be written",
   ],
   [
     "whose folder is a link into such a place",
     () => {
-      const target = write("open/ptc/managed.yaml", "");
+      linkTo(dirname(write("open/ptc/managed.yaml", "")), dirname(place.path));
       chmodSync(join(folder, "open"), 0o777);
-      mkdirSync(join(folder, "etc"), { recursive: true });
-      symlinkSync(dirname(target), join(folder, "etc/ptc"));
     },
     ": '{folder}/open', on the way to it, can be written",
   ],
   ["that is a link to itself", () => linkTo(place.path), ": leads through too many links"],
   ["that is a link to nothing", () => linkTo("gone"), ": leads to nothing"],
-  ["that is larger than any", "#".repeat(300_000), ": is larger than 262144 bytes"],
-  [
-    "that is no text",
-    () => writeFileSync(write("etc/ptc/managed.yaml", ""), Buffer.from([0xff])),
-    ": is not text in UTF-8",
-  ],
-  ["that is no YAML", "a: [1", ":1: not valid YAML"],
-  [
-    "with a key that there is not",
-    "\nsandbox: { runtim: x }",
-    ":2: sandbox.runtim: is not a known key; did you mean 'runtime'?",
-  ],
-  [
-    "that loosens",
-    "sandbox: { allow_weaker_isolation: true }",
-    ":1: sandbox.allow_weaker_isolation: must be false",
-  ],
-  [
-    "with an entry for servers of two kinds",
-    "servers: { block: [{ command: [a], url: 'https://x' }] }",
-    "must have a name, or either a command or a url, which a name may stand beside",
-  ],
-  [
-    "with an entry for servers of no kind",
-    "servers: { block: [{}] }",
-    "must have a name, or either a command or a url, which a name may stand beside",
-  ],
-  [
-    "with rules at a relative path",
-    "policy: [rules.cedar]",
-    "policy: 'rules.cedar' must be an absolute path",
-  ],
-  [
-    "with rules that are gone",
-    () => write("etc/ptc/managed.yaml", `policy: ["${folder}/gone"]`),
-    "does not exist",
-  ],
+  ["that is larger than any", () => write(FILE, "#".repeat(300_000)), ": is larger than 262144 bytes"],
+  ["that is no text", () => write(FILE, Buffer.from([0xff])), ": is not text in UTF-8"],
+  ["with rules that are gone", () => write(FILE, `policy: ["${folder}/gone"]`), "does not exist"],
   [
     "with rules that others may write",
-    () => write("etc/ptc/managed.yaml", `policy: ["${write("etc/ptc/r.cedar", "", 0o666)}"]`),
+    () => write(FILE, `policy: ["${write("etc/ptc/r.cedar", "", 0o666)}"]`),
     "r.cedar: can be written by others",
   ],
+  ...mistakes.map(([what, text, message]): (typeof UNTRUSTED)[number] => [
+    what,
+    () => write(FILE, text),
+    message,
+  ]),
 ];
 
 it("programs run on the engine that managed settings name, whatever variables say", async () => {
@@ -363,8 +308,7 @@ describe("a file of managed settings", () => {
   });
 
   it.each(UNTRUSTED)("%s keeps ptc from running, in one line", (_, arrange, message) => {
-    if (typeof arrange === "string") write("etc/ptc/managed.yaml", arrange);
-    else arrange();
+    arrange();
     const found = problem();
     expect(found).toContain(message.replaceAll("{folder}", folder));
     expect(found).not.toContain("\n");
@@ -381,8 +325,7 @@ describe("a file of managed settings", () => {
 
   it("may be a link, and lie behind one, where only its owner could change them", () => {
     const target = write("store/x/managed.yaml", "sandbox: { runtime: strict }");
-    mkdirSync(join(folder, "etc"), { recursive: true });
-    symlinkSync("../store/x", join(folder, "etc/ptc"));
+    linkTo("../store/x", dirname(place.path));
     expect(problem()).toMatchObject([{ sandbox: { runtime: "strict" } }]);
     rmSync(join(folder, "etc/ptc"));
     linkTo(target);
@@ -390,23 +333,6 @@ describe("a file of managed settings", () => {
   });
 });
 
-it.each([
-  ["https://mcp.example.com/*", "https://MCP.example.com/a?b#c", true],
-  ["https://mcp.example.com", "https://mcp.example.com/any/path", true],
-  ["https://mcp.example.com/*", "https://mcp.example.com./a", true],
-  ["https://mcp.example.com/*", "http://mcp.example.com/a", false],
-  ["*://mcp.example.com", "http://mcp.example.com/a", true],
-  ["https://*.example.com/*", "https://evil.org/x.example.com/y", false],
-  ["https://*.example.com/*", "https://evil.org?x.example.com/y", false],
-  ["https://*.example.com/*", "https://a.example.com@evil.org/", false],
-  ["https://*.example.com/*", "https://a.example.com:8443/", false],
-  ["https://*.example.com:*/*", "https://a.example.com:8443/", true],
-  ["https://*.example.com:*/*", "https://a.example.com/", true],
-  ["https://mcp.example.com:443/*", "https://mcp.example.com/a", true],
-  ["https://mcp.example.com:80/*", "https://mcp.example.com/a", false],
-  ["*://mcp.example.com:80", "http://mcp.example.com:80/a", true],
-  ["https://mcp.example.com/a/*", "https://mcp.example.com/a/../b", false],
-  ["https://mcp.example.com/*", "no address", false],
-])("an address is matched by its parts: %s and %s: %s", (pattern, address, want) => {
+it.each(addresses)("an address is matched by its parts: %s and %s: %s", (pattern, address, want) => {
   expect(matchesUrl(pattern, address)).toBe(want);
 });

@@ -18,12 +18,14 @@ import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../logins/user-secrets.ts";
 import { openServers } from "../../../wiring/open-servers.ts";
 import {
-  type DefineCommand,
+  defineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
+  tell,
   UsageError,
+  warnOn,
   write,
 } from "../../command.ts";
 import { LOCAL_USER } from "../../local-user.ts";
@@ -43,9 +45,8 @@ interface AddFlags {
 const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** `ptc add NAME -- COMMAND...` and `ptc add NAME URL` */
-export const addCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("add")
+export const addCommand = defineCommand("add", add, (command) =>
+  command
     .description("write a server into ptc.yaml, try it, and generate its module")
     .argument("<name>", "what the server is called in ptc.yaml")
     .argument("<target...>", "its URL, or after -- the command that starts it")
@@ -62,11 +63,8 @@ export const addCommand: DefineCommand = (program, surroundings, finish) => {
       "after",
       "\nA secret goes to the keyring, and ptc.yaml names it: write `$" +
         "{NAME}` to take it from the environment instead.\nA server that does not answer is not written, unless --force is given.\n\nExamples:\n  ptc add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ptc add apis https://apis.example.com/mcp --header 'Authorization: Bearer ...'\n",
-    )
-    .action(async (name: string, target: string[], flags: AddFlags) => {
-      finish(await add(name, target, flags, surroundings));
-    });
-};
+    ),
+);
 
 async function add(
   name: string,
@@ -98,7 +96,7 @@ async function add(
 
   const stop = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
-  const warn = (message: string) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`);
+  const warn = warnOn(stderr);
   const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning: warn });
   try {
     const servers = configuration.servers.filter((server) => server.name === name);
@@ -114,20 +112,20 @@ async function add(
     if (stop.signal.aborted || (failure !== undefined && flags.force !== true && !needsLogin)) {
       await kept.undo();
       const why = failure === undefined ? "it was interrupted" : failure.message;
-      await write(stderr, `ptc: '${name}' was not added: ${oneLine(why)}; --force writes it all the same\n`);
+      await tell(stderr, `'${name}' was not added: ${oneLine(why)}; --force writes it all the same`);
       return EXIT.failed;
     }
     await replaceFile(path, found?.text, next);
-    for (const told of kept.told) await write(stderr, `ptc: ${told}\n`);
+    for (const told of kept.told) await tell(stderr, told);
     if (needsLogin && stdin.isTTY === true && stderr.isTTY === true) {
-      await write(stderr, `ptc: added '${name}' to ${visibleLine(file)}; it asks for a login\n`);
+      await tell(stderr, `added '${name}' to ${visibleLine(file)}; it asks for a login`);
       const config = flags.config === undefined ? {} : { config: flags.config };
       const code = await login(name, { ...config, browser: true }, surroundings);
       return code === EXIT.done ? generate([name], config, surroundings) : code;
     }
     if (failure !== undefined) {
       await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);
-      await write(stderr, `ptc: ${oneLine(failure.message)}\n`);
+      await tell(stderr, oneLine(failure.message));
       return EXIT.failed;
     }
     for (const warning of proposalWarnings(generation, false)) warn(warning);
@@ -207,9 +205,9 @@ async function keepSecrets(
     const kept = await keyring.set(name, secret.secret);
     if (!kept.ok) {
       await undo();
-      await write(
+      await tell(
         stderr,
-        `ptc: '${secret.server}' was not added: ${secret.key} looks like a secret, and cannot be kept: ${kept.why}\n`,
+        `'${secret.server}' was not added: ${secret.key} looks like a secret, and cannot be kept: ${kept.why}`,
       );
       return undefined;
     }

@@ -25,7 +25,7 @@ import type { ServerEntry } from "../../../configuration/settings/server-setting
 import { serverModule } from "../../../protocol/tool-names.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
-import { EXIT, type ExitCode, type Surroundings, UsageError, write } from "../../command.ts";
+import { EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "../../command.ts";
 import { layOutTable } from "../../terminal/terminal.ts";
 
 /** A client may write its file at any moment; then ptc reads it again. */
@@ -81,9 +81,9 @@ export async function offerTakeOver(
   const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
   if (choice === "ask" && !isTerminal) {
     const names = listUpTo([...new Set(doubles.map(({ name }) => visibleLine(name)))], MAX_NAMES_CHARS);
-    await write(
+    await tell(
       stderr,
-      `ptc: ${have} ${names} beside ptc: \`ptc install --take-over\` takes them out, \`ptc install --undo\` puts them back\n`,
+      `${have} ${names} beside ptc: \`ptc install --take-over\` takes them out, \`ptc install --undo\` puts them back`,
     );
     return doubles.length;
   }
@@ -100,7 +100,7 @@ export async function offerTakeOver(
   if (choice === "ask") {
     const answer = await ask("Take them out? `ptc install --undo` puts them back. [y/N]: ", surroundings);
     if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
-      await write(stderr, "ptc: they stay; `ptc install --take-over` takes them out later\n");
+      await tell(stderr, "they stay; `ptc install --take-over` takes them out later");
       return doubles.length;
     }
   }
@@ -237,7 +237,7 @@ export async function undoChanges(
     }
     for (const why of refused) {
       isRefused = true;
-      await write(stderr, `ptc: ${shown}: ${oneLine(why)}; it stays as it is, change it by hand\n`);
+      await tell(stderr, `${shown}: ${oneLine(why)}; it stays as it is, change it by hand`);
     }
   }
   return isRefused ? EXIT.failed : EXIT.done;
@@ -435,7 +435,7 @@ async function choose(found: readonly FoundServer[], surroundings: Surroundings)
     if (answer === undefined) throw new UsageError("nothing was chosen, and nothing was written");
     const chosen = parseChoice(answer, found.length);
     if (chosen !== undefined) return chosen.map((index) => found[index]).filter((each) => each !== undefined);
-    await write(surroundings.stderr, `ptc: write numbers from 1 to ${found.length}, all or none\n`);
+    await tell(surroundings.stderr, `write numbers from 1 to ${found.length}, all or none`);
   }
 }
 

@@ -26,10 +26,11 @@ import { UserSecrets } from "../../../logins/user-secrets.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";
 import {
-  type DefineCommand,
+  defineCommand,
   EXIT,
   type ExitCode,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../../command.ts";
@@ -42,9 +43,8 @@ your runs and is private: it hides itself from git.
 `;
 
 /** `ptc init` */
-export const initCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("init")
+export const initCommand = defineCommand("init", init, (command) =>
+  command
     .description("write a commented ptc.yaml here")
     .option(
       "--import [file]",
@@ -59,11 +59,8 @@ export const initCommand: DefineCommand = (program, surroundings, finish) => {
     .addHelpText(
       "after",
       "\nA client that keeps the imported servers beside ptc shows a model each of their tools twice. `ptc install --undo` puts back what is taken out.\n\nExamples:\n  ptc init --import ~/.claude.json && ptc generate\n  ptc init --import --all --take-over\n",
-    )
-    .action(async (flags: InitFlags) => {
-      finish(await init(flags, surroundings));
-    });
-};
+    ),
+);
 
 interface InitFlags {
   import?: string | true;
@@ -91,18 +88,15 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   // What is left of values in `env` and `headers` may be secret all the same, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
   await writeFile(path, renderConfiguration(imported.servers), { flag: "wx", mode });
-  for (const line of told) await write(stderr, `ptc: ${oneLine(line)}\n`);
+  for (const line of told) await tell(stderr, oneLine(line));
   for (const { name, why } of imported.skipped) {
-    await write(
-      stderr,
-      `ptc: warning: server '${oneLine(name, MAX_NAME_CHARS)}' was left out: ${oneLine(why)}\n`,
-    );
+    await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}' was left out: ${oneLine(why)}`);
   }
   if (imported.withValues.length > 0) {
     const names = imported.withValues.join(", ");
-    await write(
+    await tell(
       stderr,
-      `ptc: warning: ${FILE} now holds values of env or headers (${names}); if they are secret, write \${NAME} instead and set NAME in your environment\n`,
+      `warning: ${FILE} now holds values of env or headers (${names}); if they are secret, write \${NAME} instead and set NAME in your environment`,
     );
   }
   if (imported.servers.length > 0) {

@@ -25,11 +25,13 @@ import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";
 import {
-  type DefineCommand,
+  defineCommand,
   EXIT,
   type ExitCode,
   type Surroundings,
+  tell,
   UsageError,
+  warnOn,
   write,
 } from "../../command.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
@@ -59,9 +61,8 @@ interface InstallFlags {
 }
 
 /** `ptc install CLIENT` */
-export const installCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("install")
+export const installCommand = defineCommand("install", install, (command) =>
+  command
     .description("write ptc into the configuration of an MCP client, after showing what changes")
     .argument("[client]", CLIENTS.join(", "))
     .option(
@@ -86,11 +87,8 @@ export const installCommand: DefineCommand = (program, surroundings, finish) => 
     .addHelpText(
       "after",
       "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n  ptc install --take-over\n  ptc install --undo --yes\n",
-    )
-    .action(async (client: string | undefined, flags: InstallFlags) => {
-      finish(await install(client, flags, surroundings));
-    });
-};
+    ),
+);
 
 async function install(
   named: string | undefined,
@@ -145,7 +143,7 @@ async function writeEntry(
   for (const line of fileChanges(before, after))
     await write(stdout, `${style(line.startsWith("+") ? "green" : "red", visibleLine(line))}\n`);
   if (flags.yes !== true && !(await isAgreed("Write this?", surroundings))) {
-    await write(stderr, "ptc: nothing was written\n");
+    await tell(stderr, "nothing was written");
     return EXIT.failed;
   }
   const path = before === undefined ? place.path : realpathSync(place.path);
@@ -156,7 +154,7 @@ async function writeEntry(
   const done = flags.remove ? `ptc is no longer in ${place.client}` : `${place.next}`;
   await write(stdout, `${after === undefined ? "removed" : "wrote"} ${shown}; ${done}\n`);
   const twice = client === "claude" ? describeTwice(findPtcInClaude(env, cwd)) : undefined;
-  if (twice !== undefined) await write(stderr, `ptc: Claude Code ${oneLine(twice)}\n`);
+  if (twice !== undefined) await tell(stderr, `Claude Code ${oneLine(twice)}`);
   return EXIT.done;
 }
 
@@ -204,7 +202,7 @@ async function undo(
   }
   await write(stdout, `${renderChanges(changes, surroundings)}\n`);
   if (flags.yes !== true && !(await isAgreed("Undo these?", surroundings))) {
-    await write(stderr, "ptc: nothing was written\n");
+    await tell(stderr, "nothing was written");
     return EXIT.failed;
   }
   return undoChanges(changes, surroundings);
@@ -237,7 +235,7 @@ async function entryFor(
   surroundings: Surroundings,
 ) {
   const { env, stderr } = surroundings;
-  const warn = (message: string) => write(stderr, `ptc: warning: ${oneLine(message)}\n`);
+  const warn = warnOn(stderr);
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   if (found === undefined)
     await warn("there is no ptc.yaml here, and ptc has no servers without one; `ptc init` writes it");

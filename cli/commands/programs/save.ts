@@ -6,7 +6,7 @@ import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import { openArchive } from "../../../archive/open-archive.ts";
 import { messageOf } from "../../../base/faults.ts";
 import { isObject, jsonLine } from "../../../base/json.ts";
-import { oneLine, visibleLines } from "../../../base/visible-text.ts";
+import { visibleLines } from "../../../base/visible-text.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../../../catalog/catalog-error.ts";
@@ -40,33 +40,34 @@ import type { Host } from "../../../wiring/host.ts";
 import { openHost } from "../../../wiring/open-host.ts";
 import { readProgram } from "../../arguments/program-file.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
   type Surroundings,
+  tell,
   UsageError,
+  warnOn,
   write,
 } from "../../command.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { selectRun } from "../archived-runs.ts";
 
-interface SaveFlags {
-  config?: string;
+interface SaveFlags extends CommonFlags {
   name?: string;
   description?: string;
   expose?: boolean;
   force?: boolean;
-  json?: boolean;
 }
 
 /** `ptc save RUN|FILE --name NAME` */
-export const saveCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("save")
+export const saveCommand = defineCommand("save", save, (command) =>
+  command
     .description("make a named program of an archived run, or of a file, in programs/ beside ptc.yaml")
     .argument("<run>", "input digest or run id, or the beginning of one; or the file of a program")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--name <name>", "what it is called: lower-case words with - between them")
     .option("--description <text>", "what it does; by default what its first comment says")
     .option("--expose", "make it a tool of `ptc serve`")
@@ -75,11 +76,8 @@ export const saveCommand: DefineCommand = (program, surroundings, finish) => {
     .addHelpText(
       "after",
       "\nExamples:\n  ptc save 3f9a2c --name weekly-report\n  ptc save report.ts --name weekly-report --description 'What happened in a month'\n",
-    )
-    .action(async (from: string, flags: SaveFlags) => {
-      finish(await save(from, flags, surroundings));
-    });
-};
+    ),
+);
 
 async function save(from: string, flags: SaveFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout, stderr } = surroundings;
@@ -91,7 +89,7 @@ async function save(from: string, flags: SaveFlags, surroundings: Surroundings):
   const host = openHost({
     configuration,
     env,
-    onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+    onWarning: warnOn(stderr),
   });
   try {
     const isFile = languageOfFile(from) !== undefined || existsSync(resolve(surroundings.cwd(), from));
@@ -113,7 +111,7 @@ async function save(from: string, flags: SaveFlags, surroundings: Surroundings):
         `run it with \`ptc run ${name}\`; \`ptc run ${name} --help\` shows what it takes\n`,
       );
     }
-    for (const note of saved.notes) await write(stderr, `ptc: ${visibleLines(note)}\n`);
+    for (const note of saved.notes) await tell(stderr, visibleLines(note));
     return EXIT.done;
   } finally {
     await host.close();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { messageOf } from "../../../base/faults.ts";
 import { jsonLine } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
-import { oneLine, visibleLine } from "../../../base/visible-text.ts";
+import { visibleLine } from "../../../base/visible-text.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import { describeProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
@@ -27,22 +27,20 @@ import { loadProgramTools, type ProgramTools } from "../../../tools/program-tool
 import type { Host } from "../../../wiring/host.ts";
 import { openHost } from "../../../wiring/open-host.ts";
 import {
-  type DefineCommand,
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
   UsageError,
+  warnOn,
   write,
 } from "../../command.ts";
 import { LOCAL_USER } from "../../local-user.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import { explainMissing } from "./by-name.ts";
-
-interface TestFlags {
-  config?: string;
-  json?: boolean;
-}
 
 const MAX_LINE_CHARS = 500;
 const COLOURS = {
@@ -54,24 +52,20 @@ const COLOURS = {
 } as const;
 
 /** `ptc test [NAME...]` */
-export const testCommand: DefineCommand = (program, surroundings, finish) => {
-  program
-    .command("test")
+export const testCommand = defineCommand("test", test, (command) =>
+  command
     .description(
       "check saved programs, and run their recorded examples again without any server; exit 1 if one fails, 4 if one has changed",
     )
     .argument("[names...]", "the saved programs; all of them by default")
-    .option("--config <file>", "configuration file")
+    .option(...CONFIG)
     .option("--json", "print the outcomes as JSON")
-    .addHelpText("after", "\nExamples:\n  ptc test\n  ptc test weekly-report\n")
-    .action(async (names: string[], flags: TestFlags) => {
-      finish(await test(names, flags, surroundings));
-    });
-};
+    .addHelpText("after", "\nExamples:\n  ptc test\n  ptc test weekly-report\n"),
+);
 
 async function test(
   names: readonly string[],
-  flags: TestFlags,
+  flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { env, stdout, stderr } = surroundings;
@@ -91,7 +85,7 @@ async function test(
     configuration,
     env,
     warm: programs.length > 1 ? configuration.sandbox.warm : 0,
-    onWarning: (message) => void stderr.write(`ptc: warning: ${oneLine(message)}\n`),
+    onWarning: warnOn(stderr),
   });
   const outcomes: ProgramTest[] = [];
   try {

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { mkdirSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
@@ -9,32 +8,23 @@ import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
-import { projectFromSources, ptcIn } from "../in-process.ts";
+import { projectInProcess } from "../in-process.ts";
 import { fixtureServer } from "../ptc-process.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 
 /** A project whose one program makes a call that needs an approval. */
 async function setUp(settings: object = {}) {
-  const project = projectFromSources({
-    "ptc.yaml": {
-      servers: [fixtureServer("docs", "documents.mjs")],
-      approvals: { ask: ["*"], ...settings },
-      execution: { typecheck: "off" },
-      sandbox: { warm: 0 },
-    },
+  const {
+    project,
+    env,
+    ptc: command,
+  } = projectInProcess({
+    servers: [fixtureServer("docs", "documents.mjs")],
+    approvals: { ask: ["*"], ...settings },
+    ...{ execution: { typecheck: "off" }, sandbox: { warm: 0 } },
   });
-  const { directory } = project;
-  mkdirSync(`${directory}/run`, { mode: 0o700, recursive: true });
-  const env = {
-    ...project.env,
-    PATH: process.env.PATH,
-    PTC_KEYRING: "off",
-    PTC_HOST: "off",
-    XDG_RUNTIME_DIR: `${directory}/run`,
-    XDG_STATE_HOME: `${directory}/state`,
-  };
   const { host } = await openServing({
-    configuration: await loadConfiguration({ flag: undefined, env, cwd: directory }),
+    configuration: await loadConfiguration({ flag: undefined, env, cwd: project.directory }),
     env,
     principal: "local",
     engine: () =>
@@ -53,7 +43,7 @@ async function setUp(settings: object = {}) {
       suspends: true,
       signal: new AbortController().signal,
     });
-  const ptc = (...args: string[]) => ptcIn(directory, ["approvals", ...args], { env });
+  const ptc = (...args: string[]) => command(["approvals", ...args]);
   const taken = async (ticket: string) => {
     const run = await (await host.pendingApprovals()).take("local", ticket);
     return run.kind === "taken" ? run.resumed.answered.answer : run.kind;
@@ -129,17 +119,11 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
 
   it("no client approves a call: its run waits for a person at a terminal, and no answer of another way counts", async () => {
     const { run, host } = await setUp(TERMINAL);
-    const asked = vi.fn();
     const yes = { decision: "run", by: "elicitation" } as const;
-    const client = {
-      ask: async () => {
-        asked();
-        return yes;
-      },
-    };
+    const client = { ask: vi.fn(async () => yes) };
     const { suspended, recorded } = await run(client);
     await recorded;
-    expect(asked).not.toHaveBeenCalled();
+    expect(client.ask).not.toHaveBeenCalled();
     const approvals = await host.pendingApprovals();
     const [pending] = await approvals.find("local", suspended?.ticket ?? "none");
     if (pending === undefined) throw new Error("nothing waits");
@@ -165,13 +149,8 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
       program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
       approvals: { state: "APPROVED", grants: [grant, { ...grant, isTyped: true }] },
     };
-    const request = {
-      runId: "r",
-      tool: grant.tool,
-      definitionDigest: "d",
-      arguments: {},
-      argumentsDigest: "e",
-    };
+    const digests = { definitionDigest: "d", argumentsDigest: "e" };
+    const request = { runId: "r", tool: grant.tool, arguments: {}, ...digests };
     const other = "0123456789abcdef";
     await loose.keep({ principal: "local", source: "serve" }, run as never, request, other);
     const [waiting] = await loose.find("local", other);

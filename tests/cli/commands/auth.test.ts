@@ -1,14 +1,14 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { main } from "../../../cli/main.ts";
 import { eventually } from "../../eventually.ts";
 import { ScriptedBrowser } from "../../upstream/authorization/servers/browser.ts";
 import { serveProtected } from "../../upstream/authorization/servers/protected-server.ts";
 import { serveRouter } from "../../upstream/authorization/servers/router-server.ts";
-import { projectFromSources } from "../in-process.ts";
+import { expectRefusal, projectFromSources, userProject } from "../in-process.ts";
+import { surroundingsIn } from "../surroundings.ts";
 import { hasPython, onTerminal, WITHOUT_PYTHON } from "../terminal/run-on-terminal.ts";
 
 /** A browser as `BROWSER` names one: it opens the address and goes where that leads. */
@@ -16,51 +16,26 @@ const BROWSER = `#!${process.execPath}\nawait fetch(process.argv[2]);\n`;
 
 async function setUp() {
   const router = await serveRouter();
-  const server = await serveProtected({
-    authorizationServers: [router.issuer],
-    verifier: router,
-    scopes: ["read"],
-  });
-  const folder = mkdtempSync(join(tmpdir(), "ptc-auth-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, "browser.mjs"), BROWSER);
-  chmodSync(join(folder, "browser.mjs"), 0o755);
+  const guard = { authorizationServers: [router.issuer], verifier: router, scopes: ["read"] };
+  const server = await serveProtected(guard);
   const servers = [
     { name: "guarded", url: server.url },
     { name: "local", command: "node" },
     { name: "keyed", url: server.url, headers: { Authorization: "Bearer x" } },
   ];
-  writeFileSync(join(folder, "ptc.yaml"), JSON.stringify({ servers }));
+  const project = userProject({ "ptc.yaml": JSON.stringify({ servers }), "browser.mjs": BROWSER });
+  const { folder, path } = project;
+  chmodSync(path("browser.mjs"), 0o755);
+  const env = { ...project.env, PATH: process.env.PATH, BROWSER: path("browser.mjs") };
   const start = (...args: string[]) => {
-    const out = { stdout: "", stderr: "" };
-    const collect = (name: "stdout" | "stderr") =>
-      new PassThrough().on("data", (chunk) => {
-        out[name] += chunk;
-      });
     const stdin = new PassThrough();
-    const code = main({
-      argv: ["node", "ptc", "auth", ...args],
-      env: {
-        HOME: folder,
-        PATH: process.env.PATH,
-        PTC_KEYRING: "off",
-        XDG_STATE_HOME: folder,
-        BROWSER: join(folder, "browser.mjs"),
-      },
-      stdin,
-      stdout: collect("stdout"),
-      stderr: collect("stderr"),
-      cwd: () => folder,
-      on() {},
-      exit: (exitCode) => {
-        throw new Error(`exit ${exitCode}`);
-      },
-    });
-    return { out, stdin, code };
+    const own = surroundingsIn(folder, ["node", "ptc", "auth", ...args]);
+    const out = { stdout: () => own.stdout.text, stderr: () => own.stderr.text };
+    return { out, stdin, code: main({ ...own, env, stdin }) };
   };
   const ptc = async (...args: string[]) => {
     const { out, code } = start(...args);
-    return { code: await code, ...out };
+    return { code: await code, stdout: out.stdout(), stderr: out.stderr() };
   };
   return { router, server, start, ptc };
 }
@@ -91,24 +66,20 @@ describe("ptc auth", () => {
   it("takes the address at which a browser elsewhere ended up", async () => {
     const { start } = await setUp();
     const { out, stdin, code } = start("login", "guarded", "--no-browser");
-    await eventually(() => expect(out.stderr).toContain("paste that address here"));
-    const url = /^ {2}(http:\S+)$/m.exec(out.stderr)?.[1] ?? "";
+    await eventually(() => expect(out.stderr()).toContain("paste that address here"));
+    const url = /^ {2}(http:\S+)$/m.exec(out.stderr())?.[1] ?? "";
     const ended = await new ScriptedBrowser().open(url, ({ pathname }) => pathname === "/callback");
     stdin.write("no idea\n");
-    await eventually(() => expect(out.stderr).toContain("that is not the address"));
+    await eventually(() => expect(out.stderr()).toContain("that is not the address"));
     stdin.write(`${ended.url}\n`);
     expect(await code).toBe(0);
-    expect(out.stdout).toBe("logged in to 'guarded': 3 tools\n");
+    expect(out.stdout()).toBe("logged in to 'guarded': 3 tools\n");
   });
 
   it("says in one line what cannot be logged in to, and gives up on nobody", async () => {
     const { ptc } = await setUp();
-    expect(await ptc("login", "gaurded")).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(
-        /^ptc: server 'gaurded' is not in the configuration; there are guarded, local, keyed\n$/,
-      ),
-    });
+    const unknown = /^ptc: server 'gaurded' is not in the configuration; there are guarded, local, keyed\n$/;
+    expectRefusal(await ptc("login", "gaurded"), unknown);
     expect((await ptc("login", "local")).stderr).toMatch(/is a program on this machine/);
     expect((await ptc("login", "keyed")).stderr).toMatch(/has its credentials in ptc\.yaml/);
     expect((await ptc("login", "guarded", "--timeout", "0")).stderr).toMatch(/--timeout must be/);
@@ -137,10 +108,7 @@ describe("ptc auth set", () => {
     expect(statSync(join(project.directory, FILE)).mode & 0o777).toBe(0o600);
     const remove = () => project.ptc(["auth", "set", "hub/token", "--remove"], { env });
     expect(await remove()).toMatchObject({ code: 0, stdout: "'hub/token' is removed\n" });
-    expect(await remove()).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("there is no 'hub/token'"),
-    });
+    expectRefusal(await remove(), "there is no 'hub/token'");
   });
 
   it.each([
@@ -151,10 +119,8 @@ describe("ptc auth set", () => {
     ["a", "x".repeat(65_537), "stdin: is larger than 65536 bytes"],
   ])("refuses in one line what it cannot keep (%s)", async (name, stdin, message) => {
     const project = projectFromSources();
-    const { code, stdout, stderr } = await project.ptc(["auth", "set", name], { env: project.env, stdin });
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^ptc: .*\n$/);
-    expect(stderr).toContain(message);
+    const refused = await project.ptc(["auth", "set", name], { env: project.env, stdin });
+    expectRefusal(refused, message);
     expect(() => project.read(FILE)).toThrow();
   });
 });

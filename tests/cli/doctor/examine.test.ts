@@ -1,32 +1,43 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
 import { examine, examineQuickly, type Finding } from "../../../cli/doctor/examine.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { openKnownWalls, refuseBrokenWalls } from "../../../wiring/open-known-walls.ts";
 import { makeArchive } from "../../archive/made-archives.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
+import { folderOfTest } from "../in-process.ts";
 
 const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
 
-/** What is found with a configuration of that text, and that nothing of it is left. */
-async function find(
-  text: string,
-  engine: InProcessEngine,
-  files: Record<string, unknown> = {},
-): Promise<Finding[]> {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-doctor-"));
-  onTestFinished(() => rmSync(cwd, { recursive: true }));
+const SERVER = { transport: "stdio", command: process.execPath, args: [ECHO] };
+
+/** A folder with these files, in which ptc has its own folder. */
+function folderWith(files: Record<string, string | object>) {
+  const cwd = folderOfTest();
   mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  writeFileSync(join(cwd, "ptc.yaml"), text);
-  for (const [file, content] of Object.entries(files))
-    writeFileSync(join(cwd, file), JSON.stringify(content));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), HOME: cwd };
+  for (const [file, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(cwd, file)), { recursive: true });
+    writeFileSync(join(cwd, file), typeof content === "string" ? content : JSON.stringify(content));
+  }
+  return { cwd, env: { XDG_RUNTIME_DIR: join(cwd, "run"), HOME: cwd, XDG_STATE_HOME: join(cwd, "state") } };
+}
+
+/** What processes have left in a folder's run/. */
+const leftIn = (cwd: string) =>
+  readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)));
+
+/** What is found with this configuration, and that nothing of it is left. */
+async function find(
+  configuration: string | object,
+  engine = withRuntime(),
+  files: Record<string, object> = {},
+): Promise<Finding[]> {
+  const { cwd, env } = folderWith({ "ptc.yaml": configuration, ...files });
   const findings: Finding[] = [];
   for await (const finding of examine({ env, cwd, principal: "local", engine: () => engine }))
     findings.push(finding);
-  expect(readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)))).toEqual([]);
+  expect(leftIn(cwd)).toEqual([]);
   expect(engine.live.size).toBe(0);
   return findings;
 }
@@ -43,11 +54,11 @@ function withRuntime(more: { problem?: string } = {}): InProcessEngine {
 
 test("every part is tried, and a server that cannot be listed takes no other with it", async () => {
   const servers = [
-    { name: "x", transport: "stdio", command: process.execPath, args: [ECHO] },
+    { ...SERVER, name: "x" },
     { name: "gone", transport: "stdio", command: "/nowhere/server" },
     { name: "off", transport: "stdio", command: "x", env: { KEY: "${UNSET_KEY}" } },
   ];
-  const findings = await find(JSON.stringify({ servers }), withRuntime());
+  const findings = await find({ servers });
   expect(findings.map(({ area, part, ok }) => [area, part, ok])).toEqual([
     ["ptc", "ptc", true],
     ["ptc", "node", true],
@@ -78,7 +89,7 @@ test("a command of tools.local that is not there is told of, and so is a secret 
     { ...tool, name: "keyed", env: { KEY: { file: "none.txt" } } },
     { ...tool, name: "unset", command: ["${UNSET_COMMAND}"] },
   ];
-  const findings = await find(JSON.stringify({ tools: { local } }), withRuntime());
+  const findings = await find({ tools: { local } });
   const server = findings.findIndex(({ part }) => part === "server local");
   expect(findings[server]).toMatchObject({ ok: true });
   expect(findings.slice(server + 1).map(({ part, ok, detail }) => [part, ok, detail])).toEqual([
@@ -137,31 +148,24 @@ test("a runtime that lets no sandbox connect is told of, with what to write", as
 });
 
 test("a file of a secret that others may read is told of, and a secret that cannot be had is its server's", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-doctor-secret-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = folderOfTest();
   const file = join(folder, "token");
   writeFileSync(file, "a-token", { mode: 0o644 });
   const pin = join(folder, "pin");
   writeFileSync(pin, "123", { mode: 0o600 });
-  const server = { transport: "stdio", command: process.execPath, args: [ECHO] };
   const servers = [
-    { ...server, name: "x", env: { TOKEN: { file } } },
-    { ...server, name: "short", env: { PIN: { file: pin } } },
-    { ...server, name: "locked", env: { TOKEN: { command: [process.execPath, "-e", "process.exit(5)"] } } },
+    { ...SERVER, name: "x", env: { TOKEN: { file } } },
+    { ...SERVER, name: "short", env: { PIN: { file: pin } } },
+    { ...SERVER, name: "locked", env: { TOKEN: { command: [process.execPath, "-e", "process.exit(5)"] } } },
   ];
-  const findings = await find(JSON.stringify({ servers }), withRuntime());
+  const findings = await find({ servers });
   expect(findings.find(({ part }) => part === "secrets")?.detail).toBe(
     `${file}, which holds TOKEN of server 'x', may be read by others (mode 0644); run \`chmod 600\` on it`,
   );
   expect(findings.at(-4)).toMatchObject({ part: "server x", ok: true });
-  expect(findings.at(-1)).toEqual({
-    area: "servers",
-    part: "redaction",
-    ok: true,
-    detail: expect.stringMatching(
-      /^PIN of server 'short' has 3 characters, and values of fewer than \d are not redacted$/,
-    ),
-  });
+  const short = /^PIN of server 'short' has 3 characters, and values of fewer than \d are not redacted$/;
+  const redaction = { area: "servers", part: "redaction", ok: true };
+  expect(findings.at(-1)).toEqual({ ...redaction, detail: expect.stringMatching(short) });
   expect(findings.at(-2)).toMatchObject({
     part: "server locked",
     ok: false,
@@ -170,65 +174,39 @@ test("a file of a secret that others may read is told of, and a secret that cann
 });
 
 test("an archive that cannot be written is a failure, and one that can is left as it is", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-doctor-archive-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(
-    join(folder, "damaged.db"),
-    "no database, and longer than the head of one would be".repeat(10),
-  );
-  writeFileSync(join(folder, "file"), "");
+  const noDatabase = "no database, and longer than the head of one would be".repeat(10);
+  const { cwd: folder } = folderWith({ "damaged.db": noDatabase, file: "" });
   makeArchive(join(folder, "whole.db"));
   const before = readFileSync(join(folder, "whole.db"));
   const tried = async (name: string) => {
-    const text = JSON.stringify({ servers: [], archive: { path: join(folder, name) } });
-    return (await find(text, withRuntime())).find(({ part }) => part === "archive");
+    const findings = await find({ servers: [], archive: { path: join(folder, name) } });
+    return findings.find(({ part }) => part === "archive");
   };
-  expect(await tried("damaged.db")).toMatchObject({
-    area: "ptc",
-    ok: false,
-    detail: expect.stringMatching(
-      /^runs are not archived: the archive .*damaged\.db is damaged or no database/,
-    ),
-  });
+  const damaged = /^runs are not archived: the archive .*damaged\.db is damaged or no database/;
+  const refused = { area: "ptc", ok: false, detail: expect.stringMatching(damaged) };
+  expect(await tried("damaged.db")).toMatchObject(refused);
   expect(await tried("file/archive.db")).toMatchObject({ ok: false });
-  expect(await tried("whole.db")).toEqual({
-    area: "ptc",
-    part: "archive",
-    ok: true,
-    detail: join(folder, "whole.db"),
-  });
+  const whole = { area: "ptc", part: "archive", ok: true, detail: join(folder, "whole.db") };
+  expect(await tried("whole.db")).toEqual(whole);
   expect(readFileSync(join(folder, "whole.db")).equals(before)).toBe(true);
 });
 
 test("servers that a client has beside ptc are named, and so is a ptc that is there twice", async () => {
-  const servers = [{ name: "x", command: process.execPath, args: [ECHO] }];
+  const echo = { command: process.execPath, args: [ECHO] };
   const ptc = { command: "ptc", args: ["serve"] };
-  const findings = await find(JSON.stringify({ servers }), withRuntime(), {
-    ".mcp.json": { mcpServers: { x: { command: process.execPath, args: [ECHO] }, other: { command: "o" } } },
+  const findings = await find({ servers: [{ name: "x", ...echo }] }, withRuntime(), {
+    ".mcp.json": { mcpServers: { x: echo, other: { command: "o" } } },
     ".claude.json": { mcpServers: { ptc, again: ptc } },
   });
-  const ofClaude = findings.filter(({ part }) => part === "Claude Code");
-  expect(ofClaude).toEqual([
-    {
-      area: "ptc",
-      part: "Claude Code",
-      ok: true,
-      detail: expect.stringMatching(/^has ptc more than once, as 'ptc' in /),
-    },
-    {
-      area: "ptc",
-      part: "Claude Code",
-      ok: true,
-      detail: expect.stringMatching(/^has x beside ptc .*--take-over/),
-    },
+  const found = { area: "ptc", part: "Claude Code", ok: true };
+  expect(findings.filter(({ part }) => part === "Claude Code")).toEqual([
+    { ...found, detail: expect.stringMatching(/^has ptc more than once, as 'ptc' in /) },
+    { ...found, detail: expect.stringMatching(/^has x beside ptc .*--take-over/) },
   ]);
 });
 
 test("what is known against the walls of an engine is refused with that engine, and nothing is left on disk", async () => {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-walls-"));
-  onTestFinished(() => rmSync(cwd, { recursive: true }));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+  const { cwd, env } = folderWith({});
   const configuration = await loadConfiguration({ flag: undefined, env, cwd });
   const { image, runtime } = configuration.sandbox;
   const engine = new InProcessEngine();
@@ -240,26 +218,17 @@ test("what is known against the walls of an engine is refused with that engine, 
   const other = new InProcessEngine();
   other.describe = async () => ({ ...(await engine.describe()), identity: "another" });
   await refuse(other);
-  expect(readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)))).toEqual([]);
+  expect(leftIn(cwd)).toEqual([]);
 });
 
-/** What is wrong with a folder that has a configuration of that text. */
-async function findQuickly(
-  text: string | undefined,
-  engine = new InProcessEngine(),
-  more: Record<string, string> = {},
-) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-quickly-"));
-  onTestFinished(() => rmSync(cwd, { recursive: true }));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  mkdirSync(join(cwd, "generated"));
-  if (text !== undefined) writeFileSync(join(cwd, "ptc.yaml"), text);
-  for (const [file, content] of Object.entries(more)) writeFileSync(join(cwd, file), content);
-  return examineQuickly({ env: { XDG_RUNTIME_DIR: join(cwd, "run") }, cwd, engine: () => engine });
+/** What is wrong with a folder that has these files. */
+function findQuickly(files: Record<string, string>, engine = new InProcessEngine()) {
+  const { cwd, env } = folderWith({ "generated/none": "", ...files });
+  return examineQuickly({ env, cwd, engine: () => engine });
 }
 
 test("nothing is wrong with a folder that uses no ptc", async () => {
-  expect(await findQuickly(undefined)).toBeUndefined();
+  expect(await findQuickly({})).toBeUndefined();
 });
 
 const LOCAL = "servers: [{ name: x, command: never-started }]";
@@ -269,25 +238,24 @@ test.each([
   ["servers: []", "configuration", /^ptc\.yaml names no servers/],
   [LOCAL, "servers", /^the tools of 'x' are not known yet; run `ptc generate`$/],
 ])("with %j the first thing that is wrong is in the %s", async (text, area, detail) => {
-  expect(await findQuickly(text)).toMatchObject({ area, ok: false, detail: expect.stringMatching(detail) });
+  expect(await findQuickly({ "ptc.yaml": text })).toMatchObject({
+    area,
+    ok: false,
+    detail: expect.stringMatching(detail),
+  });
 });
 
 test("modules that were edited are told, and nothing is started to find that out", async () => {
   const engine = new InProcessEngine();
-  const found = await findQuickly(LOCAL, engine, { "generated/catalog.json": "{" });
+  const found = await findQuickly({ "ptc.yaml": LOCAL, "generated/catalog.json": "{" }, engine);
   expect(found).toMatchObject({ area: "servers", detail: expect.stringContaining("catalog.json") });
   expect(engine.live.size).toBe(0);
 });
 
 test("of an engine the runtime and the image are asked for", async () => {
-  const off = "servers: [{ name: x, command: y, env: { A: '${UNSET_VALUE}' } }]";
+  const off = { "ptc.yaml": "servers: [{ name: x, command: y, env: { A: '${UNSET_VALUE}' } }]" };
   expect(await findQuickly(off)).toMatchObject({ area: "sandbox", part: "gvisor" });
-  const engine = new InProcessEngine();
-  const describe = engine.describe;
-  engine.describe = async () => ({
-    ...(await describe()),
-    runtimes: new Map([["runsc", { path: "/nowhere/runsc" }]]),
-  });
+  const engine = withRuntime();
   expect(await findQuickly(off, engine)).toBeUndefined();
   Object.assign(engine, { findImage: async () => undefined });
   expect(await findQuickly(off, engine)).toMatchObject({

@@ -4,52 +4,26 @@ import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import { FakeTerminal, pipe } from "./terminals.ts";
 
-const plain = { title: undefined, description: undefined, isRequired: false } as const;
+const plain = { title: undefined, description: undefined, isRequired: false, byDefault: undefined } as const;
+const options = (...titles: string[]) =>
+  titles.map((title) => ({ value: title.slice(0, 1).toLowerCase(), title }));
 const NAME: FormField = {
   ...plain,
-  kind: "text",
-  name: "name",
-  title: "Your name",
-  description: "as on\u001b[2J paper",
-  isRequired: true,
-  minLength: 2,
-  maxLength: undefined,
-  format: undefined,
-  byDefault: undefined,
+  ...{ kind: "text", name: "name", title: "Your name", description: "as on\u001b[2J paper" },
+  ...{ isRequired: true, minLength: 2, maxLength: undefined, format: undefined },
 };
 const FIELDS: readonly FormField[] = [
   NAME,
-  {
-    ...plain,
-    kind: "number",
-    name: "age",
-    isInteger: true,
-    minimum: 0,
-    maximum: undefined,
-    byDefault: undefined,
-  },
+  { ...plain, kind: "number", name: "age", isInteger: true, minimum: 0, maximum: undefined },
   { ...plain, kind: "boolean", name: "news", byDefault: true },
-  {
-    ...plain,
-    kind: "choice",
-    name: "plan",
-    options: [
-      { value: "f", title: "Free" },
-      { value: "p", title: "Paid" },
-    ],
-    byDefault: undefined,
-  },
+  { ...plain, kind: "choice", name: "plan", options: options("Free", "Paid") },
   {
     ...plain,
     kind: "choices",
     name: "tags",
-    options: [
-      { value: "a", title: "A" },
-      { value: "b", title: "B" },
-    ],
+    options: options("A", "B"),
     minItems: undefined,
     maxItems: undefined,
-    byDefault: undefined,
   },
 ];
 
@@ -57,15 +31,9 @@ function eliciting(asked: Partial<ElicitationRequest> = {}) {
   const terminal = new FakeTerminal();
   const console = new ProgramConsole(terminal.surroundings, 100_000);
   const approver = buildApprover([], { console, surroundings: terminal.surroundings, onInterrupt: () => {} });
-  const elicitation = {
-    runId: "r",
-    server: "github",
-    tool: "mcp__github__go",
-    mode: "form",
-    message: "Who?\nptc asks: all is well",
-    fields: FIELDS,
-    ...asked,
-  } as ElicitationRequest;
+  const form = { mode: "form", message: "Who?\nptc asks: all is well", fields: FIELDS };
+  const caller = { runId: "r", server: "github", tool: "mcp__github__go" };
+  const elicitation = { ...caller, ...form, ...asked } as ElicitationRequest;
   const answer = approver.elicit?.(elicitation, new AbortController().signal);
   /** Types each line when its prompt stands at the end of the screen. */
   const converse = async (...turns: [prompt: RegExp, typed: string][]) => {
@@ -128,12 +96,8 @@ describe("a form of a server on the terminal", () => {
 
 describe("an address of a server on the terminal", () => {
   it("is shown with its host and not opened", async () => {
-    const { terminal, converse } = eliciting({
-      mode: "url",
-      message: "Sign in",
-      url: "https://a.example/x",
-      host: "a.example",
-    });
+    const address = { url: "https://a.example/x", host: "a.example" };
+    const { terminal, converse } = eliciting({ mode: "url", message: "Sign in", ...address });
     const answer = await converse([/Have you opened it at a\.example, .*: $/, "y"]);
     expect(answer).toEqual({ action: "accept", values: {} });
     expect(terminal.screen).toContain(
@@ -147,13 +111,7 @@ it("asks nobody where there is no terminal", async () => {
   const { surroundings } = pipe();
   const console = new ProgramConsole(surroundings, 10_000);
   const approver = buildApprover([], { console, surroundings, onInterrupt: () => {} });
-  const elicitation: ElicitationRequest = {
-    runId: "r",
-    server: "x",
-    tool: undefined,
-    mode: "form",
-    message: "",
-    fields: [],
-  };
+  const caller = { runId: "r", server: "x", tool: undefined };
+  const elicitation: ElicitationRequest = { ...caller, mode: "form", message: "", fields: [] };
   expect(await approver.elicit?.(elicitation, new AbortController().signal)).toEqual({ action: "unasked" });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeGenerated } from "../../../catalog/store/write-generated.ts";
 import { planGeneration } from "../../../generation/generate-plan.ts";
-import { ptcIn } from "../in-process.ts";
+import { expectRefusal, ptcIn } from "../in-process.ts";
 
 const CONTROLS = ["\n", "\r", "\v", "\f", "\u0085", "\u2028", "\u2029", "\u001b[2J", "\u009b2J", "\u202e"];
 const EVIL = `x${CONTROLS.join("y")}evil  Safe.`;
@@ -73,10 +73,9 @@ describe("a server that names and describes its tools with characters that steer
       ["list", EVIL],
       ["search", "x", "--server", EVIL],
     ]) {
-      const { code, stdout, stderr } = await ptc(...args);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toMatch(/^ptc: [^\n]+\n$/);
-      expect(stderr).not.toMatch(UNSEEN);
+      const refused = await ptc(...args);
+      expectRefusal(refused, /^ptc: /);
+      expect(refused.stderr).not.toMatch(UNSEEN);
     }
   });
 });
@@ -118,9 +117,8 @@ describe("ptc init --import of a file that somebody sent", () => {
     ['{"mcpServers":{"a":{"command":"x","n":1e400}}}', "holds a number beyond"],
     ["[".repeat(1_000) + "]".repeat(1_000), "nests deeper"],
   ])("says in one line what is wrong with it: %.30s", async (content, why) => {
-    const { code, stderr } = await imported(content);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^ptc: sent\.json: [^\n]+\n$/);
-    expect(stderr).toContain(why);
+    const refused = await imported(content);
+    expectRefusal(refused, "ptc: sent.json: ");
+    expect(refused.stderr).toContain(why);
   });
 });
