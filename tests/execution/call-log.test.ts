@@ -19,14 +19,7 @@ function open() {
   const started: number[] = [];
   const ended: ObservedCall[] = [];
   const log = new CallLog(
-    [
-      {
-        onCallStarted: ({ seq }) => started.push(seq),
-        onCall: (call) => {
-          ended.push(call);
-        },
-      },
-    ],
+    [{ onCallStarted: ({ seq }) => started.push(seq), onCall: (call) => void ended.push(call) }],
     { monotonicMs: () => now },
   );
   const pass = (ms: number) => {
@@ -48,9 +41,8 @@ describe("the calls of a run", () => {
       { onCall: ({ seq }: ObservedCall) => void told.push(seq) },
     ];
     const log = new CallLog(observers, { monotonicMs: () => 0 });
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 3; i++)
       await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
-    }
     await log.end();
     expect(told).toEqual([1, 2, 3]);
   });
@@ -145,9 +137,8 @@ describe("the calls of a run", () => {
     const log = new CallLog([{ onCall }], { monotonicMs: () => 0 });
     const { signal } = new AbortController();
     let answered = 0;
-    for (let i = 0; i < 30; i++) {
+    for (let i = 0; i < 30; i++)
       void watch(log, { tool: "x", arguments: {} }, signal, async () => OK).then(() => answered++);
-    }
     await expect.poll(() => answered).toBe(16);
     const ended = log.end();
     while (answered < 30) {

@@ -201,8 +201,7 @@ describe("planning a generation", () => {
       { inputSchema: {} },
       { outputSchema: {} },
       { annotations: { readOnlyHint: false } },
-    ]) {
+    ])
       expect(definitionDigest({ ...readFile, ...change })).not.toBe(digest);
-    }
   });
 });

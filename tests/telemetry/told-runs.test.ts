@@ -79,9 +79,8 @@ async function tell(telemetry: Telemetry, parent: TraceContext | undefined) {
     [run.aroundCalls],
   );
   const { signal } = new AbortController();
-  for (const tool of [...Object.keys(TOOLS), `mcp__docs__${SECRET}`]) {
+  for (const tool of [...Object.keys(TOOLS), `mcp__docs__${SECRET}`])
     await calls.dispatch({ tool, arguments: { secret: SECRET } }, { approvals, signal });
-  }
   ended();
   const metrics = { duration_ms: 5, tool_calls: 4, tool_result_bytes: 12 };
   const error = { type: "ToolError", message: SECRET, retryable: false } as const;

@@ -31,13 +31,7 @@ async function open(
     args: [ECHO],
     ...(allowed[name] === undefined ? {} : { pii: allowed[name] }),
   }));
-  const settings = {
-    servers,
-    execution: { typecheck: "off" },
-    sandbox: { warm: 0 },
-    pii,
-    ...more,
-  };
+  const settings = { servers, execution: { typecheck: "off" }, sandbox: { warm: 0 }, pii, ...more };
   writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
   const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
   const configuration = await loadConfiguration({ flag: undefined, env, cwd });

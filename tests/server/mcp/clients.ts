@@ -45,9 +45,8 @@ export async function connectLegacy(served: ReturnType<typeof serve>, answer?: A
     { name: "test", version: "1" },
     { capabilities: answer === undefined ? {} : { elicitation: {} } },
   );
-  if (answer !== undefined) {
+  if (answer !== undefined)
     client.setRequestHandler(ElicitRequestSchema, ({ params }) => answer(params.message) as never);
-  }
   await client.connect(new StreamTransport(served) as never);
   return client;
 }
@@ -60,9 +59,8 @@ async function connectModern(served: ReturnType<typeof serve>, answer?: Answer) 
       versionNegotiation: { mode: "auto" },
     },
   );
-  if (answer !== undefined) {
+  if (answer !== undefined)
     client.setRequestHandler("elicitation/create", async ({ params }) => answer(params.message) as never);
-  }
   await client.connect(new StreamTransport(served) as never);
   return client;
 }

@@ -124,9 +124,8 @@ describe.each(ERAS)("a client of %s", (era) => {
       return CANCELLED;
     });
     const client = await CONNECT[era](served);
-    for (const code of ["a", "b"]) {
+    for (const code of ["a", "b"])
       client.callTool({ name: "execute_program", arguments: { code } }).catch(() => {});
-    }
     await expect.poll(() => started).toBe(2);
     await client.close();
     await served.ended;

@@ -18,11 +18,7 @@ const VIEW = viewOf(
       {
         name: "query_financials",
         description: "Query financial statements for a given ticker. Much more is said.",
-        inputSchema: {
-          type: "object",
-          properties: { ticker: { type: "string" } },
-          required: ["ticker"],
-        },
+        inputSchema: { type: "object", properties: { ticker: { type: "string" } }, required: ["ticker"] },
       },
       { name: "stock_quote", description: "Quote.", outputSchema: { type: "object" } },
     ],

@@ -39,8 +39,7 @@ describe("read_output", () => {
       [{ run: "x\ny" }, "me", "there is no run x y; give the id that a reply named"],
       [{}, "somebody else", "there is no run r; give the id that a reply named"],
       [{ offset: 10_000_000 }, "me", `the output has only ${TEXT.length} characters`],
-    ] as const) {
+    ] as const)
       expect(await read(args, principal)).toEqual({ text: message, isError: true });
-    }
   });
 });

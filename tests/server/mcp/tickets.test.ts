@@ -322,9 +322,7 @@ describe("a ticket", () => {
       const { run, suspended, kept, by } = keptPrograms();
       const served = serve(run, { suspended });
       const ticket = { name: "execute_program", arguments: { code: "ticket 0123456789abcdef" } };
-      const client = await CONNECT[era](served, () => ({
-        action: "cancel",
-      }));
+      const client = await CONNECT[era](served, () => ({ action: "cancel" }));
       const [{ text }] = (await client.callTool(EXECUTE)).content as [{ text: string }];
       expect(text).toContain("waits for an approval");
       expect(kept.size).toBe(1);

@@ -103,9 +103,9 @@ export class Chromium {
     await this.send("Emulation.setScriptExecutionDisabled", { value: !script });
     const page = new OpenPage(this);
     const stopped = this.#listen((message) => page.hear(message));
-    const loaded = new Promise<void>((resolve) => {
-      this.#listen(({ method }) => method === "Page.loadEventFired" && resolve());
-    });
+    const loaded = new Promise<void>(
+      (resolve) => void this.#listen(({ method }) => method === "Page.loadEventFired" && resolve()),
+    );
     await this.send("Page.navigate", { url });
     await loaded;
     page.onClose = stopped;

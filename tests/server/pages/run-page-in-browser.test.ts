@@ -7,9 +7,8 @@ import { type SampleRun, storeSample, useArchive } from "../reports/sample-archi
 import { Chromium, findChromium, type OpenPage } from "./chromium.ts";
 
 const command = findChromium();
-if (command === undefined) {
+if (command === undefined)
   console.warn("SKIPPED: pages in a browser. Chromium is not installed (Debian's package is `chromium`).");
-}
 
 const PARALLEL: SampleRun = {
   code: 'const first = 1;\nthrow new Error("needle in the program");\n',

@@ -93,9 +93,8 @@ KeyError: ZeroDivisionError('division by zero')`;
       "    at ba.ts:2:3",
       "see a.ts:2:3",
       "a.ts:x:1: no",
-    ]) {
+    ])
       expect(failingPlaces(message, "a.ts")).toEqual([]);
-    }
   });
 });
 
@@ -218,9 +217,8 @@ describe("the tokens of a program", () => {
   });
 
   it("take time in proportion to the program", () => {
-    for (const piece of ["/*", '"\\', "`${", "'", "//", "1.", "const "]) {
+    for (const piece of ["/*", '"\\', "`${", "'", "//", "1.", "const "])
       expect(tokenizeLines(piece.repeat(200_000), TYPESCRIPT.syntax).flat().length).toBeGreaterThan(0);
-    }
   });
 });
 

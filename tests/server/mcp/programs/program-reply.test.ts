@@ -181,10 +181,7 @@ it.each([
   "a program that %s unchecked is said to be, apart from what it said, once for each reason",
   async (_, result) => {
     const client = { notices: new ClientNotices(), known: async () => viewOf([]) };
-    const shown = {
-      printers: () => [PRINTER] as const,
-      limits: () => ({ maxReplyBytes: 16_384 }),
-    };
+    const shown = { printers: () => [PRINTER] as const, limits: () => ({ maxReplyBytes: 16_384 }) };
     const reply = async (unchecked?: string) =>
       (
         await endOfProgram(executed(result, { unchecked }), client, shown).reply([], {
