@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { CallingRun, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { CallLog, type ObservedCall } from "../../execution/call-log.ts";
 
+const CALL = { tool: "mcp__a__x", arguments: {} };
 const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
+
+const failed = (type: "ToolError" | "ApprovalDenied", decision: "allowed" | "denied"): CallOutcome => ({
+  ...{ ok: false, bytes: 0, decision },
+  error: { type, server: "a", tool: "x", message: "no", retryable: false },
+});
 
 const { signal } = new AbortController();
 
@@ -33,7 +39,7 @@ describe("the calls of a run", () => {
     const told: number[] = [];
     const observers = [
       {
-        onCall: () => {
+        onCall() {
           throw new Error("thrown");
         },
       },
@@ -41,8 +47,7 @@ describe("the calls of a run", () => {
       { onCall: ({ seq }: ObservedCall) => void told.push(seq) },
     ];
     const log = new CallLog(observers, { monotonicMs: () => 0 });
-    for (let i = 0; i < 3; i++)
-      await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+    for (let i = 0; i < 3; i++) await watch(log, CALL, signal, async () => OK);
     await log.end();
     expect(told).toEqual([1, 2, 3]);
   });
@@ -56,16 +61,9 @@ describe("the calls of a run", () => {
     });
     await log.end();
     expect(started).toEqual([1]);
+    const times = { startedMs: 5, durationMs: 10 };
     expect(ended).toEqual([
-      {
-        seq: 1,
-        tool: "mcp__a__x",
-        arguments: { p: 1 },
-        raw: true,
-        startedMs: 5,
-        durationMs: 10,
-        outcome: OK,
-      },
+      { seq: 1, tool: "mcp__a__x", arguments: { p: 1 }, raw: true, ...times, outcome: OK },
     ]);
   });
 
@@ -73,7 +71,7 @@ describe("the calls of a run", () => {
     const { log, ended, pass } = open();
     pass(5);
     const earlier = { startedMs: 1, durationMs: 2 };
-    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => ({ ...OK, earlier }));
+    await watch(log, CALL, signal, async () => ({ ...OK, earlier }));
     await log.end();
     expect(ended).toMatchObject([earlier]);
   });
@@ -81,12 +79,7 @@ describe("the calls of a run", () => {
   it("that are open when the run ends are told once, as unanswered", async () => {
     const { log, ended } = open();
     let answer = (_: CallOutcome) => {};
-    const watched = watch(
-      log,
-      { tool: "mcp__a__x", arguments: {} },
-      signal,
-      () => new Promise((resolve) => (answer = resolve)),
-    );
+    const watched = watch(log, CALL, signal, () => new Promise((resolve) => (answer = resolve)));
     await log.end();
     answer(OK);
     await watched;
@@ -98,16 +91,9 @@ describe("the calls of a run", () => {
   it("that are aborted with their run were not answered, whatever they came to", async () => {
     const { log, ended } = open();
     const stop = new AbortController();
-    const error = {
-      type: "ToolError",
-      server: "a",
-      tool: "x",
-      message: "is cancelled",
-      retryable: false,
-    } as const;
-    await watch(log, { tool: "mcp__a__x", arguments: {} }, stop.signal, async () => {
+    await watch(log, CALL, stop.signal, async () => {
       stop.abort();
-      return { ok: false, error, bytes: 0, decision: "allowed" };
+      return failed("ToolError", "allowed");
     });
     expect(ended).toEqual([]);
     await log.end();
@@ -116,18 +102,9 @@ describe("the calls of a run", () => {
 
   it("know of a denial as soon as the program does", async () => {
     const { log } = open();
-    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => OK);
+    await watch(log, CALL, signal, async () => OK);
     expect(log.denied).toBe(false);
-    const error = {
-      type: "ApprovalDenied",
-      server: "a",
-      tool: "x",
-      message: "no",
-      retryable: false,
-    } as const;
-    await watch(log, { tool: "mcp__a__x", arguments: {} }, signal, async () => {
-      return { ok: false, error, bytes: 0, decision: "denied" };
-    });
+    await watch(log, CALL, signal, async () => failed("ApprovalDenied", "denied"));
     expect(log.denied).toBe(true);
   });
 
@@ -154,19 +131,10 @@ describe("the calls of a run", () => {
 });
 
 describe("warnings about answers", () => {
-  const warned = (warning: string): CallOutcome => ({
-    ok: true,
-    data: 1,
-    raw: {},
-    warning,
-    bytes: 1,
-    decision: "allowed",
-  });
-
   async function lines(warnings: readonly (readonly [tool: string, warning: string])[]): Promise<string[]> {
     const { log } = open();
     for (const [tool, warning] of warnings)
-      await watch(log, { tool, arguments: {} }, signal, async () => warned(warning));
+      await watch(log, { tool, arguments: {} }, signal, async () => ({ ...OK, warning }));
     await log.end();
     return log.warnings;
   }

@@ -1,16 +1,12 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { LATER } from "../../broker/approvals/approvals.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { loadReplayable } from "../../execution/replay/load-replayable.ts";
-import { openServing } from "../../wiring/serving.ts";
-import { MemoryStore } from "../archive/memory-store.ts";
-import { InProcessEngine, type ProgramFunction } from "../sandbox/in-process-engine.ts";
+import type { ProgramFunction } from "../sandbox/in-process-engine.ts";
 import { completion, scriptedModel } from "../upstream/model/scripted-model.ts";
+import { echoServer, servedProject } from "./served-project.ts";
 
-const ECHO = join(import.meta.dirname, "../fixtures/servers/echo-v1.mjs");
 const CODE = "// for owner@example.com\n1";
 const PERSON = "Alice <alice@example.com> at 203.0.113.7, card 4111 1111 1111 1111";
 const MASKED = "Alice <[REDACTED:email]> at [REDACTED:ip], card [REDACTED:card]";
@@ -23,52 +19,30 @@ async function open(
   allowed: Record<string, object> = {},
   more: object = {},
 ) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-pii-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const servers = ["crm", "web"].map((name) => ({
-    name,
-    command: process.execPath,
-    args: [ECHO],
-    ...(allowed[name] === undefined ? {} : { pii: allowed[name] }),
-  }));
+  const servers = ["crm", "web"].map((name) => echoServer(name, { pii: allowed[name] }));
   const settings = { servers, execution: { typecheck: "off" }, sandbox: { warm: 0 }, pii, ...more };
-  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-  const archive = new MemoryStore();
-  const { host } = await openServing({
-    configuration,
-    env,
-    principal: "local",
-    engine: () => new InProcessEngine(program),
-    archive: () => archive,
-    onWarning: () => {},
-  });
-  onTestFinished(async () => {
-    await host.close();
-    rmSync(cwd, { recursive: true });
-  });
-  await host.warm();
-  await expect
-    .poll(async () => (await host.currentTools()).all.names().length)
-    .toBe("extract" in more ? 5 : 4);
+  const project = servedProject(settings);
+  const { cwd } = project;
+  const tools = "extract" in more ? 5 : 4;
+  const {
+    host,
+    store: archive,
+    run: runProgram,
+  } = await project.open({ program, tools, following: undefined });
   const asked: unknown[] = [];
   const run = async (more: object = {}) => {
     const observed: unknown[] = [];
-    const executed = await host.run({
+    const executed = await runProgram({
       program: { code: CODE, data: { to: "bob@example.com" }, language: "javascript", fileName: "p.js" },
-      context: { principal: "local", source: "serve" },
       approver: {
-        ask: async (request) => {
+        async ask(request) {
           asked.push(request.arguments);
-          return { decision: "once", by: "a person" } as const;
+          return { decision: "once", by: "a person" };
         },
       },
-      signal: new AbortController().signal,
       onCall: (call) => void observed.push(call.arguments),
       ...more,
     });
-    await executed.recorded;
     return { ...executed, observed };
   };
   const archived = async (runId: string) => {

@@ -1,78 +1,47 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
 import { unknownTool } from "../../../catalog/tool-catalog.ts";
-import { FollowedConfiguration } from "../../../configuration/follow.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
-import { openServing } from "../../../wiring/serving.ts";
-import { MemoryStore } from "../../archive/memory-store.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
+import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
-const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
-const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
 const PERMIT = "permit(principal, action, resource);\n";
 
 /** A ptc that serves three servers which echo, and whose one program calls `echo` of servers, as `calls` says. */
 async function serve(settings: object, rules: string) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-rules-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const server = (name: string, more: object = {}) => ({
-    name,
-    command: process.execPath,
-    args: [ECHO],
-    ...more,
-  });
-  const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
-  const servers = [server("vault", { labels: ["secret"] }), server("web"), server("shut", { accepts: [] })];
-  write("rules.cedar", rules);
-  write("ptc.yaml", JSON.stringify({ servers, execution: { typecheck: "off" }, ...settings }));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-  const edits: string[] = [];
-  const following = await FollowedConfiguration.open({ env, cwd, onEdit: (edit) => void edits.push(edit) });
+  const servers = [
+    echoServer("vault", { labels: ["secret"] }),
+    echoServer("web"),
+    echoServer("shut", { accepts: [] }),
+  ];
+  const project = servedProject(
+    { servers, execution: { typecheck: "off" }, ...settings },
+    { "rules.cedar": rules },
+  );
   let calls: readonly string[] = [];
   const replies: unknown[] = [];
   const engine = new InProcessEngine(async (program) => {
     replies.length = 0;
     for (const name of calls) replies.push(await program.call(`mcp__${name}__echo`, { text: name }));
   });
-  const store = new MemoryStore();
-  const opened = await openServing({
-    configuration: following.current,
-    env,
-    principal: "local",
-    following,
-    engine: () => engine,
-    archive: () => store,
-    onWarning: () => {},
-  });
-  onTestFinished(async () => {
-    await opened.host.close();
-    rmSync(cwd, { recursive: true });
-  });
-  await opened.host.warm();
-  await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(6);
+  const opened = await project.open({ engine, tools: 6 });
   const asked: ApprovalRequest[] = [];
   const run = async (names: readonly string[], more: Partial<RunContext> = {}) => {
     calls = names;
     asked.length = 0;
-    const { recorded, envelope } = await opened.host.run({
-      program: PROGRAM,
+    const { envelope } = await opened.run({
       context: { principal: "local", source: "serve", ...more },
       approver: {
-        ask: async (request) => {
+        async ask(request) {
           asked.push(request);
           return { decision: "once", by: "a person" };
         },
       },
-      signal: new AbortController().signal,
     });
-    await recorded;
-    const { record } = await store.read(envelope.run_id);
+    const { record } = await opened.store.read(envelope.run_id);
     return { replies: [...replies], calls: record.calls };
   };
-  return { ...opened, run, write, edits, asked };
+  return { ...opened, run, write: project.write, asked };
 }
 
 test("a run that has read what is labelled is kept from servers that do not accept it, and its record says by what", async () => {

@@ -1,63 +1,46 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
-import { loadConfiguration } from "../../../configuration/load.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
 import type { Host } from "../../../wiring/host.ts";
-import { openServing } from "../../../wiring/serving.ts";
-import { MemoryStore } from "../../archive/memory-store.ts";
-import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+import type { ProgramFunction } from "../../sandbox/in-process-engine.ts";
+import { PROGRAM, servedProject } from "../../wiring/served-project.ts";
 
 const SERVER = join(import.meta.dirname, "../../fixtures/servers/counts-calls.mjs");
-const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
 const CONTEXT: RunContext = { principal: "local", source: "serve" };
 const YES = { decision: "once", by: "a person", how: "here" } as const;
 const SECRET = "a-value-that-only-the-program-may-have";
 
 /** A project with a server `r` whose calls are free, and a server `w` whose calls are asked about. Both note their calls. */
 function newProject(approvals: object = {}) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-suspended-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const log = join(cwd, "calls");
-  const server = (name: string) => ({ name, command: process.execPath, args: [SERVER, log] });
-  const settings = {
-    servers: [server("r"), { ...server("w"), env: { TOKEN: SECRET } }],
+  const settings = (log: string) => ({
+    servers: ["r", "w"].map((name) => ({
+      ...{ name, command: process.execPath, args: [SERVER, log] },
+      ...(name === "w" && { env: { TOKEN: SECRET } }),
+    })),
     approvals: { ask: ["mcp__w__note"], ...approvals },
     execution: { typecheck: "off" },
     sandbox: { warm: 0 },
-  };
-  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
-  onTestFinished(() => rmSync(cwd, { recursive: true }));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-
-  /** Opens ptc as one process would, for programs that are this function. */
-  async function open(program: ProgramFunction, telemetry?: Telemetry) {
-    const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-    const archive = new MemoryStore();
-    const { host } = await openServing({
-      configuration,
-      env,
-      principal: "local",
-      telemetry,
-      engine: () => new InProcessEngine(program),
-      archive: () => archive,
-      onWarning: () => {},
-    });
-    onTestFinished(() => host.close());
-    await host.warm();
-    const count = 2 * configuration.servers.length;
-    await expect.poll(async () => (await host.currentTools()).all.names().length).toBe(count);
-    return Object.assign(host, { store: archive });
-  }
-
+  });
+  const { cwd, configure, open } = servedProject({});
+  const log = join(cwd, "calls");
+  configure(settings(log));
+  let count = 4;
   return {
-    open,
-    write: (more: (given: typeof settings) => object) =>
-      writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify({ ...settings, ...more(settings) })),
+    /** Opens ptc as one process would, for programs that are this function. */
+    async open(program: ProgramFunction, telemetry?: Telemetry) {
+      const { host, store } = await open({ program, telemetry, tools: count, following: undefined });
+      return Object.assign(host, { store });
+    },
+    write(more: (given: ReturnType<typeof settings>) => { servers?: readonly object[] }) {
+      const given = settings(log);
+      const written = { ...given, ...more(given) };
+      count = 2 * written.servers.length;
+      configure(written);
+    },
     calls: () => (existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : []),
     file: join(cwd, ".ptc/approvals.db"),
     key: join(cwd, "state/ptc/approvals.key"),

@@ -1,79 +1,47 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
-import { loadConfiguration } from "../../../configuration/load.ts";
 import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
-import { openServing, type ServingOptions } from "../../../wiring/serving.ts";
+import type { ServingOptions } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { sampleRun } from "../../archive/sample-runs.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
-const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
 const SECRET = "s3cr3t-value-that-nobody-may-see";
-const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
 
 /** A host whose one server, `x`, echoes, and whose programs are a function in this process. */
 async function openHost(
   program: ProgramFunction,
   seams: Pick<ServingOptions, "authorizer" | "credentials" | "archive"> = {},
 ) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-host-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const server = {
-    name: "x",
-    transport: "stdio",
-    command: process.execPath,
-    args: [ECHO],
-    env: { TOKEN: SECRET },
-  };
-  const settings = {
-    servers: [server],
+  const { cwd, open } = servedProject({
+    servers: [echoServer("x", { env: { TOKEN: SECRET } })],
     approvals: { ask: ["mcp__x__echo"] },
     execution: { typecheck: "off" },
-  };
-  writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify(settings));
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-  const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-  const engine = new InProcessEngine(program);
-  const warnings: string[] = [];
-  const opened = await openServing({
-    configuration,
-    env,
-    ...seams,
-    principal: "local",
-    engine: () => engine,
-    onWarning: (message) => void warnings.push(message),
   });
+  const engine = new InProcessEngine(program);
+  const opened = await open({ archive: undefined, ...seams, engine, tools: 2 });
+  const { host, warnings, run } = opened;
   onTestFinished(async () => {
-    await opened.host.close();
+    await host.close();
     // Nothing of this process, its server and its sandboxes is left.
     expect(readdirSync(join(cwd, "run")).flatMap((base) => readdirSync(join(cwd, "run", base)))).toEqual([]);
     expect(engine.live.size).toBe(0);
     expect(warnings).toEqual([]);
-    rmSync(cwd, { recursive: true });
   });
-  await opened.host.warm();
-  await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBeGreaterThan(0);
-  const run = async (
-    answer: ApprovalAnswer["decision"] = "once",
-    context: RunContext = { principal: "local", source: "serve" },
-  ) => {
-    const { recorded, ...executed } = await opened.host.run({
-      program: PROGRAM,
-      context,
-      approver: { ask: async () => ({ decision: answer, by: "a person" }) },
-      signal: new AbortController().signal,
-    });
-    await recorded;
-    return executed.envelope;
+  return {
+    ...{ ...opened, archive: host.configuration.archive.path },
+    async run(decision: ApprovalAnswer["decision"] = "once", context?: RunContext) {
+      const approver = { ask: async () => ({ decision, by: "a person" }) };
+      return (await run({ approver, ...(context && { context }) })).envelope;
+    },
   };
-  return { ...opened, run, archive: configuration.archive.path };
 }
 
 /** A program that calls two tools, the second one when it was told that the first call has ended. */

@@ -1,61 +1,26 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import { FollowedConfiguration } from "../../../configuration/follow.ts";
-import { openServing } from "../../../wiring/serving.ts";
-import { MemoryStore } from "../../archive/memory-store.ts";
+import { expect, test } from "vitest";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
-
-const ECHO = join(import.meta.dirname, "../../fixtures/servers/echo-v1.mjs");
+import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
 /** A ptc that serves one server, `x`, which echoes. Programs that pass their checks come to the word "ran". */
 async function serve(settings: object) {
-  const cwd = mkdtempSync(join(tmpdir(), "ptc-languages-"));
-  mkdirSync(join(cwd, "run"), { mode: 0o700 });
-  const configure = (more: object) =>
-    writeFileSync(
-      join(cwd, "ptc.yaml"),
-      JSON.stringify({ servers: [{ name: "x", command: process.execPath, args: [ECHO] }], ...more }),
-    );
-  configure(settings);
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
-  const edits: string[] = [];
-  const following = await FollowedConfiguration.open({
-    env,
-    cwd,
-    onEdit: (edit) => void edits.push(String(edit)),
-  });
-  const store = new MemoryStore();
+  const configured = (more: object) => ({ servers: [echoServer("x")], ...more });
+  const { cwd, configure, open } = servedProject(configured(settings));
   const engine = new InProcessEngine(async () => "ran");
-  const opened = await openServing({
-    configuration: following.current,
-    env,
-    principal: "local",
-    following,
-    engine: () => engine,
-    archive: () => store,
-    onWarning: () => {},
-  });
-  onTestFinished(async () => {
-    await opened.host.close();
-    rmSync(cwd, { recursive: true });
-  });
-  await opened.host.warm();
-  await expect.poll(async () => (await opened.host.currentTools()).all.names().length).toBe(2);
-  const run = async (code: string, said: { language?: string; fileName?: string } = {}) => {
-    const { recorded, envelope, unchecked } = await opened.host.run({
-      program: { code, data: {}, ...said },
-      context: { principal: "local", source: "serve" },
-      approver: { ask: async () => ({ decision: "once", by: "a person" }) },
-      signal: new AbortController().signal,
-    });
-    await recorded;
-    const { record } = await store.read(envelope.run_id);
-    return { result: envelope.result, unchecked, language: record.language };
+  const { run, store, ...opened } = await open({ engine, tools: 2 });
+  return {
+    ...{ ...opened, engine },
+    configure: (more: object) => configure(configured(more)),
+    has: (file: string) => existsSync(join(cwd, file)),
+    async run(code: string) {
+      const { envelope, unchecked } = await run({ program: { code, data: {} } });
+      const { record } = await store.read(envelope.run_id);
+      return { result: envelope.result, unchecked, language: record.language };
+    },
   };
-  return { ...opened, run, configure, edits, engine, has: (file: string) => existsSync(join(cwd, file)) };
 }
 
 test("a language that an edit turns on while ptc serves is recognised, has its modules, and is checked", async () => {

@@ -3,16 +3,8 @@ import type { ExecutedProgram } from "../../../execution/output/executed-run.ts"
 import type { ProgramRequest } from "../../../execution/run-request.ts";
 import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
-import { CANCELLED, CONTEXT, callStarted, executed, serve } from "./served.ts";
+import { CANCELLED, CONTEXT, callStarted, EXECUTE, executed, REQUEST, serve } from "./served.ts";
 
-const REQUEST = {
-  runId: "r",
-  tool: "mcp__a__drop",
-  definitionDigest: "d",
-  arguments: { table: "users" },
-  argumentsDigest: "e",
-};
-const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
 const YES = { approval: { action: "accept", content: { decision: "once" } } };
 const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
 

@@ -6,17 +6,17 @@ import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";
-import { CANCELLED, callStarted, executed, FakeCatalog, serve } from "./served.ts";
-
-const REQUEST = {
-  runId: "r",
-  tool: "mcp__a__drop",
-  definitionDigest: "d",
-  arguments: { table: "users" },
-  argumentsDigest: "e",
-};
-
-const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
+import {
+  CANCELLED,
+  callStarted,
+  EXECUTE,
+  executed,
+  executing,
+  FakeCatalog,
+  REQUEST,
+  serve,
+  succeeded,
+} from "./served.ts";
 
 describe.each(ERAS)("a client of %s", (era) => {
   it("lists the tools, is told what ptc is for, and gets a program's answer", async () => {
@@ -26,10 +26,7 @@ describe.each(ERAS)("a client of %s", (era) => {
     expect(client.getInstructions()).toContain("Servers: github");
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toContain("execute_program");
-    const reply = await client.callTool({
-      name: "execute_program",
-      arguments: { code: "1", data: { a: 2 } },
-    });
+    const reply = await client.callTool({ ...EXECUTE, arguments: { code: "1", data: { a: 2 } } });
     expect(reply.content).toEqual([
       { type: "text", text: '[Script executed successfully]\n{"code":"1","data":{"a":2}}' },
     ]);
@@ -69,7 +66,7 @@ describe.each(ERAS)("a client of %s", (era) => {
       return { action: "accept", content: { decision: "like", at_most: 3, may_differ: "table=u*" } };
     });
     const reply = await client.callTool(EXECUTE);
-    expect(reply.content).toMatchObject([{ text: "[Script executed successfully]\n1" }]);
+    expect(reply.content).toMatchObject(succeeded("1"));
     expect(asked[0]).toBe('Allow mcp__a__drop with 1 argument?\ntable: "users"');
     expect(answers.slice(0, 4)).toEqual(
       ["once", "denied", "denied", "run"].map((decision) => ({
@@ -94,10 +91,7 @@ describe.each(ERAS)("a client of %s", (era) => {
   });
 
   it("ends a program by cancelling its request", async () => {
-    let begun = () => {};
-    const running = new Promise<void>((resolve) => {
-      begun = resolve;
-    });
+    const { promise: running, resolve: begun } = Promise.withResolvers<void>();
     let aborted = false;
     const served = serve(async (_, { signal }) => {
       begun();
@@ -124,8 +118,7 @@ describe.each(ERAS)("a client of %s", (era) => {
       return CANCELLED;
     });
     const client = await CONNECT[era](served);
-    for (const code of ["a", "b"])
-      client.callTool({ name: "execute_program", arguments: { code } }).catch(() => {});
+    for (const code of ["a", "b"]) client.callTool(executing(code)).catch(() => {});
     await expect.poll(() => started).toBe(2);
     await client.close();
     await served.ended;
@@ -209,9 +202,8 @@ describe("a connection", () => {
         ],
       },
     });
-    expect(await send(3, { ...answers, requestState })).toMatchObject({
-      result: { content: [{ text: '[Script executed successfully]\n"once"' }] },
-    });
+    const taken = await send(3, { ...answers, requestState });
+    expect(taken.result?.content).toMatchObject(succeeded('"once"'));
     expect(await send(4, { ...answers, requestState })).toMatchObject({ result: { isError: true } });
     expect(asked).toBe(1);
   });
@@ -228,13 +220,9 @@ it("runs a client's programs on behalf of whoever its session belongs to", async
     { context },
   );
   const connected = await connectLegacy(served);
-  await connected.callTool({ name: "execute_program", arguments: { code: "1" } });
-  await connected.callTool({ name: "execute_program", arguments: { code: "2" } });
+  for (const code of ["1", "2"]) await connected.callTool(executing(code));
   await connected.close();
   await served.ended;
   const client = { name: "test", version: "1" };
-  expect(contexts).toEqual([
-    { ...context, client },
-    { ...context, client },
-  ]);
+  expect(contexts).toEqual(Array(2).fill({ ...context, client }));
 });

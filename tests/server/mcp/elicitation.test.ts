@@ -6,7 +6,7 @@ import type {
 } from "../../../broker/elicitation/elicitation.ts";
 import { buildApprovalForm, parseApprovalAnswer } from "../../../server/mcp/elicitation.ts";
 import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
-import { executed, serve } from "./served.ts";
+import { EXECUTE, executed, serve, valued } from "./served.ts";
 
 const REQUEST = {
   runId: "r",
@@ -163,30 +163,17 @@ describe("the form of an approval", () => {
   });
 });
 
-const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
 const FORM: Elicitation = {
   mode: "form",
   message: "Your name?\nptc: say yes",
   fields: [
     {
-      kind: "text",
-      name: "name",
-      title: "Name",
-      description: undefined,
-      isRequired: true,
-      minLength: 2,
-      maxLength: undefined,
-      format: undefined,
-      byDefault: undefined,
+      ...{ kind: "text", name: "name", title: "Name", description: undefined, isRequired: true },
+      ...{ minLength: 2, maxLength: undefined, format: undefined, byDefault: undefined },
     },
     {
-      kind: "choice",
-      name: "plan",
-      title: undefined,
-      description: undefined,
-      isRequired: false,
-      options: [{ value: "a", title: "A" }],
-      byDefault: "a",
+      ...{ kind: "choice", name: "plan", title: undefined, description: undefined, isRequired: false },
+      ...{ options: [{ value: "a", title: "A" }], byDefault: "a" },
     },
   ],
 };
@@ -210,53 +197,46 @@ const eliciting = (asked: Elicitation) =>
     return executed({ data: answer });
   });
 
-const text = (data: unknown) => [{ text: `[Script executed successfully]\n${JSON.stringify(data)}` }];
-
 describe.each(ERAS)("a question of a server, to a client of %s", (era) => {
-  it("is shown with the server's name first, and answered", async () => {
-    const served = eliciting(FORM);
+  /** What becomes of it where the client's person answers so, and what was shown. Without an answer, the client cannot ask. */
+  async function answered(asked: Elicitation, answer: object | undefined) {
     const seen: string[] = [];
-    const client = await CONNECT[era](served, (message) => {
+    const show = (message: string) => {
       seen.push(message);
-      return { action: "accept", content: { name: "Ann", plan: "a" } };
+      return answer ?? {};
+    };
+    const client = await CONNECT[era](eliciting(asked), answer && show);
+    const { content } = await client.callTool(EXECUTE);
+    return { content, seen };
+  }
+
+  it("is shown with the server's name first, and answered", async () => {
+    const { content, seen } = await answered(FORM, {
+      action: "accept",
+      content: { name: "Ann", plan: "a" },
     });
-    const reply = await client.callTool(EXECUTE);
     expect(seen).toEqual([
       "Server 'github' asks, during a call of mcp__github__go:\n> Your name?\n> ptc: say yes",
     ]);
-    expect(reply.content).toMatchObject(text({ action: "accept", values: { name: "Ann", plan: "a" } }));
+    expect(content).toMatchObject(valued({ action: "accept", values: { name: "Ann", plan: "a" } }));
   });
 
   it.each(["decline", "cancel"])("is answered truthfully with %s", async (action) => {
-    const served = eliciting(FORM);
-    const client = await CONNECT[era](served, () => ({ action }));
-    expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action }));
+    expect((await answered(FORM, { action })).content).toMatchObject(valued({ action }));
   });
 
   it("is no answer when that does not fit the form", async () => {
-    const served = eliciting(FORM);
-    const client = await CONNECT[era](served, () => ({
-      action: "accept",
-      content: { name: "A", plan: "z" },
-    }));
-    const reply = await client.callTool(EXECUTE);
-    expect(JSON.stringify(reply.content)).toMatch(/"?action\\?"?:\\?"unasked|could not put a question/);
+    const { content } = await answered(FORM, { action: "accept", content: { name: "A", plan: "z" } });
+    expect(JSON.stringify(content)).toMatch(/"?action\\?"?:\\?"unasked|could not put a question/);
   });
 
   it("is not asked where the client cannot", async () => {
-    const served = eliciting(FORM);
-    const client = await CONNECT[era](served);
-    expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action: "unasked" }));
+    expect((await answered(FORM, undefined)).content).toMatchObject(valued({ action: "unasked" }));
   });
 
   it("about an address is shown in a form's text by a client that shows no addresses", async () => {
-    const served = eliciting(VISIT);
-    const seen: string[] = [];
-    const client = await CONNECT[era](served, (message) => {
-      seen.push(message);
-      return { action: "accept", content: {} };
-    });
-    expect((await client.callTool(EXECUTE)).content).toMatchObject(text({ action: "accept", values: {} }));
+    const { content, seen } = await answered(VISIT, { action: "accept", content: {} });
+    expect(content).toMatchObject(valued({ action: "accept", values: {} }));
     expect(seen).toEqual([
       "Server 'github' asks you to visit login.example, during a call of mcp__github__go:\n> Sign in\nAddress: https://login.example/x",
     ]);
@@ -278,7 +258,7 @@ describe("a question about an address", () => {
     });
     client.send({ id: asked()?.id, result: { action: "accept" } });
     expect(await client.answerTo(1)).toMatchObject({
-      result: { content: text({ action: "accept", values: {} }) },
+      result: { content: valued({ action: "accept", values: {} }) },
     });
   });
 
@@ -298,7 +278,7 @@ describe("a question about an address", () => {
     });
     const answer = { inputResponses: { approval: { action: "accept" } }, requestState: result?.requestState };
     expect(await client.callModern(2, { ...EXECUTE, ...answer }, meta)).toMatchObject({
-      result: { content: text({ action: "accept", values: {} }) },
+      result: { content: valued({ action: "accept", values: {} }) },
     });
   });
 });
@@ -309,5 +289,5 @@ it("is withdrawn when the program is over", async () => {
     return executed({ data: "over" });
   });
   const client = await connectLegacy(served, () => new Promise(() => {}));
-  expect((await client.callTool(EXECUTE)).content).toMatchObject(text("over"));
+  expect((await client.callTool(EXECUTE)).content).toMatchObject(valued("over"));
 });

@@ -104,6 +104,20 @@ export function executed(
   };
 }
 
+/** A question about a call, as a run asks it. */
+export const REQUEST = {
+  ...{ runId: "r", tool: "mcp__a__drop", definitionDigest: "d" },
+  ...{ arguments: { table: "users" }, argumentsDigest: "e" },
+};
+
+/** A call of `execute_program`. */
+export const executing = (code: string) => ({ name: "execute_program", arguments: { code } });
+export const EXECUTE = executing("1");
+
+/** The content of the reply to a program that came to this text, or to this value as JSON. */
+export const succeeded = (text: string) => [{ text: `[Script executed successfully]\n${text}` }];
+export const valued = (data: unknown) => succeeded(JSON.stringify(data));
+
 export const CANCELLED = executed(buildFailure("Cancelled", "the run was cancelled"));
 
 export const CONTEXT: RunContext = { principal: "local", source: "serve" };

@@ -10,13 +10,17 @@ import type { ProgramRunner } from "../../../execution/run-request.ts";
 import type { ResumedRun } from "../../../execution/suspension/suspended-run.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
-import { CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
-import { CONTEXT, connectTo, executed, serve } from "./served.ts";
+import { CONNECT, connectLegacy, ERAS, type Message, RawClient } from "./clients.ts";
+import { CONTEXT, connectTo, EXECUTE, executed, executing, REQUEST, serve, valued } from "./served.ts";
 
 /** A program that is a function in this process. */
 type Run = Parameters<typeof serve>[0];
 
-const YES = { approval: { action: "accept", content: {} } };
+/** What a client of 2026-07-28 adds to its request when its person has answered the question of an earlier one. */
+const answering = ({ result }: Message, content: object = {}, action = "accept") => ({
+  requestState: result?.requestState,
+  inputResponses: { approval: { action, content } },
+});
 const BY_SHELL = { by: "ada", how: "ptc approvals" } as const;
 
 /** Programs that ask about calls of these tools, one after the other, and what `ptc approvals` sees of that. */
@@ -89,19 +93,14 @@ it("a dialog that a client shows is closed when somebody answers in a shell, and
 it("a run whose question was answered in a shell goes on at once, and waits for its client with what it came to", async () => {
   const { served, answerInShell, open } = programs(["mcp__a__drop", "mcp__a__purge"]);
   const client = new RawClient(served);
-  const { result } = await client.callModern(1, EXECUTE);
-  expect(result).toMatchObject({ resultType: "input_required" });
-  expect(result?.requestState).toContain(await answerInShell("mcp__a__drop", "once"));
+  const asked = await client.callModern(1, EXECUTE);
+  expect(asked.result).toMatchObject({ resultType: "input_required" });
+  expect(asked.result?.requestState).toContain(await answerInShell("mcp__a__drop", "once"));
   // The next question is offered too, while no request waits for the run.
   await answerInShell("mcp__a__purge", "denied");
   await eventually(async () => expect(await open().list(CONTEXT.principal)).toEqual([]));
   // What the client says now is too late.
-  const late = {
-    ...EXECUTE,
-    requestState: result?.requestState,
-    inputResponses: { approval: { action: "decline" } },
-  };
-  const reply = await client.callModern(2, late);
+  const reply = await client.callModern(2, { ...EXECUTE, ...answering(asked, undefined, "decline") });
   expect(reply.result?.content).toEqual([
     { type: "text", text: '[Script executed successfully]\n["once","denied"]' },
     { type: "text", text: told("approved") },
@@ -112,20 +111,12 @@ it("a run whose question was answered in a shell goes on at once, and waits for 
 it("a client that comes back is put the question that its run has come to meanwhile", async () => {
   const { served, answerInShell } = programs(["mcp__a__drop", "mcp__a__purge"]);
   const client = new RawClient(served);
-  const { result } = await client.callModern(1, EXECUTE);
+  const asked = await client.callModern(1, EXECUTE);
   await answerInShell("mcp__a__drop", "once");
-  const next = await client.callModern(2, {
-    ...EXECUTE,
-    requestState: result?.requestState,
-    inputResponses: YES,
-  });
+  const next = await client.callModern(2, { ...EXECUTE, ...answering(asked) });
   expect(next.result).toMatchObject({ resultType: "input_required" });
   expect(JSON.stringify(next.result)).toContain("mcp__a__purge");
-  const last = await client.callModern(3, {
-    ...EXECUTE,
-    requestState: next.result?.requestState,
-    inputResponses: YES,
-  });
+  const last = await client.callModern(3, { ...EXECUTE, ...answering(next) });
   expect(JSON.stringify(last.result?.content)).toContain('[\\"once\\",\\"once\\"]');
 });
 
@@ -174,14 +165,13 @@ it("a ticket of a run that waits elsewhere just now is told how it is answered",
     },
   });
   const stranger = await connectLegacy(other);
-  const args = { code: `ticket ${ticket}` };
-  const reply = await stranger.callTool({ name: "execute_program", arguments: args });
+  const reply = await stranger.callTool(executing(`ticket ${ticket}`));
   expect(reply).toMatchObject({
     isError: true,
     content: [{ text: expect.stringContaining(`\`ptc approvals approve ${ticket}\``) }],
   });
   // Its own server puts the question to its client again.
-  const again = await client.callModern(2, { name: "execute_program", arguments: args });
+  const again = await client.callModern(2, executing(`ticket ${ticket}`));
   expect(again.result).toMatchObject({ resultType: "input_required" });
   await answerInShell("mcp__a__drop", "denied");
   await stranger.close();
@@ -189,14 +179,6 @@ it("a ticket of a run that waits elsewhere just now is told how it is answered",
   await Promise.all([served.ended, other.ended]);
 });
 
-const REQUEST = {
-  runId: "r",
-  tool: "mcp__a__drop",
-  definitionDigest: "d",
-  arguments: { table: "users" },
-  argumentsDigest: "e",
-};
-const EXECUTE = { name: "execute_program", arguments: { code: "1" } };
 const PROGRAM = { code: "1", data: {}, language: "typescript", fileName: "p.ts" };
 
 /** Programs that ask one question, and are kept in memory when nobody answers it in time. */
@@ -209,14 +191,10 @@ function keptPrograms() {
     const { decision, ticket = "0123456789abcdef" } = await approver.ask(REQUEST, signal);
     if (decision !== "later" || suspends !== true) return executed({ data: decision });
     const pending = {
-      ticket,
-      askedAt: 0,
-      expiresAt: 0,
-      isAnswered: false,
-      isLive: false,
-      source: "serve" as const,
+      ...{ ticket, askedAt: 0, expiresAt: 0, isAnswered: false, isLive: false, source: "serve" as const },
+      ...{ request: REQUEST, fileName: "p.ts", digest: "q" },
     };
-    kept.set(ticket, { pending: { ...pending, request: REQUEST, fileName: "p.ts", digest: "q" } });
+    kept.set(ticket, { pending });
     const suspended = { ticket, tool: REQUEST.tool, expiresAt: 0 };
     return executed(buildFailure("ApprovalPending", "waits"), { suspended });
   };
@@ -239,12 +217,15 @@ function keptPrograms() {
     },
     isAnswered: async (_, { ticket }) => kept.get(ticket)?.answer !== undefined,
   };
-  return { run, suspended, kept, by };
+  const answer = (given: ApprovalAnswer) => {
+    const [found] = kept.values();
+    if (found !== undefined) found.answer = given;
+  };
+  return { run, kept, by, answer, served: () => serve(run, { suspended }) };
 }
 
 const NO_FORMS = { "io.modelcontextprotocol/clientCapabilities": {} };
-const ticketOf = (ticket: string) => ({ name: "execute_program", arguments: { code: `ticket ${ticket}` } });
-const replyOf = (text: string) => [{ text: `[Script executed successfully]\n"${text}"` }];
+const TICKET = executing("ticket 0123456789abcdef");
 
 it("a run that waits for its client waits on without its sandbox when the connection closes, and is not cancelled", async () => {
   const { run, suspended, kept } = keptPrograms();
@@ -267,28 +248,22 @@ it("a run that waits for its client waits on without its sandbox when the connec
 
 describe("a ticket", () => {
   it("is what a client gets that cannot ask, and goes on once somebody has answered elsewhere", async () => {
-    const { run, suspended, kept } = keptPrograms();
-    const served = serve(run, { suspended });
-    const client = await connectLegacy(served);
+    const { served: open, answer } = keptPrograms();
+    const client = await connectLegacy(open());
     const reply = await client.callTool(EXECUTE);
     expect(reply.isError).toBeUndefined();
     const [{ text }] = reply.content as [{ text: string }];
     expect(text).toContain("`ptc approvals approve 0123456789abcdef`");
     expect(text).toContain('execute_program {"code":"ticket 0123456789abcdef"}');
-    const going = client.callTool({
-      name: "execute_program",
-      arguments: { code: "ticket 0123456789abcdef" },
-    });
-    const found = kept.get("0123456789abcdef");
-    if (found !== undefined) found.answer = { decision: "once", by: "a shell" };
-    expect((await going).content).toMatchObject(replyOf("once by a shell"));
+    const going = client.callTool(TICKET);
+    answer({ decision: "once", by: "a shell" });
+    expect((await going).content).toMatchObject(valued("once by a shell"));
   });
 
   it("has the person asked at a client that can, and whoever answers first counts", async () => {
-    const { run, suspended, kept, by } = keptPrograms();
-    const served = serve(run, { suspended });
+    const { served: open, run, kept, by, answer } = keptPrograms();
     let asked = 0;
-    const client = await connectLegacy(served, () => {
+    const client = await connectLegacy(open(), () => {
       asked++;
       if (asked === 1) throw new Error("no screen");
       if (asked === 2) return { action: "accept", content: {} };
@@ -296,9 +271,9 @@ describe("a ticket", () => {
     });
     const first = await client.callTool(EXECUTE);
     expect(first.content).toMatchObject([{ text: expect.stringContaining("waits for an approval") }]);
-    const args = { code: " ticket 0123456789abcdef\n" };
-    const reply = await client.callTool({ name: "execute_program", arguments: args });
-    expect(reply.content).toMatchObject(replyOf(`once by ${by[0]}`));
+    const spaced = executing(" ticket 0123456789abcdef\n");
+    const reply = await client.callTool(spaced);
+    expect(reply.content).toMatchObject(valued(`once by ${by[0]}`));
 
     kept.clear();
     const pending = run(PROGRAM, {
@@ -309,65 +284,57 @@ describe("a ticket", () => {
       signal: new AbortController().signal,
     });
     await pending;
-    const going = client.callTool({ name: "execute_program", arguments: args });
+    const going = client.callTool(spaced);
     await expect.poll(() => asked).toBe(3);
-    const found = kept.get("0123456789abcdef");
-    if (found !== undefined) found.answer = { decision: "denied", by: "a shell" };
-    expect((await going).content).toMatchObject(replyOf("denied by a shell"));
+    answer({ decision: "denied", by: "a shell" });
+    expect((await going).content).toMatchObject(valued("denied by a shell"));
   });
 
   it.each(ERAS)(
     "is what a client of %s gets that dismisses the question, which nobody may have seen",
     async (era) => {
-      const { run, suspended, kept, by } = keptPrograms();
-      const served = serve(run, { suspended });
-      const ticket = { name: "execute_program", arguments: { code: "ticket 0123456789abcdef" } };
-      const client = await CONNECT[era](served, () => ({ action: "cancel" }));
+      const { served: open, kept, by, answer } = keptPrograms();
+      const client = await CONNECT[era](open(), () => ({ action: "cancel" }));
       const [{ text }] = (await client.callTool(EXECUTE)).content as [{ text: string }];
       expect(text).toContain("waits for an approval");
       expect(kept.size).toBe(1);
       // Coming back with the ticket dismisses it again, and decides nothing either.
-      const going = client.callTool(ticket);
-      const [found] = kept.values();
+      const going = client.callTool(TICKET);
       if (era === "2026-07-28") {
         expect((await going).content).toMatchObject([
           { text: expect.stringContaining("nobody has answered yet") },
         ]);
       }
-      if (found !== undefined) found.answer = { decision: "once", by: "a shell" };
-      const reply = await (era === "2026-07-28" ? client.callTool(ticket) : going);
-      expect(reply.content).toMatchObject(replyOf("once by a shell"));
+      answer({ decision: "once", by: "a shell" });
+      const reply = await (era === "2026-07-28" ? client.callTool(TICKET) : going);
+      expect(reply.content).toMatchObject(valued("once by a shell"));
       expect(by).toEqual([]);
     },
   );
 
   it("takes from its client no more than the form offered, also when it comes back for the answer", async () => {
-    const { run, suspended } = keptPrograms();
-    const more = { approval: { action: "accept", content: { decision: "run", at_most: 5 } } };
+    const { served: open } = keptPrograms();
+    const more = { decision: "run", at_most: 5 };
     // The first form has offered nothing but this call.
-    const first = new RawClient(serve(run, { suspended }));
-    const { result } = await first.callModern(1, EXECUTE);
-    const state = { requestState: result?.requestState, inputResponses: more };
-    expect((await first.callModern(2, { ...EXECUTE, ...state })).result?.content).toMatchObject(
-      replyOf("once"),
-    );
+    const first = new RawClient(open());
+    const plain = await first.callModern(1, EXECUTE);
+    const once = await first.callModern(2, { ...EXECUTE, ...answering(plain, more) });
+    expect(once.result?.content).toMatchObject(valued("once"));
     // One that asks again offers them.
-    const again = new RawClient(serve(run, { suspended }));
+    const again = new RawClient(open());
     await again.callModern(1, EXECUTE, NO_FORMS);
-    const asked = await again.callModern(2, ticketOf("0123456789abcdef"));
+    const asked = await again.callModern(2, TICKET);
     expect(asked.result).toMatchObject({ resultType: "input_required" });
-    const given = { requestState: asked.result?.requestState, inputResponses: more };
-    expect(
-      (await again.callModern(3, { ...ticketOf("0123456789abcdef"), ...given })).result?.content,
-    ).toMatchObject(replyOf("run by elicitation"));
+    const given = await again.callModern(3, { ...TICKET, ...answering(asked, more) });
+    expect(given.result?.content).toMatchObject(valued("run by elicitation"));
   });
 
   it.each([
     ["McpError: MCP error -32001: Request timed out", 1],
     ["AbortError: the user has pressed Esc", 0],
   ])("waits for an answer after a client has cancelled because of '%s': %i", async (reason, waiting) => {
-    const { run, suspended, kept } = keptPrograms();
-    const served = serve(run, { suspended });
+    const { served: open, kept } = keptPrograms();
+    const served = open();
     const client = new RawClient(served);
     await client.initialize({ elicitation: {} });
     client.send({ id: 1, method: "tools/call", params: EXECUTE });
@@ -384,21 +351,19 @@ describe("a ticket", () => {
   });
 
   it("of a client of 2026-07-28 outlives its connection", async () => {
-    const { run, suspended, by } = keptPrograms();
-    const served = serve(run, { suspended });
+    const { served: open, by } = keptPrograms();
+    const served = open();
     const client = new RawClient(served);
-    const { result } = await client.callModern(1, EXECUTE);
-    expect(result).toMatchObject({ resultType: "input_required" });
+    const asked = await client.callModern(1, EXECUTE);
+    expect(asked.result).toMatchObject({ resultType: "input_required" });
     client.end();
     await served.ended;
 
-    const restarted = serve(run, { suspended });
+    const restarted = open();
     const again = new RawClient(restarted);
-    const inputResponses = { approval: { action: "accept", content: {} } };
-    const state = { requestState: result?.requestState, inputResponses };
-    const reply = await again.callModern(1, { ...EXECUTE, ...state });
-    expect(reply.result).toMatchObject({ content: replyOf(`once by ${by[0]}`) });
-    const twice = await again.callModern(2, { ...EXECUTE, ...state });
+    const reply = await again.callModern(1, { ...EXECUTE, ...answering(asked) });
+    expect(reply.result).toMatchObject({ content: valued(`once by ${by[0]}`) });
+    const twice = await again.callModern(2, { ...EXECUTE, ...answering(asked) });
     expect(twice.result).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("over") }],
@@ -408,11 +373,9 @@ describe("a ticket", () => {
   });
 
   it("that is none is named as such", async () => {
-    const { run, suspended } = keptPrograms();
-    const served = serve(run, { suspended });
-    const client = await connectLegacy(served);
-    const args = { code: "ticket ffffffffffffffff" };
-    const reply = await client.callTool({ name: "execute_program", arguments: args });
+    const { served: open } = keptPrograms();
+    const client = await connectLegacy(open());
+    const reply = await client.callTool(executing("ticket ffffffffffffffff"));
     expect(reply).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("is over") }] });
   });
 });

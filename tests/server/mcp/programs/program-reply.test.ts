@@ -8,8 +8,17 @@ import { serversOf } from "../../../catalog/tool-of.ts";
 import { CONNECT } from "../clients.ts";
 import { executed, serve, viewOf } from "../served.ts";
 
-const CONTEXT = { isReadOnly: (tool: string) => tool.includes("get_"), hints: [], maxReplyBytes: 16_384 };
-const NO_CALLS: ObservedCall[] = [];
+const CONTEXT = {
+  isReadOnly: (tool: string) => tool.includes("get_"),
+  ...{ hints: [] as string[], maxReplyBytes: 16_384 },
+};
+
+/** The reply to a program that came to this. */
+const replyTo = (
+  result: Parameters<typeof executed>[0],
+  rest: Parameters<typeof executed>[1] = {},
+  { calls = [], ...context }: Partial<typeof CONTEXT> & { calls?: ObservedCall[] } = {},
+) => buildProgramReply(executed(result, rest), calls, { ...CONTEXT, ...context });
 
 function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined {
   const [first] = reply.content;
@@ -18,12 +27,7 @@ function textOf(reply: ReturnType<typeof buildProgramReply>): string | undefined
 
 function call(tool: string, rest: Partial<ObservedCall> = {}): ObservedCall {
   return {
-    seq: 1,
-    tool,
-    arguments: {},
-    raw: false,
-    startedMs: 0,
-    durationMs: 1,
+    ...{ seq: 1, tool, arguments: {}, raw: false, startedMs: 0, durationMs: 1 },
     outcome: { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" },
     ...rest,
   };
@@ -43,11 +47,7 @@ describe("advice", () => {
   const advice = ["write globalThis.result = files"];
 
   it("on a value that was lost stands apart from the text, which is what the table of replies has", () => {
-    const { content } = buildProgramReply(
-      executed({ data: "" }, { resultFrom: "console", advice }),
-      NO_CALLS,
-      CONTEXT,
-    );
+    const { content } = replyTo({ data: "" }, { resultFrom: "console", advice });
     expect(content).toEqual([
       { type: "text", text: "[Script executed successfully]\n(no output)" },
       { type: "text", text: "Write globalThis.result = files" },
@@ -56,10 +56,7 @@ describe("advice", () => {
 
   it("on a failure follows it, before the hints", () => {
     const failure = buildFailure("Timeout", "Execution exceeded 2s limit");
-    const reply = buildProgramReply(executed(failure, { advice: ["a call was pending: x"] }), NO_CALLS, {
-      ...CONTEXT,
-      hints: ["A hint"],
-    });
+    const reply = replyTo(failure, { advice: ["a call was pending: x"] }, { hints: ["A hint"] });
     expect(textOf(reply)).toBe(
       "[Script execution failed]\nTimeoutError: Execution exceeded 2s limit\n\nA call was pending: x\nA hint",
     );
@@ -101,7 +98,7 @@ describe("the reply to a program that ran", () => {
       "1\nType warnings:\nprogram.ts:1:1: no",
     ],
   ])("that %s", (_, result, rest, text) => {
-    const reply = buildProgramReply(executed(result, rest), NO_CALLS, CONTEXT);
+    const reply = replyTo(result, rest);
     expect(textOf(reply)).toBe(`[Script executed successfully]\n${text}`);
     expect(reply).not.toHaveProperty("isError");
     expect(reply).not.toHaveProperty("structuredContent");
@@ -111,10 +108,7 @@ describe("the reply to a program that ran", () => {
 describe("the reply to a program that gave out more than a model is shown", () => {
   const MAX = 1_000;
   const shown = (consoleText: string, value: unknown, rest: Parameters<typeof executed>[1] = {}) => {
-    const reply = buildProgramReply(executed({ data: value }, { consoleText, ...rest }), NO_CALLS, {
-      ...CONTEXT,
-      maxReplyBytes: MAX,
-    });
+    const reply = replyTo({ data: value }, { consoleText, ...rest }, { maxReplyBytes: MAX });
     const [, ...lines] = (textOf(reply) ?? "").split("\n");
     return lines;
   };
@@ -199,10 +193,7 @@ it.each([
 );
 
 it("a run that could not be recorded is told of with the next reply, once", async () => {
-  let resolve = (_: string) => {};
-  const promise = new Promise<string | undefined>((settle) => {
-    resolve = settle;
-  });
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const problems = [promise];
   const served = serve(async () =>
     executed({ data: 1 }, { recorded: problems.shift() ?? Promise.resolve(undefined) }),
@@ -221,11 +212,7 @@ it("a run that could not be recorded is told of with the next reply, once", asyn
 
 it("a program that only emitted is not told that nothing came of it", () => {
   const emitted = [{ type: "text" as const, text: "hi" }];
-  const { content } = buildProgramReply(
-    executed({ data: "" }, { resultFrom: "console", emitted }),
-    NO_CALLS,
-    CONTEXT,
-  );
+  const { content } = replyTo({ data: "" }, { resultFrom: "console", emitted });
   expect(content).toEqual([{ type: "text", text: "[Script executed successfully]" }, ...emitted]);
 });
 
@@ -246,7 +233,7 @@ describe("the reply to a program that failed", () => {
       "Traceback (most recent call last):\n  File\nToolError: 'mcp__a__b' failed: no",
     ],
   ])("says why", (failure, text) => {
-    const reply = buildProgramReply(executed(failure), NO_CALLS, CONTEXT);
+    const reply = replyTo(failure);
     expect(textOf(reply)).toBe(`[Script execution failed]\n${text}`);
     expect(reply).toMatchObject({
       isError: true,
@@ -257,9 +244,7 @@ describe("the reply to a program that failed", () => {
   it("carries hints and the end of what was printed", () => {
     const failure = buildFailure("ScriptError", "Error: x");
     const consoleText = `${"a".repeat(5_000)}the end\n`;
-    const text = textOf(
-      buildProgramReply(executed(failure, { consoleText }), NO_CALLS, { ...CONTEXT, hints: ["Try y"] }),
-    );
+    const text = textOf(replyTo(failure, { consoleText }, { hints: ["Try y"] }));
     expect(text).toMatch(
       /^\[Script execution failed\]\nError: x\n\nTry y\n\nThe last that it had printed:\n\[1008 characters left out: read_output \{"run":"run-1","offset":0\}\]\na+the end$/,
     );
@@ -269,22 +254,12 @@ describe("the reply to a program that failed", () => {
   it("carries the end of what was logged, told from what was printed", () => {
     const failure = buildFailure("ScriptError", "Error: x");
     const stderrText = `${"log\n".repeat(5_000)}last\n`;
-    const reply = buildProgramReply(
-      executed(failure, { consoleText: "out\n", stderrText }),
-      NO_CALLS,
-      CONTEXT,
-    );
-    const text = textOf(reply) ?? "";
+    const text = textOf(replyTo(failure, { consoleText: "out\n", stderrText })) ?? "";
     expect(text).toMatch(
       /^\[Script execution failed\]\nError: x\n\nIt had printed:\nout\n\n\[\d+ characters of stderr left out: read_output \{"run":"run-1","offset":4\}\]\n\[stderr\] /,
     );
     expect(text).toMatch(/\n\[stderr\] log\n\[stderr\] last$/);
-    expect(
-      text
-        .split("\n")
-        .slice(7)
-        .every((line) => line.startsWith("[stderr] ")),
-    ).toBe(true);
+    for (const line of text.split("\n").slice(7)) expect(line).toMatch(/^\[stderr\] /);
     expect(text.length).toBeLessThan(15_000);
   });
 
@@ -299,8 +274,7 @@ describe("the reply to a program that failed", () => {
       failedCall("mcp__s__get_f", "allowed"),
       failedCall("mcp__s__send_g", "unanswered"),
     ];
-    const text =
-      textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), calls, CONTEXT)) ?? "";
+    const text = textOf(replyTo(buildFailure("ScriptError", "Error"), {}, { calls })) ?? "";
     expect(text.split("\n\n").slice(1)).toEqual([
       `Before it failed, 1 call had completed and may have changed something; do not repeat what must happen once:\nmcp__s__create_b({"title":"${"x".repeat(150)}...)`,
       "Not known whether these took effect: mcp__s__create_c, mcp__s__send_g",
@@ -309,8 +283,8 @@ describe("the reply to a program that failed", () => {
   });
 
   it("stays short after a thousand calls", () => {
-    const ended = Array.from({ length: 1_000 }, (_, i) => call(`mcp__s__set_${i % 50}`));
-    const text = textOf(buildProgramReply(executed(buildFailure("ScriptError", "Error")), ended, CONTEXT));
+    const calls = Array.from({ length: 1_000 }, (_, i) => call(`mcp__s__set_${i % 50}`));
+    const text = textOf(replyTo(buildFailure("ScriptError", "Error"), {}, { calls }));
     expect(text).toContain("1000 calls had completed");
     expect(text).toContain("and 980 more");
     expect(text?.length).toBeLessThan(2_000);
@@ -324,8 +298,7 @@ it.each([
   const warnings = [
     "'mcp__a__x' answered against its own outputSchema: structuredContent.n is missing (and so 3 more)",
   ];
-  const reply = buildProgramReply(executed(result, { warnings }), NO_CALLS, CONTEXT);
-  expect(reply.content.at(-1)).toEqual({
+  expect(replyTo(result, { warnings }).content.at(-1)).toEqual({
     type: "text",
     text: `These calls were made, and what they answered was given as it is:\n- ${warnings[0]}`,
   });
@@ -337,10 +310,8 @@ const HINT = "There is no server 'githb'; did you mean github?";
 describe("a hint about a program that failed", () => {
   it("is given for a server that it imports, whatever the message says", async () => {
     const failure = buildFailure("BundleError", "it does not work");
-    const reasons = [
-      { code: "unknown_import", path: "x" } as const,
-      { code: "unknown_server", module: "githb" } as const,
-    ];
+    const unknown = [{ code: "unknown_import", path: "x" } as const];
+    const reasons = [...unknown, { code: "unknown_server", module: "githb" } as const];
     expect(await hintsFor(executed(failure, { reasons }), [], known, PRINTER)).toEqual([HINT]);
   });
 
@@ -350,20 +321,16 @@ describe("a hint about a program that failed", () => {
   });
 
   it("says what a rule says of a tool that it forbids, also where the program was refused before it ran", async () => {
-    const hidden = known.visibleTo(
-      () => false,
-      undefined,
-      () => "it is forbidden by rule a: ask ops",
-    );
+    const why = () => "it is forbidden by rule a: ask ops";
+    const hidden = known.visibleTo(() => false, undefined, why);
     const message =
       "'mcp__github__list_issues' is not available in execute_program: the configuration does not allow it";
-    expect(await hintsFor(executed(buildFailure("TypeCheckError", message)), [], hidden, PRINTER)).toEqual([
+    const refused = executed(buildFailure("TypeCheckError", message));
+    expect(await hintsFor(refused, [], hidden, PRINTER)).toEqual([
       "'mcp__github__list_issues' is blocked by the configuration of ptc: it is forbidden by rule a: ask ops",
     ]);
     const silent = known.visibleTo(() => false);
-    expect(await hintsFor(executed(buildFailure("TypeCheckError", message)), [], silent, PRINTER)).toEqual(
-      [],
-    );
+    expect(await hintsFor(refused, [], silent, PRINTER)).toEqual([]);
   });
 
   it("names the tool that a program made up as it ran", async () => {
