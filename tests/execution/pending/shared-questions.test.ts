@@ -1,7 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { readFileSync } from "node:fs";
+import { describe, expect, it, vi } from "vitest";
 import { SqlitePendingStore } from "../../../archive/sqlite/sqlite-pending-store.ts";
 import {
   type ApprovalAnswer,
@@ -10,12 +8,13 @@ import {
   LATER,
 } from "../../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
-import { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
+import type { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
 import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { eventually } from "../../eventually.ts";
+import { pendingProject } from "./pending-project.ts";
 
 const CONTEXT: RunContext = { principal: "local", source: "serve" };
 const REQUEST: ApprovalRequest = {
@@ -27,20 +26,6 @@ const REQUEST: ApprovalRequest = {
 };
 const YES: ApprovalAnswer = { decision: "once", by: "ada", how: "ptc approvals" };
 const OWN: ApprovalAnswer = { decision: "once", by: "terminal" };
-
-function newProject() {
-  const directory = mkdtempSync(join(tmpdir(), "ptc-shared-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  mkdirSync(join(directory, "state"), { mode: 0o700 });
-  /** As one process would open it. */
-  const open = () =>
-    new PendingApprovals({
-      configuration: { directory, approvals: { expireMs: 60_000 } as never },
-      env: { XDG_STATE_HOME: join(directory, "state") },
-      clock: { wallMs: () => Date.now() },
-    });
-  return { open, file: join(directory, ".ptc/approvals.db") };
-}
 
 /** A question that waits for the answer of whoever is asked here, and for any other. */
 function asking(open: () => PendingApprovals, request = REQUEST, signal = new AbortController().signal) {
@@ -79,12 +64,17 @@ async function listed(approvals: PendingApprovals) {
   });
 }
 
+/** A question that waits in one process, and is seen in another. */
+async function waiting(signal?: AbortSignal) {
+  const project = pendingProject();
+  const asked = asking(project.open, REQUEST, signal);
+  const elsewhere = project.open();
+  return { ...project, ...asked, elsewhere, pending: await listed(elsewhere) };
+}
+
 describe("a question that a run waits for", () => {
   it("is answered by whoever is first, and whoever was asked is told that it was another", async () => {
-    const { open, file } = newProject();
-    const { answer, answeredElsewhere, withdrawn } = asking(open);
-    const elsewhere = open();
-    const pending = await listed(elsewhere);
+    const { file, elsewhere, pending, answer, answeredElsewhere, withdrawn } = await waiting();
     expect(pending).toMatchObject({
       isLive: true,
       isAnswered: false,
@@ -102,10 +92,7 @@ describe("a question that a run waits for", () => {
   });
 
   it("is gone for others when it is answered where it was asked", async () => {
-    const { open } = newProject();
-    const { answer, give, answeredElsewhere } = asking(open);
-    const elsewhere = open();
-    const pending = await listed(elsewhere);
+    const { elsewhere, pending, answer, give, answeredElsewhere } = await waiting();
     give(OWN);
     expect(await answer).toEqual(OWN);
     expect(answeredElsewhere).not.toHaveBeenCalled();
@@ -114,10 +101,7 @@ describe("a question that a run waits for", () => {
   });
 
   it("has one answer where two come at once: the one that was kept first", async () => {
-    const { open } = newProject();
-    const { answer, give, answeredElsewhere } = asking(open);
-    const elsewhere = open();
-    const pending = await listed(elsewhere);
+    const { elsewhere, pending, answer, give, answeredElsewhere } = await waiting();
     await elsewhere.answer("local", pending, { decision: "denied", by: "ada" });
     // Nobody has looked for that yet.
     give(OWN);
@@ -126,50 +110,41 @@ describe("a question that a run waits for", () => {
   });
 
   it("keeps its ticket when nobody answers while it waits", async () => {
-    const { open } = newProject();
-    const { answer, give } = asking(open);
-    const { ticket } = await listed(open());
+    const { elsewhere, pending, answer, give } = await waiting();
     give(LATER);
-    expect(await answer).toMatchObject({ decision: "later", ticket });
-    expect(await open().list("local")).toEqual([]);
+    expect(await answer).toMatchObject({ decision: "later", ticket: pending.ticket });
+    expect(await elsewhere.list("local")).toEqual([]);
   });
 
   it("takes no answer to another question", async () => {
-    const { open } = newProject();
-    const { answer, give } = asking(open);
-    const elsewhere = open();
-    const pending = await listed(elsewhere);
+    const { elsewhere, pending, answer, give } = await waiting();
     await elsewhere.answer("local", { ...pending, digest: "another" }, YES);
     give({ decision: "denied", by: "terminal" });
     expect(await answer).toMatchObject({ decision: "denied", by: "terminal" });
   });
 
   it("is withdrawn with its run", async () => {
-    const { open } = newProject();
     const over = new AbortController();
-    const { answer } = asking(open, REQUEST, over.signal);
-    await listed(open());
+    const { elsewhere, answer } = await waiting(over.signal);
     over.abort();
     expect(await answer).toMatchObject({ decision: "denied" });
-    expect(await open().list("local")).toEqual([]);
+    expect(await elsewhere.list("local")).toEqual([]);
   });
 
   it("of a process that has died is not listed", async () => {
-    const { open, file } = newProject();
-    const { answer, give } = asking(open);
-    const { ticket } = await listed(open());
+    const { file, elsewhere, pending, answer, give } = await waiting();
     const store = new SqlitePendingStore(file, () => Date.now());
     const [row] = await store.list("local");
     const owner = formatIdentity({ ...currentProcess(), pid: 2 ** 30 });
     if (row !== undefined) await store.offer({ ...row, ticket: "dead", owner });
     expect(await store.list("local")).toHaveLength(2);
-    expect(await open().list("local")).toMatchObject([{ ticket }]);
+    expect(await elsewhere.list("local")).toMatchObject([{ ticket: pending.ticket }]);
     give(OWN);
     await answer;
   });
 
   it("is asked all the same where it cannot be offered", async () => {
-    const { open } = newProject();
+    const { open } = pendingProject();
     const offer = vi.fn(async () => {
       throw new PendingError("no key");
     });
@@ -180,7 +155,7 @@ describe("a question that a run waits for", () => {
   });
 
   it("that is answered at once is not written anywhere", async () => {
-    const { open } = newProject();
+    const { open } = pendingProject();
     const opened = vi.fn(open);
     const { answer, give } = asking(opened);
     give(OWN);

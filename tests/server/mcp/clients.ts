@@ -87,6 +87,12 @@ export interface Message {
   error?: { code: number; message: string };
 }
 
+/** What a client of 2026-07-28 adds to its request when its person has answered the question of an earlier one. */
+export const answering = ({ result }: Message, content: object = {}, action = "accept") => ({
+  requestState: result?.requestState,
+  inputResponses: { approval: { action, content } },
+});
+
 /** A client that sends what it is told to, well-formed or not, and keeps what comes back. */
 export class RawClient {
   readonly messages: Message[] = [];

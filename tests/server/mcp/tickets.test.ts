@@ -1,39 +1,24 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
-import { type PendingApproval, PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
+import type { PendingApproval } from "../../../execution/pending/pending-approvals.ts";
 import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
 import type { ProgramRunner } from "../../../execution/run-request.ts";
 import type { ResumedRun } from "../../../execution/suspension/suspended-run.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import { eventually } from "../../eventually.ts";
-import { CONNECT, connectLegacy, ERAS, type Message, RawClient } from "./clients.ts";
+import { pendingProject } from "../../execution/pending/pending-project.ts";
+import { answering, CONNECT, connectLegacy, ERAS, RawClient } from "./clients.ts";
 import { CONTEXT, connectTo, EXECUTE, executed, executing, REQUEST, serve, valued } from "./served.ts";
 
 /** A program that is a function in this process. */
 type Run = Parameters<typeof serve>[0];
 
-/** What a client of 2026-07-28 adds to its request when its person has answered the question of an earlier one. */
-const answering = ({ result }: Message, content: object = {}, action = "accept") => ({
-  requestState: result?.requestState,
-  inputResponses: { approval: { action, content } },
-});
 const BY_SHELL = { by: "ada", how: "ptc approvals" } as const;
 
 /** Programs that ask about calls of these tools, one after the other, and what `ptc approvals` sees of that. */
 function programs(tools: string[], maxPrograms = 1) {
-  const directory = mkdtempSync(join(tmpdir(), "ptc-elsewhere-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  mkdirSync(join(directory, "state"), { mode: 0o700 });
-  const open = () =>
-    new PendingApprovals({
-      configuration: { directory, approvals: { expireMs: 60_000 } as never },
-      env: { XDG_STATE_HOME: join(directory, "state") },
-      clock: { wallMs: () => Date.now() },
-    });
+  const { open } = pendingProject();
   const run: Run = async (_, { approver, context, signal }) => {
     const shared = interceptQuestions(approver, [
       shareQuestions({ context, fileName: "p.ts", open: async () => open() }),
@@ -125,9 +110,9 @@ it("a run that went on is forgotten with the connection that it is held for, and
   const { service } = served;
   const [leaving, staying] = [new RawClient(served), new RawClient(connectTo(service))];
   const begin = async (client: RawClient) => {
-    const { result } = await client.callModern(1, EXECUTE);
+    const asked = await client.callModern(1, EXECUTE);
     await answerInShell("mcp__a__drop", "once");
-    return { ...EXECUTE, requestState: result?.requestState, inputResponses: YES };
+    return { ...EXECUTE, ...answering(asked) };
   };
   const kept = await begin(staying);
   await answerInShell("mcp__a__purge", "denied");
@@ -221,7 +206,7 @@ function keptPrograms() {
     const [found] = kept.values();
     if (found !== undefined) found.answer = given;
   };
-  return { run, kept, by, answer, served: () => serve(run, { suspended }) };
+  return { run, suspended, kept, by, answer, served: () => serve(run, { suspended }) };
 }
 
 const NO_FORMS = { "io.modelcontextprotocol/clientCapabilities": {} };

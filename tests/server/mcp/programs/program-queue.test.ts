@@ -1,20 +1,16 @@
 import { describe, expect, it } from "vitest";
+import type { ProgramRequest } from "../../../../execution/run-request.ts";
 import { ProgramPlaces } from "../../../../server/mcp/programs/program-places.ts";
-import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "../clients.ts";
-import { CONTEXT, callStarted, connectTo, executed, serve } from "../served.ts";
-
-const REQUEST = {
-  runId: "r",
-  tool: "mcp__a__drop",
-  definitionDigest: "d",
-  arguments: {},
-  argumentsDigest: "e",
-};
-
-const execute = (code: string, args: Record<string, unknown> = {}) => ({
-  name: "execute_program",
-  arguments: { code, ...args },
-});
+import {
+  answering,
+  CONNECT,
+  connectLegacy,
+  ERAS,
+  progressOptions,
+  RawClient,
+  signalOptions,
+} from "../clients.ts";
+import { CONTEXT, callStarted, connectTo, executed, executing, REQUEST, serve, valued } from "../served.ts";
 
 /** Programs that run until they are told to end. */
 class Gates {
@@ -32,29 +28,34 @@ class Gates {
   }
 }
 
+/** A server whose programs run until their gate opens. Each does `then` after that. */
+function gated(options: Parameters<typeof serve>[1], then: (request: ProgramRequest) => void = () => {}) {
+  const gates = new Gates();
+  const served = serve(async ({ code }, request) => {
+    await gates.pass(code);
+    then(request);
+    return executed({ data: code });
+  }, options);
+  return { gates, served };
+}
+
 describe.each(ERAS)("programs beyond those that may run, of a client of %s", (era) => {
   it("wait for their turn in the order in which they came, and are told so", async () => {
-    const gates = new Gates();
-    const served = serve(
-      async ({ code }, { onEvent }) => {
-        await gates.pass(code);
-        onEvent?.(callStarted(1, "mcp__a__b"));
-        return executed({ data: code });
-      },
-      { maxPrograms: 1 },
+    const { gates, served } = gated({ maxPrograms: 1 }, ({ onEvent }) =>
+      onEvent?.(callStarted(1, "mcp__a__b")),
     );
     const client = await CONNECT[era](served);
     const seen: { progress: number; message?: string | undefined }[] = [];
-    const first = client.callTool(execute("first"));
+    const first = client.callTool(executing("first"));
     await expect.poll(() => gates.started).toEqual(["first"]);
-    const second = client.callTool(execute("second"));
+    const second = client.callTool(executing("second"));
     const third = client.callTool(
-      execute("third"),
+      executing("third"),
       ...progressOptions(era, (progress) => seen.push(progress)),
     );
     await expect.poll(() => seen.length).toBe(1);
     await gates.open("first");
-    expect((await first).content).toMatchObject([{ text: '[Script executed successfully]\n"first"' }]);
+    expect((await first).content).toMatchObject(valued("first"));
     await gates.open("second");
     await gates.open("third");
     expect(await second).not.toHaveProperty("isError");
@@ -70,61 +71,39 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
   });
 
   it("are Busy when too many wait already, or when their time is up", async () => {
-    const gates = new Gates();
-    const served = serve(
-      async ({ code }) => {
-        await gates.pass(code);
-        return executed({ data: code });
-      },
-      { maxPrograms: 1, maxQueued: 1 },
-    );
+    const { gates, served } = gated({ maxPrograms: 1, maxQueued: 1 });
     const client = await CONNECT[era](served);
-    const first = client.callTool(execute("first"));
+    const first = client.callTool(executing("first"));
     await expect.poll(() => gates.started).toEqual(["first"]);
-    const late = client.callTool(execute("late", { timeout_seconds: 1 }));
-    const refused = await client.callTool(execute("refused"));
-    expect(refused).toMatchObject({
-      isError: true,
-      content: [
-        {
-          text: expect.stringContaining("\nBusy: as many programs run (1) and wait (1) as may; wait for one"),
-        },
-      ],
+    const late = client.callTool({
+      name: "execute_program",
+      arguments: { code: "late", timeout_seconds: 1 },
     });
-    expect(await late).toMatchObject({
-      isError: true,
-      content: [
-        {
-          text: expect.stringMatching(
-            /\nBusy: as many programs run \(1\) as may, and its turn did not come in 1 s/,
-          ),
-        },
-      ],
-    });
+    const refused = await client.callTool(executing("refused"));
+    const busy = (why: RegExp) => ({ isError: true, content: [{ text: expect.stringMatching(why) }] });
+    expect(refused).toMatchObject(
+      busy(/\nBusy: as many programs run \(1\) and wait \(1\) as may; wait for one/),
+    );
+    expect(await late).toMatchObject(
+      busy(/\nBusy: as many programs run \(1\) as may, and its turn did not come in 1 s/),
+    );
     await gates.open("first");
     await first;
     expect(gates.started).toEqual(["first"]);
   });
 
   it("leave the queue when their request is cancelled", async () => {
-    const gates = new Gates();
-    const served = serve(
-      async ({ code }) => {
-        await gates.pass(code);
-        return executed({ data: code });
-      },
-      { maxPrograms: 1 },
-    );
+    const { gates, served } = gated({ maxPrograms: 1 });
     const client = await CONNECT[era](served);
-    const first = client.callTool(execute("first"));
+    const first = client.callTool(executing("first"));
     await expect.poll(() => gates.started).toEqual(["first"]);
     const cancel = new AbortController();
     const seen: string[] = [];
     const gone = client
-      .callTool(execute("gone"), ...signalOptions(era, cancel.signal))
+      .callTool(executing("gone"), ...signalOptions(era, cancel.signal))
       .catch(() => "cancelled");
     const last = client.callTool(
-      execute("last"),
+      executing("last"),
       ...progressOptions(era, ({ message }) => seen.push(String(message))),
     );
     await expect.poll(() => seen).toEqual(["waits for its turn, 1 program before it"]);
@@ -147,20 +126,17 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
       },
       { maxPrograms: 1 },
     );
-    let answer = () => {};
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     const client = await CONNECT[era](served, async () => {
       await answered;
       return { action: "accept", content: { decision: "once" } };
     });
-    const asking = client.callTool(execute("asks"));
-    const other = client.callTool(execute("other"));
+    const asking = client.callTool(executing("asks"));
+    const other = client.callTool(executing("other"));
     await gates.open("other");
-    expect((await other).content).toMatchObject([{ text: '[Script executed successfully]\n"other"' }]);
+    expect((await other).content).toMatchObject(valued("other"));
     answer();
-    expect((await asking).content).toMatchObject([{ text: '[Script executed successfully]\n"asks"' }]);
+    expect((await asking).content).toMatchObject(valued("asks"));
   });
 });
 
@@ -177,11 +153,11 @@ it("programs of several connections share the places of their process, and end w
   );
   const second = connectTo(first.service, { ...CONTEXT, session: "second" });
   const [here, there] = [await connectLegacy(first), await connectLegacy(second)];
-  const running = here.callTool(execute("running"));
+  const running = here.callTool(executing("running"));
   await expect.poll(() => gates.started).toEqual(["running"]);
-  const waiting = there.callTool(execute("waiting"));
+  const waiting = there.callTool(executing("waiting"));
   await expect
-    .poll(async () => (await here.callTool(execute("refused"))).content)
+    .poll(async () => (await here.callTool(executing("refused"))).content)
     .toMatchObject([{ text: expect.stringContaining("as many programs run (1) and wait (1) as may") }]);
   await gates.open("running");
   expect(await running).not.toHaveProperty("isError");
@@ -201,16 +177,9 @@ it("a ticket is of use to the principal alone whose program waits", async () => 
     new RawClient(served),
     new RawClient(connectTo(served.service, { ...CONTEXT, principal: "other" })),
   ];
-  const { result } = await owner.callModern(1, execute("asks"));
-  const answer = {
-    ...execute("asks"),
-    requestState: result?.requestState,
-    inputResponses: { approval: { action: "accept", content: {} } },
-  };
+  const answer = { ...executing("asks"), ...answering(await owner.callModern(1, executing("asks"))) };
   expect((await other.callModern(1, answer)).result).toMatchObject({ isError: true });
-  expect((await owner.callModern(2, answer)).result).toMatchObject({
-    content: [{ text: '[Script executed successfully]\n"once"' }],
-  });
+  expect((await owner.callModern(2, answer)).result?.content).toMatchObject(valued("once"));
 });
 
 it("a question that waits for one client is there still when another client disconnects", async () => {
@@ -219,25 +188,16 @@ it("a question that waits for one client is there still when another client disc
   );
   const other = connectTo(served.service);
   const owner = new RawClient(served);
-  const { result } = await owner.callModern(1, execute("asks"));
+  const asked = await owner.callModern(1, executing("asks"));
   other.toServer.end();
   await other.ended;
-  const inputResponses = { approval: { action: "accept", content: {} } };
-  const answered = { ...execute("asks"), requestState: result?.requestState, inputResponses };
-  expect((await owner.callModern(2, answered)).result).toMatchObject({
-    content: [{ text: '[Script executed successfully]\n"once"' }],
-  });
+  const reply = await owner.callModern(2, { ...executing("asks"), ...answering(asked) });
+  expect(reply.result?.content).toMatchObject(valued("once"));
 });
 
 it("a program that waits for its turn is refused as soon as its connection closes", async () => {
-  const gates = new Gates();
-  const { service } = serve(
-    async ({ code }) => {
-      await gates.pass(code);
-      return executed({ data: code });
-    },
-    { maxPrograms: 1 },
-  );
+  const { gates, served } = gated({ maxPrograms: 1 });
+  const { service } = served;
   const [first, second] = [service.connect(CONTEXT), service.connect(CONTEXT)];
   const start = (code: string, connection: typeof first) => {
     const { signal } = new AbortController();
