@@ -3,24 +3,25 @@
 #
 #     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
-# On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, which
-# is what stands between two programs of a session, and `r` to let them go on; anything else is passed over. `k` is answered
-# with a `k` on stdout, when it is done. The first `k` comes before the first program of a session. After each of them the runner has
-# to have the threads that it had then, and no code of a program's own, or the sandbox ends: what such a thread does, and what such
-# code has done to the runner, nobody could tell from the next program. The exit code is the runner's, 128 + signal where a signal ended it, or one of the
-# codes below.
+# On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, as
+# between two programs of a session, and `r` to let them go on; anything else is ignored. `k` is answered with a `k` on
+# stdout when it is done. The first `k` comes before the first program of a session. After each later one the runner must
+# have the threads that it had then, and no code of a program's own, or the sandbox ends: nobody could tell what such a thread
+# does, and what such code has done to the runner, from the next program. The exit code is the runner's, 128 + signal where a
+# signal ended it, or one of the codes below.
 #
 # The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
 # it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at
 # once, and not after two copies of the engine's.
 #
 # With --attached the channel goes over the guard's own stdin and stdout, for engines that can mount no socket of ptc's
-# host. The runner has one end of a pair of sockets, and pipes for stdout and stderr; the guard relays between them and ptc, in frames of a letter, a number and, where the
-# letter says so, as many bytes (protocol/guard.ts). On the channel each side sends no more than the other has granted, so
-# that nothing is held without a bound and the program's output, ptc's commands and the channel never wait for each other.
+# host. The runner has one end of a pair of sockets, and pipes for stdout and stderr; the guard relays between them and ptc, in
+# frames of a letter, a number and, where the letter says so, as many bytes (protocol/guard.ts). On the channel each side sends
+# no more than the other has granted, so that nothing is held without a bound and the program's output, ptc's commands and the
+# channel never wait for each other.
 #
 # The program is in a process namespace of its own, so that it has no name for the guard: gVisor lets a process stop or
-# end the first one of its namespace. Where there are no namespaces to be had, the kernel itself protects its first process.
+# end the first one of its namespace. Where there are no namespaces, the kernel itself protects its first process.
 #
 # A sandbox waits for it to start: it loads no modules, `warnings` among them.
 use strict;

@@ -302,7 +302,7 @@ export class AttachedChannel implements SandboxOutput {
   }
 }
 
-/** What waits for the guard of a sandbox to say that it has done what it was told. */
+/** Waits for the answers of a guard, in the order of what it was told. */
 export class GuardAnswers {
   readonly #waiting: (() => void)[] = [];
 
@@ -322,7 +322,7 @@ export class GuardAnswers {
   }
 }
 
-/** What the container itself writes where the program's output has sockets: the guard's answers, or what stands in its place. */
+/** Takes the guard's answers out of what the container itself writes, where the program's output has sockets. */
 export function besideGuard(output: SandboxOutput, answers: GuardAnswers): SandboxOutput {
   return {
     onStdout(chunk) {

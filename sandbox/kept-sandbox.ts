@@ -38,8 +38,8 @@ const LEFTOVERS: ReadonlyMap<number, string> = new Map([
  *
  * - Between programs the guard ends all processes but the runner, holds the runner, and compares its threads and its code
  *   with what they were before the first program. Where there is more, the sandbox ends, and the session with it.
- * - Each program begins with a challenge. Only who knows the key that the runner was given before the first program can
- *   answer it. All that comes on the channel before the answer is dropped, and so is the output.
+ * - Each program begins with a challenge. Only the holder of the key that the runner was given before the first program
+ *   can answer it. All that comes on the channel before the answer is dropped, and so is the output.
  * - Each message of a program carries that answer. One that does not ends the program and the session.
  */
 export class KeptSandbox implements SandboxSource {
@@ -50,16 +50,16 @@ export class KeptSandbox implements SandboxSource {
   /** Resolves when nothing of earlier programs runs. */
   #cleared: Promise<void> | undefined;
   readonly #key = randomBytes(KEY_BYTES);
-  /** Why the sandbox has ended between two programs, where that is known: goes on after "the session ended". */
+  /** Why the sandbox has ended between two programs, where that is known: continues "the session ended". */
   whyLost: string | undefined;
   #bareHellos = 0;
-  /** Rejects for a runner that knows of no marks. */
+  /** Rejects when the runner does not know marks. */
   readonly #outdated = Promise.withResolvers<never>();
   readonly #losing = new AbortController();
   /** Resolves when the sandbox has ended, or is given to no further program. */
   readonly lost = whenAborted(this.#losing.signal);
 
-  /** @param source has the sandbox, when the first program needs it. */
+  /** @param source provides the sandbox when the first program needs it. */
   constructor(source: SandboxSource) {
     this.#source = source;
     this.#outdated.promise.catch(() => {});
@@ -96,11 +96,11 @@ export class KeptSandbox implements SandboxSource {
     const greet = async () => {
       this.#ask(sandbox, turn, this.#key);
       await turn.greeted.promise;
-      // The guard takes down what the runner is before any program.
+      // The guard notes what the runner is before any program.
       await sandbox.clear?.();
       sandbox.resume?.();
     };
-    // The run sees for itself why a sandbox has ended that was never more than started.
+    // Where the sandbox ends before its first program, the run itself sees why.
     const answered = Promise.race([greet(), this.#outdated.promise, this.lost]);
     return this.#inTime(turn, answered, START_PATIENCE_MS, signal);
   }
@@ -132,7 +132,7 @@ export class KeptSandbox implements SandboxSource {
     if (this.isLost) throw this.#hasEnded();
     const turn = this.#begin(sandbox, undefined);
     const greet = async () => {
-      // Without this the guard might end processes of the next program's.
+      // Otherwise the guard might end processes of the next program.
       await this.#cleared;
       if (this.isLost) throw this.#hasEnded();
       sandbox.resume?.();
@@ -145,7 +145,7 @@ export class KeptSandbox implements SandboxSource {
     return given;
   }
 
-  /** Has the runner prove that it is itself that is there for the next program. */
+  /** Challenges the runner to prove that it, and nothing in its place, takes the next program. */
   #ask(sandbox: Sandbox, turn: Turn, key?: Buffer): void {
     const nonce = randomBytes(KEY_BYTES);
     turn.mark = createHmac("sha256", this.#key).update(nonce).digest();
@@ -202,7 +202,7 @@ export class KeptSandbox implements SandboxSource {
     return new SandboxError("start_failed", `the session ${why}`);
   }
 
-  /** A hello without a mark: the one that each runner begins with, and the answer of a runner that knows of no marks. */
+  /** A hello without a mark: each runner begins with one, and a runner that does not know marks answers with another. */
   #noteBareHello(): void {
     if (++this.#bareHellos < 2) return;
     const problem = "the image is older than this ptc: run `ptc image build`";

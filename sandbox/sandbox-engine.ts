@@ -27,7 +27,7 @@ export interface SandboxRequest {
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;
-  /** Is called when the engine has been asked to start the sandbox, and nothing but its answer is waited for. */
+  /** Called when the engine has been asked to start the sandbox and only its answer is missing. */
   onRequested?: (() => void) | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface EngineDescription {
   identity: string;
   /** Digest of how the engine isolates a sandbox. */
   profile: string;
-  /** Where the engine is reached, and what said so. */
+  /** The address of the engine, and what named it. */
   endpoint: string;
   /** Processors of the engine's machine. */
   processors?: number | undefined;
@@ -58,13 +58,13 @@ export interface EngineDescription {
   runtimes: ReadonlyMap<string, RuntimeDescription>;
 }
 
-/** What an engine knows of something that it runs sandboxes with. */
+/** What an engine knows about a runtime. */
 interface RuntimeDescription {
   /** The executable. */
   path?: string | undefined;
   /** How its sandboxes reach ptc. */
   channel?: ChosenChannel | undefined;
-  /** Why no sandbox can run with it, and what to do: goes on after "runtime 'NAME'". */
+  /** Why no sandbox can run with it, and what to do: continues "runtime 'NAME'". */
   problem?: string | undefined;
 }
 
@@ -81,8 +81,8 @@ export interface StartedSandbox {
   /** Stops every process of the program until {@link resume}. */
   pause(): void;
   /**
-   * Ends every process of the program but its runner, and stops that one until {@link resume}. Resolves when they are gone; never
-   * where the sandbox ends before.
+   * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes
+   * are gone, and never when the sandbox ends first.
    */
   clear(): Promise<void>;
   resume(): void;
@@ -105,7 +105,7 @@ export interface SandboxEngine {
   describe(): Promise<EngineDescription>;
   /** Digest of an image; `undefined` when there is none of that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
-  /** Asks the engine what `start` needs to know of a runtime, while something else is waited for. Never rejects. */
+  /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */
   prepare?(runtime: string): Promise<void>;
   /**
    * @param output receives what the sandbox writes, from its first byte.
@@ -117,8 +117,8 @@ export interface SandboxEngine {
   /** Whether the engine stores what a sandbox writes. @throws SandboxError `engine_unreachable` */
   keepsOutput(id: string): Promise<boolean>;
   /**
-   * Whether the kernel that a running sandbox's programs see, where the engine gives them one of their own, has no rights over
-   * its host: it is not root there and has no capability. `undefined` where that cannot be seen from here.
+   * Whether the kernel of a running sandbox, where it has one of its own, has no rights over its host: it is not root there and
+   * has no capability. `undefined` where that cannot be seen from here.
    *
    * @throws SandboxError `engine_unreachable`
    */
@@ -138,13 +138,13 @@ export interface EngineOptions {
   address?: string | undefined;
 }
 
-/** Opens an engine. Asks it nothing yet. */
+/** Opens an engine. Sends no request yet. */
 export type OpenEngine = (options: EngineOptions) => SandboxEngine;
 
-/** What ptc knows an engine by. */
+/** How ptc opens an engine and its images. */
 export interface EngineRegistration {
   open: OpenEngine;
-  /** Opens the images of the engine at this address, by default of the one that is found. Asks it nothing yet. */
+  /** Opens the images of the engine at this address, by default of the engine that is found. Sends no request yet. */
   openImages(address?: string): Promise<ImageStore>;
 }
 

@@ -21,15 +21,15 @@ export interface StarterOptions {
   limits: SandboxLimits;
   /** Whether sandboxes may outlive their programs for a moment, so that their ends do not slow answers down. */
   lingers?: boolean;
-  /** The walls that are known to be broken; by default none is. */
+  /** The walls that are known to be broken; none by default. */
   walls?: KnownWalls;
-  /** Is called whenever the engine has been asked to start a sandbox. */
+  /** Called whenever the engine has been asked to start a sandbox. */
   onRequested?: (() => void) | undefined;
 }
 
 /**
  * Starts a sandbox for each request, waits until its runner has connected, and ends it when it is given back. Pools
- * (pool/sandbox-pool.ts) take what waits in them from here.
+ * (pool/sandbox-pool.ts) take their sandboxes from here.
  */
 export class SandboxStarter implements SandboxSource {
   readonly #options: StarterOptions;
@@ -71,7 +71,7 @@ export class SandboxStarter implements SandboxSource {
       : new SandboxStarter({ ...this.#options, runner });
   }
 
-  /** A sandbox that did not connect may have been kept from it by how its runtime is set up. */
+  /** The setup of its runtime may have kept a sandbox from connecting. */
   async #explain(error: unknown): Promise<unknown> {
     if (!(error instanceof SandboxError) || error.code !== "start_failed") return error;
     const { engine, runtime } = this.#options;

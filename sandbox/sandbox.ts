@@ -1,5 +1,5 @@
 /**
- * What programs get of sandboxes: a lease (`Sandbox`) is one sandbox for one program, or for one session (kept-sandbox.ts).
+ * What a program gets: a lease (`Sandbox`) is one sandbox for one program, or for one session (kept-sandbox.ts).
  * It is taken from a source, which starts it on demand (sandbox-starter.ts) or has it waiting (pool/sandbox-pool.ts), and is
  * given back with `dispose`, which ends it: no sandbox serves two strangers.
  */
@@ -11,7 +11,7 @@ import type { RunnerName } from "../protocol/runners.ts";
 export interface SandboxExit {
   /** Exit code of the container's first process, or 128 + the number of the signal that ended it. */
   code: number;
-  /** Whether the engine was told to kill it, and not by ptc. */
+  /** Whether somebody other than ptc told the engine to kill it. */
   isKilledByOthers?: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Sandbox {
    */
   pause?(): void;
   resume?(): void;
-  /** Ends every process of the program but its runner, and stops that one until `resume`. Resolves when they are gone. */
+  /** Ends every process of the program except its runner, and stops the runner until `resume`. Resolves when they are gone. */
   clear?(): Promise<void>;
   /** Ends the container at once, whatever the program is doing. Safe to call twice. */
   kill(): Promise<void>;

@@ -24,7 +24,7 @@ const FEW_CALLS = 8;
 /** Memory that is kept for large results. Under gVisor fresh memory takes as long as what is read into it. */
 const KEPT_BYTES = 16 * 1024 * 1024;
 
-/** A call was made by what a program has left behind that has ended. */
+/** A call came from code that an ended program has left behind. */
 export class LateCallError extends Error {
   constructor() {
     super("the program that it belongs to has ended");
@@ -36,7 +36,7 @@ export class LateCallError extends Error {
  * with nothing left to wait for ends, even one whose last promise can never settle.
  */
 export class Channel implements Answers {
-  /** Is called when the host asks for a trace. */
+  /** Called when the host asks for a trace. */
   onTraceRequest: () => void = () => {};
   readonly #connection: Connection;
   readonly #order: EventOrder;
@@ -55,14 +55,14 @@ export class Channel implements Answers {
   #key: KeyObject | undefined;
   /** What the messages of the present program of a session begin with. */
   #mark: Uint8Array = new Uint8Array();
-  /** Whether the present turn is that of an answer that has just come, and none was delivered in it. */
+  /** Whether this turn of the event loop has brought an answer, and none was delivered in it. */
   #isFree = false;
 
   /**
    * @param order the order in which answers to calls are delivered.
    * @param scope says whether the present program makes a call.
-   * @param onProgram is called when the host sends a program: once, but in a session.
-   * @param onNext is called when the host asks whether the runner is there for another program.
+   * @param onProgram called when the host sends a program: once, except in a session.
+   * @param onNext called when the host asks whether the runner is there for another program.
    */
   constructor(
     connection: Connection,

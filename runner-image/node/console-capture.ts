@@ -33,7 +33,7 @@ export interface ConsoleCapture {
  * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn`
  * and `trace` are its log, as is what it writes to `process.stderr`.
  *
- * @param isLate whether what prints now is none of the present program's, and is dropped.
+ * @param isLate whether the code that prints belongs to an earlier program, so that its output is dropped.
  */
 export function captureConsole(isLate = () => false): ConsoleCapture {
   let kept: string[] = [];
@@ -91,7 +91,7 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
   };
 }
 
-/** Bounds on what a program prints, writes to its stderr, and is warned of by the runtime. */
+/** Bounds on what a program prints, on what it writes to its stderr, and on warnings of the runtime. */
 interface Caps {
   out: TextCap;
   err: TextCap;

@@ -148,7 +148,7 @@ const HELLO = {
 } as const;
 
 const environment = new Environment();
-// Programs do not see the argument of the guard's.
+// Programs do not see the guard's argument.
 const [inherited] = process.argv.splice(2);
 const modules = new ModulesInMemory();
 const bundleUrls = new Set<string>();

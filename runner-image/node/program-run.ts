@@ -53,8 +53,9 @@ const activeResources = process.getActiveResourcesInfo.bind(process);
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * A program from evaluation to its claim; in a session, one after the other. It has ended when its module is evaluated and nothing keeps the event loop
- * alive, as in Node.js; an evaluation that never ends although nothing is left to wait for is a failure of its own.
+ * A program from evaluation to its claim; in a session, one after the other. It has ended when its module is evaluated and
+ * nothing keeps the event loop alive, as in Node.js; an evaluation that never ends although nothing is left to wait for is a
+ * failure of its own.
  *
  * An unhandled rejection fails a program when it ends, and not at once as in Node.js: a program that awaits several calls
  * one after the other may handle the failed one later.
@@ -116,7 +117,7 @@ export class ProgramRun {
     });
   }
 
-  /** Does what the start and the end of a program do, so that it is compiled when one comes. Nothing of it is seen. */
+  /** Rehearses the start and the end of a program, so that their code is compiled when one comes. Nothing of this is seen. */
   rehearse(): void {
     this.#console.begin(0, 0);
     new TraceSender(this.#environment, this.#channel).stop();
@@ -141,7 +142,7 @@ export class ProgramRun {
     this.#channel.onTraceRequest = () => this.#trace?.send();
     this.#environment.begin(program.environment, this.#channel);
     if (this.#listeners.size === 0) this.#listen();
-    // What was called last at the end of an earlier program may have changed them.
+    // Listeners that were called at the end of an earlier program may have changed them.
     else if (this.#isSession) this.#restoreListeners();
     this.#channel.release();
     const { scope } = this.#environment;
@@ -181,7 +182,7 @@ export class ProgramRun {
       this.#listeners.set(name, new Set(process.listeners(name as "exit")));
   }
 
-  /** Has `process` call what the runner listens with, and nothing of a program's. */
+  /** Makes `process` call the listeners of the runner, and none of a program. */
   #restoreListeners(): void {
     for (const name of process.eventNames()) {
       for (const listener of process.listeners(name as "exit"))
@@ -288,8 +289,8 @@ export class ProgramRun {
   }
 
   /**
-   * Ends the threads that the program has left, and waits for what it has asked of files: the next program would find what these
-   * write among its own. Where they do not end, the process does.
+   * Ends the threads that the program has left, and waits for its file operations: the next program would find their writes
+   * among its own. If they do not end, the process does.
    */
   #endWork(last: readonly SandboxMessage[], looks: number): void {
     for (const worker of this.#workers) void terminate.call(worker);
@@ -301,10 +302,10 @@ export class ProgramRun {
   }
 
   /**
-   * Has later programs find the top level names of this one in the global scope.
+   * Puts the top level names of this program into the global scope, where later ones find them.
    *
-   * @param isWhole whether the program ran to its end. Of one that did not, the names that have no value leave those of
-   *   earlier programs in their place.
+   * @param isWhole whether the program ran to its end. If it did not, its names without a value do not replace
+   *   those of earlier programs.
    */
   #keepBindings(isWhole: boolean): void {
     const bindings = this.#bindings?.() ?? {};

@@ -33,7 +33,7 @@ const thisMachine: ThisMachine = { platform: process.platform, name: hostname(),
 /**
  * How the programs in an engine's sandboxes reach ptc: by a Unix socket that is mounted into them, which is faster, where the
  * engine is on this machine, shares its kernel, and its runtime lets sandboxes open such a socket; else over the attached stdin
- * and stdout, which works with every engine. Where it cannot be told, it is the latter. Pure.
+ * and stdout, which works with every engine. Where that is not known, it is the latter. Pure.
  */
 export function chooseChannel(situation: Situation, here = thisMachine): ChosenChannel {
   if (situation.preference !== "auto") {
@@ -72,7 +72,7 @@ export interface DockerRuntime {
 const SOCKET_FLAG = /^--?host-uds=(?:open|all)$/;
 
 /**
- * Why sandboxes of a runtime cannot reach ptc, and what to write where; `undefined` where they can, or where it cannot be told.
+ * Why sandboxes of a runtime cannot reach ptc, and what to write where; `undefined` where they can, or where that is not known.
  *
  * @param name as the runtime is registered.
  */

@@ -13,7 +13,7 @@ import { SandboxError } from "../sandbox-error.ts";
 import { DOCKER_ADVICE, DOCKER_INSTALLATION, GVISOR_INSTALLATION } from "./docker-advice.ts";
 import { SshAgent } from "./ssh-agent.ts";
 
-/** A client of a Docker Engine, and what said where the engine is. */
+/** A client of a Docker Engine, and what named its address. */
 export interface DockerClient {
   docker: Docker;
   /** The address of the engine. */
@@ -80,7 +80,7 @@ function unknownAddress(source: string): SandboxError {
   );
 }
 
-/** Where the Docker Engine is reached, and what said so. */
+/** The address of a Docker Engine, and what named it. */
 interface DockerEndpoint {
   /** `unix:///path`, `tcp://host:port`, `ssh://user@host` or `npipe://path`. */
   host: string;
@@ -148,7 +148,7 @@ function currentContext(folder: string): string | undefined {
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 
-/** Contexts are kept in folders that go by the SHA-256 of their name. */
+/** The folder of a context is named by the SHA-256 of its name. */
 function endpointOfContext(name: string, folder: string): DockerEndpoint {
   const id = createHash("sha256").update(name).digest("hex");
   const source = `context '${visibleLine(name)}'`;

@@ -33,14 +33,14 @@ export interface ContainerEngineDescription {
   runtimes: Readonly<Record<string, DockerRuntime>>;
 }
 
-/** The operations that ptc needs of a container engine, in the terms of the Docker Engine API. */
+/** The operations that ptc needs from a container engine, in the terms of the Docker Engine API. */
 export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<ContainerEngineDescription>;
   /** Digest of an image; `undefined` when there is none of that name. */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /**
-   * @param onRequested is called when only the engine's answer to the last request is waited for.
+   * @param onRequested called when only the engine's answer to the last request is missing.
    * @throws SandboxError `start_failed`
    */
   start(
@@ -81,7 +81,7 @@ export class DockerEngine implements ContainerEngine {
   readonly #socket: string | undefined;
 
   /**
-   * @param docker instead of the one that is found.
+   * @param docker the client to use instead of the one that is found.
    * @param socket the address of the only engine to use, such as `unix:///run/docker.sock`, whatever variables and contexts say.
    */
   constructor(docker?: Docker, socket?: string) {

@@ -8,7 +8,7 @@ import { debianBaseName } from "../image/debian-base.ts";
 import { packDirectory } from "../image/run-process.ts";
 import type { ImageRequest, ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
-import { explainDockerFault } from "./docker-client.ts";
+import { explainDockerFault, httpStatusOf } from "./docker-client.ts";
 
 /** The part of dockerode's `Docker` that is used here. */
 export interface DockerImages {
@@ -32,8 +32,8 @@ const CONTENT_LABEL = "dev.ptc.runner";
 const LAST_STEP = /\bCMD\b.*\/opt\/ptc\/runner\.mjs/;
 
 /**
- * How ptc's own images are found. A label and a name are not enough: images that are built on others inherit the one, and
- * anybody gives the other. `steps` is what made each layer, the newest first; a base is imported as one.
+ * How ptc's own images are found. A label and a name are not enough: an image inherits the labels of its base, and anybody can
+ * give it any name. `steps` is what made each layer, the newest first; a base is imported as one.
  */
 const OWN_IMAGES: readonly {
   filters: Record<string, string[]>;
@@ -46,7 +46,7 @@ const OWN_IMAGES: readonly {
   },
 ];
 
-/** How older engines call an image without a name. */
+/** What older engines call an image without a name. */
 const NAMELESS = "<none>:<none>";
 
 /** Unnamed images that are younger may belong to a build in progress. */
@@ -64,13 +64,8 @@ export class DockerImageStore implements ImageStore {
   }
 
   async inspect(reference: string): Promise<StoredImage | undefined> {
-    try {
-      const image = await this.#docker.getImage(reference).inspect();
-      return { digest: image.Id, content: image.Config?.Labels?.[CONTENT_LABEL] };
-    } catch (cause) {
-      if (isNotFound(cause)) return undefined;
-      throw explainDockerFault(cause, "engine_unreachable");
-    }
+    const image = await unlessGone(this.#docker.getImage(reference).inspect());
+    return image && { digest: image.Id, content: image.Config?.Labels?.[CONTENT_LABEL] };
   }
 
   async pull(reference: string, onProgress: OnProgress): Promise<StoredImage> {
@@ -112,7 +107,7 @@ export class DockerImageStore implements ImageStore {
     return this.#inspectNew(reference, "build_failed");
   }
 
-  /** Removes images of ptc's that have no name any more, unless a container uses them. */
+  /** Removes ptc's images that have lost their name, unless a container uses them. */
   async #removeNameless(): Promise<void> {
     const filters = { dangling: ["true"], label: [CONTENT_LABEL] };
     const images = await this.#docker.listImages({ filters }).catch(() => []);
@@ -145,20 +140,12 @@ export class DockerImageStore implements ImageStore {
   }
 
   async #stepsOf(id: string): Promise<string[]> {
-    try {
-      return (await this.#docker.getImage(id).history()).map(({ CreatedBy }) => CreatedBy);
-    } catch (cause) {
-      if (isNotFound(cause)) return [];
-      throw explainDockerFault(cause, "engine_unreachable");
-    }
+    const steps = (await unlessGone(this.#docker.getImage(id).history())) ?? [];
+    return steps.map(({ CreatedBy }) => CreatedBy);
   }
 
   async remove(reference: string): Promise<void> {
-    try {
-      await this.#docker.getImage(reference).remove();
-    } catch (cause) {
-      if (!isNotFound(cause)) throw explainDockerFault(cause, "engine_unreachable");
-    }
+    await unlessGone(this.#docker.getImage(reference).remove());
   }
 
   async #inspectNew(reference: string, code: SandboxErrorCode): Promise<StoredImage> {
@@ -212,6 +199,12 @@ async function doOrFail(code: SandboxErrorCode, what: string, work: () => Promis
   }
 }
 
-function isNotFound(error: unknown): boolean {
-  return typeof error === "object" && error !== null && "statusCode" in error && error.statusCode === 404;
+/** Undefined where there is no such image. @throws SandboxError `engine_unreachable` */
+async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (cause) {
+    if (httpStatusOf(cause) === 404) return undefined;
+    throw explainDockerFault(cause, "engine_unreachable");
+  }
 }

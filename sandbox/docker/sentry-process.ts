@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 
-/** With which rights of this machine the process runs that is gVisor's kernel (its "sentry") for one sandbox. */
+/** The rights on this machine of the process that is gVisor's kernel (its "sentry") for one sandbox. */
 export interface SentryProcess {
   /** Real, effective, saved and file system. */
   uids: readonly number[];
-  /** Sets of capabilities, in hexadecimal, but for the bounding set, which is a limit and gives none. */
+  /** Sets of capabilities, in hexadecimal, except the bounding set, which is a limit and gives none. */
   capabilities: Readonly<Record<string, string>>;
 }
 

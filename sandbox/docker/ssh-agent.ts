@@ -11,7 +11,7 @@ export interface SshTarget {
   hostname: string;
   port?: string | undefined;
   user?: string | undefined;
-  /** Path of the engine's socket there; else it is the one that the `docker` command finds there. */
+  /** Path of the engine's socket there; by default the one that the `docker` command finds there. */
   socketPath?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export function sshArguments({ hostname, port, user, socketPath }: SshTarget): s
   ];
 }
 
-/** A connection to the engine: what a child process writes and reads. It is as much of a socket as an HTTP client asks for. */
+/** A connection to the engine: what a child process writes and reads. Has the methods of a socket that an HTTP client calls. */
 class SshConnection extends Duplex {
   readonly #ssh: ChildProcessWithoutNullStreams;
   #words = "";

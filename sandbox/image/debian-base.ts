@@ -13,7 +13,7 @@ import { packDirectory, runProcess, streamProcess } from "./run-process.ts";
 /** Increase this number when a change below makes a different file system of the same packages. */
 const recipe = 2;
 
-/** The libraries of Node.js, Perl for the guard, a small Python, and what is known of time zones. */
+/** The libraries of Node.js, Perl for the guard, a small Python, and the time zone database. */
 const packages = [
   "base-files",
   "libc-bin",
@@ -114,7 +114,7 @@ function debianName(name: string): string {
   return name.startsWith("python3-") ? name : `python3-${name}`;
 }
 
-/** Does what scripts of packages would do, which never run here: says where libraries are, and which modules there are. */
+/** Does what the scripts of packages would do, which never run here: links libraries, and lists the modules. */
 async function completePython(root: string, described: object): Promise<void> {
   await writeFile(join(root, PYTHON_PACKAGES_FILE), JSON.stringify(described), { mode: 0o644 });
   const libraries = join(root, "usr", "lib");
@@ -234,7 +234,7 @@ async function updateAndInstall(options: readonly string[], install: readonly st
     const advice = "Where there is no apt, name a base image that a registry has";
     throw new SandboxError(
       "base_unavailable",
-      `the distribution's packages cannot be had: ${reason}. ${advice}.`,
+      `the distribution's packages cannot be fetched: ${reason}. ${advice}.`,
       { cause },
     );
   }

@@ -70,7 +70,7 @@ export function shareBounds({ floor, ceiling }: PoolBounds, pools: number): Pool
 
 /**
  * How many sandboxes may be started at the same time to refill the pool. While enough wait for the programs that come, as
- * few as keep up with them: each start slows the programs that run. In the lull after a row of programs, all that may be, to
+ * few as keep up with them: each start slows the programs that run. In the lull after a row of programs, as many as allowed, to
  * be done before the next row. Pure.
  *
  * @param most as many as are started when the pool runs empty, and never more
@@ -95,9 +95,9 @@ export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: Pool
 }
 
 /**
- * How much longer refills wait for a lull in the programs that come, so as not to slow down the next one of a row. While too
- * few are ready, not at all. Nor where more programs came lately so long after each other that a boot begun in the lull would
- * slow the next one, which a boot begun sooner does less. Pure.
+ * How much longer refills wait for a lull in the programs that come, so as not to slow down the next one of a row. Not at
+ * all while too few are ready, or when more programs came lately so far apart that a boot begun in the lull would slow the
+ * next one, which a boot begun sooner does less. Pure.
  *
  * @param sinceLastMs how long ago a program came or ended
  */

@@ -71,7 +71,7 @@ export class SandboxPool implements SandboxSource {
     }
   }
 
-  /** Begins to start sandboxes by other options, and ends those of before as soon as nobody waits for one. */
+  /** Begins to start sandboxes by other options, and ends the old ones as soon as nobody waits for one of them. */
   replace(options: PoolOptions): void {
     const before = this.#current;
     this.#current = new RunnerPools(options);

@@ -112,7 +112,7 @@ function openMany() {
   return files.length;
 }
 
-/** What only a system call tells, by way of Perl: whether new rights can be gained, and the kernel's first words. */
+/** Asks the kernel, through Perl, what only system calls tell: whether new rights can be gained, and its first words. */
 function askKernel() {
   const numbers = CALLS[process.arch];
   if (numbers === undefined) return undefined;

@@ -79,8 +79,7 @@ const { apply, construct } = Reflect;
 const snapshot = AsyncLocalStorage.snapshot.bind(AsyncLocalStorage);
 
 /**
- * Has callbacks about collected objects be called while the program runs that has asked for them, in its asynchronous context,
- * and never after it.
+ * Calls back about collected objects only while the program runs that has asked for it, in its asynchronous context.
  */
 function replaceFinalization(scope: ProgramScope): void {
   function Replacement(callback: Callback) {
@@ -102,7 +101,7 @@ function replaceFinalization(scope: ProgramScope): void {
 const NS_PER_TICK = 1e6 / TICKS_PER_MS;
 const TICKS_PER_SECOND = 1_000 * TICKS_PER_MS;
 
-/** Puts the program's clock in the place of all that tell the time in this realm. */
+/** Replaces every clock of this realm by the program's. */
 function replaceClocks(clock: ProgramClock): void {
   replaceDate(clock);
   replacePerformance(clock);

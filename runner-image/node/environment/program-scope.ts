@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * Whose code runs: that of the present program, or what an earlier program of the session has left behind. What was begun
- * by a program counts as its own for ever, by the asynchronous context; a function that a later program calls is that one's.
- * In a session, what has no context was begun by nobody who runs now.
+ * Whose code runs: that of the present program, or what an earlier program of the session has left behind. What a program
+ * begins stays its own, by its asynchronous context; a function that a later program calls runs as that program's. In a
+ * session, code without a context does not belong to the present program.
  */
 export class ProgramScope {
   readonly #owner = new AsyncLocalStorage<number>();

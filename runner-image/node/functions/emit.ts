@@ -5,7 +5,7 @@ import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../../pr
 const { stringify } = JSON;
 const { from, byteLength } = Buffer;
 
-/** What bytes and texts are: without a type they are nothing that a client could show. */
+/** What is emitted: without a type, bytes are nothing that a client could show. */
 interface EmitOptions {
   mimeType?: unknown;
   name?: unknown;
@@ -53,7 +53,7 @@ export function bytesOf(value: unknown): Uint8Array {
   throw new TypeError("bytesOf takes one content block with data, such as an image, or one resource");
 }
 
-/** Without the buffer that small ones share. */
+/** Copies bytes out of the memory that small buffers share. */
 function copyOf(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer);
 }

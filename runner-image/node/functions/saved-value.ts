@@ -31,7 +31,7 @@ export function checkSavedValue(name: string, schema: unknown, value: unknown): 
 
 interface At {
   readonly root: unknown;
-  /** The way to the value, as a path in a script. */
+  /** The path to the value, as a script writes it. */
   readonly place: string;
   readonly depth: number;
 }

@@ -52,7 +52,7 @@ _await_signal = signal.sigtimedwait
 _count_threads = cast("Any", _thread)._count
 _NOT_SET = object()
 _THREADS_PATIENCE_NS = 1_000_000_000
-"""How long it is waited for the threads of a program to end. Where one does not, the guard ends the session."""
+"""How long the runner waits for the threads of a program to end. If one does not, the guard ends the session."""
 _MAX_COLLECTIONS = 10
 _NATIVE_NAME = "ptc-native"
 """The name that the process takes when a program has used native code. The guard ends the session for it (guard.pl)."""
@@ -267,7 +267,7 @@ class ProgramRun:
         return run(functions, limit)
 
     def _begin_in_session(self) -> None:
-        """Has the program find what those before it have left in their names, and nothing else of theirs."""
+        """Leaves the program the names of earlier ones, and nothing else of theirs."""
         _mask_signals(signal.SIG_SETMASK, ())
         if self._address_space is None:
             self._address_space = resource.getrlimit(resource.RLIMIT_AS)
@@ -285,9 +285,8 @@ class ProgramRun:
             self._has_native_code = True
 
     def _abandon_work(self) -> None:
-        """What the program has left that would be called by itself is gone: tasks, threads, timers, signals, calls, and what is
-        called when objects are collected. All of it is done before the program is reported as done, as it may call what the
-        program has written."""
+        """Removes what the program has left that would run by itself: tasks, threads, timers, signals, calls, and finalizers.
+        This comes before the program is reported as done, because it may call what the program has written."""
         _mask_signals(signal.SIG_BLOCK, _ALL_SIGNALS)
         _settrace(None)
         _setprofile(None)
@@ -315,7 +314,7 @@ class ProgramRun:
 
 
 def _reset_signals() -> None:
-    """No signal calls anything of the program's, and none comes from a timer of it."""
+    """Restores the interpreter's handlers of signals, and stops the program's timers."""
     for timer in _TIMERS:
         signal.setitimer(timer, 0)
     signal.set_wakeup_fd(-1)
@@ -331,7 +330,7 @@ def _reset_signals() -> None:
 
 
 def _collect() -> None:
-    """Has finalizers of garbage called now, and not in the next program. What makes more of it each time is never collected."""
+    """Runs the finalizers of garbage now, and not in the next program. Garbage that keeps making more is never collected."""
     gc.callbacks.clear()
     gc.enable()
     for _ in range(_MAX_COLLECTIONS):
@@ -374,6 +373,6 @@ def _exit_code(error: SystemExit) -> object:
 
 
 def _free_memory() -> None:
-    """Makes room to say that there was none."""
+    """Lifts the limit, so that there is memory to report the failure with."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

@@ -17,7 +17,6 @@ _dumps = json.dumps
 _loads = json.loads
 _LARGEST_INT = 2**53
 _LONG_NUMBER = re.compile(r"\d{16}")
-_SIMPLE = (str, int, float, bool, type(None))
 
 
 class UnsendableError(TypeError):

@@ -25,7 +25,7 @@ Schema = Mapping[str, Any]
 class _At(NamedTuple):
     root: object
     place: str
-    """The way to the value, as a path in a script."""
+    """The path to the value, as a script writes it."""
     depth: int
 
 

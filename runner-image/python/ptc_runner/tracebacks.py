@@ -2,7 +2,6 @@
 
 import linecache
 from traceback import TracebackException
-from types import TracebackType
 
 from ptc_runner.failure import Failure, make_failure
 from ptc_runner.tool_error import ToolError, wire_type_of
@@ -15,7 +14,6 @@ class Tracebacks:
     """Knows the text of the program, so that tracebacks quote its lines."""
 
     def __init__(self, file_name: str, source: str) -> None:
-        self._file_name = file_name
         self._own = {file_name}
         self.add(file_name, source)
 
@@ -55,12 +53,3 @@ class Tracebacks:
         for other in (made.__cause__, made.__context__, *(made.exceptions or ())):
             if other is not None:
                 self._keep_own_frames(other, seen)
-
-    def own_line(self, trace: TracebackType | None) -> int | None:
-        """The line of the program that a traceback ends in."""
-        line = None
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._file_name:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        return line

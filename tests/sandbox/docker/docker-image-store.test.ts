@@ -65,7 +65,9 @@ test("a build gets its files, its base and the digest of its content, and no net
 });
 
 test("an image that is not there is undefined, and an engine that is not there is an error", async () => {
-  const without = new DockerImageStore(fakeDocker(failingInspect({ statusCode: 404 })));
+  const without = new DockerImageStore(
+    fakeDocker(failingInspect(Object.assign(new Error("gone"), { statusCode: 404 }))),
+  );
   expect(await without.inspect("x")).toBeUndefined();
   const dead = new DockerImageStore(fakeDocker(failingInspect(new Error("connect ENOENT"))));
   await expect(dead.inspect("x")).rejects.toMatchObject({

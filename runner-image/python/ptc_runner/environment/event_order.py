@@ -30,7 +30,7 @@ _NOTHING = -1
 """Logged for a look for events that found none."""
 _NS = 1_000_000_000
 _LOOK_EVERY = 64
-"""After so many turns without an event it is looked for one, so that work that never waits keeps nothing away."""
+"""After so many turns without an event the order looks for one, so that work that never waits holds nothing up."""
 
 NOTHING_LEFT = (
     "the program waits for something that can never happen: no call is in flight and no timer is set; "
@@ -99,9 +99,9 @@ class EventOrder:
         # The system's number of that thread.
         self.running_native = get_native_id()
         self.awaits_events = False
-        # Is called before each wait for what comes from outside.
+        # Called before each wait for what comes from outside.
         self.before_waiting: Callable[[], None] = lambda: None
-        # Is called when the host asks for a trace.
+        # Called when the host asks for a trace.
         self.on_trace_request: Callable[[], None] = lambda: None
         self.on_first_thread: Callable[[], None] = lambda: None
         self._wake_in, self._wake_out = -1, -1
@@ -467,7 +467,7 @@ class EventOrder:
         self.before_waiting()
         self.awaits_events = True
         try:
-            # Where there is but one source, it is read without being asked first.
+            # Where there is only one source, it is read without being asked first.
             is_alone = timeout_ms is None and files is None and self._wake_in < 0
             if is_alone or self._channel.wait(timeout_ms):
                 self._keep(self._channel.read())

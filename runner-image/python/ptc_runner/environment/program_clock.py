@@ -11,7 +11,6 @@ real_sleep = time.sleep
 
 NS_PER_TICK = 10_000
 """The unit of readings: a hundredth of a millisecond."""
-TICKS_PER_MS = 100
 TICKS_PER_SECOND = 100_000
 
 _COARSER_EVERY_BYTES = 8 * 1024

@@ -93,7 +93,7 @@ class ProgramLoop(asyncio.SelectorEventLoop):
         return task.result()
 
     def forget(self) -> None:
-        """What the program has left to be called, it is not."""
+        """Drops all callbacks that the program has left."""
         inner = self._inner
         inner._ready.clear()
         for key in list(self._own.get_map().values()):

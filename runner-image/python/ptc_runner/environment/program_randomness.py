@@ -1,4 +1,4 @@
-"""Randomness that follows from a seed, in the place of the interpreter's own. What OpenSSL makes inside stays its own."""
+"""Replaces the interpreter's randomness by one that follows from a seed. What OpenSSL makes inside stays its own."""
 
 import os
 import random
@@ -44,7 +44,7 @@ class ProgramRandomness:
         return whole[:size]
 
     def install(self) -> None:
-        """Is called before any module is imported that keeps `os.urandom`."""
+        """Must be called before a module is imported that keeps `os.urandom`."""
 
         def urandom(size: int) -> bytes:
             return _real_urandom(size) if size < 0 else self.take(size)

@@ -1,4 +1,4 @@
-"""Puts the program's clock in the place of all that tell the time in this interpreter."""
+"""Replaces every clock of this interpreter by the program's."""
 
 import gc
 import sys
@@ -13,7 +13,7 @@ _NS = 1_000_000_000
 
 
 def replace_clocks(clock: ProgramClock) -> None:
-    """Is called before any module is imported that keeps a function of `time`, such as threading."""
+    """Must be called before a module is imported that keeps a function of `time`, such as threading."""
     _replace_time(clock)
     _replace_datetime(clock)
 

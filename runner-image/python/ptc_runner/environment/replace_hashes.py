@@ -1,4 +1,4 @@
-"""Numbers tasks, futures and threads, and has them hashed by their numbers. asyncio, concurrent.futures and programs keep them
+"""Numbers tasks, futures and threads, and hashes them by their numbers. asyncio, concurrent.futures and programs keep them
 in sets, whose order would otherwise follow from addresses, which no replay can repeat."""
 
 import asyncio
@@ -59,7 +59,7 @@ def _as_completed(fs: Iterable[Any], *, timeout: float | None = None) -> Iterato
 
 
 def replace_hashes() -> None:
-    """Is called before the program's loop is made."""
+    """Must be called before the program's loop is made."""
     loops = cast("Any", asyncio.BaseEventLoop)
     loops.create_future = _create_future
     loops.create_task = _create_task

@@ -16,7 +16,7 @@ _allocate_lock = _thread.allocate_lock
 
 
 def replace_threads(order: EventOrder) -> None:
-    """Is called before any module is imported that keeps a lock of its own, such as logging."""
+    """Must be called before a module is imported that keeps a lock of its own, such as logging."""
 
     class Lock:
         """A lock whose holder may wait while others try to take it."""
@@ -46,7 +46,7 @@ def replace_threads(order: EventOrder) -> None:
             return True
 
         def release(self) -> None:
-            # Whoever waits for it hears of it from the thread whose turn it is.
+            # The thread whose turn it is tells those that wait for the lock.
             if order.astray:
                 order.find_back()
             self._real.release()
