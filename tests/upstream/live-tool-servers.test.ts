@@ -178,6 +178,17 @@ describe("a server that announces changes", () => {
     expect(await digest()).toBe("v1");
   });
 
+  it("and is no longer needed is not told of", async () => {
+    const { upstream, observer, digest } = setUp();
+    await digest();
+    await vi.advanceTimersByTimeAsync(1_000);
+    upstream.answering = Promise.reject(new UpstreamError("cancelled", "ptc is ending"));
+    upstream.announce("announced");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(upstream.listings).toBe(2);
+    expect(observer.failed).not.toHaveBeenCalled();
+  });
+
   it("and is then lost is not started for it", async () => {
     const { upstream, digest } = setUp();
     await digest();
@@ -188,6 +199,27 @@ describe("a server that announces changes", () => {
     await digest();
     expect(upstream.listings).toBe(2);
   });
+});
+
+it("what a lost connection still lists, or fails to, does not count", async () => {
+  const { upstream, digest } = setUp();
+  const held = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const begin = (index: number) => {
+    upstream.answering = held[index]?.promise ?? Promise.resolve();
+    upstream.running = index;
+    upstream.announce("disconnected");
+    return digest();
+  };
+  const [first, second, third] = [begin(0), begin(1), begin(2)];
+  held[0]?.reject(new UpstreamError("disconnected", "it is lost"));
+  await expect(first).rejects.toThrow("it is lost");
+  const another = digest();
+  held[2]?.resolve();
+  expect(await Promise.all([third, another])).toEqual(["v2", "v2"]);
+  held[1]?.resolve();
+  expect(await second).toBe("v1");
+  expect(await digest()).toBe("v2");
+  expect(upstream.listings).toBe(3);
 });
 
 describe("a definition that is not what programs were made for", () => {

@@ -19,7 +19,8 @@ describe("a pool that is closed", () => {
     await go(upstream);
     await pool.close();
     expect(connections[0]?.closed).toBe(true);
-    expect(await upstreamErrorOf(go(upstream))).toMatchObject({ code: "cancelled" });
+    for (const each of [upstream, pool.get("another principal", "x") as Upstream])
+      expect(await upstreamErrorOf(go(each))).toMatchObject({ code: "cancelled" });
     expect(connect).toHaveBeenCalledOnce();
   });
 
@@ -96,28 +97,37 @@ describe("a server in the pool", () => {
     });
   });
 
-  it("is ended by a fault in what is done for it, with its reason for those who call it, and started again", async () => {
-    const { connections, connect, upstream } = setUp();
-    let fault = () => {};
-    connect.mockImplementationOnce(async () => {
-      const connection = new FakeConnection();
-      connections.push(connection);
-      fault = inBoundary(() => {
-        throw new Error("planted");
+  it.each([false, true])(
+    "is ended by a fault in what is done for it, and started again (old: %j)",
+    async (isOld) => {
+      const { connections, connect, upstream } = setUp();
+      let fault = () => {};
+      connect.mockImplementationOnce(async () => {
+        const connection = new FakeConnection();
+        connections.push(connection);
+        fault = inBoundary(() => {
+          throw new Error("planted");
+        });
+        return connection;
       });
-      return connection;
-    });
-    const changes: string[] = [];
-    upstream.onToolsChanged((change) => changes.push(change));
-    await go(upstream);
-    fault();
-    expect(connections[0]?.closed).toBe(true);
-    expect(changes).toEqual(["disconnected"]);
-    await go(upstream);
-    expect(connections).toHaveLength(2);
-    expect(fault, "what comes later is nobody's").toThrow("planted");
-    expect(connections[1]?.closed).toBe(false);
-  });
+      const changes: string[] = [];
+      upstream.onToolsChanged((change) => changes.push(change));
+      await go(upstream);
+      const [first = expect.fail()] = connections;
+      const held = first.hold();
+      void go(upstream);
+      await eventually(() => expect(held.isCalled).toBe(true));
+      if (isOld) upstream.renew();
+      expect(first.closed).toBe(false);
+      fault();
+      expect(first.closed).toBe(true);
+      expect(changes).toEqual(isOld ? [] : ["disconnected"]);
+      await go(upstream);
+      expect(connections).toHaveLength(2);
+      expect(fault, "what comes later is nobody's").toThrow("planted");
+      expect(connections[1]?.closed).toBe(false);
+    },
+  );
 
   it("fails to start by a fault on the way, which says so", async () => {
     const { connect, upstream } = setUp();
@@ -146,6 +156,8 @@ describe("a server in the pool", () => {
     const held = connection.hold();
     const slow = go(upstream);
     await vi.advanceTimersByTimeAsync(5_000);
+    await upstream.list();
+    await vi.advanceTimersByTimeAsync(5_000);
     expect(connection.closed).toBe(false);
     held.answer({ tool: "go", args: {} });
     await slow;
@@ -169,6 +181,13 @@ describe("a server in the pool", () => {
     finish(new FakeConnection());
     await patient;
     expect(connect).toHaveBeenCalledOnce();
+  });
+
+  it("is not started for a call that is cancelled by then", async () => {
+    const { connect, upstream } = setUp();
+    const late = upstream.call(toolCall("go", {}, { signal: AbortSignal.abort() }));
+    expect(await upstreamErrorOf(late)).toMatchObject({ code: "cancelled" });
+    expect(connect).not.toHaveBeenCalled();
   });
 
   it("never has a call made twice", async () => {

@@ -174,6 +174,23 @@ describe("the time of a call", () => {
     }
   });
 
+  it("stands still until the last of several questions is answered", async () => {
+    const answers: ((answer: QuestionAnswer) => void)[] = [];
+    const ask: Ask = () => new Promise((resolve) => answers.push(resolve));
+    const { answer, pass, outcome } = begin({ timeoutMs: 2_000, ask });
+    await pass(1_000);
+    for (const id of [1, 2]) answer({ id, method: "elicitation/create", params: {} });
+    for (const give of answers) {
+      await pass(5_000);
+      expect(outcome).not.toHaveBeenCalled();
+      give({ kind: "answered", result: { action: "cancel" } });
+    }
+    await pass(999);
+    expect(outcome).not.toHaveBeenCalled();
+    await pass(1);
+    expect(outcome).toHaveBeenCalledOnce();
+  });
+
   it("begins anew with each report of progress", async () => {
     const { pass, report, finish, outcome } = begin({ timeoutMs: 1_500 });
     for (let step = 1; step <= 9; step++) {
@@ -187,17 +204,66 @@ describe("the time of a call", () => {
   });
 
   it.each([
-    ["is up where progress ends", 2, 600],
-    ["is up in all, whatever progress there is", 100, 0],
-  ])("%s", async (_, reports, left) => {
-    const { pass, report, outcome } = begin({ timeoutMs: 600 });
-    for (let step = 0; step < reports && step < 12; step++) {
+    ["is up where progress ends", 0, 2, 600],
+    ["is up in all, whatever progress there is", 0, 11, 500],
+    ["is up in all, with what was spent before", 50, 11, 450],
+  ])("%s", async (_, spentMs, reports, left) => {
+    const { pass, report, outcome } = begin({ timeoutMs: 600, spentMs });
+    for (let step = 0; step < reports; step++) {
       expect(outcome).not.toHaveBeenCalled();
       await pass(500);
       report(step);
     }
-    await pass(left);
+    await pass(left - 1);
+    expect(outcome).not.toHaveBeenCalled();
+    await pass(1);
     const message = `server 'x' did not answer within 0.6 s of its last progress, or 6 s in all; it may still be at work`;
     expect(outcome.mock.calls).toEqual([[late(message)]]);
   });
+});
+
+describe("a question that does not say for which call it is", () => {
+  const question = { method: "elicitation/create", params: {} };
+  const open = () => {
+    const { calls, sent, answer, idOf } = openCalls();
+    const call = (more: Partial<UpstreamCall>) =>
+      calls.call("tools/call", { name: "go" }, toolCall("go", {}, more)).catch(() => {});
+    return { call, sent, answer, idOf };
+  };
+
+  it("is put to the newest call, for certain where there is one alone, and is withdrawn when that is answered", async () => {
+    const { call, answer, idOf } = open();
+    const [older, newer] = [vi.fn<Ask>(() => new Promise(() => {})), vi.fn<Ask>(() => new Promise(() => {}))];
+    void call({ ask: older });
+    answer({ id: 1, ...question });
+    const done = call({ ask: newer });
+    answer({ id: 2, ...question });
+    const certain = [older, newer].map(({ mock }) => mock.calls.map(([{ isCertain }]) => isCertain));
+    expect(certain).toEqual([[true], [false]]);
+    answer({ id: idOf(1), result: { content: [] } });
+    await done;
+    expect([older, newer].map(({ mock }) => mock.calls[0]?.[1].aborted)).toEqual([false, true]);
+  });
+
+  it("is refused where no call is open", async () => {
+    const { sent, answer } = open();
+    answer({ id: 1, ...question });
+    const error = { code: -32603, message: "nobody waits for a call of this server" };
+    await vi.waitFor(() =>
+      expect(sent.map(({ message }) => message)).toEqual([{ jsonrpc: "2.0", id: 1, error }]),
+    );
+  });
+});
+
+it("progress of a call that was called off is not reported", async () => {
+  const { calls, answer } = openCalls();
+  const [stop, onProgress] = [new AbortController(), vi.fn()];
+  const call = calls.call("tools/call", {}, toolCall("go", {}, { signal: stop.signal, onProgress }));
+  const report = (progress: number) =>
+    answer({ method: "notifications/progress", params: { progressToken: 1, progress, total: "odd" } });
+  report(1);
+  stop.abort();
+  report(2);
+  expect(await upstreamErrorOf(call)).toMatchObject({ code: "cancelled" });
+  expect(onProgress.mock.calls).toEqual([[{ progress: 1 }]]);
 });
