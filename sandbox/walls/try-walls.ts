@@ -18,7 +18,7 @@ import { ProbeFacts, type WallEvidence } from "./judge-walls.ts";
 /** The memory of the sandbox whose program tries to use twice as much. It is small to spare the machine. */
 const MEMORY_MB = 192;
 const PROBE_PATIENCE_MS = 60_000;
-/** How long to wait for a sandbox to end, which should be immediate but is slower on a busy machine. */
+/** A sandbox should end at once, but is slower on a busy machine. */
 const END_PATIENCE_MS = 20_000;
 const OUTPUT_LIMITS = { max_output_bytes: 65_536, max_stderr_bytes: 4_096 };
 const CLAIM_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
@@ -48,6 +48,8 @@ export type WallOptions = StarterOptions & {
   probe: string;
   /** Existing paths of the host that no program may see. */
   hostPaths: readonly string[];
+  /** How long to wait for a sandbox to end, in milliseconds. */
+  endPatienceMs?: number;
 };
 
 /**
@@ -136,7 +138,7 @@ async function tryEnding(
   experiment.send(code, {});
   await experiment.wrote("started", PROBE_PATIENCE_MS);
   await end(experiment);
-  const ended = await settlesWithin(experiment.sandbox.exited, END_PATIENCE_MS);
+  const ended = await settlesWithin(experiment.sandbox.exited, options.endPatienceMs ?? END_PATIENCE_MS);
   await experiment.sandbox.dispose();
   return !ended;
 }

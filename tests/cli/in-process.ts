@@ -3,12 +3,23 @@
  * (`projectInProcess`) is a folder that is also its user's home, where no engine is; `userProject` has a home of its own.
  * Commands as processes are in `ptc-process.ts`.
  */
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect, vi } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
+import { ENGINE } from "../../wiring/engine.ts";
+import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { type Exited, Project } from "./ptc-process.ts";
 import { surroundingsIn } from "./surroundings.ts";
@@ -110,4 +121,25 @@ export function projectInProcess(
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
   return { project, env: own, ptc, call, generate, auditLines };
+}
+
+/**
+ * Folders in which commands run in this process, and programs in runners that are processes of this machine, without a wall:
+ * for claims about commands that run programs. Returns the function that makes one with some files.
+ */
+export function usePtcWithoutWalls(): (files?: Record<string, string | object>) => Project {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-without-walls-"));
+  const store = join(folder, "generated-once");
+  let projects = 0;
+  beforeAll(() => {
+    const engine = new ProcessEngine();
+    const opened = vi.spyOn(ENGINE, "open").mockReturnValue(engine);
+    return () => opened.mockRestore();
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return (files = {}) => {
+    const project = new Project(join(folder, String(projects++)), COMMAND, { store, main: () => main });
+    for (const [name, content] of Object.entries(files)) project.write(name, content);
+    return project;
+  };
 }

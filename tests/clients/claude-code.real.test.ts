@@ -45,12 +45,17 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     return runClient(claude, args, { cwd: served().home, env: { ...variables(model), ...env } });
   }
 
+  let isAdded = false;
+
+  /** Adds ptc, unless an earlier test did. */
   async function add(model: ModelApi): Promise<void> {
+    if (isAdded) return;
     const { serve } = served();
     await run(model, ["mcp", "remove", "ptc"]);
     const env = Object.entries(serve.env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
     const added = await run(model, ["mcp", "add", "ptc", ...env, "--", serve.command, ...serve.args]);
     expect(added).toMatchObject({ code: 0 });
+    isAdded = true;
   }
 
   async function prompt(model: ModelApi, env?: Record<string, string>) {
@@ -78,6 +83,7 @@ describeClient("Claude Code", findClaudeCode, (claude) => {
     symlinkSync(claude[0], join(programs, "claude"));
     const model = await serveModel([]);
     await run(model, ["mcp", "remove", "ptc"]);
+    isAdded = false;
     const env = { ...variables(model), ...serve.env, PATH: `${programs}:${process.env.PATH}` };
     const added = await runClient(["/bin/sh"], ["-c", line], { cwd: home, env });
     expect(added).toMatchObject({ code: 0 });

@@ -222,7 +222,7 @@ describeSandboxed("a program that breaks what it shares with the runner", () => 
     ],
   ])("by replacing %s breaks its own run at most", async (_, code) => {
     const { envelope } = await run(`${code} globalThis.result = { value: 1 };`, {
-      limits: { timeoutMs: 3_000 },
+      limits: { timeoutMs: 1_500 },
     });
     expect(envelope.run_id).toMatch(/^[0-9a-f-]{36}$/);
     expect(envelope.tool_name).toBe("execute_program");

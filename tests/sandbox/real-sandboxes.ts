@@ -17,9 +17,9 @@ import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine, OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
+import { DockerSandboxEngine } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
-import type { ChannelPreference } from "../../sandbox/sandbox-engine.ts";
+import type { ChannelPreference, SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { currentProcess, formatIdentity } from "../../system/process-identity.ts";
@@ -27,6 +27,7 @@ import { toolOf } from "../catalog/tool-of.ts";
 import type { ProgramParts } from "../execution/program-parts.ts";
 import { modulesOf } from "../languages/module-texts.ts";
 import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
+import { ProcessEngine } from "../runner-image/process-engine.ts";
 
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;
@@ -59,6 +60,8 @@ const LIMITS: RunLimits = {
 const REMOVAL_MS = 10_000;
 
 interface RealSandboxesOptions {
+  /** Opens another engine than Docker's, for sandboxes with their files in a folder. */
+  open?: (folder: string) => SandboxEngine;
   image?: string;
   pids?: number;
   channel?: ChannelPreference;
@@ -96,9 +99,14 @@ export function useRealSandboxes(
   return (code, input) => sandboxes.run(code, input);
 }
 
+/** Opens runners as processes of this machine, without a wall, for claims about what runners do. */
+export function useRunnerProcesses(tools: Record<string, DeskTool> = {}): RealSandboxes["run"] {
+  return useRealSandboxes(tools, { open: () => new ProcessEngine() });
+}
+
 /** Real sandboxes for programs whose tools are functions in this process: server `desk`, module `servers/desk`. */
 export class RealSandboxes {
-  readonly #engine = new DockerEngine();
+  readonly #engine: SandboxEngine;
   readonly #base = mkdtempSync(join(tmpdir(), "ptc-walls-"));
   readonly #owner = formatIdentity(currentProcess());
   readonly #parts: ProgramParts;
@@ -112,9 +120,12 @@ export class RealSandboxes {
       ask = [],
       approver,
       recorder,
+      open = (folder) =>
+        new DockerSandboxEngine(new DockerEngine(), { folder, runners: RUNNER_STARTS, channel }),
     } = options;
+    this.#engine = open(this.#base);
     const source = new SandboxStarter({
-      engine: new DockerSandboxEngine(this.#engine, { folder: this.#base, runners: RUNNER_STARTS, channel }),
+      engine: this.#engine,
       owner: this.#owner,
       image,
       runtime: "runsc",
@@ -158,8 +169,8 @@ export class RealSandboxes {
 
   /** Ids of this process's containers. */
   async containers(): Promise<string[]> {
-    const containers = await this.#engine.listLabelled(OWNER_LABEL);
-    return containers.filter(({ labels }) => labels[OWNER_LABEL] === this.#owner).map(({ id }) => id);
+    const sandboxes = await this.#engine.list();
+    return sandboxes.filter(({ owner }) => owner === this.#owner).map(({ id }) => id);
   }
 
   /** Containers of this process, and folders of sandboxes on its disk. */

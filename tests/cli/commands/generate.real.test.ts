@@ -169,7 +169,7 @@ describe("ptc generate", () => {
   test.each([
     ["does not start", { name: "x", command: "no-such-command-here" }, /no-such-command-here/],
     ["ends at once", fixtureServer("x", "exits-at-once.mjs"), /'x'/],
-    ["answers garbage", fixtureServer("x", "garbage.mjs"), /'x'/],
+    ["answers garbage", { ...fixtureServer("x", "garbage.mjs"), connect_timeout_seconds: 2 }, /'x'/],
     ["refuses", fixtureServer("x", "refuses-initialize.mjs"), /'x'/],
   ])("exits 1 with one warning for a new server that %s", async (_, server, message) => {
     const folder = project({ "ptc.yaml": { servers: [server] } });

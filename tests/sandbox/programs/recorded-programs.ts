@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
@@ -11,6 +12,7 @@ import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
+import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 
@@ -33,18 +35,30 @@ export interface RecordedPrograms {
   replay(code: string, record: ProgramRecord): Promise<ProgramRecord>;
 }
 
+/** Answers after a time that is another in every run. */
+export const unsteady = async ({ args }: { args: Record<string, unknown> }) => {
+  await sleep(Math.random() * 40);
+  return { echo: args };
+};
+
 const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_536, maxStderrBytes: 65_536 };
 
-/** Real sandboxes in which a test speaks the host's side of the protocol itself. */
-export function useRecordedPrograms(image = "ptc-runner"): RecordedPrograms {
+/**
+ * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than Docker's, for
+ * sandboxes with their files in a folder
+ */
+export function useRecordedPrograms(
+  engine: (folder: string) => SandboxEngine = (folder) =>
+    new DockerSandboxEngine(new DockerEngine(), { folder, runners: RUNNER_STARTS }),
+): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
   const owner = formatIdentity(currentProcess());
   let source: SandboxStarter;
   beforeAll(() => {
     source = new SandboxStarter({
-      engine: new DockerSandboxEngine(new DockerEngine(), { folder: base, runners: RUNNER_STARTS }),
+      engine: engine(base),
       owner,
-      image,
+      image: "ptc-runner",
       runtime: "runsc",
       limits: { memoryMb: 512, cpus: 1, pids: 256 },
     });

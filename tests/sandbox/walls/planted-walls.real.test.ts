@@ -29,6 +29,9 @@ const owner = formatIdentity(self);
 const base = mkdtempSync(join(tmpdir(), "ptc-planted-"));
 afterAll(() => rmSync(base, { recursive: true }));
 
+/** How long it takes to find that a sandbox does not end. */
+const DOES_NOT_END_MS = 3_000;
+
 /** An engine that leaves something out of what it is asked for. */
 function weakened(change: (request: ContainerRequest) => void, killing = true): ContainerEngine {
   return {
@@ -47,7 +50,7 @@ function weakened(change: (request: ContainerRequest) => void, killing = true): 
   };
 }
 
-async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>> {
+async function find(engine: ContainerEngine, endPatienceMs?: number): Promise<Map<WallName, WallFinding>> {
   const state = new StateDirectory(base, self);
   const weak = new DockerSandboxEngine(engine, { folder: state.path, runners: RUNNER_STARTS });
   const evidence = await tryWalls({
@@ -58,6 +61,7 @@ async function find(engine: ContainerEngine): Promise<Map<WallName, WallFinding>
     limits: { memoryMb: 512, cpus: 1, pids: 256 },
     probe: readFileSync(join(REPOSITORY, "sandbox/walls/probe.js"), "utf8"),
     hostPaths: [REPOSITORY, import.meta.filename],
+    ...(endPatienceMs === undefined ? {} : { endPatienceMs }),
   });
   state.remove();
   return new Map(judgeWalls(evidence, weak.advice.walls).map((finding) => [finding.wall, finding]));
@@ -220,7 +224,7 @@ describeSandboxed("every wall that ptc doctor --walls knows", () => {
       const all = (request: ContainerRequest) => {
         for (const { change } of planted) change(request);
       };
-      findings = await find(weakened(all, killing));
+      findings = await find(weakened(all, killing), DOES_NOT_END_MS);
     });
     afterAll(async () => {
       for (const { id, labels } of await docker.listLabelled(OWNER_LABEL)) {

@@ -1,11 +1,11 @@
-import { expect, test } from "vitest";
-import { describeSandboxed } from "../sandbox/in-sandbox.ts";
+import { describe, expect, test } from "vitest";
 import { listen, type Seen, serveModern, serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
-import { fixtureServer, usePtc } from "./ptc-process.ts";
+import { usePtcWithoutWalls } from "./in-process.ts";
+import { fixtureServer } from "./ptc-process.ts";
 
-const project = usePtc();
+const project = usePtcWithoutWalls();
 
-describeSandboxed("a program's tools", () => {
+describe("a program's tools", () => {
   const documents = { servers: [fixtureServer("my-documents", "documents.mjs")] };
 
   test("are the same as typed modules, by their full name, and by callTool", async () => {
@@ -125,7 +125,7 @@ describeSandboxed("a program's tools", () => {
   });
 });
 
-describeSandboxed("a program's calls", () => {
+describe("a program's calls", () => {
   const servers = (...args: Parameters<typeof fixtureServer>) => ({ servers: [fixtureServer(...args)] });
 
   test("fail one by one when their server dies, and the program goes on", async () => {

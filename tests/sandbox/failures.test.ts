@@ -1,14 +1,13 @@
-import { expect, test } from "vitest";
-import { describeSandboxed } from "./in-sandbox.ts";
-import { type Ran, useRealSandboxes } from "./real-sandboxes.ts";
+import { describe, expect, test } from "vitest";
+import { type Ran, useRunnerProcesses } from "./real-sandboxes.ts";
 
 function errorOf({ result }: Ran): { type: string; message: string } {
   if (result.ok) throw new Error(`the program did not fail: ${JSON.stringify(result.data)}`);
   return result.error;
 }
 
-describeSandboxed("the failure of a program", () => {
-  const run = useRealSandboxes({
+describe("the failure of a program", () => {
+  const run = useRunnerProcesses({
     fail: () => {
       throw new Error("out of order");
     },

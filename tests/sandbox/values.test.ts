@@ -1,8 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { renderEnvelope } from "../../execution/seal.ts";
 import { Envelope } from "../../protocol/envelope.ts";
-import { describeSandboxed } from "./in-sandbox.ts";
-import { type Ran, useRealSandboxes } from "./real-sandboxes.ts";
+import { type Ran, useRunnerProcesses } from "./real-sandboxes.ts";
 
 const MIN_OUTPUT_BYTES = 2_048;
 
@@ -11,8 +10,8 @@ function errorOf({ result }: Ran): { type: string; message: string } {
   return result.error;
 }
 
-describeSandboxed("the value of a program", () => {
-  const run = useRealSandboxes({
+describe("the value of a program", () => {
+  const run = useRunnerProcesses({
     echo: (args) => args,
     big: ({ bytes }) => ({ text: "x".repeat(Number(bytes)) }),
     getDocument: ({ documentId }) => ({ content: `text of ${documentId}` }),

@@ -1,10 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { describeSandboxed } from "../sandbox/in-sandbox.ts";
-import { usePtc } from "./ptc-process.ts";
+import { usePtcWithoutWalls } from "./in-process.ts";
 
-const project = usePtc();
+const project = usePtcWithoutWalls();
 
 describe("ptc run with something it cannot start from", () => {
   const servers = (entry: string) => `servers:\n  - name: x\n${entry}`;
@@ -67,7 +66,7 @@ describe("ptc run with something it cannot start from", () => {
 
 const SECRET = "root-of-the-host-file";
 
-describeSandboxed("a program that does not bundle", () => {
+describe("a program that does not bundle", () => {
   test("is told its own line", async () => {
     const { code, envelope } = await project().run("const a = 1;\nconst b = ;\n");
     expect(code).toBe(1);

@@ -1,84 +1,15 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, test } from "vitest";
-import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
-import { envelopeOf, fixtureServer, type Project, usePtc } from "../ptc-process.ts";
+import { describe, expect, it } from "vitest";
+import { usePtcWithoutWalls } from "../../in-process.ts";
+import type { Project } from "../../ptc-process.ts";
+import { DICE, recorded, replay, SECRET, SERVERS } from "./recorded.ts";
 
-describeSandboxed("the run of a single call", () => {
-  test("comes to the same when its program is replayed in a sandbox, also where it failed", async () => {
-    const project = newProject({ "ptc.yaml": { servers: [fixtureServer("docs", "documents.mjs")] } });
-    await project.generate();
-    for (const [tool, code] of [
-      ["get_document", 0],
-      ["lock_document", 1],
-      ["delete_document", 1],
-    ] as const) {
-      const exited = await project.ptc(["call", `docs.${tool}`, "documentId=a"]);
-      expect({ tool, code: exited.code }).toEqual({ tool, code });
-    }
-    expect(await project.ptc(["replay", "--all"])).toMatchObject({
-      code: 0,
-      stdout: "3 runs replayed: 3 the same, 0 diverged\n",
-    });
-  });
-});
-
-const newProject = usePtc();
-
-const SECRET = "correct-horse-battery-staple";
-
-/** A server that answers with what it was called with, and counts its calls in a file, so that a replay can be seen not to. */
-function project(extra: object = {}): Project {
-  const made = newProject({ "names.txt": "one" });
-  made.write("ptc.yaml", {
-    servers: [
-      fixtureServer("my-documents", "documents.mjs"),
-      fixtureServer("slow", "slow-tool.mjs"),
-      { ...fixtureServer("env", "env-dump.mjs"), env: { API_KEY: SECRET } },
-    ],
-    ...extra,
-  });
-  return made;
-}
-
-const DICE = `
-const documents = await Promise.all(
-  ["c", "a", "b"].map(async (documentId) => (await mcp__my_documents__get_document({ documentId })).title),
-);
-const started = Date.now();
-await new Promise((resolve) => setTimeout(resolve, 20));
-console.log(Math.random(), crypto.randomUUID(), new Date().toISOString());
-result = { documents, took: Date.now() - started, dice: Math.random() };
-`;
-
-async function recorded(made: Project, code: string) {
-  await made.generate();
-  const { envelope } = await made.run(code);
-  return envelope;
-}
-
-/** What a replay says, from the line on stdout. */
-async function replay(made: Project, args: string[]) {
-  const exited = await made.ptc(["replay", ...args]);
-  return { ...exited, envelope: exited.stdout === "" ? undefined : JSON.parse(exited.stdout) };
-}
+const newProject = usePtcWithoutWalls();
+const project = (more: object = {}) =>
+  newProject({ "names.txt": "one", "ptc.yaml": { servers: SERVERS, ...more } });
 
 describe("a replay", () => {
-  it("comes to the same by the same means, without any server", async () => {
-    const made = project();
-    const live = await recorded(made, DICE);
-    // Were a server started, it would fail.
-    made.write("ptc.yaml", { servers: [fixtureServer("my-documents", "exits-at-once.mjs")] });
-    const { code, envelope, stderr } = await replay(made, [live.input_digest]);
-    expect({ code, result: envelope.result.data }).toEqual({
-      code: 0,
-      result: live.result.ok && live.result.data,
-    });
-    expect(envelope.output_digest).toBe(live.output_digest);
-    expect(stderr).toMatch(/^ptc: same: 3 calls, sha256:/m);
-    expect(await replay(made, [live.run_id.slice(0, 8)])).toMatchObject({ code: 0 });
-  });
-
   it("of a program that failed fails in the same way, and that is the same", async () => {
     const made = project();
     const live = await recorded(
@@ -170,67 +101,18 @@ describe("a replay", () => {
     });
   });
 
-  it.each([
-    ["in a call", ""],
-    ["between calls", "await new Promise((resolve) => setTimeout(resolve, 60_000));"],
-    [
-      "in one of many calls",
-      "for (let id = 1; ; id++) await Promise.all([get({ id }), new Promise((resolve) => setTimeout(resolve, 20))]);",
-    ],
-  ])("is the same up to where a run was cut %s, by its time limit or by hand", async (_, rest) => {
-    const made = project();
-    await made.generate();
-    const code = `
-      const get = ({ id }) => mcp__my_documents__get_document({ documentId: String(id) });
-      const { title } = await get({ id: 0 });
-      console.log("first", title);
-      ${rest}
-      await mcp__slow__go({});`;
-    const { envelope: late } = await made.run(code, ["--timeout", "2"]);
-    expect(late.result).toMatchObject({ ok: false, error: { type: "Timeout" } });
-    const running = made.start(["run", "program.ts"]);
-    await running.printed(/first/);
-    running.kill("SIGINT");
-    const stopped = envelopeOf(await running.exited);
-    expect(stopped.result).toMatchObject({ ok: false, error: { type: "Cancelled" } });
-    for (const { run_id, output_digest } of [late, stopped]) {
-      const { code: exit, envelope, stderr } = await replay(made, [run_id]);
-      expect({ exit, stderr }).toMatchObject({ exit: 0 });
-      expect(envelope.output_digest).toBe(output_digest);
-    }
-  });
-
   it("of a run that was cut tells when its program does not come as far", async () => {
     const made = project();
     await made.generate();
     const { envelope } = await made.run(
       `await mcp__my_documents__get_document({ documentId: String(process.memoryUsage().rss) });
        await mcp__slow__go({});`,
-      ["--timeout", "2"],
+      ["--timeout", "1"],
     );
     expect(envelope.result).toMatchObject({ ok: false, error: { type: "Timeout" } });
     const { code, stderr } = await replay(made, [envelope.run_id]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/diverged: the program made a call that is not in the record: expected call 1: /);
-  });
-
-  it("of every run skips those in which no program ran", async () => {
-    const made = project();
-    await recorded(made, "result = 1");
-    const configuration = JSON.parse(made.read("ptc.yaml"));
-    const sandbox = { runtime: "no-such-runtime", allow_weaker_isolation: true };
-    made.write("ptc.yaml", { ...configuration, sandbox });
-    expect((await made.run("result = 2")).envelope.result).toMatchObject({
-      ok: false,
-      error: { type: "SandboxUnavailable" },
-    });
-    made.write("ptc.yaml", configuration);
-    expect(await made.ptc(["replay", "--all"])).toMatchObject({
-      code: 0,
-      stdout: "1 run replayed: 1 the same, 0 diverged; 1 skipped, in which no program ran\n",
-    });
-    const { stdout } = await made.ptc(["replay", "--all", "--json"]);
-    expect(JSON.parse(stdout)).toEqual({ replayed: 1, same: 1, diverged: [], skipped: 1 });
   });
 
   let archived: Promise<Project> | undefined;
@@ -255,6 +137,80 @@ describe("a replay", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(message);
     expect(stderr.trim().split("\n")).toHaveLength(1);
+  });
+});
+
+const REFUSED: [type: string, code: string][] = [
+  ["TypeCheckError", "result = await mcp__my_documents__get_document({ id: 1 });"],
+  ["TypeCheckError", "result = await mcp__my_documents__get_documents({});"],
+  [
+    "TypeCheckError",
+    'import { go } from "./servers/slow/index.js";\nresult = await getDocument({}); go({});',
+  ],
+  ["BundleError", "const x = ;"],
+  ["BundleError", 'import _ from "lodash"; result = _.now();'],
+  ["BundleError", 'import * as x from "./servers/my_document/index.js"; result = await x.getDocument({});'],
+  ["BundleError", 'import { getPage } from "./servers/my_documents/index.js"; result = await getPage({});'],
+  ["BundleError", "return 1;"],
+];
+
+describe("a replay of every run", () => {
+  it("finds each program that never ran refused again, for the same reason, and is 0", async () => {
+    const made = project();
+    await made.generate();
+    for (const [type, code] of REFUSED) {
+      const { envelope } = await made.run(code);
+      expect(envelope.result, code).toMatchObject({ ok: false, error: { type } });
+    }
+    // What is generated now does not matter: the record has what there was.
+    made.write("ptc.yaml", { servers: [] });
+    const { code, stdout } = await made.ptc(["replay", "--all"]);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${REFUSED.length} runs replayed: ${REFUSED.length} the same, 0 diverged\n`,
+    });
+  });
+});
+
+describe("an edited program that needs more than the record has", () => {
+  it.each([
+    [
+      "a server that the run did not use",
+      'import * as slow from "./servers/slow/index.js"; result = await slow.go({});',
+    ],
+    ["a tool that the server did not have", "result = await mcp__my_documents__rename_document({});"],
+    ["other arguments", 'result = await mcp__my_documents__get_document({ documentId: "a", page: 2 });'],
+  ])("is told so, and to run live: %s", async (_, edited) => {
+    const made = project();
+    await made.generate();
+    const { envelope } = await made.run(
+      'result = await mcp__my_documents__get_document({ documentId: "a" });',
+    );
+    expect(envelope.result.ok).toBe(true);
+    made.write("edited.ts", edited);
+    const { code, stdout } = await made.ptc(["replay", envelope.run_id, "--code", "edited.ts"]);
+    const { message } = JSON.parse(stdout).result.error;
+    expect(code).toBe(1);
+    expect(message).toContain("modules in the record of the run, which has servers/my_documents");
+    expect(message).toContain("`ptc generate` does not change these");
+    expect(message).toContain("run it with `ptc run`");
+    expect(message).not.toContain("run `ptc generate`");
+  });
+
+  it("is told to run live when it makes a call without a recorded answer", async () => {
+    const made = project();
+    await made.generate();
+    const { envelope } = await made.run(
+      'result = await mcp__my_documents__get_document({ documentId: "a" });',
+    );
+    made.write("edited.ts", 'result = await mcp__my_documents__get_document({ documentId: "b" });');
+    const { stdout } = await made.ptc(["replay", envelope.run_id, "--code", "edited.ts"]);
+    expect(JSON.parse(stdout).result.error).toMatchObject({
+      type: "ReplayDiverged",
+      message: expect.stringMatching(
+        /a call that is not in the record: .*; to use tools as they are now, run it with `ptc run`$/,
+      ),
+    });
   });
 });
 
