@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { DockerImageStore, type DockerImages } from "../../../sandbox/docker/docker-image-store.ts";
 import type { ImageRequest } from "../../../sandbox/sandbox-engine.ts";
@@ -107,6 +108,19 @@ test("a registry that says nothing is given up", async () => {
   await expect(store.pull("far/away:1", () => {})).rejects.toMatchObject({
     code: "base_unavailable",
     message: "far/away:1 could not be fetched: no registry answered",
+  });
+});
+
+test("a registry that has answered may take its time", async () => {
+  const pull: DockerImages["pull"] = async (_reference, options) =>
+    Readable.from(
+      (async function* () {
+        await delay(50);
+        yield `{"error":${(options as { abortSignal: AbortSignal }).abortSignal.aborted ? '"aborted"' : "null"}}\n`;
+      })(),
+    );
+  expect(await new DockerImageStore(fakeDocker({ pull }), 1).pull("x", () => {})).toMatchObject({
+    digest: "sha256:1",
   });
 });
 

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import type { ProgramEnvironment, Trace } from "../../../../protocol/messages.ts";
 import { Environment } from "../../../../runner-image/node/environment/environment.ts";
 
@@ -8,7 +10,6 @@ const PROCESS = join(import.meta.dirname, "processes/environment-process.ts");
 const SEED = "ab".repeat(32);
 /** Longer than any of them takes, and far shorter than a timer that wrongly keeps its process. */
 const PATIENCE_MS = 60_000;
-const LONG_MS = 3_600_000;
 
 interface Program {
   code: string;
@@ -192,7 +193,16 @@ describe("the clocks of a program that is replayed", () => {
       "performance.timeOrigin": started_ms,
       "performance.now()": 0,
       "performance.mark('a').startTime": 0,
+      "performance.mark('b', { startTime: 7 }).startTime": 7,
+      "performance.measure('m').duration": 0,
+      "performance.measure('m', 'b').duration": -7,
+      "performance.measure('m', 'a', 'b').duration": 7,
+      "performance.measure('m', { start: 2, duration: 5 }).duration": 5,
+      "performance.measure('m', { start: 2, end: 3 }).duration": 1,
+      "performance.measure('m', { start: 2 }).duration": -2,
       "process.hrtime()": [0, 0],
+      "process.hrtime([0, 5])": [-1, 999_999_995],
+      "process.hrtime([1, 0])": [-1, 0],
       "String(process.hrtime.bigint())": "0",
       "process.uptime()": 0,
       "require('node:os').uptime()": 0,
@@ -228,145 +238,25 @@ describe("the trace of a program", () => {
   });
 });
 
+interface TimerScene {
+  programs: string[];
+  values: unknown[];
+  session?: boolean;
+  replayed?: boolean;
+  after_short?: boolean;
+}
+const TIMERS: Record<string, TimerScene> = parse(
+  readFileSync(join(import.meta.dirname, "timers.yaml"), "utf8"),
+);
+const WAIT = "await new Promise((done) => setTimeout(done, 40));";
+const ONE_TIMER = "await new Promise((done) => setTimeout(done, 1)); return 1";
+
 describe("timers of a program", () => {
-  const wait = "await new Promise((done) => setTimeout(done, 40));";
-
-  it("that are started again fire once, with the number that they had", () => {
-    const code = `
-      const seen = [];
-      const timer = setTimeout(() => seen.push("timer"), 1);
-      const number = +timer;
-      const isSame = timer.refresh() === timer;
-      const cleared = setTimeout(() => seen.push("cleared"), 1).refresh();
-      clearTimeout(+cleared);
-      setTimeout(() => seen.push("idle"), ${LONG_MS}).unref().refresh();
-      ${wait}
-      const first = [...seen];
-      const hadRef = timer.hasRef();
-      timer.refresh();
-      const hasRef = timer.hasRef();
-      ${wait}
-      return { first, seen, isSame, hadRef, hasRef, isNumber: +timer === number };`;
-    const live = runOne(code);
-    const seen = ["timer", "timer"];
-    expect(live.value).toEqual({
-      first: ["timer"],
-      seen,
-      isSame: true,
-      hadRef: false,
-      hasRef: true,
-      isNumber: true,
-    });
-    expect(runOne(code, replayOf(live))).toEqual(live);
-  });
-
-  it("that were cleared stay so when they are started again, as Node's own do, which fire again after they have fired", () => {
-    const code = `
-      const seen = [];
-      const clear = [clearTimeout, (timer) => timer.close(), (timer) => clearTimeout(+timer), (timer) => timer[Symbol.dispose]()];
-      const waiting = clear.map((_, index) => setTimeout(() => seen.push("waiting " + index), 1));
-      const beat = setInterval(() => seen.push("beat"), 1);
-      const fired = setTimeout(() => seen.push("fired"), 1);
-      clear.forEach((each, index) => each(waiting[index]));
-      clearInterval(beat);
-      ${wait}
-      const clearedLate = setTimeout(() => seen.push("late"), 1);
-      clearTimeout(clearedLate);
-      for (const timer of [...waiting, beat, clearedLate]) timer.refresh();
-      fired.refresh();
-      ${wait}
-      return { seen, refs: [...waiting, beat].map((timer) => timer.hasRef()) };`;
-    expect(runOne(code).value).toEqual({
-      seen: ["fired", "fired"],
-      refs: [false, false, false, false, false],
-    });
-  });
-
-  it("of an earlier program of the session are those of the one that starts them again", () => {
-    const [, second, third] = run([
-      {
-        isSession: true,
-        code: `
-          globalThis.seen = [];
-          setTimeout(() => {}, 1); setTimeout(() => {}, 1);
-          globalThis.old = setTimeout(() => seen.push("old"), 1);
-          return +old;`,
-      },
-      {
-        isSession: true,
-        code: `old.refresh().refresh(); const own = setTimeout(() => seen.push("own"), 1); ${wait} return [+old, +own, seen];`,
-      },
-      {
-        isSession: true,
-        code: `const own = setTimeout(() => {}, 1); old.refresh(); clearTimeout(+old); ${wait} return [+own, +old, seen];`,
-      },
-    ]);
-    expect(second?.value).toEqual([1, 2, ["old", "own"]]);
-    expect(third?.value).toEqual([1, 2, ["old", "own"]]);
-  });
-
-  it("that an earlier program of the session would set or start again never fire, and have no number", () => {
-    // What waits for a file is no timer, so it goes on in the next program.
-    const left = `
-      globalThis.seen = [];
-      const old = setTimeout(() => seen.push("old"), 1);
-      require("node:fs").readFile(process.execPath, () => {
-        globalThis.late = setTimeout(() => seen.push("late"), 1);
-        old.refresh();
-        globalThis.isOver = [+late, late.hasRef(), old.hasRef()];
-      });`;
-    const next = `
-      while (globalThis.isOver === undefined) await new Promise((done) => require("node:fs").stat(".", done));
-      const own = setTimeout(() => seen.push("own"), 1);
-      ${wait}
-      return [isOver, +own, seen];`;
-    const [, late] = run([
-      { code: left, isSession: true },
-      { code: next, isSession: true },
-    ]);
-    expect(late?.value).toEqual([[0, false, false], 1, ["own"]]);
-  });
-});
-
-describe("timers of a program that is replayed", () => {
-  const recorded = () => replayOf(runOne("await new Promise((done) => setTimeout(done, 1)); return 1"));
-
-  it("fire by themselves when the recorded events are over: those set before, and those set after", () => {
-    const code = `
-      const seen = [];
-      const before = new Promise((done) => setTimeout(() => { seen.push("before"); done(); }, 30));
-      await new Promise((done) => setTimeout(done, 1));
-      await before;
-      await new Promise((done) => setImmediate(done));
-      await new Promise((done) => setTimeout(() => { seen.push("after"); done(); }, 1));
-      return seen;`;
-    // The first timer of the recording is the first that is set here.
-    expect(runOne(code, recorded()).value).toEqual(["before", "after"]);
-  });
-
-  it("are released as they are: one that keeps nothing alive keeps nothing alive, a cleared one never fires", () => {
-    const code = `
-      const seen = [];
-      const wanted = new Promise((done) => setTimeout(done, 1));
-      const idle = setTimeout(() => seen.push("idle"), ${LONG_MS}).unref();
-      const cleared = setTimeout(() => seen.push("cleared"), 2);
-      clearTimeout(cleared);
-      const byNumber = setTimeout(() => seen.push("by number"), 2);
-      clearTimeout(+byNumber);
-      const beats = await new Promise((done) => { let beats = 0; const beat = setInterval(() => { if (++beats === 3) { clearInterval(beat); done(beats); } }, 1); });
-      await wanted;
-      await new Promise((done) => setTimeout(done, 20));
-      return [...seen, beats, idle.hasRef(), cleared.hasRef()];`;
-    expect(runOne(code, recorded()).value).toEqual([3, false, false]);
-  });
-
-  it("of a program that has ended never fire in the next one", () => {
-    const values = run([
-      {
-        code: 'globalThis.seen = []; setTimeout(() => seen.push("late"), 5); setInterval(() => seen.push("beat"), 1); return 1',
-      },
-      { code: "await new Promise((done) => setTimeout(done, 30)); return seen" },
-    ]);
-    expect(values[1]?.value).toEqual([]);
+  it.each(Object.entries(TIMERS))("%s", (_, { programs, values, session, replayed, after_short }) => {
+    const codes = programs.map((program) => program.replaceAll("WAIT", WAIT));
+    const environment = after_short ? replayOf(runOne(ONE_TIMER)) : SEEDED;
+    const ran = run(codes.map((code) => ({ code, environment, isSession: session === true })));
+    expect(ran.map(({ value = null }) => value)).toEqual(values);
+    if (replayed) for (const live of ran) expect(runOne(codes[0] ?? "", replayOf(live))).toEqual(live);
   });
 });
