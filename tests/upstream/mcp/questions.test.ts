@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { QuestionAnswer, ServerQuestion, UpstreamCall } from "../../../upstream/upstream.ts";
+import { eventually } from "../../eventually.ts";
 import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 import { openCalls } from "./scripted-session.ts";
 
@@ -70,6 +71,21 @@ describe("what a server of 2025-11-25 asks in the middle of a call", () => {
     const again = await connect(fixture("asks.mjs"));
     expect(jsonOf(await again.callTool(toolCall("needs_visit", {}, { ask })))).toBe("paid");
     expect(ask.mock.calls[0]?.[0].params).toMatchObject({ mode: "url", url: "https://pay.example/" });
+  });
+
+  it("may be a visit that is over before the person has answered", async () => {
+    const { calls, sent, answer, idOf } = openCalls();
+    const { promise, resolve: give } = Promise.withResolvers<QuestionAnswer>();
+    const ask = vi.fn<Ask>(() => promise);
+    const call = calls.call("tools/call", { name: "go" }, toolCall("go", {}, { ask }));
+    const elicitations = [{ mode: "url", url: "https://pay.example/", elicitationId: "e2" }];
+    answer({ id: idOf(0), error: { code: -32042, message: "visit first", data: { elicitations } } });
+    await eventually(() => expect(ask).toHaveBeenCalled());
+    answer({ method: "notifications/elicitation/complete", params: { elicitationId: "e2" } });
+    give({ kind: "answered", result: { action: "accept" } });
+    await eventually(() => expect(sent).toHaveLength(2));
+    answer({ id: idOf(1), result: { content: [] } });
+    expect(await call).toEqual({ content: [] });
   });
 
   it("is withdrawn with the call", async () => {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { MessageGate, pauseAfter } from "../../../upstream/mcp/message-gate.ts";
 import { openSession } from "./scripted-session.ts";
 
 const failureOf = (request: Promise<unknown>) =>
@@ -153,5 +154,97 @@ describe("a server that asks", () => {
     expect(sent.slice(1).map(({ message }) => message)).toEqual([
       { jsonrpc: "2.0", id: 2, result: { done: true } },
     ]);
+  });
+});
+
+describe("what a server sends unasked", () => {
+  const notice = (method: string, params?: object) => JSON.stringify({ jsonrpc: "2.0", method, params });
+  const gate = () => {
+    const told: unknown[] = [];
+    const opened = new MessageGate();
+    opened.listener = {
+      onListChanged: (list) => told.push(list),
+      onRequest: (id, method, params) => told.push([id, method, params()]),
+      onRequestCancelled: (id) => told.push(["cancelled", id]),
+      onProgress: (token, params) => told.push([token, params]),
+      onElicitationComplete: (id) => told.push(["complete", id]),
+    };
+    return { gate: opened, told };
+  };
+  const filler = "x".repeat(16_384);
+
+  it.each<[what: string, text: string, told: unknown[]]>([
+    ["tools", notice("notifications/tools/list_changed"), ["tools"]],
+    ["resources", notice("notifications/resources/list_changed"), ["resources"]],
+    ["prompts", notice("notifications/prompts/list_changed"), ["prompts"]],
+    ["progress", notice("notifications/progress", { progressToken: 1 }), [[1, { progressToken: 1 }]]],
+    ["progress that is large", notice("notifications/progress", { progressToken: 1, filler }), []],
+    ["an end", notice("notifications/elicitation/complete", { elicitationId: "e" }), [["complete", "e"]]],
+    ["an end of nothing", notice("notifications/elicitation/complete", { elicitationId: 7 }), []],
+    ["a cancellation", notice("notifications/cancelled", { requestId: 7 }), [["cancelled", 7]]],
+    ["a log", notice("notifications/message", { requestId: 7 }), []],
+    ["a request", '{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}', [[1, "a", [1]]]],
+    ["one with two ids", '{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}', [[1, "a", undefined]]],
+    ["one with an id that is none", '{"jsonrpc":"2.0","id":1.5,"method":"a"}', []],
+    [
+      "a batch",
+      '[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":"2","method":"b"}]',
+      [
+        [1, "a", undefined],
+        ["2", "b", undefined],
+      ],
+    ],
+  ])("is told where it is %s, and is no message for the client", (_, text, expected) => {
+    const { gate: opened, told } = gate();
+    opened.expect(1, { method: "tools/call" });
+    const { messages, unasked, isGarbage } = opened.admit(text);
+    expect({ told, messages, isGarbage }).toEqual({ told: expected, messages: [], isGarbage: false });
+    expect(unasked).toBe(text.startsWith("[") ? 2 : 1);
+  });
+
+  it.each(["{", "[]x", "1", '{"jsonrpc":"1.0","method":"a"}', '{"jsonrpc":"2.0","id":1}'])(
+    "is garbage: %s",
+    (text) => {
+      const { gate: opened, told } = gate();
+      expect(opened.admit(text)).toEqual({ messages: [], unasked: 1, isGarbage: true });
+      expect(told).toEqual([]);
+    },
+  );
+
+  it("is for the client where it is about a subscription of the client, and small", () => {
+    const { gate: opened } = gate();
+    const method = "notifications/subscriptions/acknowledged";
+    expect(opened.admit(notice(method)).messages).toEqual([]);
+    opened.expect(0, { method: "subscriptions/listen" });
+    expect(opened.admit(notice(method)).messages).toEqual([{ jsonrpc: "2.0", method }]);
+    for (const other of [notice(method, { filler }), notice("notifications/message")])
+      expect(opened.admit(other).messages).toEqual([]);
+  });
+
+  it("has its connection rest for as long as a flood of it took, and for no other", () => {
+    expect([pauseAfter(99, 7.2), pauseAfter(100, 7.2)]).toEqual([0, 8]);
+  });
+
+  it("is passed on once for several changes at the same time, by what has changed since", async () => {
+    const { session, answer } = openSession();
+    const changes: string[][] = [];
+    session.onListsChanged = (lists) => changes.push([...lists]);
+    const change = (...lists: string[]) => {
+      for (const list of lists) answer({ method: `notifications/${list}/list_changed` });
+      return new Promise((resolve) => setImmediate(resolve));
+    };
+    await change("tools", "tools", "prompts");
+    await change("resources");
+    expect(changes).toEqual([["tools", "prompts"], ["resources"]]);
+  });
+
+  it("is answered with an error where ptc fails to answer", async () => {
+    const { session, sent, answer } = openSession();
+    session.onRequest = () => Promise.reject(new Error("planted"));
+    answer({ id: 1, method: "x" });
+    const error = { code: -32603, message: "ptc could not answer" };
+    await vi.waitFor(() =>
+      expect(sent.map(({ message }) => message)).toEqual([{ jsonrpc: "2.0", id: 1, error }]),
+    );
   });
 });
