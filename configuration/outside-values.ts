@@ -4,21 +4,15 @@
  */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import * as z from "zod";
 import { isObject } from "../base/json.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { Problem } from "./configuration-error.ts";
+import { TEXTS, unwrap } from "./settings/declare.ts";
 import type { SecretValueEntry } from "./settings/server-settings.ts";
+import { Settings } from "./settings/settings.ts";
 import type { YamlSource } from "./yaml-source.ts";
-
-/** The keys of a server in which variables are expanded, and in which numbers and booleans are read as text. */
-const EXPANDED_KEYS = ["command", "args", "env", "cwd", "url", "headers", "auth", "roots"];
-const EXPANDED_LOCAL_KEYS = ["command", "env", "cwd"];
-const EXPANDED_EXTRACT_KEYS = ["url", "model", "key"];
-
-/** Those whose values may be read from elsewhere, by names below them, and the one that may be itself. */
-const SECRET_KEYS = ["env", "headers", "auth"];
-const SECRET_KEY = "key";
 
 /** A file whose variables are expanded. */
 export interface ExpandedFile {
@@ -39,18 +33,13 @@ export interface UnsetVariables {
   texts: ReadonlySet<string>;
 }
 
-/** Expands variables in the servers, the local tools and the model of a parsed file that has not been checked yet. */
+/** Expands variables where the settings declare it, in a parsed file that has not been checked yet. */
 export function expandVariables(source: YamlSource, environment: EnvironmentVariables): ExpandedFile {
   const problems: Problem[] = [];
   const secrets: string[] = [];
   const unset = new Map<string, UnsetVariables>();
 
-  const noteUnset = (
-    entry: readonly PropertyKey[],
-    path: readonly PropertyKey[],
-    names: readonly string[],
-    text: string,
-  ): void => {
+  const noteUnset = ({ entry, path }: ValuePlace, names: readonly string[], text: string): void => {
     const before = unset.get(entry.join()) ?? { path, names: new Set(), texts: new Set() };
     unset.set(entry.join(), {
       path: before.path,
@@ -59,77 +48,100 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
     });
   };
 
-  /** @param entry the path of the entry that the value belongs to. */
-  const expand = (value: unknown, path: readonly PropertyKey[], entry: readonly PropertyKey[]): unknown => {
-    const [key, ...below] = path.slice(entry.length);
-    if (key === "auth" && typeof value !== "string" && typeof value !== "object") return value;
-    if (typeof value === "number" || typeof value === "boolean") return source.writtenAt(path) ?? value;
-    if (typeof value === "string") {
-      const expansion = expandEnvironment(value, environment);
-      if (!expansion.ok) {
-        problems.push({ path, message: expansion.problem });
-        return value;
-      }
-      secrets.push(...expansion.values);
-      if (expansion.unset.length > 0) noteUnset(entry, path, expansion.unset, expansion.text);
-      return expansion.text;
-    }
-    // Values are at most one list or mapping deep, and a mapping that says where a secret comes from is one deeper. The schema
-    // refuses deeper ones.
-    const isOfSecret = key === SECRET_KEY || SECRET_KEYS.includes(String(key));
-    if (below.length > (isOfSecret ? 2 : 0)) return value;
-    const isSecret = key === SECRET_KEY ? below.length === 0 : below.length === 1;
-    if (isSecret && isObject(value) && isVariableName(value.env) && isOnlyEnv(value)) {
-      // The value of `{ env: NAME }` is that of `${NAME}`.
-      const { env: name, prefix = "" } = value;
-      const variable = Object.hasOwn(environment, name) ? environment[name] : undefined;
-      const text = `${String(prefix)}${variable ?? `\${${name}}`}`;
-      if (variable === undefined) noteUnset(entry, path, [name], text);
-      else secrets.push(variable);
+  const expandText = (text: string, place: ValuePlace): string => {
+    const expansion = expandEnvironment(text, environment);
+    if (!expansion.ok) {
+      problems.push({ path: place.path, message: expansion.problem });
       return text;
     }
-    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index], entry));
-    if (isObject(value) && Object.hasOwn(value, "__proto__")) {
-      problems.push({ path, message: "has a key `__proto__`, which cannot be passed on; remove it" });
+    secrets.push(...expansion.values);
+    if (expansion.unset.length > 0) noteUnset(place, expansion.unset, expansion.text);
+    return expansion.text;
+  };
+
+  /** The value of `{ env: NAME }` is that of `${NAME}`. */
+  const expandReference = ({ env: name, prefix = "" }: EnvReference, place: ValuePlace): string => {
+    const variable = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    const text = `${prefix}${variable ?? `\${${name}}`}`;
+    if (variable === undefined) noteUnset(place, [name], text);
+    else secrets.push(variable);
+    return text;
+  };
+
+  /** Expands a value whose setting declares it. What the schema does not allow stays as it is, and is refused later. */
+  const expand = (value: unknown, schema: unknown, place: ValuePlace): unknown => {
+    if (typeof value === "string") return expandText(value, place);
+    const { inner } = unwrap(schema);
+    const isSecret = schema instanceof z.ZodType && TEXTS.get(schema)?.isSecret === true;
+    if (typeof value === "number" || typeof value === "boolean") {
+      const isText = place.readsNumbers && (isSecret || inner instanceof z.ZodString);
+      return isText ? (source.writtenAt(place.path) ?? value) : value;
+    }
+    const below = (item: unknown, key: PropertyKey, of: unknown, readsNumbers = place.readsNumbers) =>
+      expand(item, of, { ...place, path: [...place.path, key], readsNumbers });
+    if (Array.isArray(value)) {
+      return inner instanceof z.ZodArray
+        ? value.map((item, index) => below(item, index, inner.element))
+        : value;
+    }
+    if (!isObject(value)) return value;
+    if (isSecret && isEnvReference(value)) return expandReference(value, place);
+    if (Object.hasOwn(value, "__proto__")) {
+      problems.push({
+        path: place.path,
+        message: "has a key `__proto__`, which cannot be passed on; remove it",
+      });
       return {};
     }
-    return isObject(value) ? mapValues(value, (item, name) => expand(item, [...path, name], entry)) : value;
+    if (inner instanceof z.ZodRecord)
+      return mapValues(value, (item, key) => below(item, key, inner.valueType));
+    if (inner instanceof z.ZodObject)
+      return mapValues(value, (item, key) => below(item, key, inner.shape[key], false));
+    if (!isSecret) return value;
+    return mapValues(value, (item, key) => below(item, key, Array.isArray(item) ? WORDS : WORD));
   };
 
-  const expandEntry = (value: unknown, keys: readonly string[], path: readonly PropertyKey[]): unknown =>
-    isObject(value)
-      ? mapValues(value, (item, key) => (keys.includes(key) ? expand(item, [...path, key], path) : item))
-      : value;
-
-  const expandFile = (value: unknown): unknown => {
-    if (!isObject(value)) return value;
-    const { servers, tools, extract } = value;
-    const expandAll = (entries: unknown[], keys: readonly string[], path: readonly PropertyKey[]) =>
-      entries.map((entry, index) => expandEntry(entry, keys, [...path, index]));
-    const expanded = { ...value };
-    if (Array.isArray(servers)) expanded.servers = expandAll(servers, EXPANDED_KEYS, ["servers"]);
-    if (isObject(tools) && Array.isArray(tools.local))
-      expanded.tools = {
-        ...tools,
-        local: expandAll(tools.local, EXPANDED_LOCAL_KEYS, ["tools", "local"]),
-      };
-    if (isObject(extract)) expanded.extract = expandEntry(extract, EXPANDED_EXTRACT_KEYS, ["extract"]);
-    return expanded;
+  /** Finds the settings that declare it. */
+  const search = (value: unknown, schema: unknown, path: readonly PropertyKey[]): unknown => {
+    const { inner } = unwrap(schema);
+    if (inner instanceof z.ZodArray && Array.isArray(value))
+      return value.map((item, index) => search(item, inner.element, [...path, index]));
+    if (!(inner instanceof z.ZodObject) || !isObject(value)) return value;
+    return mapValues(value, (item, key) => {
+      const own: unknown = Object.hasOwn(inner.shape, key) ? inner.shape[key] : undefined;
+      const place = { path: [...path, key], entry: path, readsNumbers: true };
+      if (own instanceof z.ZodType && TEXTS.get(own)?.expands === true) return expand(item, own, place);
+      return search(item, own, place.path);
+    });
   };
 
-  const value = expandFile(source.value);
+  const value = search(source.value, Settings, []);
   return { value, problems, secrets, unsetIn: (entry) => unset.get(entry.join()) };
 }
 
-/** Whether a mapping names a variable and no other source, so that nothing is lost when it is expanded. */
-function isOnlyEnv(value: Record<string, unknown>): value is { env: string; prefix?: string } {
-  return Object.keys(value).every(
-    (key) => key === "env" || (key === "prefix" && typeof value.prefix === "string"),
-  );
+/** Where a value stands. */
+interface ValuePlace {
+  path: readonly PropertyKey[];
+  /** The mapping that the setting is a key of. */
+  entry: readonly PropertyKey[];
+  /** Whether numbers and booleans are read as text. */
+  readsNumbers: boolean;
 }
 
-function isVariableName(value: unknown): value is string {
-  return typeof value === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(value);
+/** What a mapping that says where a value is read from holds. */
+const WORD = z.string();
+const WORDS = z.array(WORD);
+
+interface EnvReference {
+  env: string;
+  prefix?: string;
+}
+
+/** Whether a mapping names a variable and no other source, so that nothing is lost when it is expanded. */
+function isEnvReference(value: Record<string, unknown>): value is Record<string, unknown> & EnvReference {
+  const { env, prefix = "", ...others } = value;
+  const isName = typeof env === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(env);
+  return isName && typeof prefix === "string" && Object.keys(others).length === 0;
 }
 
 function mapValues(

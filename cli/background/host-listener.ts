@@ -2,13 +2,12 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
-import * as z from "zod";
 import { version } from "../../system/package.ts";
-import { type SharedHost, SIGNALS, type Surroundings } from "../command.ts";
+import type { SharedHost, SIGNALS, Surroundings } from "../command.ts";
+import { type CallerHello, type CallerMessage, parseCallerMessage } from "./caller-messages.ts";
 import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
 import {
   ALIVE_MS,
-  type CallerHello,
   type HostStatus,
   type MessageToCaller,
   receiveMessages,
@@ -17,6 +16,7 @@ import {
 
 /** How long a caller may take to say what it wants. */
 const HELLO_PATIENCE_MS = 10_000;
+
 export interface ListenerOptions {
   /** A path in a private folder, where nothing is yet. */
   socket: string;
@@ -231,7 +231,7 @@ class RemoteCaller {
     return this.#isMuted ? Promise.resolve() : sendMessage(this.#socket, message);
   }
 
-  receive(message: ParsedCallerMessage): void {
+  receive(message: CallerMessage): void {
     if (message.kind === "signal") this.#raise(message.signal);
     else if (message.kind === "stdin")
       this.#stdin.give(message.bytes === null ? null : Buffer.from(message.bytes, "base64"));
@@ -339,39 +339,4 @@ class CallerOutput extends Writable {
   override _write(bytes: Buffer, _encoding: string, done: () => void): void {
     void this.#send(bytes).then(() => done());
   }
-}
-
-const CallersStream = z.object({ isTTY: z.boolean(), columns: z.number().optional() });
-
-const HelloMessage = z.object({
-  kind: z.literal("hello"),
-  token: z.string(),
-  build: z.string(),
-  fileDigest: z.string(),
-  wants: z.enum(["command", "status", "stop"]),
-  argv: z.array(z.string()),
-  env: z.record(z.string(), z.string()),
-  cwd: z.string(),
-  stdin: CallersStream,
-  stdout: CallersStream,
-  stderr: CallersStream,
-});
-
-const ParsedCallerMessage = z.discriminatedUnion("kind", [
-  HelloMessage,
-  z.object({ kind: z.literal("signal"), signal: z.enum(SIGNALS) }),
-  z.object({ kind: z.literal("stdin"), bytes: z.string().nullable() }),
-  z.object({
-    kind: z.literal("file"),
-    id: z.number(),
-    bytes: z.string().optional(),
-    code: z.string().optional(),
-  }),
-  z.object({ kind: z.literal("resized"), stdout: z.number(), stderr: z.number() }),
-]);
-type ParsedCallerMessage = z.infer<typeof ParsedCallerMessage>;
-
-/** Reads what a caller sent; `undefined` for anything else. */
-function parseCallerMessage(message: unknown): ParsedCallerMessage | undefined {
-  return ParsedCallerMessage.safeParse(message).data;
 }

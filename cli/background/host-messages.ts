@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/frames.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { CallerMessage } from "./caller-messages.ts";
 import type { HostIdentity } from "./host-identity.ts";
 
 /** The most bytes of a message. A file for `--data` is the largest, as Base64. */
@@ -14,38 +14,6 @@ const MAX_DEPTH = 8;
 
 /** How often a host says that it is alive while it works for a caller. */
 export const ALIVE_MS = 1_000;
-
-interface CallersStream {
-  isTTY: boolean;
-  columns?: number | undefined;
-}
-
-export interface CallerHello {
-  kind: "hello";
-  /** What the caller knows because it may read the user's private files. */
-  token: string;
-  /** The ptc and the Node.js of the caller. */
-  build: string;
-  /** Of the configuration, as the caller sees the file. */
-  fileDigest: string;
-  /** `command` has the host run `argv`; `status` and `stop` are about the host. */
-  wants: "command" | "status" | "stop";
-  argv: string[];
-  env: EnvironmentVariables;
-  cwd: string;
-  stdin: CallersStream;
-  stdout: CallersStream;
-  stderr: CallersStream;
-}
-
-export type CallerMessage =
-  | CallerHello
-  | { kind: "signal"; signal: "SIGINT" | "SIGTERM" | "SIGHUP" }
-  /** What was read from stdin, as Base64; null at its end. */
-  | { kind: "stdin"; bytes: string | null }
-  /** The answer to `file`: the bytes as Base64, or the code of the error. */
-  | { kind: "file"; id: number; bytes?: string | undefined; code?: string | undefined }
-  | { kind: "resized"; stdout: number; stderr: number };
 
 export interface HostStatus {
   pid: number;

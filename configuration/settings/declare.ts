@@ -21,6 +21,10 @@ interface SettingText {
     /** The comment behind the value; `true` for the description. */
     readonly comment?: string | true;
   };
+  /** Variables are expanded in its texts before they are checked, and numbers and booleans are read as they are written. */
+  readonly expands?: true;
+  /** The value may be a mapping that says where it is read from. */
+  readonly isSecret?: true;
   /** The other forms of the value, which the schema expands before it checks, as JSON Schema. */
   readonly shorthand?: JsonSchema;
 }
@@ -42,6 +46,18 @@ export function setting<T extends z.ZodType>(
 /** Gives a section the comment above it in the commented ptc.yaml. */
 export function headed<T extends z.ZodType>(heading: string, schema: T): T {
   return setting(schema, undefined, { heading });
+}
+
+/** Declares that variables are expanded in the texts of a value before it is checked. */
+export function expanded<T extends z.ZodType>(schema: T): T {
+  TEXTS.add(schema, { ...TEXTS.get(schema), expands: true });
+  return schema;
+}
+
+/** Declares that a value may be a mapping that says where it is read from. */
+export function secret<T extends z.ZodType>(schema: T): T {
+  TEXTS.add(schema, { ...TEXTS.get(schema), isSecret: true });
+  return schema;
 }
 
 /** Declares another form of a value, which the schema expands before it checks. */

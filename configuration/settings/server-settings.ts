@@ -3,6 +3,7 @@ import * as z from "zod";
 import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import {
+  expanded,
   headed,
   list,
   mapping,
@@ -10,6 +11,7 @@ import {
   oneOf,
   orEmpty,
   ownName,
+  secret,
   section,
   setting,
   shorthand,
@@ -27,7 +29,7 @@ export interface SecretValueEntry {
   prefix?: string;
 }
 
-/** The sources that a value can name. A variable is expanded before values are checked. */
+/** The sources that a value can name. A variable is expanded before values are checked, so that `env` never stands here then. */
 const SECRET_KINDS = ["env", "file", "command", "keyring"] as const;
 
 /** The names under which secrets can be put into the keyring. */
@@ -40,7 +42,7 @@ const MAX_WORD_CHARS = 4_096;
 
 /** A text, or a mapping that says where the text is read from when the server starts. */
 function secretValue(written: z.ZodString) {
-  return z.unknown().transform((value, context): string | SecretValueEntry => {
+  const schema = z.unknown().transform((value, context): string | SecretValueEntry => {
     const problem = (message: string, path: PropertyKey[] = []): typeof z.NEVER => {
       context.addIssue({ code: "custom", message, path });
       return z.NEVER;
@@ -82,6 +84,7 @@ function secretValue(written: z.ZodString) {
           : problem(`must be a name of ${KEYRING_NAME_RULE}`, ["keyring"]);
     }
   });
+  return secret(schema);
 }
 
 function isArgument(value: unknown): value is string {
@@ -158,7 +161,7 @@ const Auth = z.preprocess(
     type: setting(oneOf(PERSON_OR_MACHINE), "a person's login, or one of a machine"),
     client_id: setting(text(2_048).optional(), "a client that is registered already"),
     client_secret: setting(
-      secretValue(text(8_192)).optional(),
+      secret(secretValue(text(8_192)).optional()),
       "its secret; a value as for `env`. It goes to `issuer` alone, which it needs beside it",
     ),
     scopes: setting(
@@ -177,7 +180,7 @@ const Auth = z.preprocess(
       "the port of the redirect; by default a free one",
     ),
     private_key: setting(
-      secretValue(text(65_536)).optional(),
+      secret(secretValue(text(65_536)).optional()),
       "signs instead of a secret: PKCS#8 PEM or a JWK (RFC 7523)",
     ),
     signing_algorithm: setting(oneOf(SIGNING_ALGORITHMS).optional(), "with which algorithm"),
@@ -198,21 +201,21 @@ const Server = mapping({
     oneOf(["stdio", "http", "sse"]).optional(),
     "how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`",
   ),
-  command: setting(text(4_096).optional(), "the program to start; never a shell"),
-  args: setting(list(word()).optional(), "its arguments"),
+  command: setting(expanded(text(4_096).optional()), "the program to start; never a shell"),
+  args: setting(expanded(list(word()).optional()), "its arguments"),
   env: setting(
-    environment(),
+    expanded(environment()),
     "its environment, beside a minimal one; a value is a text, in which names of variables are expanded, or says where it is read from",
   ),
-  cwd: setting(text(4_096).optional(), "the folder it is started in, from that of ptc.yaml"),
-  url: setting(text(8_192).optional(), "where it is, over HTTP"),
-  headers: setting(headers(), "what is sent with each request; values as for `env`"),
+  cwd: setting(expanded(text(4_096).optional()), "the folder it is started in, from that of ptc.yaml"),
+  url: setting(expanded(text(8_192).optional()), "where it is, over HTTP"),
+  headers: setting(expanded(headers()), "what is sent with each request; values as for `env`"),
   roots: setting(
-    list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional(),
+    expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
     "folders that ptc names to it",
   ),
   auth: setting(
-    shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] }),
+    expanded(shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] })),
     "how ptc logs in to it; `none` never does",
   ),
   ...flow(),
@@ -275,9 +278,11 @@ const LocalTool = mapping({
   title: setting(text(256).optional(), "what people read"),
   description: setting(text(16_384).optional(), "what models and people read"),
   command: setting(
-    list(word(), A_COMMAND)
-      .min(1, { error: A_COMMAND })
-      .max(MAX_ELEMENTS, { error: `must have at most ${MAX_ELEMENTS} elements` }),
+    expanded(
+      list(word(), A_COMMAND)
+        .min(1, { error: A_COMMAND })
+        .max(MAX_ELEMENTS, { error: `must have at most ${MAX_ELEMENTS} elements` }),
+    ),
     "a program and its arguments, each a separate element; `{name}` in one is an argument's value. Never a shell",
   ),
   stdin: setting(
@@ -308,8 +313,8 @@ const LocalTool = mapping({
     "of one call; by default `execution.tool_call_timeout_seconds`",
   ),
   max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
-  cwd: setting(text(4_096).optional(), "the folder that it runs in, from that of ptc.yaml"),
-  env: setting(environment(), "its own variables; values as for `servers[].env`"),
+  cwd: setting(expanded(text(4_096).optional()), "the folder that it runs in, from that of ptc.yaml"),
+  env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
   ...flow(),
 });
 export type LocalToolEntry = z.infer<typeof LocalTool>;
@@ -332,12 +337,12 @@ export const LocalTools = setting(
 
 /** The model that `extract` of programs asks. */
 const ExtractModel = mapping({
-  url: setting(text(2_048), "where the model is: the base of an API, such as `https://host/v1`", {
+  url: setting(expanded(text(2_048)), "where the model is: the base of an API, such as `https://host/v1`", {
     value: '"http://127.0.0.1:11434/v1"',
   }),
-  model: setting(text(256), "the model's name", { value: "llama3.2" }),
+  model: setting(expanded(text(256)), "the model's name", { value: "llama3.2" }),
   key: setting(
-    secretValue(z.string().regex(/^[\x21-\x7e]+$/, { error: IN_HEADER })).optional(),
+    expanded(secret(secretValue(z.string().regex(/^[\x21-\x7e]+$/, { error: IN_HEADER })).optional())),
     "the key of the API; a value as for `servers[].env`",
   ),
   api: setting(oneOf(["openai", "anthropic"]).optional(), "which API it is; by default the URL decides"),
