@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import { startTimeOf } from "../../system/process-identity.ts";
+import { containersOf } from "../sandbox/containers-of.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 import { envelopeOf, fixtureServer, type Project, type PtcProcess, usePtc } from "./ptc-process.ts";
 
@@ -28,13 +28,6 @@ async function clearUp(ptc: PtcProcess, pids: number[]): Promise<void> {
   await ptc.exited;
   for (const pid of alive(pids)) process.kill(pid, "SIGKILL");
   for (const id of await containersOf(ptc.pid)) await engine.remove(id);
-}
-
-async function containersOf(pid: number): Promise<string[]> {
-  const containers = await engine.listLabelled(OWNER_LABEL);
-  return containers
-    .filter(({ labels }) => labels[OWNER_LABEL]?.split(".")[1] === String(pid))
-    .map(({ id }) => id);
 }
 
 async function runningOf(pid: number): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { claudeVariables, describeClient, findClaudeCode, runClient } from "./installed-client.ts";
 import { serveModel } from "./model-api.ts";
 import { useServedProject } from "./served-project.ts";
 
@@ -36,25 +36,13 @@ describeClient("Claude Code on a terminal", findClaudeCode, (claude) => {
         [{ tool: EXECUTE, input: { code } }, { text: "All is said." }],
         "Not yet.",
       );
-      const folder = join(home, ".claude");
-      const env = {
-        HOME: home,
-        TERM: "xterm-256color",
-        LANG: "C.UTF-8",
-        CLAUDE_CONFIG_DIR: folder,
-        ANTHROPIC_BASE_URL: model.origin,
-        ANTHROPIC_API_KEY: "dummy",
-        HTTP_PROXY: model.origin,
-        HTTPS_PROXY: model.origin,
-        NO_PROXY: "127.0.0.1",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-        DISABLE_AUTOUPDATER: "1",
-      };
+      const { MCP_CONNECTION_NONBLOCKING: _, ...variables } = claudeVariables(home, model.origin);
+      const env = { ...variables, TERM: "xterm-256color", LANG: "C.UTF-8" };
       const set = Object.entries(serve.env).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
       const add = ["mcp", "add", "ptc", ...set, "--", serve.command, ...serve.args];
       if (!isAdded) expect(await runClient(claude, add, { cwd: home, env })).toMatchObject({ code: 0 });
       isAdded = true;
-      welcome(join(folder, ".claude.json"), realpathSync(home));
+      welcome(join(home, ".claude/.claude.json"), realpathSync(home));
       const steps = [
         ["❯", "Go on.\r"],
         ["Callingptc", ""],

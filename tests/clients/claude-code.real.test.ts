@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 import { envelopeOf } from "../cli/ptc-process.ts";
-import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { claudeVariables, describeClient, findClaudeCode, runClient } from "./installed-client.ts";
 import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
 import {
   DIRECT,
@@ -20,25 +20,7 @@ const NAMES = TOOLS.map((name) => `mcp__ptc__${name}`);
 const EXECUTE = "mcp__ptc__execute_program";
 
 describeClient("Claude Code", findClaudeCode, (claude) => {
-  /** A home of its own, and nothing to talk to but the stand-in. */
-  function variables({ origin }: ModelApi): Record<string, string> {
-    const { home } = served();
-    return {
-      HOME: home,
-      CLAUDE_CONFIG_DIR: join(home, ".claude"),
-      ANTHROPIC_BASE_URL: origin,
-      ANTHROPIC_API_KEY: "dummy",
-      HTTP_PROXY: origin,
-      HTTPS_PROXY: origin,
-      NO_PROXY: "127.0.0.1",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      DISABLE_TELEMETRY: "1",
-      DISABLE_ERROR_REPORTING: "1",
-      DISABLE_AUTOUPDATER: "1",
-      // Its first request waits for ptc, however slow the machine.
-      MCP_CONNECTION_NONBLOCKING: "0",
-    };
-  }
+  const variables = ({ origin }: ModelApi) => claudeVariables(served().home, origin);
 
   /** Runs Claude Code in a folder that is not the project's. */
   function run(model: ModelApi, args: readonly string[], env: Record<string, string> = {}) {

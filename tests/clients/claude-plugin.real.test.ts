@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { describeClient, findClaudeCode, runClient } from "./installed-client.ts";
+import { claudeVariables, describeClient, findClaudeCode, runClient } from "./installed-client.ts";
 import { type ModelApi, serveModel, toolResultOf } from "./model-api.ts";
 import { PROGRAM, REPLY, TOOLS, useServedProject } from "./served-project.ts";
 
@@ -20,20 +20,9 @@ describeClient("the plugin in Claude Code", findClaudeCode, (claude) => {
     const origin = model?.origin ?? "http://127.0.0.1:9";
     const env = {
       ...serve.env,
+      ...claudeVariables(home, origin),
       PATH: `${bin}:${process.env.PATH}`,
       PTC_HOST: "off",
-      HOME: home,
-      CLAUDE_CONFIG_DIR: join(home, ".claude"),
-      ANTHROPIC_BASE_URL: origin,
-      ANTHROPIC_API_KEY: "dummy",
-      HTTP_PROXY: origin,
-      HTTPS_PROXY: origin,
-      NO_PROXY: "127.0.0.1",
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-      DISABLE_TELEMETRY: "1",
-      DISABLE_ERROR_REPORTING: "1",
-      DISABLE_AUTOUPDATER: "1",
-      MCP_CONNECTION_NONBLOCKING: "0",
     };
     return runClient(claude, args, { cwd, env });
   }

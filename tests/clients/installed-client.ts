@@ -51,6 +51,25 @@ export function findClaudeCode(): Command | string {
   return existsSync(file) ? [file] : `${packageName} is not installed; run \`npm install\``;
 }
 
+/** Gives Claude Code a home of its own, and nothing to talk to but this origin. */
+export function claudeVariables(home: string, origin: string): Record<string, string> {
+  return {
+    HOME: home,
+    CLAUDE_CONFIG_DIR: join(home, ".claude"),
+    ANTHROPIC_BASE_URL: origin,
+    ANTHROPIC_API_KEY: "dummy",
+    HTTP_PROXY: origin,
+    HTTPS_PROXY: origin,
+    NO_PROXY: "127.0.0.1",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    DISABLE_TELEMETRY: "1",
+    DISABLE_ERROR_REPORTING: "1",
+    DISABLE_AUTOUPDATER: "1",
+    // Its first request waits for ptc, however slow the machine.
+    MCP_CONNECTION_NONBLOCKING: "0",
+  };
+}
+
 /** Runs a client to its end. It gets no variables but those given and PATH, and nothing on stdin. */
 export function runClient(
   [file, ...before]: Command,

@@ -3,8 +3,6 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { Envelope } from "../../protocol/envelope.ts";
-import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import type { SoakKind } from "./kinds.ts";
 
 /** How long a client waits for a reply. Only what hangs takes so long. */
@@ -85,14 +83,6 @@ export function environmentIn(directory: string): Record<string, string> {
   const { PATH = "", DOCKER_HOST } = process.env;
   const run = { PATH, HOME: directory, XDG_RUNTIME_DIR: join(directory, "run") };
   return DOCKER_HOST === undefined ? run : { ...run, DOCKER_HOST };
-}
-
-/** Ids of the containers of a ptc, running or not. */
-export async function containersOf(pid: number): Promise<string[]> {
-  const containers = await new DockerEngine().listLabelled(OWNER_LABEL);
-  return containers
-    .filter(({ labels }) => labels[OWNER_LABEL]?.split(".")[1] === String(pid))
-    .map(({ id }) => id);
 }
 
 /** Folders of ptc processes, alive or dead, which hold their sockets. */

@@ -3,15 +3,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
+import { containersOf } from "../sandbox/containers-of.ts";
 import { HOLDING, KINDS, LARGEST, LASTING, type SoakKind } from "./kinds.ts";
-import {
-  containersOf,
-  environmentIn,
-  processesIn,
-  ServedPtc,
-  type SoakRun,
-  stateFolders,
-} from "./served-ptc.ts";
+import { environmentIn, processesIn, ServedPtc, type SoakRun, stateFolders } from "./served-ptc.ts";
 
 const SERVER = join(import.meta.dirname, "../fixtures/servers/counts-calls.mjs");
 const MAX_GROWTH_MIB = 100;

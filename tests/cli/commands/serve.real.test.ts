@@ -3,9 +3,8 @@ import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
-import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
-import { OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
-import { parseIdentity, startTimeOf } from "../../../system/process-identity.ts";
+import { startTimeOf } from "../../../system/process-identity.ts";
+import { containersOf } from "../../sandbox/containers-of.ts";
 import { fixtureServer, type Project, usePtc } from "../ptc-process.ts";
 
 const newProject = usePtc();
@@ -18,14 +17,6 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 
 const run = (client: Client, code: string, rest: object = {}) =>
   call(client, "execute_program", { code, ...rest });
-
-/** Containers that belong to a process. */
-async function containersOf(pid: number): Promise<string[]> {
-  const containers = await new DockerEngine().listLabelled(OWNER_LABEL);
-  return containers
-    .filter(({ labels }) => parseIdentity(labels[OWNER_LABEL] ?? "")?.pid === pid)
-    .map(({ id }) => id);
-}
 
 function documents(): Project {
   return newProject({ "ptc.yaml": { servers: [fixtureServer("my-documents", "documents.mjs")] } });
