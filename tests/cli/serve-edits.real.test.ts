@@ -138,3 +138,37 @@ describe("ptc serve while its configuration is edited", () => {
     await client.close();
   });
 });
+
+describe("ptc serve over a catalog from which a hint was deleted", () => {
+  it("mends it, and asks", async () => {
+    const tool = {
+      name: "delete_all",
+      inputSchema: { type: "object" },
+      annotations: { destructiveHint: true },
+    };
+    const project = newProject({ "tools.json": [tool] });
+    project.write("ptc.yaml", { servers: [fixtureServer("files", "tools-from-file.mjs", ["tools.json"])] });
+    await project.generate();
+    const CATALOG = "generated/catalog.json";
+    const before = project.read(CATALOG);
+    const takeHint = () => {
+      const catalog = JSON.parse(before);
+      delete catalog.servers[0].tools[0].annotations;
+      project.write(CATALOG, catalog);
+    };
+    takeHint();
+    const { client, stderr } = await project.serve();
+    try {
+      const asked = () => run(client, "result = await mcp__files__delete_all({});");
+      await client.listTools();
+      await expect.poll(() => project.read(CATALOG), { timeout: 60_000 }).toBe(before);
+      expect(await asked()).toContain("[Script waits for an approval]");
+      expect(stderr()).toContain("catalog.json was edited: tool 'delete_all' of server 'files'");
+      takeHint();
+      expect(await asked()).toContain("[Script waits for an approval]");
+      expect(project.read(CATALOG)).toBe(before);
+    } finally {
+      await client.close();
+    }
+  });
+});

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { Envelope } from "../../../protocol/envelope.ts";
 import { Chromium, findChromium } from "../../server/pages/chromium.ts";
 import { fixtureServer, type Project, usePtc } from "../ptc-process.ts";
 
@@ -18,30 +19,28 @@ function publish() {
 publish();
 `;
 
-function project(): Project {
-  const made = newProject();
-  made.write("ptc.yaml", {
-    servers: [{ ...fixtureServer("my-documents", "documents.mjs"), env: { API_KEY: SECRET } }],
-  });
-  return made;
-}
-
 describe("the archive of real runs", () => {
-  it("lists, shows and counts them, without secrets and without what steers a terminal", async () => {
-    const made = project();
+  let made: Project;
+  let fine: Envelope;
+  let failed: Envelope;
+  beforeAll(async () => {
+    const server = { ...fixtureServer("my-documents", "documents.mjs"), env: { API_KEY: SECRET } };
+    made = newProject({ "ptc.yaml": { servers: [server] } });
     await made.generate();
-    const fine = await made.run("result = 1;");
-    const failed = await made.run(FAILS);
+    fine = (await made.run("result = 1;")).envelope;
+    failed = (await made.run(FAILS)).envelope;
+  });
 
+  it("lists, shows and counts them, without secrets and without what steers a terminal", async () => {
     const listed = await made.ptc(["runs", "list", "--json"]);
     expect(JSON.parse(listed.stdout)).toMatchObject([
-      { run_id: failed.envelope.run_id, status: "ScriptError", calls: 3, source: "run" },
-      { run_id: fine.envelope.run_id, status: "ok", calls: 0 },
+      { run_id: failed.run_id, status: "ScriptError", calls: 3, source: "run" },
+      { run_id: fine.run_id, status: "ok", calls: 0 },
     ]);
     const table = await made.ptc(["runs", "list", "--server", "my-documents", "--status", "failed"]);
     expect(table.stdout).toMatch(/^RUN .*\n[0-9a-f]{8} .* ScriptError .*\n$/);
 
-    const shown = await made.ptc(["runs", "show", failed.envelope.input_digest]);
+    const shown = await made.ptc(["runs", "show", failed.input_digest]);
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toMatch(/^▶ 6 │ {3}throw new Error/m);
     expect(shown.stdout).toMatch(/^┃ 8 │ publish\(\);$/m);
@@ -50,7 +49,7 @@ describe("the archive of real runs", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that there is none is the point.
     expect(shown.stdout).not.toMatch(/\u001b/);
 
-    const everything = await made.ptc(["runs", "show", failed.envelope.run_id.slice(0, 8), "--json"]);
+    const everything = await made.ptc(["runs", "show", failed.run_id.slice(0, 8), "--json"]);
     expect(JSON.parse(everything.stdout).calls).toHaveLength(3);
     for (const { stdout } of [shown, everything, listed]) expect(stdout).not.toContain(SECRET);
 
@@ -60,10 +59,7 @@ describe("the archive of real runs", () => {
   });
 
   it("gives a page that a browser shows without a complaint or a request", async () => {
-    const made = project();
-    await made.generate();
-    const { envelope } = await made.run(FAILS);
-    expect(await made.ptc(["runs", "show", envelope.run_id, "--html", "run.html"])).toMatchObject({
+    expect(await made.ptc(["runs", "show", failed.run_id, "--html", "run.html"])).toMatchObject({
       code: 0,
     });
     const html = made.read("run.html");
@@ -86,16 +82,13 @@ describe("the archive of real runs", () => {
   });
 
   it("carries a run that failed to a colleague, who replays it without any of its servers", async () => {
-    const mine = project();
-    await mine.generate();
-    const { envelope } = await mine.run(FAILS);
-    await mine.ptc(["runs", "export", envelope.run_id, "--out", "failing.ptc"]);
+    await made.ptc(["runs", "export", failed.run_id, "--out", "failing.ptc"]);
 
     const theirs = newProject();
-    const imported = await theirs.ptc(["runs", "import", join(mine.directory, "failing.ptc")]);
-    expect(imported).toMatchObject({ code: 0, stdout: `${envelope.run_id}\n` });
-    const replayed = await theirs.ptc(["replay", envelope.input_digest]);
+    const imported = await theirs.ptc(["runs", "import", join(made.directory, "failing.ptc")]);
+    expect(imported).toMatchObject({ code: 0, stdout: `${failed.run_id}\n` });
+    const replayed = await theirs.ptc(["replay", failed.input_digest]);
     expect(replayed.stderr).toContain("same");
-    expect(JSON.parse(replayed.stdout)).toMatchObject({ output_digest: envelope.output_digest });
+    expect(JSON.parse(replayed.stdout)).toMatchObject({ output_digest: failed.output_digest });
   });
 });

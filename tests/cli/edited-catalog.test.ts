@@ -2,9 +2,10 @@ import { rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
-import { fixtureServer, type Project, usePtc } from "./ptc-process.ts";
+import { usePtcWithoutWalls } from "./in-process.ts";
+import { fixtureServer, type Project } from "./ptc-process.ts";
 
-const project = usePtc();
+const project = usePtcWithoutWalls();
 
 const DELETE_ALL = {
   name: "delete_all",
@@ -69,25 +70,6 @@ describe("a catalog from which a hint was deleted", () => {
     expect((await folder.ptc(["generate", "--check"])).code).toBe(4);
     await folder.generate();
     expect((await folder.run(CODE)).envelope.approval_state).toBe("DENIED");
-  });
-
-  test("is mended by ptc serve, which asks", async () => {
-    const folder = await generated();
-    const before = folder.read(CATALOG);
-    takeHint(folder);
-    const { client, stderr } = await folder.serve();
-    try {
-      const call = () => client.callTool({ name: "execute_program", arguments: { code: CODE } });
-      await client.listTools();
-      await expect.poll(() => folder.read(CATALOG), { timeout: 60_000 }).toBe(before);
-      expect(JSON.stringify(await call())).toContain("ApprovalPending");
-      expect(stderr()).toContain("catalog.json was edited: tool 'delete_all' of server 'files'");
-      takeHint(folder);
-      expect(JSON.stringify(await call())).toContain("ApprovalPending");
-      expect(folder.read(CATALOG)).toBe(before);
-    } finally {
-      await client.close();
-    }
   });
 
   test("and cannot be read at all, is written anew", async () => {
