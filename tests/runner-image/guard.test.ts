@@ -28,16 +28,8 @@ test("the guard and the host have the same names for things", () => {
   );
   const { data, grant, end, stdout, stderr, cleared } = GUARD_FRAMES;
   expect(cleared).toBe(GUARD_COMMANDS.clear);
-  const letters = [
-    data,
-    grant,
-    end,
-    stdout,
-    stderr,
-    GUARD_COMMANDS.pause,
-    GUARD_COMMANDS.clear,
-    GUARD_COMMANDS.resume,
-  ];
+  const { pause, clear, resume } = GUARD_COMMANDS;
+  const letters = [data, grant, end, stdout, stderr, pause, clear, resume];
   expect(text).toContain(`$PAUSE, $CLEAR, $RESUME) = qw(${letters.join(" ")});`);
   expect(text).toContain(`$HEADER_BYTES = ${GUARD_HEADER_BYTES};`);
   expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);

@@ -18,10 +18,7 @@ function open(clearing: Promise<void> = Promise.resolve(), answer?: () => void) 
   const received: unknown[] = [];
   const printed: string[] = [];
   let output: SandboxOutput | undefined;
-  let settle = (_: { code: number }) => {};
-  const exited = new Promise<{ code: number }>((resolve) => {
-    settle = resolve;
-  });
+  const { promise: exited, resolve: settle } = Promise.withResolvers<{ code: number }>();
   const sandbox: Sandbox = {
     id: "1",
     image: "none",
@@ -65,10 +62,10 @@ function open(clearing: Promise<void> = Promise.resolve(), answer?: () => void) 
     const own = { onStdout: (chunk: Buffer) => void printed.push(String(chunk)), onStderr() {} };
     const turn = await kept.acquire(own);
     const came: unknown[] = [];
-    const own_ = new FrameDecoder(MAX_BYTES);
+    const frames = new FrameDecoder(MAX_BYTES);
     turn.channel.on("data", (chunk: Buffer) => {
       try {
-        for (const payload of own_.push(chunk)) came.push(JSON.parse(payload.toString()));
+        for (const payload of frames.push(chunk)) came.push(JSON.parse(payload.toString()));
       } catch (error) {
         came.push(error);
       }
@@ -151,31 +148,24 @@ test.each([
     "because a program had left a thread running, which could have acted in the next one",
   ],
   [GUARD_EXITS.nativeCode, "because a program had loaded native code"],
-])("tells why the guard has ended it between programs: %i", async (code, why) => {
-  const { acquire, kept, settle } = open(new Promise(() => {}));
-  await (await acquire()).turn.dispose();
-  const acquiring = acquire();
-  settle({ code });
-  await expect(acquiring).rejects.toThrow(`the session ended ${why}`);
-  expect(kept.whyLost).toContain(why);
-});
-
-test("knows after each program whether it can take another one", async () => {
-  const { acquire, kept, settle } = open(new Promise(() => {}));
-  await (await acquire()).turn.dispose();
-  const settled = kept.settle();
-  settle({ code: GUARD_EXITS.leftThread });
-  await settled;
-  expect(kept.isLost).toBe(true);
-});
+])(
+  "tells why the guard has ended it between programs, after which it takes no other: %i",
+  async (code, why) => {
+    const { acquire, kept, settle } = open(new Promise(() => {}));
+    await (await acquire()).turn.dispose();
+    const acquiring = acquire();
+    const known = kept.settle();
+    settle({ code });
+    await expect(acquiring).rejects.toThrow(`the session ended ${why}`);
+    await known;
+    expect(kept.isLost).toBe(true);
+    expect(kept.whyLost).toContain(why);
+  },
+);
 
 test("has no program begin before what earlier ones have started is gone", async () => {
-  let clear = () => {};
-  const { acquire, greet, asked, told, received } = open(
-    new Promise((resolve) => {
-      clear = resolve;
-    }),
-  );
+  const { promise: clearing, resolve: clear } = Promise.withResolvers<void>();
+  const { acquire, greet, asked, told, received } = open(clearing);
   await (await acquire()).turn.dispose();
   told.length = received.length = 0;
   const acquiring = acquire();

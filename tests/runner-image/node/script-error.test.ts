@@ -10,36 +10,29 @@ const STACK = `TypeError: boom
     at new Thing (program:my report (1).ts:9:2)
     at program:report.ts:12:1
     at node:internal/process/task_queues:105:5`;
+const FRAMES = [
+  "inner (report.ts:3:9)",
+  "load (report.ts:7:3)",
+  "new Thing (my report (1).ts:9:2)",
+  "report.ts:12:1",
+];
 
 describe("what a program threw", () => {
   it("shows the user's own frames and no others", () => {
-    expect(userFrames(STACK)).toEqual([
-      "inner (report.ts:3:9)",
-      "load (report.ts:7:3)",
-      "new Thing (my report (1).ts:9:2)",
-      "report.ts:12:1",
-    ]);
+    expect(userFrames(STACK)).toEqual(FRAMES);
   });
 
   it("is named with its message and place", () => {
     const error = Object.assign(new TypeError("boom"), { stack: STACK });
-    expect(describeThrown(error)).toMatchObject({
-      type: "ScriptError",
-      message:
-        "TypeError: boom\n    at inner (report.ts:3:9)\n    at load (report.ts:7:3)\n    at new Thing (my report (1).ts:9:2)\n    at report.ts:12:1",
-    });
+    const message = ["TypeError: boom", ...FRAMES].join("\n    at ");
+    expect(describeThrown(error)).toMatchObject({ type: "ScriptError", message });
   });
 
   it.each(["ToolError", "ApprovalDenied"] as const)(
     "keeps that a call ended in %s, and whether to retry",
     (type) => {
-      const error = fillToolError(new ToolError(), {
-        type,
-        server: "s",
-        tool: "t",
-        message: "no",
-        retryable: true,
-      });
+      const from = { type, server: "s", tool: "t", message: "no", retryable: true };
+      const error = fillToolError(new ToolError(), from);
       expect(describeThrown(error)).toMatchObject({ type, message: "no", retryable: true });
       expect(error).toMatchObject({ name: "ToolError", server: "s", tool: "t", retryable: true });
     },

@@ -5,6 +5,7 @@ import type { Channel } from "../../../../runner-image/node/channel.ts";
 import { bindTools, ToolError } from "../../../../runner-image/node/functions/tools.ts";
 
 const NAME = "mcp__demo__get_x";
+const FAILED = { type: "ToolError", server: "demo", tool: "get_x", retryable: false } as const;
 
 /** A host whose one server gives this MCP result. */
 function hostAnswering(result: unknown) {
@@ -12,13 +13,7 @@ function hostAnswering(result: unknown) {
     const normalized = normalizeResult(result);
     const sent = raw ? { raw: result } : {};
     if (normalized.ok) return { type: "reply", id: 0, ok: true, data: normalized.data, ...sent };
-    const error = {
-      type: "ToolError" as const,
-      server: "demo",
-      tool: "get_x",
-      message: normalized.message,
-      retryable: false,
-    };
+    const error = { ...FAILED, message: normalized.message };
     return { type: "reply", id: 0, ok: false, error, ...sent };
   };
   return bindTools({ call } as unknown as Channel);
@@ -52,13 +47,8 @@ describe("a tool's function", () => {
   it("throws what its server reports as an error, or returns it with the MCP result", async () => {
     const raw = { isError: true, content: [text("no such x"), image] };
     const getX = hostAnswering(raw).tool(NAME);
-    const fields = {
-      name: "ToolError",
-      server: "demo",
-      tool: "get_x",
-      message: "no such x",
-      retryable: false,
-    };
+    const { type: name, ...others } = FAILED;
+    const fields = { name, ...others, message: "no such x" };
     const thrown: unknown = await getX({}).catch((error: unknown) => error);
     expect(thrown).toBeInstanceOf(ToolError);
     expect(thrown).toMatchObject(fields);
@@ -76,13 +66,7 @@ describe("a tool's function", () => {
 });
 
 it("gives what was answered with the error of a call that was made, and does not print it", async () => {
-  const error = {
-    type: "ToolError",
-    server: "demo",
-    tool: "get_x",
-    message: "made",
-    retryable: false,
-  } as const;
+  const error = { ...FAILED, message: "made" };
   const data = { n: "1" };
   const call = async (): Promise<ReplyMessage> => ({ type: "reply", id: 0, ok: false, error, data });
   const getX = bindTools({ call } as unknown as Channel).tool(NAME);
