@@ -193,7 +193,7 @@ sub compare_runner {
 
 sub threads_of_runner { return grep { /^[0-9]+$/ } names("/proc/$runner/task") }
 
-# The name of its process by which the runner for Python says so (ptc_runner/program_run.py).
+# The runner for Python says so by the name of its process (ptc_runner/program_run.py).
 sub says_native { return (read_file("/proc/$runner/comm") // '') eq "ptc-native\n" }
 
 # Memory whose content is executed and that is no file of the image.

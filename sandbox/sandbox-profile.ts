@@ -126,7 +126,7 @@ interface Wall {
   keeps: string;
 }
 
-/** The walls around a program. Each is one or two fields of the profile, but for `kernel` and `sentry`, which are gVisor's. */
+/** The walls around a program. Each is one or two fields of the profile, except `kernel` and `sentry`, which are gVisor's. */
 export const WALLS = {
   kernel: { required: true, keeps: "talk to the host's kernel: gVisor's is in between" },
   sentry: {

@@ -188,7 +188,7 @@ export class DockerSandboxEngine implements SandboxEngine {
   }
 }
 
-/** What a sandbox has of its container as it is. */
+/** The parts of a sandbox that are those of its container. */
 function endsOf(container: StartedContainer): Pick<StartedSandbox, "id" | "leave" | "kill" | "removed"> {
   return {
     id: container.id,

@@ -19,7 +19,7 @@ export interface RunnerImageRequest {
   base?: string;
   /** Packages of the distribution for programs in Python. They need a base that is made on this machine. */
   pythonPackages?: readonly string[];
-  /** The runners that programs need. The public base has Node.js alone; without them, that is enough. */
+  /** The runners that programs need; by default only that for Node.js, which is all that the public base has. */
   runners?: readonly RunnerName[];
   reference: string;
   onProgress: OnProgress;

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { makeExtract, schemaOf } from "../../runner-image/node/functions/extract.ts";
 import { hasPython, WITHOUT_PYTHON } from "../cli/terminal/run-on-terminal.ts";
 
-/** Types with the schema that each stands for, or the beginning of what is said of one that is none. */
+/** Types, each with its schema, or with the beginning of the error where it is none. */
 const TYPES = JSON.parse(readFileSync(join(import.meta.dirname, "extract-types.json"), "utf8")) as [
   unknown,
   object | string,

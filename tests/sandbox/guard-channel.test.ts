@@ -13,7 +13,7 @@ function frame(letter: string, number: number, payload = ""): Buffer {
 
 const carrying = (letter: string, payload: string) => frame(letter, payload.length, payload);
 
-/** A channel, what it wrote to the sandbox, and what came of the program's output. */
+/** A channel, what it wrote to the sandbox, and the output of the program. */
 function open() {
   const { written, output } = keptOutput();
   const channel = new AttachedChannel(output);
@@ -102,7 +102,7 @@ test("more is granted as the reader takes it, and not before", async () => {
 test.each([
   ["sends more than it was granted", carrying(GUARD_FRAMES.data, "z".repeat(GUARD_WINDOW_BYTES))],
   ["sends what is no frame", Buffer.from("Error: something else\n")],
-])("a sandbox that %s has no channel any more, and no output", async (_, bytes) => {
+])("a sandbox that %s loses its channel and its output", async (_, bytes) => {
   const { channel, written } = open();
   const duplex = await connect(channel);
   channel.onStdout(bytes);

@@ -178,7 +178,7 @@ test("has no program begin before what earlier ones have started is gone", async
   expect(told).toEqual(["resume"]);
 });
 
-test("is given to nobody any more when it was killed or has ended", async () => {
+test("goes to no further program when it was killed or has ended", async () => {
   const killed = open();
   const { turn } = await killed.acquire();
   await turn.kill();

@@ -132,7 +132,7 @@ test("a registry that refuses is given up with its reason", async () => {
   });
 });
 
-test("a build removes images of ptc's without a name, but not those that a container uses or a build may be making", async () => {
+test("a build removes ptc's nameless images, but not those that a container uses or a build may be making", async () => {
   const nowSeconds = Date.now() / 1000;
   const tried: string[] = [];
   const docker = fakeDocker({

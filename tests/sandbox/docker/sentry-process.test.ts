@@ -42,6 +42,6 @@ test.each([
   ["not gVisor's", ["/usr/bin/perl", ID], statusOf("0\t0\t0\t0")],
   ["one that says nothing of itself", SENTRY, "Name:\texe\n"],
   ["one that has gone", SENTRY, undefined],
-])("a process that is not known for a sandbox's kernel is none: %s", (_, command, status) => {
+])("a process that cannot be recognised as a sandbox's kernel is ignored: %s", (_, command, status) => {
   expect(read(command, status)).toBeUndefined();
 });

@@ -82,7 +82,7 @@ export class FakeEngine implements ContainerEngine {
     this.#held ??= [];
   }
 
-  /** Lets the starts go that wait, the first or the last of them alone if so asked; the others wait on. */
+  /** Lets starts go on that wait: all of them, or only the first or the last. */
   release(which: "first" | "last" | "all"): void {
     const go = which === "all" ? this.#held?.splice(0) : this.#held?.splice(which === "first" ? 0 : -1, 1);
     if (which === "all") this.#held = undefined;

@@ -13,7 +13,7 @@ async function pass(ms: number, stepMs = ms): Promise<void> {
   }
 }
 
-test("while no engine answers it is tried ever less often, whoever asks is told at once, and all is well once it is back", async () => {
+test("while no engine answers the pool tries ever less often, callers fail at once, and the pool fills once it is back", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.down = true;
   pool.warm();

@@ -47,7 +47,7 @@ test("bytes go both ways, in order, after a sandbox was taken from the pool", as
   await until(() => expect(heard).toBe("program"));
 });
 
-test("what a container wrote while it waited is its taker's, and so is what it writes later", async () => {
+test("a program gets what its container wrote while it waited, and what it writes later", async () => {
   const { engine, pool } = await useWarmPool({ size: 1 });
   const [container] = engine.live.values();
   const buffer = Buffer.from("warning\n");
@@ -91,7 +91,7 @@ test("a sandbox whose end nobody has heard of yet is not handed out", async () =
   expect(sandbox.id).not.toBe(dead?.id);
 });
 
-test("who asks an empty pool has a start of their own, and gets whichever is ready first", async () => {
+test("a caller of an empty pool starts a sandbox, and gets whichever is ready first", async () => {
   const { engine, pool } = usePool({ size: 2 });
   engine.hold();
   pool.warm();

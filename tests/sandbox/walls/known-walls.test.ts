@@ -24,7 +24,7 @@ test("nothing is known before anything was found, and the engine is not asked", 
   expect(asked).toBe(0);
 });
 
-test("what does not hold is known of the very setup in which it was found, and for its user alone", async () => {
+test("a broken wall is known for exactly the setup where it was found, and only to its user", async () => {
   const walls = new KnownWalls(path);
   await walls.note(setup(), ["network", "user"]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -35,7 +35,7 @@ test("what does not hold is known of the very setup in which it was found, and f
   expect(await walls.findBroken(setup("sha256:1", "engine", "runsc", "another profile"))).toEqual([]);
 });
 
-test("what holds again is no longer held against it, and costs no question to the engine", async () => {
+test("a wall that holds again is forgotten, and the engine is not asked", async () => {
   const walls = new KnownWalls(path);
   await walls.note(setup(), ["network"]);
   await walls.note(setup(), []);
