@@ -164,7 +164,7 @@ const HOST = "127.0.0.1";
 const PATH = "/callback";
 const MAX_HEADER_BYTES = 32 * 1024;
 
-/** What became of a redirect: whether it belongs to the login that is waited for, and if so, whether that is good. */
+/** The outcome of a redirect: whether it belongs to the login in progress, and if so, whether that succeeded. */
 type Answered = "foreign" | "good" | "bad";
 
 export interface CallbackListener {

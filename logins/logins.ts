@@ -17,7 +17,7 @@ export function openLoginStore(env: EnvironmentVariables): LoginStore {
   return new LoginStore({ folder: join(folder, "ptc/logins"), keyring: () => openKeyring({ env }) });
 }
 
-/** What the login of a principal at a server is known by. */
+/** The key of the login of a principal at a server. */
 export function loginKeyOf(principal: string, { name, url, auth }: RemoteServerConfiguration): LoginKey {
   return { principal, server: name, url, clientId: auth?.clientId };
 }
@@ -111,7 +111,7 @@ function describe(server: string, login: Login | undefined, place: string | unde
   };
 }
 
-/** What became of a logout. */
+/** The outcome of a logout. */
 export interface Logout {
   /** Whether there was a login. */
   wasLoggedIn: boolean;

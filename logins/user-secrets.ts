@@ -13,7 +13,7 @@ import {
   sourcedCredentials,
 } from "../upstream/secret-sources.ts";
 
-/** What became of a change. `why` it failed is one line. */
+/** The outcome of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
 
 /** Keeps these apart from logins, which are in the same keyring. */
@@ -21,7 +21,7 @@ const ACCOUNT = "secret/";
 
 /**
  * The secrets that a user has put in with `ptc auth set`: in the system's keyring where there is one, else in a private file
- * of the user's. What was put into the file is found also when a keyring has come since.
+ * of the user's. A secret in the file is still found after a keyring has become available.
  */
 export class UserSecrets implements SecretKeyring {
   readonly #file: SecretsFile;
@@ -44,7 +44,7 @@ export class UserSecrets implements SecretKeyring {
     return (await keyring?.get(ACCOUNT + name)) ?? this.#file.get(ACCOUNT + name);
   }
 
-  /** Puts one in, in the place of another of this name. `where` it is kept is for people. */
+  /** Stores a secret, and replaces one of the same name. `where` says for people where it is kept. */
   async set(name: string, value: string): Promise<Changed<{ where: string }>> {
     return changed(async () => {
       const keyring = await this.#system();

@@ -5,14 +5,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Variables that every program needs. */
 const USUAL = /^(?:PATH|HOME|USER|LOGNAME|LANG|LC_[A-Z_]+|TERM|SHELL|TMPDIR)$/;
 
-/** Variables that say how a program leaves this machine: proxies, and the certificate authorities that it trusts. */
+/** Variables for connections to other machines: proxies, and the certificate authorities that are trusted. */
 const OUTGOING =
   /^(?:(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/;
 
 /** Settings of the package managers that install servers, such as their registries. */
 const PACKAGES = /^(?:npm_config_|NPM_CONFIG_|UV_|PIP_).+$/;
 
-/** What npm says of itself to what it runs, and what is for publishing packages. */
+/** What npm tells the programs that it runs, and settings for publishing packages. */
 const NOT_FOR_SERVERS =
   /^(?:npm_config_(?:user_agent|npm_version|node_gyp|local_prefix|global_prefix|init_module)|UV_PUBLISH_.+)$/;
 

@@ -148,7 +148,7 @@ const OTHERS = 0o077;
 const LOCK_STALE_MS = 10_000;
 const LOCK_PAUSE_MS = 20;
 
-/** What stands in for the keyring on systems that have none: a file that only its owner may read. */
+/** A file that only its owner may read, for systems without a keyring. */
 export class SecretsFile implements Keyring {
   readonly name: string;
   readonly #path: string;

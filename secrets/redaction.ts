@@ -48,12 +48,12 @@ export class Redactor {
     this.#matcher.add(credential);
   }
 
-  /** Adds the values of another configuration, as for the constructor. Those of before are still redacted. */
+  /** Adds the values of another configuration, as for the constructor. Earlier values are still redacted. */
   learn(configured: readonly string[], credentials: readonly string[]): void {
     this.#matcher.learn(configured, credentials);
   }
 
-  /** A redactor of the same secrets, those that are added later included, that redacts more in what is left of a text. */
+  /** A redactor of the same secrets, including those that are added later, which then applies a mask to the rest of a text. */
   with(mask: TextMask): Redactor {
     const redactor = new Redactor([], [], false);
     redactor.#matcher = this.#matcher;
@@ -76,7 +76,7 @@ export class Redactor {
       : { value: masked.value, count: found.count + masked.count };
   }
 
-  /** Redacts what a number is, where it is nothing that may be shown: `undefined` if it may. */
+  /** Redacts a number that is personal data; `undefined` if it may be shown. */
   redactNumber(number: number, name?: string): Redacted<string> | undefined {
     if (this.#mask === undefined || Math.abs(number) < MIN_NUMBER) return undefined;
     const masked = this.#mask.redactText(String(number), name);

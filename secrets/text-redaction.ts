@@ -13,8 +13,8 @@ export interface TextStream {
   /** Ends the text and returns the rest. */
   end(): string;
   /**
-   * The text was cut off here, maybe within something to redact. Returns the rest but for what could be the beginning of such. A
-   * further piece begins anew.
+   * The text was cut off here, maybe inside something to redact. Returns the held text without what could be the beginning of
+   * that. The next piece starts a new text.
    */
   cutOff(): string;
 }

@@ -165,7 +165,7 @@ export function unfinishedTokenFrom(text: string): number {
   return Math.min(from + unfinished, PREFIXES.unfinishedFrom(text));
 }
 
-/** Not one expression: a search for a run that ends a text begins anew at each character of each run before it. */
+/** Not a regular expression: that would start again at each character of each earlier run. */
 function trailingRunFrom(text: string): number {
   let from = text.length;
   while (from > 0 && TOKEN_CHARACTER[text.charCodeAt(from - 1)] === true) from--;

@@ -48,7 +48,7 @@ export class LiveToolServers implements ToolServers {
     this.#followed = followed;
   }
 
-  /** Takes the place of the servers by others. What is under way with one of before goes on. */
+  /** Replaces the servers. Open calls to an earlier server go on. */
   replace(servers: ReadonlyMap<string, LiveServer>): void {
     this.#servers = servers;
   }
@@ -117,7 +117,7 @@ function runHasEnded(): UpstreamError {
 
 /** Receives what servers list. */
 export interface ListingObserver {
-  /** Takes in a listing. The server is not listed again before this resolves. Never rejects. */
+  /** Processes a listing. The server is not listed again before this resolves. Never rejects. */
   listed(server: string, listing: UpstreamListing): Promise<void>;
   /** A server announced a change of its tools, and then could not be listed. */
   failed(server: string, error: UpstreamError): void;
@@ -130,25 +130,24 @@ export interface ListingObserver {
 /** Definitions of a server by protocol name, as it listed them. */
 type ListedDefinitions = ReadonlyMap<string, unknown>;
 
-/** A listing holds so long at least, even where its server says that it does not: many say so without a reason. */
+/** The shortest time that a listing stays valid, whatever its server says: many say 0 without a reason. */
 const MIN_TTL_MS = 60_000;
 
 /**
- * The tools of one server, listed on first use and again after they may have changed, or after as long as the server says
- * that its list holds. At most one listing is in progress
- * and one more is due. Pauses between listings grow when they follow each other closely; the last listing is used
- * meanwhile. So a server that announces changes without end costs little.
+ * The tools of one server, listed on first use, and again when they may have changed or when the listing has expired. At most
+ * one listing is in progress and one more is due. Pauses between listings grow when they follow each other closely; the last
+ * listing is used meanwhile. So a server that announces changes without end costs little.
  */
 class ListedTools {
   readonly #upstream: Upstream;
   readonly #observer: ListingObserver | undefined;
   #listing: Promise<ListedDefinitions> | undefined;
-  /** What `#listing` has come to. */
+  /** The result of `#listing`. */
   #listed: ListedDefinitions | undefined;
-  /** Resolves when the listing in progress has been received and taken in. */
+  /** Resolves when the listing in progress has been received and processed. */
   #atWork: Promise<void> | undefined;
   #changed = false;
-  /** When the listing holds no longer, by `performance.now()`. */
+  /** When the listing expires, by `performance.now()`. */
   #staleAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #listings = new GrowingPause();
@@ -160,7 +159,7 @@ class ListedTools {
     upstream.onToolsChanged((change) => (change === "announced" ? this.#announced() : this.#forget()));
   }
 
-  /** The current definitions, where they need not be waited for. */
+  /** The current definitions, if they are known already. */
   get known(): ListedDefinitions | undefined {
     return this.#isStale ? undefined : this.#listed;
   }

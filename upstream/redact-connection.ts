@@ -6,14 +6,13 @@ export interface ConnectionSecrets {
   redactor: Pick<Redactor, "redactValue">;
   /** The credentials that the connection was made with. */
   known: readonly string[];
-  /** The credentials that have come since, such as a renewed token; by default those that the connection knows of. */
+  /** Credentials added since then, such as a renewed token; by default those that the connection reports. */
   current?: (() => readonly string[]) | undefined;
 }
 
 /**
- * Wraps a connection so that listings hold no secrets, and so that no program is shown the credentials with which ptc uses the
- * server, should it put them into an answer. Nothing else of an answer is touched: secrets that are the server's data are what
- * programs are written for.
+ * Wraps a connection so that its listings hold no secrets, and its answers do not show programs the credentials that ptc uses
+ * for the server. Nothing else in an answer changes: programs may work with secrets that are the server's data.
  */
 export function redactConnection(
   connection: UpstreamConnection,
@@ -39,7 +38,7 @@ export function redactConnection(
   };
 }
 
-/** Masks credentials in a value, those too that come while the connection lives. */
+/** Masks credentials in a value, including those that are added while the connection lives. */
 function credentialMask(
   known: readonly string[],
   current: (() => readonly string[]) | undefined,

@@ -11,7 +11,7 @@ export interface Command {
   env: Readonly<Record<string, string>>;
   /** Absolute. */
   cwd: string;
-  /** What it reads. */
+  /** What it reads from stdin. */
   stdin: string;
 }
 
@@ -39,7 +39,7 @@ export type CommandEnd =
   | { kind: "not_started"; error: NodeJS.ErrnoException };
 
 /**
- * Runs a command without a shell in a process group of its own, to its end. Whatever ends it ends its whole group: the time
+ * Runs a command to its end, without a shell, in its own process group. Whatever ends the command ends the whole group: the time
  * limit, the size limit, the signal, and its own exit. Never rejects.
  */
 export function runCommand(

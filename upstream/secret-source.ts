@@ -1,8 +1,8 @@
-/** Where a value of `env`, `headers` or `auth` comes from that is read when its server starts, or asks for a token. */
+/** Where to read a value of `env`, `headers` or `auth` when its server starts, or when a token is needed. */
 export type SecretSource = {
   /** File, line and key of the value, for messages. */
   readonly place: string;
-  /** Stands before the secret, such as `Bearer `. */
+  /** What to put before the secret, such as `Bearer `. */
   readonly prefix: string;
 } & (
   | {
@@ -23,7 +23,7 @@ export type SecretSource = {
 /** A secret of the configuration: its text, or where that is read from. */
 export type ConfiguredSecret = string | SecretSource;
 
-/** The secrets that were put into the keyring of the user. */
+/** The secrets in the user's keyring. */
 export interface SecretKeyring {
   /** @throws Error whose message is one line without any secret. */
   get(name: string): Promise<string | undefined>;
@@ -37,7 +37,7 @@ export class SecretSourceError extends Error {
   override readonly name = "SecretSourceError";
 }
 
-/** The text of a secret as it was written by a person or a program: without the line feed at its end. */
+/** The text of a secret that a person or a program wrote, without the line feed at its end. */
 export function parseSecret(bytes: Buffer, what: string): string {
   if (bytes.length > MAX_SECRET_BYTES) throw tooLarge(what);
   let text: string;

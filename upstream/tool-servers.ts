@@ -14,7 +14,7 @@ export interface ToolServer {
   call(call: ToolCall): Promise<unknown>;
 }
 
-/** For whom a server is connected, and what is known of it already. */
+/** Who a server is connected for, and what is already known about it. */
 export interface ConnectToolsOptions {
   /** The principal for whom the server is called. */
   principal: string;

@@ -25,7 +25,7 @@ export class UpstreamPool {
   readonly #options: PoolOptions;
   /** Upstreams by principal, then by the server's name. */
   readonly #upstreams = new Map<string, Map<string, PooledUpstream>>();
-  /** Upstreams of servers that are no longer configured, or in another way, with calls under way. */
+  /** Upstreams of servers that were removed or changed, which may still have open calls. */
   readonly #retired = new Set<PooledUpstream>();
   #isClosed = false;
 
@@ -53,8 +53,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Takes the place of the servers by others. Servers that are the same go on. The others end when the calls under way are
-   * over, and are started anew where they are still configured.
+   * Replaces the servers. Unchanged servers keep their connections. The others end after their open calls, and start again on
+   * their next use if they are still configured.
    */
   replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
     const next = new Map(sources.map((source) => [source.name, source]));
@@ -103,7 +103,7 @@ export interface UpstreamSource {
   readonly off?: string | undefined;
   /** Why its start may take long, if it may. */
   readonly whySlow?: string | undefined;
-  /** Differs when the server is to be started or reached in another way. */
+  /** Changes whenever the server must be started or reached in another way. */
   readonly identity?: string | undefined;
   /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
   connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
@@ -128,7 +128,7 @@ export class PooledUpstream implements Upstream {
   readonly #backoff: RestartBackoff;
   readonly #idleMs: number | undefined;
   readonly #listeners = new Set<(change: ToolsChange) => void>();
-  /** The number of uses of each connection that are in progress. */
+  /** How many uses of each connection are in progress. */
   readonly #uses = new Map<UpstreamConnection, number>();
   /** Connections that are ended after their last use. */
   readonly #retired = new Set<UpstreamConnection>();
@@ -217,7 +217,7 @@ export class PooledUpstream implements Upstream {
     this.renew();
   }
 
-  /** Whether something is being done with it. */
+  /** Whether it is in use. */
   get isInUse(): boolean {
     return this.#active > 0;
   }
@@ -334,7 +334,7 @@ export class PooledUpstream implements Upstream {
     return new UpstreamError("disconnected", message, { cause: fault });
   }
 
-  /** Ends a connection for a reason of ours. Returns false when it has already ended. */
+  /** Ends a connection after a fault in ptc. Returns false when it has already ended. */
   #end(connection: UpstreamConnection, reason: UpstreamError): boolean {
     const isLive = this.#connection === connection || this.#retired.has(connection);
     if (!isLive) return false;
@@ -379,7 +379,7 @@ function endQuietly(connection: UpstreamConnection): void {
 export interface BackoffOptions {
   firstMs: number;
   maxMs: number;
-  /** A connection that has lived this long cancels the failures before it. */
+  /** A connection that lives this long clears the failures before it. */
   stableMs: number;
 }
 

@@ -27,7 +27,7 @@ export interface ToolProblem {
   message: string;
 }
 
-/** Something that a server asks for in the middle of a call. A claim of the server's, bounded in size and otherwise unchecked. */
+/** A server's question in the middle of a call. Bounded in size, otherwise unchecked. */
 export interface ServerQuestion {
   /** The parameters of `elicitation/create` (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
   params: unknown;
@@ -35,7 +35,7 @@ export interface ServerQuestion {
   isCertain: boolean;
 }
 
-/** What becomes of a question. */
+/** The outcome of a question. */
 export type QuestionAnswer =
   /** The result of `elicitation/create`, as it is sent to the server. */
   | { kind: "answered"; result: Readonly<Record<string, unknown>> }
@@ -47,7 +47,7 @@ export type QuestionAnswer =
 /** Members of the `_meta` of a request (MCP 2025-11-25, "_meta"), such as `traceparent`. */
 export type RequestMeta = Readonly<Record<string, string>>;
 
-/** How far a server says that a call has come (MCP 2025-11-25, "Progress"). A claim of the server's. */
+/** A server's report of a call's progress (MCP 2025-11-25, "Progress"), unchecked. */
 export interface ProgressReport {
   progress: number;
   total?: number;
@@ -65,11 +65,11 @@ export interface ToolCall {
   readonly tool: string;
   readonly arguments: unknown;
   readonly signal: AbortSignal;
-  /** The time that a person takes to answer does not count. Without it nobody can be asked. */
+  /** Asks a person; the time that they take does not count. If absent, nobody can be asked. */
   readonly ask?: AskPerson | undefined;
-  /** What the request's `_meta` holds besides what ptc puts there itself. */
+  /** Members of the request's `_meta` besides ptc's own. */
   readonly meta?: RequestMeta | undefined;
-  /** Receives how far the server says that the call has come. */
+  /** Receives the server's reports of progress. */
   readonly onProgress?: OnCallProgress | undefined;
 }
 

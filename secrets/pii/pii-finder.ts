@@ -6,7 +6,7 @@ import { nationalIdsOf } from "./recognisers/national-ids.ts";
 import { findPaymentCards } from "./recognisers/payment-cards.ts";
 import { phoneNumbersOf } from "./recognisers/phone-numbers.ts";
 
-/** The kinds by how much their form tells. Where two overlap, the first counts. */
+/** The kinds, the most telling form first. Where two overlap, the first counts. */
 const BY_CERTAINTY: readonly PiiKind[] = ["email", "iban", "ip", "card", "national_id", "phone"];
 
 /** The shortest text that can be personal data. */
@@ -91,23 +91,23 @@ function overlaps(sorted: readonly PiiRange[], count: number, { start, end }: Pi
 }
 
 /**
- * Recognisers know ASCII digits and signs. A text can say the same with others: digits of another script, fullwidth letters, spaces and
- * hyphens of typesetters, characters that nobody sees between those of a number. A reading of a text has the plain ones in their place,
- * and knows where each stands in the text, so that what is found there is replaced exactly there.
+ * Recognisers know ASCII digits and signs. A text can use others for the same: digits of another script, fullwidth letters,
+ * typographic spaces and hyphens, invisible characters inside a number. A reading of a text has plain characters instead, and
+ * knows the position of each in the text, so that exactly what was found is replaced.
  */
 interface Reading extends Excerpt {
   /** The part of the text that a range of the reading stands for. What was left out at its ends is no part of it. */
   inText(range: PiiRange): PiiRange;
 }
 
-/** What may be written otherwise, or not at all. Most texts have nothing of it. */
+/** Characters that are invisible or have a plain equivalent. Most texts have none. */
 const ODD = /[^\0-\x7f]|\\u/;
 const WRITTEN_OTHERWISE =
   /[\p{DI}\p{Zs}\u2012\u2212\u3002\ufe50-\ufe6b\uff01-\uff61\u{1d400}-\u{1d7ff}]|[^\P{Nd}0-9]|\\u[0-9a-fA-F]{4}/gu;
 const UNSEEN = /^\p{DI}$/u;
 const DIGIT = /^\p{Nd}$/u;
 
-/** A text as it is, with plain characters, and without what nobody sees, as far as these differ. */
+/** A text as it is, with plain characters, and without invisible ones, as far as these differ. */
 function readingsOf(excerpt: Excerpt): Reading[] {
   const asItIs = { ...excerpt, inText: (range: PiiRange) => range };
   if (!ODD.test(excerpt.text)) return [asItIs];

@@ -113,10 +113,10 @@ class PiiStream implements TextStream {
 /** The longest part of a line. */
 const MAX_SEGMENT_CHARS = 8_192;
 
-/** What is in nothing that is recognised. A line is divided behind the last of these. */
+/** Characters that are never part of personal data. A line is divided after the last of these. */
 const DIVIDERS = /[,;{}[\]<>|"\t]/;
 
-/** A space between words is the next best place: those in numbers are beside digits. */
+/** A space between words is the next best place: spaces in numbers are beside digits. */
 const WORDS = /\p{Ll} \p{Ll}/u;
 
 /** How far back a place is looked for. */
@@ -137,10 +137,10 @@ export function segmentEnd(text: string, start: number): number | undefined {
   return /[\ud800-\udbff]$/.test(part) ? limit - 1 : limit;
 }
 
-/** The longest that something can be that is recognised. */
+/** The longest text that is recognised as personal data. */
 const MAX_RANGE_CHARS = 384;
 
-/** Where what the end of a text could be the beginning of begins: its last word, and the numbers before that. */
+/** Where the part begins that may continue after the end of a text: its last word, and the numbers before that. */
 function unfinishedFrom(text: string): number {
   const least = Math.max(0, text.length - MAX_RANGE_CHARS);
   let at = text.length;

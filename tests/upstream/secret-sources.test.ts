@@ -131,6 +131,10 @@ describe("a secret that a command prints", () => {
       `console.log("tok-123"); console.error("bad tok-123 of known-secret"); process.exit(2)`,
       "exited with 2: bad [redacted] of [REDACTED]",
     ],
+    [
+      `console.error("first"); console.error("x".repeat(20_000)); process.exitCode = 1`,
+      "exited with 1: first",
+    ],
     [`process.kill(process.pid, "SIGTERM"); ${WAIT}`, "was ended by SIGTERM"],
     [``, "printed nothing"],
     [
@@ -164,17 +168,25 @@ describe("a secret that a command prints", () => {
   });
 
   it("is ended when nobody waits for it any more, and not before", async () => {
-    const { sources, command, started } = setUp();
-    const source = command(...node(WAIT));
-    const [first, second] = [new AbortController(), new AbortController()];
-    const reads = [sources.read(source, first.signal), sources.read(source, second.signal)].map(problemOf);
-    await eventually(() => expect(started).toHaveLength(1));
-    first.abort();
-    await reads[0];
-    expect(isAlive(started[0] ?? 0)).toBe(true);
-    second.abort();
-    await reads[1];
+    const { folder, sources, command, started } = setUp();
+    const source = command(
+      ...node(`setInterval(() => { if (fs.existsSync("go")) { console.log("it"); process.exit() } }, 20)`),
+    );
+    const begin = async (count: number) => {
+      const stops = [new AbortController(), new AbortController()];
+      const reads = stops.map(({ signal }) => sources.read(source, signal));
+      await eventually(() => expect(started).toHaveLength(count));
+      stops[0]?.abort();
+      await problemOf(reads[0] ?? Promise.resolve());
+      return { last: reads[1] ?? Promise.resolve(), stop: () => stops[1]?.abort() };
+    };
+    const given = await begin(1);
+    given.stop();
+    await problemOf(given.last);
     await eventually(() => expect(isAlive(started[0] ?? 0)).toBe(false));
+    const { last } = await begin(2);
+    writeFileSync(join(folder, "go"), "");
+    expect(await last).toBe("it");
   });
 });
 

@@ -49,7 +49,7 @@ export function configuredCredentials(
   return { credentialsFor: async (_, server) => ({ values: byServer.get(server) ?? {}, secrets: [] }) };
 }
 
-/** Wraps a source so that every secret is passed to `tell`, as of a redactor, before its credentials are returned. */
+/** Wraps a source so that every secret is passed to `tell`, such as to a redactor, before its credentials are returned. */
 export function tellingSecrets(source: CredentialSource, tell: (secret: string) => void): CredentialSource {
   const pass = (credentials: ServerCredentials): ServerCredentials => {
     for (const secret of credentials.secrets) tell(secret);

@@ -25,8 +25,8 @@ class AnswerRefusedError extends Error {
 }
 
 /**
- * A `fetch` for what metadata leads to. The address is checked when it is connected to, or before a proxy is asked. Redirects are not followed, bodies and
- * times are bounded, credentials in URLs are refused, and every request has a connection of its own.
+ * A `fetch` for the URLs in metadata. It checks the address as it connects, or before it asks a proxy. It follows no redirects,
+ * bounds bodies and times, refuses credentials in URLs, and opens a connection for every request.
  *
  * Rejects with a TypeError, as `fetch` does, whose message says which host failed and why.
  */
@@ -228,7 +228,7 @@ export class AddressGuard {
     return zone === this.#zone || (zone === "private" && this.#zone === "loopback");
   }
 
-  /** Takes note of an address at which a request was made. A server that was once reached at a public one stays public. */
+  /** Notes the address that a request reached. A server that was once at a public address stays public. */
   reached(url: URL, address: string): void {
     if (url.origin !== this.#origin || this.#zone === "public") return;
     this.#zone = zoneOf(address);

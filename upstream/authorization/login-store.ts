@@ -101,7 +101,7 @@ export class LoginStore {
     return true;
   }
 
-  /** Does some work while no other process changes the login. @throws AuthorizationError, and what the work throws. */
+  /** Runs work while no other process can change the login. @throws AuthorizationError, and what the work throws. */
   withLock<T>(key: LoginKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     this.#makeFolder();
     return withLock(join(this.#folder, `${nameOf(key)}.lock`), work, signal);
@@ -196,7 +196,7 @@ function parseLogin(value: unknown): Login | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
-/** What nobody but ptc writes is not explained when it is damaged: it counts as not there. */
+/** Only ptc writes these files, so a damaged one counts as missing. */
 function parseAs<T>(schema: z.ZodMiniType<T>, bytes: Buffer): T | undefined {
   const parsed = schema.safeParse(parseText(bytes.toString("utf8")));
   return parsed.success ? parsed.data : undefined;
@@ -213,7 +213,7 @@ function parseText(text: string): unknown {
 /** Longer than a holder takes: its requests to an authorization server are bounded. */
 const PATIENCE_MS = 90_000;
 
-/** Does some work while nobody else holds the lock. @throws AuthorizationError when the lock stays taken, and what the work throws. */
+/** Runs work while nobody else holds the lock. @throws AuthorizationError when the lock stays taken, and what the work throws. */
 export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const release = await acquire(path, signal);
   try {
@@ -273,14 +273,14 @@ export const Login = z.object({
   expiresAt: z.optional(z.number()),
   /** The scopes that were granted, as far as the authorization server said, else those that were asked for. */
   scope: z.optional(z.string()),
-  /** The scopes that the login asked for, of which the authorization server may have granted some only. */
+  /** The scopes that the login asked for. The authorization server may have granted only some of them. */
   askedScope: z.optional(z.string()),
   /** The scopes that the next login is to ask for, because the server wants more than were granted. */
   wantedScope: z.optional(z.string()),
 });
 export type Login = z.infer<typeof Login>;
 
-/** What a login is known by. A login for one is never used for another. */
+/** The key of a login. A login for one key is never used for another. */
 export interface LoginKey {
   readonly principal: string;
   /** The configured name of the server. Two entries for one URL have logins of their own, as for two accounts. */

@@ -25,7 +25,7 @@ const MAX_NAME_CHARS = 80;
 export interface LocalConnectionOptions extends GroupObserver {
   /** Variables of all tools, by `ownVariable`. A command sees those of its tool beside the few that every program needs. */
   env: Readonly<Record<string, string>>;
-  /** Those of them that could not be read. A tool is not run without one of its own, which is read again first. */
+  /** The variables that could not be read. A tool that needs one reads it again, and is not run without it. */
   unread?: UnreadValues | undefined;
   /** What the server says it is. */
   version: string;
@@ -132,7 +132,7 @@ export class LocalConnection implements UpstreamConnection {
   }
 }
 
-/** @throws UpstreamError where the command did not come to an end of its own. */
+/** @throws UpstreamError if the command was not run, or did not end by itself. */
 function answerOf(tool: LocalTool, end: CommandEnd): unknown {
   const called = `local tool '${tool.name}'`;
   const program = oneLine(basename(tool.program), MAX_NAME_CHARS);

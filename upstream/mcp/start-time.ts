@@ -29,7 +29,7 @@ export interface StartTimeOptions {
   onHalf: () => void;
   /** Called when the start takes long. */
   onSlow?: ((seconds: number) => void) | undefined;
-  /** Called when the time is over, with what the server did with it. */
+  /** Called when the time is over, with how the server spent it. */
   onOver: (spent: StartSpent) => void;
 }
 

@@ -1,13 +1,13 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { type Excerpt, isEdgeAfter, isEdgeBefore, type PiiRange, wordsBefore } from "../pii-kinds.ts";
 
-/** Addresses of nobody: of no network, of the machine itself, of groups, and masks (RFC 6890). */
+/** Addresses that identify nobody: unspecified, loopback and multicast ones, and masks (RFC 6890). */
 const NOBODYS = new BlockList();
 NOBODYS.addSubnet("0.0.0.0", 8);
 NOBODYS.addSubnet("127.0.0.0", 8);
 NOBODYS.addSubnet("224.0.0.0", 3);
 
-/** Those of IPv6 that somebody can have: global, unique local and link-local ones, and those with one of IPv4 in them. */
+/** IPv6 addresses that somebody can have: global, unique local and link-local ones, and those that hold an IPv4 address. */
 const SOMEBODYS = new BlockList();
 SOMEBODYS.addSubnet("2000::", 3, "ipv6");
 SOMEBODYS.addSubnet("fc00::", 7, "ipv6");

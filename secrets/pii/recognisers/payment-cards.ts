@@ -5,13 +5,13 @@ import { numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./nu
 /** How cards are printed, by the lengths of their groups. */
 const PRINTED = ["4,4,4,4", "4,4,4,4,3", "4,6,5", "4,6,4"];
 
-/** What stands between them. An underscore is only in cards: in other numbers it joins the parts of a name. */
+/** What stands between groups of digits. An underscore counts only here: in other numbers it joins the parts of a name. */
 const SEPARATOR = /^[ \u00a0.\-_\u2010\u2011\u2013]$/;
 
 const MIN_DIGITS = 14;
 const MAX_DIGITS = 19;
 
-/** Maestro has hardly a prefix of its own, and shorter numbers of it are what anything may be. */
+/** Maestro shares its prefixes with much else, so its shorter numbers could be anything. */
 const MIN_MAESTRO_DIGITS = 16;
 
 /** What a brand's numbers begin with, each a range of numbers of so many digits, and how long they are. */

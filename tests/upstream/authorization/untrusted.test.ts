@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { openLoginStore } from "../../../logins/logins.ts";
 import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
+import { buildAuthorizedFetch } from "../../../upstream/authorization/authorized-fetch.ts";
 import { AddressGuard, buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
@@ -254,6 +255,57 @@ describe("a token goes to its own server alone", () => {
     const { user } = await serveGuarded(oidc);
     await expect(user.logIn()).rejects.toThrow(/was not logged in to: HTTP 307/);
     expect(bodies).toEqual([]);
+  });
+
+  /** What a server is sent whose answers are these, and the challenges that are handled; each is answered with `isAnother`. */
+  async function sendTo(urls: string[], status: number, challenge: string, isAnother = false) {
+    const sent: unknown[][] = [];
+    const challenges: unknown[] = [];
+    const inner = async (url: string | URL, init: RequestInit = {}) => {
+      sent.push([String(url), new Headers(init.headers).get("authorization"), init.redirect]);
+      return new Response(null, { status, headers: { "www-authenticate": challenge } });
+    };
+    const fetch = buildAuthorizedFetch(inner, new URL("https://mcp.example/mcp"), {
+      token: async () => "t",
+      challenged: async (each) => challenges.push(each) > 0 && isAnother,
+      secrets: () => [],
+    });
+    for (const url of urls) await fetch(url);
+    return { sent, challenges };
+  }
+
+  test("and not to another origin, whose challenges are not its own", async () => {
+    const others = ["https://mcp.example:8443/mcp", "http://mcp.example/mcp", "https://example/mcp"];
+    const { sent, challenges } = await sendTo(["https://mcp.example/x", ...others], 401, "Bearer");
+    const without = others.map((url) => [url, null, undefined]);
+    expect(sent).toEqual([["https://mcp.example/x", "Bearer t", "manual"], ...without]);
+    expect(challenges).toHaveLength(1);
+  });
+
+  test("and three times at most for one request", async () => {
+    expect((await sendTo(["https://mcp.example/mcp"], 401, "Bearer", true)).sent).toHaveLength(3);
+  });
+
+  const unauthorized = { kind: "unauthorized", isOfTokens: true };
+  test.for<[status: number, challenge: string, handled: object[]]>([
+    [
+      401,
+      'Bearer resource_metadata="https://m/", scope="a b"',
+      [{ ...unauthorized, resourceMetadataUrl: "https://m/", scope: "a b" }],
+    ],
+    [401, "Basic realm=x, bearer Scope=a, scope=b", [{ ...unauthorized, scope: "a" }]],
+    [401, 'Bearer scope="a\\"b"', [{ ...unauthorized, scope: 'a"b' }]],
+    [401, 'Basic realm="Bearer"', [{ kind: "unauthorized", isOfTokens: false }]],
+    [
+      403,
+      'Bearer error="insufficient_scope", scope=w',
+      [{ kind: "insufficient_scope", isOfTokens: true, scope: "w" }],
+    ],
+    [403, 'Bearer error="invalid_token"', []],
+    [404, "Bearer", []],
+  ])("and a challenge is one of tokens, and known whole: %i %s", async ([status, challenge, handled]) => {
+    const { challenges } = await sendTo(["https://mcp.example/mcp"], status, challenge);
+    expect(challenges).toEqual(handled);
   });
 
   test("and one for another resource is of no use", async () => {

@@ -98,6 +98,8 @@ describe("a local tool", () => {
     const says = "console.error('first'); console.error('no \\u001b[2J such\\nfile'); process.exit(3)";
     const said = failed("`node` ended with exit code 3: first no \\u{1b}[2J such file");
     expect(await connect({ command: script(says) }).call()).toEqual(said);
+    const long = script("console.error('x'.repeat(20_000)); console.error('last'); process.exitCode = 3");
+    expect(JSON.stringify(await connect({ command: long }).call())).toMatch(/code 3: x{900,} last"/);
     const killed = connect({ command: script("process.kill(process.pid, 'SIGTERM')") });
     expect(await killed.call()).toEqual(failed("`node` was ended by SIGTERM"));
     const unusable: [tool: Parameters<typeof connect>[0], code: string, message: RegExp][] = [
