@@ -3,11 +3,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database } from "../../../archive/sqlite/file/database.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
+import { programFile } from "../../../protocol/program-files.ts";
+import { storeSample } from "../made-archives.ts";
 import { exportRuns } from "../on-connection.ts";
-import { openQuickly, sampleRun, sha256, temporaryFolder } from "../sample-runs.ts";
+import { openQuickly, sha256, temporaryFolder } from "../sample-runs.ts";
 
 export const NOW = Date.UTC(2031, 0, 1);
 
@@ -29,9 +30,8 @@ export class ExportedRuns {
       this.#source = source;
       for (let i = 0; i < 4; i++) {
         const answer = (seq: number) => `shared ${seq} `.repeat(300);
-        const { run, calls } = sampleRun({ code: `run(${i})`, answer });
-        storeRun(source, run, calls);
-        this.runIds.push(run.facts.run_id);
+        const files = i === 1 ? undefined : [programFile("a.bin", Buffer.from([0, 255, i]))];
+        this.runIds.push(storeSample(source, { code: `run(${i})`, files, answer }));
       }
       await exportRuns(source, this.runIds.slice(0, 3), this.exported);
       this.lines = gunzipSync(readFileSync(this.exported)).toString().trimEnd().split("\n");

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import type { RunRecord } from "../../../archive/run-record.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import { importRuns, readFileOfRuns, verifyArchive } from "../on-connection.ts";
@@ -9,136 +10,80 @@ import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";
 const made = new ExportedRuns();
 const { runIds, body, writeLines, withRun } = made;
 
-describe("a run that ptc did not archive is refused in one line, and the others are taken in", () => {
-  const badRuns: [name: string, file: () => string, named: RegExp][] = [
-    [
-      "another field in a record",
-      () => writeLines(withRun((record) => ({ ...record, more: 1 }))),
-      /the record is not one that ptc writes/,
-    ],
-    [
-      "a name of JavaScript's in a record",
-      () => writeLines(withRun((record) => ({ ...record, options: JSON.parse('{"__proto__":1}') }))),
-      /the record is not one that ptc writes/,
-    ],
-    [
-      "a call that failed without having failed",
-      () =>
-        writeLines(
-          withRun((record) => ({
-            ...record,
-            calls: (record.calls as object[]).map((call) => ({ ...call, ok: false })),
-          })),
-        ),
-      /call 1 \(mcp__math__add\): the outcome blob is another call's/,
-    ],
-    [
-      "a run id that is a path",
-      () => writeLines(withRun((record) => ({ ...record, run_id: "../../x" }))),
-      /the record is not one that ptc writes/,
-    ],
-    [
-      "a name of megabytes",
-      () => writeLines(withRun((record) => ({ ...record, file_name: "x".repeat(5000) }))),
-      /the record is not one that ptc writes/,
-    ],
-    [
-      "numbers out of bounds",
-      () => writeLines(withRun((record) => ({ ...record, started_at: -1 }))),
-      /the record is not one that ptc writes/,
-    ],
-    [
-      "another run's envelope",
-      () => writeLines(withRun((record) => ({ ...record, run_id: randomUUID() }))),
-      /the envelope is another run's/,
-    ],
-    [
-      "an envelope that is none",
-      () => writeLines(withoutStrays(withRun((record) => ({ ...record, envelope: record.data })))),
-      /the envelope cannot be what ptc wrote/,
-    ],
-    [
-      "an outcome that is none",
-      () =>
-        writeLines(
-          withRun(
-            (record) => ({
-              ...record,
-              calls: (record.calls as object[]).map((call) => ({ ...call, outcome: sha256('{"ok":1}') })),
-            }),
-            [blobLine('{"ok":1}')],
-          ),
-        ),
-      /call 1 \(mcp__math__add\): the outcome blob cannot be what ptc wrote/,
-    ],
-    [
-      "arguments that are not canonical",
-      () =>
-        writeLines(
-          withRun(
-            (record) => ({
-              ...record,
-              calls: (record.calls as object[]).map((call) => ({
-                ...call,
-                arguments: sha256('{"z":1,"a":2}'),
-              })),
-            }),
-            [blobLine('{"z":1,"a":2}')],
-          ),
-        ),
-      /call 1 \(mcp__math__add\): the arguments blob cannot be what ptc wrote/,
-    ],
-    [
-      "calls out of order",
-      () => writeLines(withRun((record) => ({ ...record, calls: (record.calls as object[]).toReversed() }))),
-      /out of order/,
-    ],
-    [
-      "a date of the year 275760",
-      () => writeLines(withRun((record) => ({ ...record, started_at: 8.64e15 }))),
-      /a wrong started_at/,
-    ],
-    [
-      "a date within a millisecond",
-      () => writeLines(withRun((record) => ({ ...record, started_at: 0.5 }))),
-      /a wrong started_at/,
-    ],
-    [
-      "sizes that no sum holds",
-      () => writeLines(withRun((record) => withCalls(record, { result_bytes: 2 ** 53 - 1 }))),
-      /a wrong calls\.0\.result_bytes/,
-    ],
-    [
-      "an endless call",
-      () => writeLines(withRun((record) => withCalls(record, { duration_ms: 1e308 }))),
-      /a wrong calls\.0\.duration_ms/,
-    ],
-    [
-      "an envelope with an endless duration",
-      () => {
-        const json = envelopeOfFirstRun().replace(/"duration_ms":7/, `"duration_ms":${2 ** 53 - 1}`);
-        const changed = withRun((record) => ({ ...record, envelope: sha256(json) }), [blobLine(json)]);
-        return writeLines(withoutStrays(changed));
-      },
-      /the envelope holds a wrong duration_ms/,
-    ],
-    [
-      "a value that nests",
-      () => {
-        const json = "[".repeat(50_000) + "]".repeat(50_000);
-        return writeLines(withRun((record) => ({ ...record, data: sha256(json) }), [blobLine(json)]));
-      },
-      /nests deeper than 1000 levels/,
-    ],
-    ...["1e400", '{"a":1,"a":2}', "nothing", '"\\x"'].map((json): (typeof badRuns)[number] => [
-      `a value that is ${json}`,
-      () => writeLines(withRun((record) => ({ ...record, data: sha256(json) }), [blobLine(json)])),
-      /a value that .* cannot be archived/,
-    ]),
-  ];
+/** A text that the record names by its digest, and the lines that hold both. */
+const withText = (json: string, name: (digest: string, record: RunRecord) => object) =>
+  withRun((record) => ({ ...record, ...name(sha256(json), record as never) }), [blobLine(json)]);
+const withMembers = (members: object) => withRun((record) => ({ ...record, ...members }));
+const withCalls = (change: object) =>
+  withRun((record) => ({ ...record, ...callsWith(record as never, change) }));
+const callsWith = ({ calls }: RunRecord, change: object) => ({
+  calls: calls.map((call) => ({ ...call, ...change })),
+});
 
-  test.each(badRuns)("%s", async (_, file, named) => {
-    const { imported, skipped, refused } = await importRuns(made.target, file(), NOW);
+const NONE = /the record is not one that ptc writes/;
+const badRuns: [name: string, lines: () => string[], named: RegExp][] = [
+  ["another field in a record", () => withMembers({ more: 1 }), NONE],
+  ["a name of JavaScript's in a record", () => withMembers({ options: JSON.parse('{"__proto__":1}') }), NONE],
+  [
+    "a call that failed without having failed",
+    () => withCalls({ ok: false }),
+    /call 1 \(mcp__math__add\): the outcome blob is another call's/,
+  ],
+  ["a run id that is a path", () => withMembers({ run_id: "../../x" }), NONE],
+  ["a name of megabytes", () => withMembers({ file_name: "x".repeat(5000) }), NONE],
+  ["numbers out of bounds", () => withMembers({ started_at: -1 }), NONE],
+  ["another run's envelope", () => withMembers({ run_id: randomUUID() }), /the envelope is another run's/],
+  [
+    "an envelope that is none",
+    () => withoutStrays(withRun((record) => ({ ...record, envelope: record.data }))),
+    /the envelope cannot be what ptc wrote/,
+  ],
+  [
+    "an outcome that is none",
+    () => withText('{"ok":1}', (outcome, record) => callsWith(record, { outcome })),
+    /call 1 \(mcp__math__add\): the outcome blob cannot be what ptc wrote/,
+  ],
+  [
+    "arguments that are not canonical",
+    () => withText('{"z":1,"a":2}', (digest, record) => callsWith(record, { arguments: digest })),
+    /call 1 \(mcp__math__add\): the arguments blob cannot be what ptc wrote/,
+  ],
+  [
+    "calls out of order",
+    () => withRun((record) => ({ ...record, calls: (record.calls as object[]).toReversed() })),
+    /out of order/,
+  ],
+  ["a date of the year 275760", () => withMembers({ started_at: 8.64e15 }), /a wrong started_at/],
+  ["a date within a millisecond", () => withMembers({ started_at: 0.5 }), /a wrong started_at/],
+  [
+    "sizes that no sum holds",
+    () => withCalls({ result_bytes: 2 ** 53 - 1 }),
+    /a wrong calls\.0\.result_bytes/,
+  ],
+  ["an endless call", () => withCalls({ duration_ms: 1e308 }), /a wrong calls\.0\.duration_ms/],
+  [
+    "an envelope with an endless duration",
+    () => {
+      const json = envelopeOfFirstRun().replace(/"duration_ms":7/, `"duration_ms":${2 ** 53 - 1}`);
+      return withoutStrays(withText(json, (envelope) => ({ envelope })));
+    },
+    /the envelope holds a wrong duration_ms/,
+  ],
+  [
+    "a value that nests",
+    () => withText("[".repeat(50_000) + "]".repeat(50_000), (data) => ({ data })),
+    /nests deeper than 1000 levels/,
+  ],
+  ...["1e400", '{"a":1,"a":2}', "nothing", '"\\x"'].map((json): (typeof badRuns)[number] => [
+    `a value that is ${json}`,
+    () => withText(json, (data) => ({ data })),
+    /a value that .* cannot be archived/,
+  ]),
+];
+
+describe("a run that ptc did not archive is refused in one line, and the others are taken in", () => {
+  test.each(badRuns)("%s", async (_, lines, named) => {
+    const { imported, skipped, refused } = await importRuns(made.target, writeLines(lines()), NOW);
     expect({ imported, skipped }).toEqual({ imported: runIds.slice(1, 3), skipped: [] });
     expect(refused).toHaveLength(1);
     expect(refused[0]?.message).toMatch(named);
@@ -160,10 +105,6 @@ describe("a run that ptc did not archive is refused in one line, and the others 
     await expect(read()).rejects.toThrow(/is one more than the 4 runs that ptc did not archive/);
   });
 });
-
-function withCalls(record: Record<string, unknown>, change: object): object {
-  return { ...record, calls: (record.calls as object[]).map((call) => ({ ...call, ...change })) };
-}
 
 /** The lines without values that no run names. */
 function withoutStrays(given: readonly string[]): string[] {

@@ -11,15 +11,13 @@ import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";
 const made = new ExportedRuns();
 const { folder, exported, body, lastLine, writeLines, withRun } = made;
 
+const FORMAT = '"format":"ptc-archive"';
+
 describe("a file that is not a whole, unchanged export", () => {
   const refused = async (file: string, named: RegExp) => {
     const before = await verifyArchive(made.target);
-    const refusal = await importRuns(made.target, file, NOW).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    expect(refusal).toMatchObject({ name: "ArchiveError" });
-    expect((refusal as Error).message).toMatch(named);
+    const refusal = await importRuns(made.target, file, NOW).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ name: "ArchiveError", message: expect.stringMatching(named) });
     expect((refusal as Error).message).not.toMatch(/\n/);
     expect(await verifyArchive(made.target)).toEqual(before);
   };
@@ -44,89 +42,62 @@ describe("a file that is not a whole, unchanged export", () => {
     }
   });
 
-  const cases: [name: string, file: () => string, named: RegExp][] = [
+  test.each<[name: string, file: () => string, named: RegExp]>([
     ["no file", () => join(folder.path, "nowhere"), /cannot be read \(ENOENT\)/],
     ["a folder", () => folder.path, /is not a regular file/],
     ["a device without an end", () => "/dev/zero", /is not a regular file/],
-    ["not gzip", () => writePlain("something else"), /cannot be read/],
-    ["nothing", () => writePlain(""), /has no end|cannot be read/],
-    ["another format", () => writeLines(['{"format":"other","version":1}']), /does not begin like one/],
-    [
-      "a newer version",
-      () => writeLines(['{"format":"ptc-archive","version":2}']),
-      /has version 2, and this ptc reads 1/,
-    ],
+    ["not gzip", () => writeBytes(Buffer.from("something else")), /cannot be read/],
+    ["nothing", () => writeBytes(Buffer.from("")), /has no end|cannot be read/],
+    ["two files in one", () => writeBytes(bytesOf(exported), bytesOf(exported)), /comes after the end/],
     [
       "another header over the same end",
-      () =>
-        writeLines(['{"format":"ptc-archive","version":1,"more":1}', ...body().slice(1)], {
-          end: lastLine(),
-        }),
+      () => writeLines([`{${FORMAT},"version":1,"more":1}`, ...body().slice(1)], { end: lastLine() }),
       /does not match what comes before/,
     ],
-    ["no header", () => writeLines(body().slice(1)), /does not begin like one/],
-    [
-      "a header of megabytes",
-      () => writeLines([`{"format":"ptc-archive","x":"${"x".repeat(5e6)}"}`]),
-      /does not begin/,
-    ],
-    ["no JSON", () => writeLines([...body(), "{"]), /is not a line of an export/],
-    ["JSON that nests", () => writeLines([...body(), "[".repeat(100_000)]), /is not a line of an export/],
-    [
-      "a line of another kind",
-      () => writeLines([...body(), '{"blob":"x","run":"y"}']),
-      /is not a line of an export/,
-    ],
-    [
-      "a name of JavaScript's",
-      () => writeLines([...body(), '{"__proto__":{},"constructor":1}']),
-      /is not a line/,
-    ],
-    [
-      "a value under another digest",
-      () => writeLines(body().map((line, i) => (i === 1 ? line.replace(/"json":"/, '"json":" ') : line))),
-      /line 2 does not match its digest/,
-    ],
-    [
-      "a value twice",
-      () => writeLines([...body().slice(0, 2), made.lines[1] ?? "", ...body().slice(2)]),
-      /line 3 was there before/,
-    ],
-    ["a value of nobody's", () => writeLines([...body(), blobLine('"stray"')]), /belong to no run/],
-    [
-      "a missing value",
-      () => writeLines(body().filter((_, i) => i !== 1)),
-      /names sha256:\w+, which is not in the file/,
-    ],
-    [
-      "a record under another digest",
-      () =>
-        writeLines(body().map((line) => line.replace('"file_name":"program.ts"', '"file_name":"other.ts"'))),
-      /does not match its digest/,
-    ],
-    ["a run twice", () => writeLines([...body(), body().at(-1) ?? ""]), /for the second time/],
     [
       "counts that do not fit",
       () => writeLines(body(), { end: { runs: 9, blobs: 1, digest: sha256("") } }),
       /does not match what comes before/,
     ],
-    ["more after its end", () => writeLines(made.lines), /comes after the end/],
-    ["two files in one", () => writeTwice(), /comes after the end/],
+  ])("is refused: %s", (_, file, named) => refused(file(), named));
+
+  const options = (options: unknown) => withRun((record) => ({ ...record, options }));
+  test.each<[name: string, lines: () => string[], named: RegExp]>([
+    ["another format", () => ['{"format":"other","version":1}'], /does not begin like one/],
+    ["a newer version", () => [`{${FORMAT},"version":2}`], /has version 2, and this ptc reads 1/],
+    ["no header", () => body().slice(1), /does not begin like one/],
+    ["a header of megabytes", () => [`{${FORMAT},"x":"${"x".repeat(5e6)}"}`], /does not begin/],
+    ["no JSON", () => [...body(), "{"], /is not a line of an export/],
+    ["JSON that nests", () => [...body(), "[".repeat(100_000)], /is not a line of an export/],
+    ["a line of another kind", () => [...body(), '{"blob":"x","run":"y"}'], /is not a line of an export/],
+    ["a name of JavaScript's", () => [...body(), '{"__proto__":{},"constructor":1}'], /is not a line/],
+    [
+      "a value under another digest",
+      () => body().map((line, i) => (i === 1 ? line.replace(/"json":"/, '"json":" ') : line)),
+      /line 2 does not match its digest/,
+    ],
+    ["a value twice", () => body().toSpliced(2, 0, made.lines[1] ?? ""), /line 3 was there before/],
+    ["a value of nobody's", () => [...body(), blobLine('"stray"')], /belong to no run/],
+    ["a missing value", () => body().toSpliced(1, 1), /names sha256:\w+, which is not in the file/],
+    [
+      "a record under another digest",
+      () => body().map((line) => line.replace('"file_name":"program.ts"', '"file_name":"other.ts"')),
+      /does not match its digest/,
+    ],
+    ["a run twice", () => [...body(), body().at(-1) ?? ""], /for the second time/],
+    ["more after its end", () => made.lines, /comes after the end/],
     [
       "options that nest",
-      () =>
-        writeLines(
-          withRun((record) => ({ ...record, options: JSON.parse("[".repeat(2000) + "]".repeat(2000)) })),
-        ),
+      () => options(JSON.parse("[".repeat(2000) + "]".repeat(2000))),
       /is not a line of an export/,
     ],
-  ];
-
-  test.each(cases)("is refused: %s", (_, file, named) => refused(file(), named));
+  ])("is refused, with lines in it that are wrong: %s", (_, lines, named) =>
+    refused(writeLines(lines()), named),
+  );
 
   test("is refused when a run in it is here with other content", async () => {
     await importRuns(made.target, exported, NOW);
-    const { run, calls } = sampleRun({ runId: randomUUID() });
+    const { run, calls } = sampleRun();
     storeRun(made.source, run, calls);
     const other = join(folder.path, "conflict.ptc");
     await exportRuns(made.source, [run.facts.run_id], other);
@@ -136,20 +107,19 @@ describe("a file that is not a whole, unchanged export", () => {
     expect(await verifyArchive(made.target)).toEqual(before);
   });
 
-  test("cannot fill memory or time: made.lines, their number and all of it are bounded", async () => {
+  test("cannot fill memory or time: lines, their number and all of it are bounded", async () => {
     const read = async (file: string, limits: Parameters<typeof readFileOfRuns>[1]) => {
       for await (const _ of readFileOfRuns(file, limits));
     };
     const bomb = join(folder.path, "bomb.ptc");
     writeFileSync(bomb, gzipSync(Buffer.alloc(50_000_000, " ")));
     expect(statSync(bomb).size).toBeLessThan(100_000);
-    await expect(read(bomb, { ...ROOMY, maxLineBytes: 1_000_000 })).rejects.toThrow(
-      /a line of more than 1000000 bytes/,
-    );
-    await expect(read(bomb, { ...ROOMY, maxBytes: 1_000_000 })).rejects.toThrow(
-      /unpacks to more than 1000000 bytes/,
-    );
-    await expect(read(exported, { ...ROOMY, maxLines: 3 })).rejects.toThrow(/line 4 is one more than the 3/);
+    for (const [file, limit, named] of [
+      [bomb, { maxLineBytes: 1_000_000 }, /a line of more than 1000000 bytes/],
+      [bomb, { maxBytes: 1_000_000 }, /unpacks to more than 1000000 bytes/],
+      [exported, { maxLines: 3 }, /line 4 is one more than the 3/],
+    ] as const)
+      await expect(read(file, { ...ROOMY, ...limit })).rejects.toThrow(named);
     await read(exported, ROOMY);
   });
 
@@ -168,15 +138,10 @@ describe("a file that is not a whole, unchanged export", () => {
   });
 });
 
-function writePlain(text: string): string {
-  const file = join(folder.path, `${randomUUID()}.plain`);
-  writeFileSync(file, text);
-  return file;
-}
+const bytesOf = (file: string) => readFileSync(file);
 
-function writeTwice(): string {
-  const bytes = readFileSync(exported);
-  const file = join(folder.path, "twice.ptc");
-  writeFileSync(file, Buffer.concat([bytes, bytes]));
+function writeBytes(...pieces: Buffer[]): string {
+  const file = join(folder.path, `${randomUUID()}.bytes`);
+  writeFileSync(file, Buffer.concat(pieces));
   return file;
 }
