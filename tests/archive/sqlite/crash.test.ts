@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { releaseHeld, sweepAbandoned } from "../../../archive/sqlite/blobs.ts";
 import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
@@ -11,13 +11,14 @@ import { openForReading, openForWriting } from "../../../archive/sqlite/file/con
 import type { Database } from "../../../archive/sqlite/file/database.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { tries } from "../../tries.ts";
+import { archiveRun, storeSample, useFolder } from "../made-archives.ts";
 import { listRuns, verifyArchive } from "../on-connection.ts";
-import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { sampleRun } from "../sample-runs.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const Held = z.object({ held: z.int() });
+const held = (db: Database) => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
 /** Processes are started: on a busy machine that takes its time. */
 const TIMEOUT_MS = 120_000;
 /** How often one is killed at a moment of chance. */
@@ -45,7 +46,7 @@ function startWriter(
 
 describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, () => {
   test("loses at most the run under way, and leaves no half of it", async () => {
-    const path = join(folder.path, "killed.db");
+    const path = at("killed.db");
     const all: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const { child, acknowledged, first } = startWriter(path, Number.POSITIVE_INFINITY);
@@ -67,13 +68,11 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
   });
 
   test("leaves what had gone to the disk ahead of a run, to be swept when it is days old", async () => {
-    const path = join(folder.path, "held.db");
-    const { run, calls } = sampleRun({ answer: () => "kept ".repeat(1_000) });
+    const path = at("held.db");
     const db = openForWriting(path);
-    storeRun(db, run, calls);
+    storeSample(db, { answer: () => "kept ".repeat(1_000) });
     const { child } = startWriter(path, "hang");
-    const heldBlobs = () => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
-    await vi.waitUntil(() => heldBlobs() > 0, { timeout: TIMEOUT_MS, interval: 20 });
+    await vi.waitUntil(() => held(db) > 0, { timeout: TIMEOUT_MS, interval: 20 });
     const closed = once(child, "close");
     child.kill("SIGKILL");
     await closed;
@@ -84,18 +83,17 @@ describe("a process that is killed while it archives", { timeout: TIMEOUT_MS }, 
     const after = await verifyArchive(db);
     expect(after).toMatchObject({ runs: 1, problems: [] });
     expect(after.blobs).toBeLessThan(before.blobs);
-    expect(heldBlobs()).toBe(0);
+    expect(held(db)).toBe(0);
     db.close();
   });
 });
 
 describe("values that are held for a run under way", () => {
   const DAY_MS = FOUR_DAYS_MS / 4;
-  const held = (db: Database) => db.get(Held, "SELECT count(*) AS held FROM held_blobs")?.held ?? 0;
   const blobs = async (db: Database) => (await verifyArchive(db)).blobs;
 
   test("stay for three days after the last of them, and then go, but for what a run has too", async () => {
-    const db = openForWriting(join(folder.path, "held-days.db"));
+    const db = openForWriting(at("held-days.db"));
     const shared = sampleRun({ calls: 1 });
     storeRun(db, shared.run, shared.calls);
     const before = await blobs(db);
@@ -117,7 +115,7 @@ describe("values that are held for a run under way", () => {
   });
 
   test("go at once with a run that is not to be archived, and become those of one that is", async () => {
-    const db = openForWriting(join(folder.path, "held-ends.db"));
+    const db = openForWriting(at("held-ends.db"));
     const { run, calls } = sampleRun({ answer: (seq) => `held ${seq}` });
     const pending = holdCalls(db, run.facts.run_id, calls, 0);
     const other = sampleRun({ answer: (seq) => `other ${seq}` });
@@ -135,7 +133,7 @@ describe("values that are held for a run under way", () => {
 describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () => {
   test("closes with its last run on the way, and the process lives until it has", () => {
     const fixture = join(import.meta.dirname, "fixtures/close-while-settling.ts");
-    const path = join(folder.path, "closed/archive.db");
+    const path = at("closed/archive.db");
     const { status, stdout } = spawnSync(process.execPath, [fixture, path], { encoding: "utf8" });
     expect({ status, stdout }).toEqual({ status: 0, stdout: "closed\n" });
   });
@@ -144,7 +142,7 @@ describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () 
     const fixture = join(import.meta.dirname, "fixtures/open-new-archives.ts");
     const startAt = Date.now() + 2_000;
     const openers = [1, 2, 3, 4].map(() =>
-      spawn(process.execPath, [fixture, join(folder.path, "made"), String(startAt), "40"], {
+      spawn(process.execPath, [fixture, at("made"), String(startAt), "40"], {
         stdio: ["ignore", "ignore", "inherit"],
       }),
     );
@@ -153,7 +151,7 @@ describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () 
   });
 
   test("make it, fill it and chain their runs one after the other", async () => {
-    const path = join(folder.path, "new/folder/shared.db");
+    const path = at("new/folder/shared.db");
     const writers = [1, 2, 3].map(() => startWriter(path, 25));
     const codes = await Promise.all(writers.map(({ child }) => once(child, "close")));
     expect(codes.map(([code]) => code)).toEqual([0, 0, 0]);
@@ -168,36 +166,19 @@ describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () 
 describe("a writing thread that dies", () => {
   test("costs the runs it had, each told so, and a new one takes its place", async () => {
     const dying = new URL("./fixtures/dying-worker.ts", import.meta.url);
-    const writer = new ArchiveWriter({ path: join(folder.path, "unused.db"), keepDays: 30 }, dying);
-    const settle = ({ run, calls }: ReturnType<typeof sampleRun>) => {
-      const recording = writer.begin(run.facts.run_id);
-      for (const call of calls) void recording.addCall(call);
-      return recording.finish(run);
-    };
-    const results = await Promise.all([settle(sampleRun()), settle(sampleRun())]);
-    for (const result of results) {
-      expect(result).toEqual({
-        ok: false,
-        message: "the archive's writer stopped (the writing thread dies): the run was not archived",
-      });
-    }
-    const again = settle(sampleRun());
-    const other = settle(sampleRun());
-    expect(await again).toMatchObject({ ok: false });
-    expect(await other).toMatchObject({ ok: false });
+    const writer = new ArchiveWriter({ path: at("unused.db"), keepDays: 30 }, dying);
+    const two = () => Promise.all([archiveRun(writer, sampleRun()), archiveRun(writer, sampleRun())]);
+    const message = "the archive's writer stopped (the writing thread dies): the run was not archived";
+    expect(await two()).toEqual(Array(2).fill({ ok: false, message }));
+    expect(await two()).toMatchObject([{ ok: false }, { ok: false }]);
     await writer.close();
   });
 
   test("or that cannot even start costs no more", async () => {
     for (const module of [new URL("./fixtures/nothing.ts", import.meta.url), new URL("https://localhost/")]) {
-      const writer = new ArchiveWriter({ path: join(folder.path, "unused.db"), keepDays: 30 }, module);
-      const { run, calls } = sampleRun();
-      const recording = writer.begin(run.facts.run_id);
-      for (const call of calls) await recording.addCall(call);
-      expect(await recording.finish(run)).toMatchObject({
-        ok: false,
-        message: expect.stringMatching(/stopped/),
-      });
+      const writer = new ArchiveWriter({ path: at("unused.db"), keepDays: 30 }, module);
+      const message = expect.stringMatching(/stopped/);
+      expect(await archiveRun(writer, sampleRun())).toEqual({ ok: false, message });
       await writer.close();
     }
   });
@@ -205,7 +186,7 @@ describe("a writing thread that dies", () => {
 
 describe("a reader", { timeout: TIMEOUT_MS }, () => {
   test("sees whole runs and a whole chain while others write and prune", async () => {
-    const path = join(folder.path, "busy.db");
+    const path = at("busy.db");
     const { child, first } = startWriter(path, 60);
     await first;
     const closed = once(child, "close");

@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../../../archive/bounds.ts";
 import { totalOf } from "../../../archive/run-stats.ts";
 import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
 import {
   findRunIds,
@@ -12,11 +10,11 @@ import {
   listRunPage,
   readStats,
 } from "../../../archive/sqlite/sqlite-archive-store.ts";
+import { storeSample, useFolder } from "../made-archives.ts";
 import { exportRuns, listAllRuns, readRun, verifyArchive } from "../on-connection.ts";
-import { openQuickly, sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { openQuickly } from "../sample-runs.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const NOW = Date.UTC(2030, 5, 1);
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -26,13 +24,9 @@ let made = 0;
 
 /** An archive of three runs, the second of which is not as ptc writes it. */
 function withDamage(edit: (db: Database, runId: string) => void) {
-  const path = join(folder.path, `${made++}.db`);
+  const path = at(`${made++}.db`);
   const db = openQuickly(path);
-  const runIds = Array.from({ length: 3 }, (_, i) => {
-    const { run, calls } = sampleRun({ code: `run(${i})`, startedAt: NOW - DAY_MS + i });
-    storeRun(db, run, calls);
-    return run.facts.run_id;
-  });
+  const runIds = [0, 1, 2].map((i) => storeSample(db, { code: `run(${i})`, startedAt: NOW - DAY_MS + i }));
   edit(db, runIds[1] ?? "");
   return { db, path, runIds };
 }
@@ -78,13 +72,13 @@ describe("a row that ptc did not write takes no other run with it", () => {
     expect(stats.runs + stats.undated).toBe(3);
     expect(JSON.stringify(stats)).not.toContain("null");
     const { result_bytes, kept_bytes, duration_ms } = stats.total;
-    for (const most of [
+    for (const sum of [
       result_bytes,
       kept_bytes,
       duration_ms,
-      ...stats.tools.map((tool) => tool.result_bytes),
+      ...stats.tools.map((each) => each.result_bytes),
     ])
-      expect(most).toBeLessThan(1e9);
+      expect(sum).toBeLessThan(1e9);
     expect((await verifyArchive(db)).problems.join("\n")).toContain(bad);
 
     const file = `${path}.ptc`;
@@ -124,16 +118,8 @@ describe("a row that ptc did not write takes no other run with it", () => {
   });
 
   test("and sums stop at the largest number that is exact", () => {
-    const day = {
-      day: "2030-01-01",
-      runs: 1,
-      failed: 1,
-      calls: 2,
-      duration_ms: 3,
-      result_bytes: 4,
-      kept_bytes: 5,
-    };
-    const { day: _, ...once } = day;
+    const once = { runs: 1, failed: 1, calls: 2, duration_ms: 3, result_bytes: 4, kept_bytes: 5 };
+    const day = { day: "2030-01-01", ...once };
     const twice = { runs: 2, failed: 2, calls: 4, duration_ms: 6, result_bytes: 8, kept_bytes: 10 };
     expect([totalOf([day]), totalOf([day, day])]).toEqual([once, twice]);
     expect(totalOf([{ ...day, calls: Number.MAX_SAFE_INTEGER - 1 }, day, day]).calls).toBe(
@@ -143,18 +129,13 @@ describe("a row that ptc did not write takes no other run with it", () => {
 
   test("and is deleted by its name", async () => {
     const { db, runIds } = withDamage((archive, runId) => {
-      archive.run(
-        "UPDATE runs SET started_at = ?, imported_at = ? WHERE run_id = ?",
-        2n ** 62n,
-        2n ** 62n,
-        runId,
-      );
+      const update = "UPDATE runs SET started_at = ?, imported_at = ? WHERE run_id = ?";
+      archive.run(update, 2n ** 62n, 2n ** 62n, runId);
     });
     expect(deleteRunsById(db, findRunIds(db, (runIds[1] ?? "").slice(0, 8)), NOW)).toMatchObject({ runs: 1 });
     expect(listRunPage(db, { limit: 10 })).toMatchObject({ damaged: [], runs: [{}, {}] });
-    const { run, calls } = sampleRun();
-    storeRun(db, run, calls);
-    expect((await readRun(db, run.facts.run_id)).code).toBe(run.code);
+    const runId = storeSample(db, { code: "after()" });
+    expect((await readRun(db, runId)).code).toBe("after()");
     db.close();
   });
 
@@ -173,9 +154,8 @@ describe("a run that says it started in the future", () => {
 
   test("is listed, counted and checked like any other", async () => {
     const { db } = withDamage(() => {});
-    const { run, calls } = sampleRun({ startedAt: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
-    storeRun(db, run, calls);
-    expect(listRunPage(db, { limit: 1 }).runs).toMatchObject([{ run_id: run.facts.run_id }]);
+    const runId = storeSample(db, { startedAt: Date.UTC(9999, 11, 31, 23, 59, 59, 999) });
+    expect(listRunPage(db, { limit: 1 }).runs).toMatchObject([{ run_id: runId }]);
     expect(readStats(db).days.map(({ day }) => day)).toEqual(["2030-05-31", "9999-12-31"]);
     expect((await verifyArchive(db)).problems).toEqual([]);
     db.close();

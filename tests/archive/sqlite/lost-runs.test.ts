@@ -1,22 +1,21 @@
 import { renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { SqliteArchiveStore } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
-import { archiveRun, makeArchive } from "../made-archives.ts";
+import { archiveRun, makeArchive, useFolder } from "../made-archives.ts";
 import { readRun, verifyArchive } from "../on-connection.ts";
-import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { sampleRun } from "../sample-runs.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const { DatabaseSync } = loadSqlite();
 const TIMEOUT_MS = 60_000;
-const fresh = (name: string) => join(folder.path, name, "archive.db");
+const fresh = (name: string) => at(name, "archive.db");
 
 async function readCode(path: string, runId: string): Promise<string> {
   const db = openForReading(path);

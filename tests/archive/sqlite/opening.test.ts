@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { entryDigest } from "../../../archive/chain.ts";
@@ -16,12 +16,10 @@ import {
 import { Database } from "../../../archive/sqlite/file/database.ts";
 import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
-import { makeArchive, refusal } from "../made-archives.ts";
+import { makeArchive, refusal, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
-import { temporaryFolder } from "../sample-runs.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const { DatabaseSync } = loadSqlite();
 const Head = z.object({ id: z.int(), link: z.string() });
@@ -37,7 +35,7 @@ function openOlder(path: string, runs: number): Database {
   return db;
 }
 
-const fresh = (name: string) => join(folder.path, name, "archive.db");
+const fresh = (name: string) => at(name, "archive.db");
 
 describe("a file that is no archive of this ptc's", () => {
   test("is named and left alone when it is another program's, or a newer ptc's", () => {

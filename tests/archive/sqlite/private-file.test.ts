@@ -12,16 +12,14 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
-import { makeArchive, refusal } from "../made-archives.ts";
-import { temporaryFolder } from "../sample-runs.ts";
+import { makeArchive, refusal, useFolder } from "../made-archives.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
-const fresh = (name: string) => join(folder.path, name, "archive.db");
+const fresh = (name: string) => at(name, "archive.db");
 
 describe("an archive is its owner's alone", () => {
   test("while it is used, under a umask that gives everything to everybody", async () => {
@@ -56,13 +54,13 @@ describe("an archive is its owner's alone", () => {
   });
 
   test("or nothing is written: to links, second names, other kinds of files and folders of everybody's", () => {
-    const victim = join(folder.path, "victim");
+    const victim = at("victim");
     writeFileSync(victim, "precious", { mode: 0o644 });
     const planted: [string, (path: string) => void][] = [
       ["is not a regular file", (path) => symlinkSync(victim, path)],
       ["is not a regular file", (path) => symlinkSync(victim, `${path}-wal`)],
       ["is not a regular file", (path) => symlinkSync(victim, `${path}-shm`)],
-      ["is not a regular file", (path) => symlinkSync(join(folder.path, "nowhere"), `${path}-journal`)],
+      ["is not a regular file", (path) => symlinkSync(at("nowhere"), `${path}-journal`)],
       ["is not a regular file", (path) => mkdirSync(path)],
       ["has a second name elsewhere", (path) => linkSync(victim, path)],
       ["may be written by everybody", (path) => chmodSync(join(path, ".."), 0o777)],
@@ -83,10 +81,10 @@ describe("an archive is its owner's alone", () => {
   test("and is read through no link either, save one to a folder of its owner's", () => {
     const path = fresh("read");
     makeArchive(path);
-    const link = join(folder.path, "link.db");
+    const link = at("link.db");
     symlinkSync(path, link);
     expect(refusal(() => openForReading(link))).toMatchObject({ code: "unsafe" });
-    const linked = join(folder.path, "linked-folder");
+    const linked = at("linked-folder");
     symlinkSync(join(path, ".."), linked);
     openForReading(join(linked, "archive.db")).close();
     openForWriting(join(linked, "archive.db")).close();
@@ -99,7 +97,7 @@ describe("an archive is its owner's alone", () => {
     const path = fresh("theirs");
     mkdirSync(join(path, ".."));
     chownSync(join(path, ".."), 12345, 12345);
-    const linked = join(folder.path, "linked-theirs");
+    const linked = at("linked-theirs");
     symlinkSync(join(path, ".."), linked);
     expect(refusal(() => openForWriting(join(linked, "archive.db")))).toMatchObject({ code: "unsafe" });
     expect(readdirSync(join(path, ".."))).toEqual([]);

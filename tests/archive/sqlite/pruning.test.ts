@@ -1,30 +1,23 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading } from "../../../archive/sqlite/file/connection.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { archiveRun, storeSample, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
-import { openQuickly, type SampleOptions, sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { openQuickly, type SampleOptions, sampleRun } from "../sample-runs.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const NOW = Date.UTC(2030, 5, 1);
 
 function makeArchive(name: string, samples: SampleOptions[]) {
-  const path = join(folder.path, name);
+  const path = at(name);
   const db = openQuickly(path);
-  const runIds = samples.map((options) => {
-    const { run, calls } = sampleRun(options);
-    storeRun(db, run, calls);
-    return run.facts.run_id;
-  });
-  return { path, db, runIds };
+  return { path, db, runIds: samples.map((options) => storeSample(db, options)) };
 }
 
 describe("pruning", () => {
@@ -75,10 +68,9 @@ describe("pruning", () => {
     // The first is where the chain begins now; three more are places in it.
     expect(await verifyArchive(db)).toMatchObject({ runs: 2, pruned: 3, problems: [] });
     expect(db.all(z.unknown(), "SELECT * FROM prunings")).toHaveLength(1);
-    const { run, calls } = sampleRun({ startedAt: NOW });
-    storeRun(db, run, calls);
+    storeSample(db, { startedAt: NOW });
     expect((await verifyArchive(db)).problems).toEqual([]);
-    expect((await readRun(db, runIds[4] ?? "")).code).toBe(run.code);
+    expect((await readRun(db, runIds[4] ?? "")).record.run_id).toBe(runIds[4]);
     pruneRuns(db, { beforeMs: NOW + 1, nowMs: NOW });
     expect(await verifyArchive(db)).toMatchObject({ runs: 0, blobs: 0, pruned: 0, problems: [] });
     // The one that says the most is all that is left.
@@ -105,8 +97,7 @@ describe("keep_days", () => {
     const { db } = makeArchive("daily.db", [old, recent]);
     pruneDaily(db, 30, NOW);
     expect(listRuns(db, { limit: 10 })).toHaveLength(1);
-    const { run, calls } = sampleRun(old);
-    storeRun(db, run, calls);
+    storeSample(db, old);
     pruneDaily(db, 30, NOW + DAY_MS - 1);
     expect(listRuns(db, { limit: 10 })).toHaveLength(2);
     pruneDaily(db, 30, NOW + DAY_MS);
@@ -127,13 +118,10 @@ describe("keep_days", () => {
   });
 
   test("is applied by a writer, after the run that it archives", async () => {
-    const path = join(folder.path, "writer.db");
+    const path = at("writer.db");
     const writer = new ArchiveWriter({ path, keepDays: 30 });
     for (const startedAt of [Date.now() - 31 * DAY_MS, Date.now()]) {
-      const { run, calls } = sampleRun({ startedAt, calls: 1 });
-      const recording = writer.begin(run.facts.run_id);
-      for (const call of calls) await recording.addCall(call);
-      expect(await recording.finish(run)).toMatchObject({ ok: true });
+      expect(await archiveRun(writer, sampleRun({ startedAt, calls: 1 }))).toMatchObject({ ok: true });
     }
     await writer.close();
     const db = openForReading(path);

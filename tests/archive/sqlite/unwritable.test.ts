@@ -1,20 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
 import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
-import { archiveRun, makeArchive, refusal } from "../made-archives.ts";
+import { archiveRun, makeArchive, refusal, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
-import { sampleRun, temporaryFolder } from "../sample-runs.ts";
+import { sampleRun } from "../sample-runs.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
-const folder = temporaryFolder();
-afterAll(folder.remove);
+const at = useFolder();
 
 const { DatabaseSync } = loadSqlite();
-const fresh = (name: string) => join(folder.path, name, "archive.db");
+const fresh = (name: string) => at(name, "archive.db");
 
 describe("an archive that cannot be written", () => {
   test("because its disk is full fails that run in one line, keeps the others, and takes runs again", async (context) => {
