@@ -101,7 +101,7 @@ export interface Surroundings {
   readFile?: ReadFile;
   /** The background host that runs the command. */
   shared?: SharedHost;
-  /** What a command must know that a background host could have run and did not. */
+  /** What a command needs to know that a background host could have run and did not. */
   withoutHost?: {
     /** Whether a host may be started for the next command. */
     mayStart: boolean;
@@ -113,7 +113,7 @@ export interface Surroundings {
 /** A host that goes on after the command. */
 export interface SharedHost {
   host: Pick<Host, "currentTools" | "run" | "pendingApprovals">;
-  /** Leaves the command to its caller when the host was started with something else than this caller has. */
+  /** Leaves the command to its caller when the host was started with another configuration or environment. */
   accept(configuration: Configuration): void;
   /** Is about to make the first call of a run. Resolves when the caller knows. */
   onCalling(runId: string): Promise<void>;

@@ -9,14 +9,14 @@ const MAX_SESSION_CHARS = 128;
 
 /**
  * The client's name for the conversation in which a command was started. Claude Code gives it to servers, hooks and commands
- * that it starts, in `CLAUDE_CODE_SESSION_ID`. Whatever is no such name is left out.
+ * that it starts, in `CLAUDE_CODE_SESSION_ID`. Anything else is ignored.
  */
 export function clientSessionOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
   const name = env.CLAUDE_CODE_SESSION_ID ?? "";
   return name.length <= MAX_SESSION_CHARS && /^[\w.:-]+$/.test(name) ? name : undefined;
 }
 
-/** In whose name a command runs programs, through what, and in which conversation of a client. */
+/** For whom a command runs programs, through what, and in which conversation of a client. */
 export function localContext(
   source: RunContext["source"],
   env: Readonly<Record<string, string | undefined>>,
@@ -32,7 +32,7 @@ export function localContext(
   };
 }
 
-/** Who answers at this machine, as the system knows them. */
+/** The name that the system has for the user at this machine. */
 export function localUserName(): string {
   return localActor().user;
 }

@@ -55,7 +55,7 @@ const COMMANDS = Object.entries(GROUPS).flatMap(([group, commands]) =>
   Object.entries(commands).map(([name, load]) => ({ group, name, load })),
 );
 
-/** What shells ask for the words that may come next. It needs all commands, and is none of those that help lists. */
+/** The command that shells call for completion. It needs all other commands, and help does not list it. */
 const COMPLETE_WORDS = "complete-words";
 
 /** Errors of the archive that are the user's mistakes. All others are faults of the archive or of a file. */
@@ -122,7 +122,7 @@ export async function defineCommands(
 /** Arguments that are passed on as they are: a server's own, a tool's and a saved program's. All others name something. */
 const PASSED_ON: ReadonlySet<string> = new Set(["arguments", "target"]);
 
-/** An unset variable of a shell names nothing, and least of all whatever there is only one of. @throws UsageError */
+/** Refuses empty arguments: an unset variable of a shell must not select anything. @throws UsageError */
 function refuseBlank(command: Command): void {
   const isBlank = (value: unknown) => typeof value === "string" && value.trim() === "";
   const refuse = (what: string): never => {

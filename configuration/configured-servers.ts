@@ -5,7 +5,7 @@ import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { Configuration, RemoteServerConfiguration, ServerConfiguration } from "./configuration.ts";
 
-/** Whether a server is an MCP server somewhere else, which may have a login. */
+/** Whether a server is an MCP server over HTTP, which may have a login. */
 export function isRemote(server: ServerConfiguration): server is RemoteServerConfiguration {
   return server.transport === "http" || server.transport === "sse";
 }
@@ -93,7 +93,7 @@ export function secretSourcesOf(server: ServerConfiguration): { key: string; sou
   ];
 }
 
-/** What a server is, for comparison: where in the file a secret stands does not matter. */
+/** A server for comparison, without the places of its secrets in the file. */
 export function withoutPlaces(server: ServerConfiguration): object {
   const sources = secretSourcesOf(server).map(({ key, source }) => [key, { ...source, place: undefined }]);
   if (server.transport === "local") {

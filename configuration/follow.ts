@@ -8,7 +8,7 @@ import { configurationOf, type FoundConfiguration, findConfiguration } from "./l
 import { MANAGED_PLACES, readManagedSettings } from "./managed-settings.ts";
 import { readPolicyFile } from "./policy-files.ts";
 
-/** How often the file is looked at while nothing is asked of ptc. */
+/** How often the file is checked while ptc is idle. */
 const LOOK_MS = 1_000;
 /** An edit counts when the file has not changed for this long: an editor may have written half of the file. */
 const SETTLE_MS = 50;
@@ -16,7 +16,7 @@ const MAX_SETTLING = 40;
 /** Some file systems date files in steps of two seconds. A file that is younger is read, and not only looked at. */
 const YOUNG_MS = 2_500;
 
-/** Takes a new configuration into use. @throws Error when it cannot be used; then the one of before stays in force. */
+/** Puts a new configuration into use. @throws Error when it cannot be used; then the earlier one stays in force. */
 export type ApplyConfiguration = (next: Configuration) => Promise<void>;
 
 export interface FollowOptions extends FindOptions {
@@ -221,10 +221,10 @@ function isSame(a: Reading, b: Reading): boolean {
 }
 
 /**
- * A text that changes whenever one of the files is edited or replaced, or what a link to it points to. It is asked for before
- * every call, and synchronously takes a tenth of the time.
+ * A text that changes whenever one of the files is edited or replaced, or what a link to it points to. It is computed before
+ * every call; reading synchronously takes a tenth of the time.
  *
- * @param candidates of which the first that there is counts.
+ * @param candidates the first that exists counts.
  */
 function look(
   candidates: readonly string[],

@@ -53,7 +53,7 @@ export async function loadConfiguration(options: FindOptions): Promise<Configura
   return configurationOf(await findConfiguration(options), options);
 }
 
-/** What a file says that was found, held to the managed settings of this machine. @throws ConfigurationError */
+/** The configuration in a found file, restricted by the managed settings of this machine. @throws ConfigurationError */
 export function configurationOf(
   found: FoundConfiguration | undefined,
   { env, cwd, managedPlaces }: FindOptions,

@@ -17,7 +17,7 @@ import type { LocalToolEntry, ServerEntry } from "./settings/server-settings.ts"
 
 const PATH = ["tools", "local"];
 
-/** Problems of local tools whose keys and types are valid by the schema. One with a variable that is not set is not judged by its command. */
+/** Problems of local tools whose keys and types are valid by the schema. The command of a tool whose variable is not set is not checked. */
 export function findLocalToolProblems(
   tools: readonly LocalToolEntry[],
   servers: readonly ServerEntry[],

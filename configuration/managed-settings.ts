@@ -20,8 +20,8 @@ import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 /**
  * Managed settings: what the administrator of a machine sets for every ptc on it, in a file that users cannot write. A project can be
- * stricter and never looser (`merge-managed.ts`). A file that is there and cannot be trusted keeps ptc from running: to ignore it would
- * be to have none.
+ * stricter and never looser (`merge-managed.ts`). A file that is there and cannot be trusted keeps ptc from running: ignoring it would
+ * be the same as having none.
  */
 
 /** Where managed settings are looked for. */
@@ -54,7 +54,7 @@ export const MANAGED_PLACES: readonly ManagedPlace[] =
 const WRITABLE_BY_OTHERS = 0o022;
 const MAX_LINKS = 8;
 
-/** Which servers are meant: by all that is here, a name, or a command or an address, or one of these with a name. */
+/** Which servers an entry means: by a name, a command or an address, or by a name beside one of these. All that is given must match. */
 const Match = mapping({
   /** A pattern of names in ptc.yaml. The author of that file chooses the names. */
   name: text(512).optional(),
@@ -76,7 +76,7 @@ export type ServerMatch = z.infer<typeof Match>;
 const ManagedLabels = mapping({ server: Match, ...flow() });
 export type ManagedLabels = z.infer<typeof ManagedLabels>;
 
-/** Where managed settings say nothing of a key, the project's own holds. */
+/** Where managed settings do not mention a key, the project's own value holds. */
 const ManagedFile = section({
   tools: section({ allow: toolPatterns().optional(), block: orEmpty(toolPatterns()) }),
   approvals: section({
@@ -121,7 +121,7 @@ export interface ManagedSettings extends Omit<z.infer<typeof ManagedFile>, "poli
 /**
  * Reads the managed settings of this machine, each file of them; none where there is no file.
  *
- * @throws ConfigurationError in one line for a file that is there and cannot be read or believed.
+ * @throws ConfigurationError in one line for a file that is there and cannot be read or trusted.
  */
 export function readManagedSettings(places: readonly ManagedPlace[] = MANAGED_PLACES): ManagedSettings[] {
   return places.flatMap((place) => {

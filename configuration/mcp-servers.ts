@@ -214,8 +214,8 @@ function textsOf(value: string | SecretValueEntry): string[] {
 }
 
 /**
- * How ptc gets tokens for a remote server. A server about which the configuration says nothing is logged in to when it asks for
- * that; one with credentials in its headers or its URL never is.
+ * How ptc gets tokens for a remote server. ptc logs in to a server without `auth` when the server asks for
+ * it, and never to one with credentials in its headers or its URL.
  */
 function buildAuth(
   server: ServerEntry,

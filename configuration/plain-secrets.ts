@@ -33,7 +33,7 @@ export function findPlainSecrets(entry: ServerEntry): PlainSecret[] {
   );
 }
 
-/** The entry with other values in the place of those secrets. */
+/** The entry with other values instead of those secrets. */
 export function replaceSecrets(
   entry: ServerEntry,
   secrets: readonly PlainSecret[],
@@ -80,7 +80,7 @@ const SECRET_QUERY = /([?&][\w-]*(?:key|token|secret|sig(?:nature)?)=)([^&#\s]+)
 const MARK = /\[REDACTED[^\]]*\]/g;
 
 /**
- * The entry with a variable in the place of each secret in its arguments and its URL, where nothing else can stand for one:
+ * The entry with a variable instead of each secret in its arguments and its URL, where only variables are expanded:
  * tokens by their form, what follows a flag such as `--api-key`, and passwords and keys in URLs.
  */
 export function withoutArgumentSecrets(entry: ServerEntry): { entry: ServerEntry; variables: string[] } {

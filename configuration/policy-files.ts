@@ -41,7 +41,7 @@ export function readPolicyFile(file: string, directory: string, place: string): 
   });
   let bytes: Buffer;
   try {
-    // A pipe would be waited for.
+    // Reading a pipe would block.
     if (!statSync(path).isFile()) return refuse("is no file; name the files with the rules");
     bytes = readAtMost(path, MAX_POLICY_BYTES + 1);
   } catch (cause) {

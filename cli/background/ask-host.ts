@@ -9,7 +9,7 @@ import { describeBuild, findHost, findProject, placeOf, UnsafePlaceError } from 
 /** The commands that a background host runs. */
 const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list", "search", "inspect"]);
 
-/** How long a host may take for its first word. One that is stopped takes connections too. */
+/** How long a host may take for its first message. A stopped process accepts connections too. */
 const WELCOME_PATIENCE_MS = 1_000;
 
 /** What became of a command that this process offered to a background host. */
@@ -17,7 +17,7 @@ export type Delegation =
   | { kind: "done"; exitCode: number }
   | {
       kind: "here";
-      /** What the user reads of it, without a line feed. */
+      /** What the user is told about it, without a line feed. */
       why?: string | undefined;
       /** Whether a host may be started for the next command. */
       mayStart: boolean;
@@ -28,8 +28,8 @@ export type Delegation =
     };
 
 /**
- * Has the background host of this project run the command of this process. Where there is none, and where anything is
- * wrong with it, the command is left to be run in this process.
+ * Offers the command of this process to the background host of this project. Where there is no host, or something is wrong
+ * with it, this process runs the command.
  */
 export async function askHost(caller: CallersProcess): Promise<Delegation> {
   const { argv, env } = caller;
@@ -47,7 +47,7 @@ export async function askHost(caller: CallersProcess): Promise<Delegation> {
   } catch (error) {
     if (error instanceof UnsafePlaceError)
       return { kind: "here", mayStart: false, why: `the background host is not used: ${error.message}` };
-    // Whatever is wrong with the host's place or the configuration, the command itself can say better.
+    // The command itself explains better what is wrong with the host's place or the configuration.
     if (error instanceof Error && "code" in error) return { kind: "here", mayStart: false };
     throw error;
   }
@@ -161,7 +161,7 @@ type HostEnd =
  * Does for a host what only the caller's process can: prints, reads, passes signals on. Resolves when the host is done or
  * lost. Text that it sent before is printed by then.
  *
- * @param patienceMs how long the host may take for its first word.
+ * @param patienceMs how long the host may take for its first message.
  */
 function followHost(
   socket: Socket,

@@ -4,7 +4,7 @@ import { secretSourcesOf, withoutPlaces } from "../../configuration/configured-s
 import { isInherited } from "../../secrets/inherited-environment.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 
-/** What a background host depends on, by digest. A caller for whom any of it is something else is not served. */
+/** What a background host depends on, by digest. A caller that differs in any of it is not served. */
 export interface HostIdentity {
   /** The ptc and the Node.js. */
   readonly build: string;

@@ -26,7 +26,7 @@ export interface ListenerOptions {
   /** Runs one command, and resolves with its exit code. */
   runCommand: (surroundings: Surroundings) => Promise<number>;
   idleMs: number;
-  /** Whether something of the host is to stay although no command runs. Never rejects. */
+  /** Whether the host must stay although no command runs. Never rejects. */
   isNeeded: () => Promise<boolean>;
   /** Is called when no command ran for `idleMs`, or when another host is to take this one's place. */
   onRetire: (why: string) => void;
@@ -246,7 +246,7 @@ class RemoteCaller {
     }
   }
 
-  /** Does what is due when the caller's process is gone: what it would do if it were asked to end. */
+  /** Ends the command as a signal would, because the caller's process is gone. */
   leave(): void {
     for (const { reject } of this.#files.values())
       reject(Object.assign(new Error("the caller is gone"), { code: "EPIPE" }));

@@ -10,14 +10,14 @@ import { findProject } from "./host-place.ts";
 /** The first argument of the process of a background host. It is no command for people. */
 export const HOST_PROCESS = "background-host";
 
-/** Where the hosts of this user write what nobody is there to read. */
+/** Where the hosts of this user write their logs. */
 function logFolder({ XDG_STATE_HOME, HOME }: Surroundings["env"]): string {
   return join(XDG_STATE_HOME || join(HOME || homedir(), ".local/state"), "ptc/hosts");
 }
 
 /**
- * Starts the background host of this project and does not wait for it. A machine for tests and builds gets none: what is
- * started there is to end there.
+ * Starts the background host of this project and does not wait for it. In CI none is started, because nothing should stay
+ * behind there.
  */
 export function startHost({ argv, env, cwd }: Surroundings, config: string | undefined): void {
   if (env.CI !== undefined && env.CI !== "" && env.CI !== "false") return;
@@ -46,8 +46,8 @@ const LOOK_EVERY_MS = 100;
 const START_PATIENCE_MS = 30_000;
 
 /**
- * Has the background host of this project run the command of this process, for a command that only a host can run: one is
- * started where there is none, and waited for.
+ * Offers the command of this process to the background host of this project, for a command that only a host can run. Where
+ * there is no host, starts one and waits for it.
  *
  * @param config the value of `--config`.
  */

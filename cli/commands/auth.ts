@@ -32,7 +32,7 @@ import {
 } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
 
-/** `ptc auth ...`: what servers are used with. */
+/** `ptc auth ...`: logins and secrets for servers. */
 export const authCommand = defineGroup(
   "auth",
   () => [defineLogin, defineLogout, defineStatus, defineSet],
@@ -374,7 +374,7 @@ function parseTimeout(text = String(DEFAULT_TIMEOUT_SECONDS)): number {
   throw new UsageError(`--timeout must be a whole number from 1 to ${MAX_TIMEOUT_SECONDS}`);
 }
 
-/** How long a launcher that does not end is waited for: by then, it has opened something. */
+/** How long to wait for a launcher that does not end: by then, it has opened something. */
 const PATIENCE_MS = 1_500;
 
 /** Whether there is a browser that would show on this person's screen. Over SSH, it would show on another. */
@@ -384,7 +384,7 @@ function canOpenBrowser(env: Surroundings["env"], platform = process.platform): 
   return platform !== "linux" || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
 }
 
-/** Opens an address in the person's browser. Whether that seems to have worked; nothing of it is waited for. */
+/** Opens an address in the person's browser. Returns whether that seems to have worked. */
 async function openBrowser(url: string, env: Surroundings["env"]): Promise<boolean> {
   const [command = "", ...args] = launcher(env);
   return new Promise((resolve) => {

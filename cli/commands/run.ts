@@ -260,7 +260,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 /**
  * Says what a program emitted, one line a block, and writes it to a folder, if there is one. A file that is there already is
- * left as it is. What cannot be written is said.
+ * left as it is. Also says what cannot be written.
  */
 export async function reportEmitted(
   blocks: readonly EmittedBlock[],

@@ -95,8 +95,8 @@ function keeperOf(through: string): string {
 }
 
 /**
- * Has the background host run a program that is to run in a session: only there it can stay. Resolves with `undefined` in
- * that host itself.
+ * Has the background host run a program of a session, which can only stay there. Resolves with `undefined` in that host
+ * itself.
  *
  * @throws UsageError where no program can run in a session.
  */

@@ -29,7 +29,14 @@ import {
   write,
 } from "../command.ts";
 import { layOutTable } from "../terminal/terminal.ts";
-import { ask, changeFile, readIfThere, shownPath, undoChanges } from "./configuration/client-files.ts";
+import {
+  canAsk,
+  changeFile,
+  isConfirmed,
+  readIfThere,
+  shownPath,
+  undoChanges,
+} from "./configuration/client-files.ts";
 import { stopHostAt } from "./host.ts";
 
 interface UninstallFlags {
@@ -62,7 +69,7 @@ export async function uninstall(
   surroundings: Surroundings,
   machine: Machine = thisMachine(surroundings.env, stopHostAt),
 ): Promise<ExitCode> {
-  const { env, stdin, stdout, stderr } = surroundings;
+  const { env, stdout, stderr } = surroundings;
   const warnings: string[] = [];
   const parts = [
     ...(await findClientParts(surroundings)),
@@ -89,10 +96,9 @@ export async function uninstall(
     await write(stdout, `${staysText(flags, surroundings)}\n`);
   }
   if (parts.length > 0 && flags.yes !== true) {
-    if (stdin.isTTY !== true || stderr.isTTY !== true)
+    if (!canAsk(surroundings))
       throw new UsageError("nothing was removed, as nobody can be asked here; --yes removes it");
-    const answer = await ask("Remove these? [y/N]: ", surroundings);
-    if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
+    if (!(await isConfirmed("Remove these?", surroundings))) {
       await tell(stderr, "nothing was removed");
       return EXIT.failed;
     }
@@ -169,7 +175,7 @@ async function findClientParts(surroundings: Surroundings): Promise<InstalledPar
         change.after !== undefined,
     );
   for (const file of findClientFiles(env, cwd)) {
-    // A link in the folder that leads out of it is not the user's word to change what it leads to.
+    // A link that leads out of the folder is no permission to change what it leads to.
     if (file.pluginRoot !== undefined || linkOutOf(cwd, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, cwd);
@@ -331,7 +337,7 @@ async function findImages(machine: Machine): Promise<InstalledPart[]> {
   }));
 }
 
-/** ptc's folders of this user, but for what processes have that run. */
+/** ptc's folders of this user, except those of running processes. */
 function findState(
   { runFolders }: Machine,
   env: EnvironmentVariables,

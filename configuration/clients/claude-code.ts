@@ -129,7 +129,7 @@ function pluginOf(
   });
 }
 
-/** The folder, and those around it up to the one that is a repository of git's: to Claude Code, they are one project. */
+/** The folder and its parents up to the root of a git repository, which Claude Code treats as one project. */
 function foldersOf(cwd: string): string[] {
   const folders = [cwd];
   for (let folder = cwd; folders.length < MAX_FOLDERS_UP; ) {

@@ -317,7 +317,7 @@ function translate(
   return name === undefined ? undefined : variable(name);
 }
 
-/** What a client knows besides, when it resolves references. */
+/** What else a client uses to resolve references. */
 interface ClientSurroundings {
   /** Absolute: the folder of the plugin that the file belongs to. */
   pluginRoot?: string | undefined;

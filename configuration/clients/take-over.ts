@@ -90,7 +90,8 @@ function isSameServer(own: ServerEntry, imported: ServerEntry): boolean {
   return isNamedAlike && own.command === entry.command && isDeepStrictEqual(own.args ?? [], entry.args ?? []);
 }
 
-function targetOf({ command, url }: ServerEntry): string {
+/** What a server is started with or reached at, without what may be secret in it. */
+export function targetOf({ command, url }: ServerEntry): string {
   return url === undefined
     ? (command ?? "")
     : url.replace(/^([a-z]+:\/\/)[^/@]*@/i, "$1").replace(/[?#].*$/, "");

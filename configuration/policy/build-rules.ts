@@ -48,7 +48,7 @@ export async function buildRuleAuthorizer(
 /**
  * The rules of a configuration with all that is wrong with them.
  *
- * @param isChecked whether it is known that nothing is wrong with them, which then is not looked for.
+ * @param isChecked whether they are known to have no mistakes; then they are not checked.
  * @throws ConfigurationError when Cedar is not installed.
  */
 export async function openRules(
@@ -93,8 +93,8 @@ const MIN_RULES = 100;
 const MAX_BYTES = 256;
 
 /**
- * Which rules were found to be without mistakes, by their digest, so that not every process looks at a thousand of them again. Nothing
- * is decided by it: a rule with a mistake that is used all the same cannot be evaluated, and what cannot be decided is denied.
+ * Remembers by their digest which rules have no mistakes, so that not every process checks a thousand of them again. No decision
+ * depends on it: a rule with a mistake cannot be evaluated, and what cannot be decided is denied.
  */
 class CheckedRules {
   readonly #path: string;
@@ -116,7 +116,7 @@ class CheckedRules {
     }
   }
 
-  /** Notes that nothing is wrong with them. Where that cannot be, they are looked at again the next time. */
+  /** Notes that they have no mistakes. Where that fails, they are checked again the next time. */
   note(rules: number): void {
     if (rules < MIN_RULES || this.isKnown()) return;
     const draft = `${this.#path}.${process.pid}`;
@@ -182,7 +182,7 @@ function systemAccount(): LocalAccount {
   };
 }
 
-/** A name may hold spaces where a directory service has it, so that GNU's separator is tried first. */
+/** Names from a directory service may hold spaces, so GNU's NUL separator is tried first. */
 function readGroups(): readonly string[] {
   const run = (flags: string) =>
     execFileSync("/usr/bin/id", [flags], {

@@ -31,7 +31,7 @@ import {
 import { LOCAL_USER } from "../../local-user.ts";
 import { login } from "../auth.ts";
 import { generate, proposalWarnings } from "../generate.ts";
-import { refuseLinkOut, replaceFile } from "./client-files.ts";
+import { canAsk, refuseLinkOut, replaceFile } from "./client-files.ts";
 
 interface AddFlags {
   config?: string;
@@ -72,7 +72,7 @@ async function add(
   flags: AddFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, stdin, stdout, stderr } = surroundings;
+  const { env, stdout, stderr } = surroundings;
   const cwd = surroundings.cwd();
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   const file = found?.file ?? "ptc.yaml";
@@ -117,7 +117,7 @@ async function add(
     }
     await replaceFile(path, found?.text, next);
     for (const told of kept.told) await tell(stderr, told);
-    if (needsLogin && stdin.isTTY === true && stderr.isTTY === true) {
+    if (needsLogin && canAsk(surroundings)) {
       await tell(stderr, `added '${name}' to ${visibleLine(file)}; it asks for a login`);
       const config = flags.config === undefined ? {} : { config: flags.config };
       const code = await login(name, { ...config, browser: true }, surroundings);

@@ -20,7 +20,12 @@ import {
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
 } from "../../../configuration/clients/read-client-file.ts";
-import { type DoubleEntry, findDoubles, takeOut } from "../../../configuration/clients/take-over.ts";
+import {
+  type DoubleEntry,
+  findDoubles,
+  takeOut,
+  targetOf,
+} from "../../../configuration/clients/take-over.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { serverModule } from "../../../protocol/tool-names.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
@@ -65,10 +70,10 @@ export async function offerTakeOver(
   },
   surroundings: Surroundings,
 ): Promise<number> {
-  const { stdin, stdout, stderr } = surroundings;
+  const { stdout, stderr } = surroundings;
   const doubles: DoubleEntry[] = [];
   for (const file of files) {
-    // A link in the project that leads out of it is not the user's word to change what it leads to.
+    // A link that leads out of the project is no permission to change what it leads to.
     if (linkOutOf(project, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, project);
@@ -78,7 +83,7 @@ export async function offerTakeOver(
   if (doubles.length === 0 || choice === "keep") return doubles.length;
   const clients = listUpTo([...new Set(doubles.map(({ client }) => client))], MAX_NAMES_CHARS);
   const have = `${clients} still ${doubles.length === 1 ? "has" : "have"}`;
-  const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
+  const isTerminal = canAsk(surroundings);
   if (choice === "ask" && !isTerminal) {
     const names = listUpTo([...new Set(doubles.map(({ name }) => visibleLine(name)))], MAX_NAMES_CHARS);
     await tell(
@@ -98,8 +103,7 @@ export async function offerTakeOver(
     `${have} these beside ptc, so that a model sees each of their tools twice:\n${layOutTable(rows).join("\n")}\n`,
   );
   if (choice === "ask") {
-    const answer = await ask("Take them out? `ptc install --undo` puts them back. [y/N]: ", surroundings);
-    if (!/^\s*y(?:es)?\s*$/i.test(answer ?? "")) {
+    if (!(await isConfirmed("Take them out? `ptc install --undo` puts them back.", surroundings))) {
       await tell(stderr, "they stay; `ptc install --take-over` takes them out later");
       return doubles.length;
     }
@@ -118,7 +122,7 @@ export async function offerTakeOver(
   return doubles.length;
 }
 
-/** For whom an entry is, where that is more than this folder. */
+/** Says where an entry is for more than this folder. */
 function reachOf({ keys, path, project }: DoubleEntry): string {
   const inside = relative(project, path);
   const isHere = keys[0] === "projects" || !(inside.startsWith("..") || isAbsolute(inside));
@@ -349,7 +353,7 @@ interface FoundServer {
  * @throws UsageError when there are none, and when nobody can choose.
  */
 export async function findServers(isAll: boolean, surroundings: Surroundings): Promise<ImportedServers> {
-  const { env, stdin, stdout, stderr } = surroundings;
+  const { env, stdout, stderr } = surroundings;
   const cwd = surroundings.cwd();
   const found = new Map<string, FoundServer>();
   const skipped: ImportedServers["skipped"] = [];
@@ -384,7 +388,7 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
     withValues: [],
   });
   if (isAll) return take(all);
-  const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
+  const isTerminal = canAsk(surroundings);
   if (!isTerminal && sources.size === 1) return take(all);
   await write(isTerminal ? stderr : stdout, `${renderFound(all)}\n`);
   if (!isTerminal)
@@ -413,20 +417,10 @@ function renderFound(found: readonly FoundServer[]): string {
   const rows = found.map(({ entry, from }, index) => [
     { text: String(index + 1), align: "right" as const },
     { text: entry.name },
-    {
-      text: oneLine(
-        entry.url === undefined ? (entry.command ?? "") : withoutQuery(entry.url),
-        MAX_TARGET_CHARS,
-      ),
-    },
+    { text: oneLine(targetOf(entry), MAX_TARGET_CHARS) },
     { text: visibleLine(from) },
   ]);
   return layOutTable(rows).join("\n");
-}
-
-/** Where the URL leads, without what may be secret in it. */
-function withoutQuery(url: string): string {
-  return url.replace(/^([a-z]+:\/\/)[^/@]*@/i, "$1").replace(/[?#].*$/, "");
 }
 
 async function choose(found: readonly FoundServer[], surroundings: Surroundings): Promise<FoundServer[]> {
@@ -452,6 +446,16 @@ export function parseChoice(answer: string, count: number): number[] | undefined
     for (let number = from; number <= to; number++) chosen.add(number - 1);
   }
   return [...chosen].sort((a, b) => a - b);
+}
+
+/** Whether somebody is at a terminal, who can be asked there. */
+export function canAsk({ stdin, stderr }: Pick<Surroundings, "stdin" | "stderr">): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+/** Asks for a yes. Anything else is a no. */
+export async function isConfirmed(question: string, surroundings: Surroundings): Promise<boolean> {
+  return /^\s*y(?:es)?\s*$/i.test((await ask(`${question} [y/N]: `, surroundings)) ?? "");
 }
 
 /** A line that a person types; `undefined` on Ctrl-C and at the end of input. */

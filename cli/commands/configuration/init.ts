@@ -34,7 +34,7 @@ import {
   UsageError,
   write,
 } from "../../command.ts";
-import { ask, findServers, offerTakeOver, takeOverChoice } from "./client-files.ts";
+import { ask, canAsk, findServers, offerTakeOver, takeOverChoice } from "./client-files.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;
@@ -159,7 +159,7 @@ async function withoutPlainSecrets(
   servers: readonly ServerEntry[],
   surroundings: Surroundings,
 ): Promise<{ servers: ServerEntry[]; told: string[] }> {
-  const { stdin, stderr, env } = surroundings;
+  const { stderr, env } = surroundings;
   const told: string[] = [];
   const cleaned = servers.map((server) => {
     const { entry, variables } = withoutArgumentSecrets(server);
@@ -172,7 +172,7 @@ async function withoutPlainSecrets(
   const secrets = cleaned.flatMap(findPlainSecrets);
   if (secrets.length === 0) return { servers: cleaned, told };
   let isKept = false;
-  if (stdin.isTTY === true && stderr.isTTY === true) {
+  if (canAsk(surroundings)) {
     const names = secrets.map(({ server, key }) => `${server}: ${key}`).join(", ");
     await write(
       stderr,

@@ -36,8 +36,9 @@ import {
 } from "../../command.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
 import {
-  ask,
+  canAsk,
   changeFile,
+  isConfirmed,
   offerTakeOver,
   readIfThere,
   refuseLinkOut,
@@ -160,11 +161,9 @@ async function writeEntry(
 
 /** @throws UsageError where nobody can be asked. */
 async function isAgreed(question: string, surroundings: Surroundings): Promise<boolean> {
-  const { stdin, stderr } = surroundings;
-  if (stdin.isTTY !== true || stderr.isTTY !== true)
+  if (!canAsk(surroundings))
     throw new UsageError("nothing was written, as nobody can be asked here; --yes writes it");
-  const answer = await ask(`${question} [y/N]: `, surroundings);
-  return /^\s*y(?:es)?\s*$/i.test(answer ?? "");
+  return isConfirmed(question, surroundings);
 }
 
 /** Offers to take servers that ptc.yaml has out of the files of a client, or of all. Returns how many entries there are. */

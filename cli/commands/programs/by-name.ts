@@ -60,7 +60,7 @@ export function explainMissing(what: string, name: string, known: readonly strin
 }
 
 /**
- * The program that a run by name is, with its data.
+ * The program that a run by name runs, with its data.
  *
  * @param words what stands after the name: `--key value`, `--key=value` and `key=value`.
  * @throws UsageError for arguments that are not the program's.
@@ -87,7 +87,7 @@ export async function readCallByName(
 /**
  * What a saved program takes, as `ptc run NAME --help` shows it.
  *
- * @param options those of `ptc run` itself, as they are written. An argument that is called as one of them is is given as NAME=VALUE.
+ * @param options those of `ptc run` itself, as they are written. An argument with the name of one of them is given as NAME=VALUE.
  */
 export function renderProgramHelp(
   { name, tool, manifest }: NamedProgram,

@@ -131,7 +131,7 @@ async function readOrigin(
 /** The files that a saved program may be in, by the name of its language. */
 const SUFFIXES: Readonly<Record<string, string>> = { typescript: ".ts", javascript: ".js", python: ".py" };
 
-/** What a program is saved of. */
+/** What a program is saved from. */
 interface ProgramOrigin {
   code: string;
   language: string;
@@ -155,9 +155,9 @@ interface SavedFiles {
 }
 
 /**
- * Takes what a program is saved of from an archived run.
+ * Reads what a program is saved from in an archived run.
  *
- * @throws ArchiveError, ConfigurationError for a run of which no program can be saved.
+ * @throws ArchiveError, ConfigurationError for a run from which no program can be saved.
  */
 async function originOfRun(archive: ArchiveStore, runId: string): Promise<ProgramOrigin> {
   const archived = await archive.read(runId);
@@ -391,7 +391,7 @@ const ABANDONED_AFTER_MS = 10 * 60 * 1_000;
 /**
  * Does some work on the folder of saved programs while no other ptc saves into it.
  *
- * @throws ConfigurationError when another does not let go of it, and what the work throws.
+ * @throws ConfigurationError when another keeps it locked, and what the work throws.
  */
 async function whileSaving<T>(
   { archive }: Pick<Configuration, "archive">,
@@ -416,7 +416,7 @@ async function lock(folder: string): Promise<() => void> {
 }
 
 /**
- * Makes some files of the folder what they should be: each is written whole beside its place and then renamed, the last one last,
+ * Replaces files of the folder: each is written whole beside its place and then renamed, the last one last,
  * and then others are removed. Where that fails, the files are as they were.
  *
  * @param texts by file; the last is the one that makes a program known.
@@ -472,7 +472,7 @@ async function clearAbandoned(directory: string): Promise<void> {
   }
 }
 
-/** A JSON schema of the few kinds that are inferred of values. */
+/** A JSON schema of the few kinds that are inferred from values. */
 type Schema = Readonly<Record<string, unknown>>;
 
 const MAX_DEPTH = 10;
@@ -482,13 +482,13 @@ const MAX_MEMBERS = 40;
 /** A name that is most likely data: it begins with a digit, or has what no property's name has. */
 const ID = /^\d|[^A-Za-z0-9_$-]|^[0-9a-f]{8}-/;
 
-/** The schema of a program's data, of one value of it: an object with these members and no others. */
+/** The schema of a program's data, inferred from one value: an object with these members and no others. */
 export function inferInput(data: unknown): Schema {
   const { properties = {}, required = [] } = isObject(data) ? objectSchema(data, 0, true) : {};
   return { type: "object", properties, ...withRequired(required as string[]), additionalProperties: false };
 }
 
-/** The schema of a program's value, of one value. Numbers are not taken to be whole for ever. */
+/** The schema of a program's value, inferred from one value. A whole number is not taken for an integer. */
 export function inferOutput(value: unknown): Schema {
   return infer(value, 0, false);
 }

@@ -7,7 +7,7 @@
  * - `write: { FILE: CONTENT }`, `edit: { FILE: [BEFORE, AFTER] }` or `remove: FILE`;
  * - `files: { FILE: EXPECTED }`, where `null` expects no file, and a folder is a line for each name in it.
  *
- * What is expected is a text that is contained, `/a pattern/m`, `{ is: TEXT }`, `{ json: PART }`, `{ not: [TEXT, ...] }`, or a list
+ * What is expected is a text that is contained, `/a pattern/m`, `{ is: TEXT }`, `{ json: PART }`, `{ yaml: WHOLE }`, `{ not: [TEXT, ...] }`, or a list
  * of these. `<node>`, `<fixtures>` and `<folder>` stand for paths, `<example>` for a recorded example
  * without calls, and `<NAME>` for what a step has kept (`keep: { NAME: PATTERN }`).
  */
@@ -18,7 +18,14 @@ import { parse } from "yaml";
 import { shellWords } from "../help/printed-examples.ts";
 import { expectRefusal, projectInProcess } from "../in-process.ts";
 
-type Expected = string | { is: string } | { json: unknown } | { not: string[] } | Expected[] | null;
+type Expected =
+  | string
+  | { is: string }
+  | { json: unknown }
+  | { yaml: unknown }
+  | { not: string[] }
+  | Expected[]
+  | null;
 interface Step {
   ptc?: string | string[];
   in?: string;
@@ -33,6 +40,8 @@ interface Step {
   files?: Record<string, Expected>;
 }
 interface Scenes {
+  /** The only system on which the scenes are as they are told. */
+  platform?: string;
   project: Record<string, string | object>;
   /** Steps that every scene begins with. */
   begin?: Step[];
@@ -49,12 +58,10 @@ const EXAMPLE = JSON.stringify({
 
 describe.each(globSync("*.yaml", { cwd: FOLDER }).sort())("%s", (file) => {
   const known = { node: process.execPath, fixtures: FIXTURES, example: EXAMPLE };
-  const {
-    project,
-    begin = [],
-    scenes,
-  }: Scenes = filled(parse(readFileSync(join(FOLDER, file), "utf8")), known);
-  it.each(Object.entries(scenes))("%s", async (_, steps) => {
+  const told = parse(readFileSync(join(FOLDER, file), "utf8"));
+  const { platform, project, begin = [], scenes }: Scenes = filled(told, known);
+  const isHere = platform === undefined || platform === process.platform;
+  it.skipIf(!isHere).each(Object.entries(scenes))("%s", async (_, steps) => {
     const { "ptc.yaml": configuration = {}, ...files } = project;
     const made = projectInProcess(configuration, files);
     const kept: Record<string, string> = { folder: made.project.directory };
@@ -107,6 +114,7 @@ function check(text: string, expected: Expected | undefined): void {
     if (pattern === undefined) expect(text).toContain(expected);
     else expect(text).toMatch(pattern);
   } else if ("is" in expected) expect(text).toBe(expected.is);
+  else if ("yaml" in expected) expect(parse(text)).toEqual(expected.yaml);
   else if ("json" in expected) expect(JSON.parse(text)).toMatchObject(expected.json as object);
   else for (const each of expected.not) expect(text).not.toContain(each);
 }
