@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { missingFor, type RunnerLanguage, runInProcess } from "./runner-process.ts";
 
 const text = (seed: number, length: number) => `${seed} \u00e9"\\\n`.repeat(length).slice(0, length);
@@ -19,26 +22,9 @@ const RESULTS: unknown[] = [
   null,
 ];
 
-const PROGRAMS: Record<RunnerLanguage, string> = {
-  javascript: `
-    import { createHash } from "node:crypto";
-    const digest = (value) => createHash("sha256").update(JSON.stringify(value)).digest("hex");
-    const get = (i) => callTool("mcp__demo__get", { i });
-    const one = [];
-    for (let i = 0; i < ${RESULTS.length}; i++) one.push(digest(await get(i)));
-    const all = await Promise.all(Array.from({ length: ${RESULTS.length} }, (_, i) => get(i).then(digest)));
-    globalThis.result = { one, all };`,
-  python: `
-import asyncio, hashlib, json
-def digest(value):
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace(chr(0xD800), chr(92) + "ud800")
-    return hashlib.sha256(text.encode()).hexdigest()
-def get(i):
-    return call_tool("mcp__demo__get", i=i)
-one = [digest(await get(i)) for i in range(${RESULTS.length})]
-all = [digest(value) for value in await asyncio.gather(*(get(i) for i in range(${RESULTS.length})))]
-result = {"one": one, "all": all}`,
-};
+const PROGRAMS: Record<RunnerLanguage, string> = parse(
+  readFileSync(join(import.meta.dirname, "large-results.yaml"), "utf8"),
+);
 
 describe.each(Object.entries(PROGRAMS) as [RunnerLanguage, string][])("a program in %s", (language, code) => {
   const missing = missingFor(language);
@@ -46,7 +32,9 @@ describe.each(Object.entries(PROGRAMS) as [RunnerLanguage, string][])("a program
     `has large results as its server gave them, one after the other and at once${missing}`,
     async () => {
       const answer = async (call: { arguments: unknown }) => RESULTS[(call.arguments as { i: number }).i];
-      const { claim } = await runInProcess(language, code, { answer });
+      const { claim } = await runInProcess(language, code.replaceAll("COUNT", String(RESULTS.length)), {
+        answer,
+      });
       const digests = RESULTS.map((value) =>
         createHash("sha256").update(JSON.stringify(value)).digest("hex"),
       );

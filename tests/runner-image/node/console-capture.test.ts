@@ -28,6 +28,27 @@ describe("the console of a program", () => {
     });
   });
 
+  it("drops what is printed before a program begins, after it has ended, and late by an earlier one", () => {
+    const print = (what: string) =>
+      `console.log("${what}"); console.error("${what}"); process.emitWarning("${what}");`;
+    const turn = "await new Promise((resolve) => setImmediate(resolve));";
+    const source = `import { captureConsole } from ${JSON.stringify(MODULE)};
+      let isLate = false;
+      const capture = captureConsole(() => isLate);
+      ${print("before")} ${turn}
+      capture.begin(1000, 1000);
+      console.log("own"); console.error("own");
+      isLate = true; console.log("late"); console.error("late"); isLate = false;
+      capture.end();
+      ${print("after")} ${turn}`;
+    const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", source]);
+    const decoder = new ConsoleDecoder(1e8);
+    expect([...decoder.push(stderr), ...decoder.end()]).toEqual([
+      { stream: "out", text: "own\n" },
+      { stream: "err", text: "own\n" },
+    ]);
+  });
+
   it("prints values that hold themselves, and cuts what is longer than the cap", () => {
     const [circular] = printed("const a = { name: 'a' }; a.self = a; console.log(a);");
     expect(circular?.text).toBe("<ref *1> { name: 'a', self: [Circular *1] }\n");

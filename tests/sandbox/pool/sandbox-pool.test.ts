@@ -64,13 +64,16 @@ test("a replaced pool still serves who waits for it, and then ends; the other se
   expect([engine.live.size, after.engine.live.size]).toEqual([0, 0]);
 });
 
-test("sandboxes of a pool that takes another's place begin to wait before anybody asks", async () => {
+test("sandboxes of a pool that takes another's place begin to wait before anybody asks, and the others end", async () => {
   const { engine, pool, options } = open(1);
+  pool.warm();
+  await settled(engine, 1);
   const after = usePool({ size: 0 });
   pool.replace({ ...options, starter: after.source });
   await settled(after.engine, 1);
+  await until(() => expect(engine.live.size).toBe(0));
   await pool.close();
-  expect([engine.started, after.engine.live.size]).toEqual([0, 0]);
+  expect([engine.started, after.engine.live.size]).toEqual([1, 0]);
 });
 
 test("a sandbox that was warmed for one program has its runner; a program of another language gets its own", async () => {
