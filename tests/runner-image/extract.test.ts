@@ -28,6 +28,12 @@ describe("a type that a program extracts", () => {
       ["mcp__ptc__extract", { value: { a: 1 }, schema: { type: "array", items: { type: "string" } } }],
     ]);
     await expect(extract(undefined, "string")).rejects.toThrow("extract: there is no value");
+    const nested = (levels: number) =>
+      Array(levels)
+        .fill(0)
+        .reduce((inner: unknown) => [inner], "string");
+    expect(() => schemaOf(nested(32))).not.toThrow();
+    expect(() => schemaOf(nested(33))).toThrow("nests deeper than 32 levels");
     const endless: unknown[] = [];
     endless.push(endless);
     await expect(extract("x", endless)).rejects.toThrow("nests deeper than 32 levels");

@@ -70,6 +70,7 @@ test("an engine that goes away is noticed, though it still owes answers", async 
   server.close();
   server.closeAllConnections();
   for (const socket of attached) socket.destroy();
+  container.pause();
   const gone = { status: "rejected", reason: { name: "SandboxError", code: "engine_unreachable" } };
   expect(await ends).toMatchObject([gone, gone]);
 });
