@@ -47,6 +47,8 @@ export function proxyFor(url: URL, env: Environment = process.env): URL | undefi
   return proxy;
 }
 
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
 /** The `fetch` of Node.js, by way of the environment's proxies and authorities. */
 export async function outgoingFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
   const dispatcher = await dispatcherFor(new URL(input));

@@ -122,11 +122,8 @@ export interface PooledUpstreamOptions {
 /** One server for one principal: its connection, the uses of it, and the pauses between its starts. */
 export class PooledUpstream implements Upstream {
   readonly name: string;
-  readonly #source: UpstreamSource;
-  readonly #credentials: PooledUpstreamOptions["credentials"];
-  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #options: PooledUpstreamOptions;
   readonly #backoff: RestartBackoff;
-  readonly #idleMs: number | undefined;
   readonly #listeners = new Set<(change: ToolsChange) => void>();
   /** How many uses of each connection are in progress. */
   readonly #uses = new Map<UpstreamConnection, number>();
@@ -139,13 +136,10 @@ export class PooledUpstream implements Upstream {
   /** Why the server is no longer used. */
   #refusal: string | undefined;
 
-  constructor({ source, credentials, clock, backoff, idleMs }: PooledUpstreamOptions) {
-    this.name = source.name;
-    this.#source = source;
-    this.#credentials = credentials;
-    this.#clock = clock;
-    this.#backoff = new RestartBackoff(clock, backoff);
-    this.#idleMs = idleMs;
+  constructor(options: PooledUpstreamOptions) {
+    this.name = options.source.name;
+    this.#options = options;
+    this.#backoff = new RestartBackoff(options.clock, options.backoff);
   }
 
   get isConnected(): boolean {
@@ -161,15 +155,16 @@ export class PooledUpstream implements Upstream {
 
   async call(call: UpstreamCall): Promise<unknown> {
     const { timeoutMs, spentMs = 0, signal } = call;
-    const began = this.#clock.monotonicMs();
+    const { clock, source } = this.#options;
+    const began = clock.monotonicMs();
     const connect = () =>
       this.isConnected
         ? this.#connect(signal)
         : inTime(this.#connect(signal), timeoutMs - spentMs, () =>
-            notReadyInTime(this.name, timeoutMs, false, this.#source.whySlow),
+            notReadyInTime(this.name, timeoutMs, false, source.whySlow),
           );
     return this.#use(connect, (connection) =>
-      connection.callTool({ ...call, spentMs: spentMs + this.#clock.monotonicMs() - began }),
+      connection.callTool({ ...call, spentMs: spentMs + clock.monotonicMs() - began }),
     );
   }
 
@@ -237,8 +232,9 @@ export class PooledUpstream implements Upstream {
     } finally {
       if (connection !== undefined) this.#release(connection);
       this.#active--;
-      if (this.#active === 0 && this.#idleMs !== undefined) {
-        this.#idleTimer = setTimeout(() => this.#endIdle(), this.#idleMs).unref();
+      const { idleMs } = this.#options;
+      if (this.#active === 0 && idleMs !== undefined) {
+        this.#idleTimer = setTimeout(() => this.#endIdle(), idleMs).unref();
       }
     }
   }
@@ -267,8 +263,8 @@ export class PooledUpstream implements Upstream {
     if (signal?.aborted) throw this.#cancelled();
     if (this.#refusal !== undefined)
       throw new UpstreamError("cancelled", `server '${this.name}' is not used: ${this.#refusal}`);
-    if (this.#source.off !== undefined)
-      throw new UpstreamError("off", `server '${this.name}' is off: ${this.#source.off}`);
+    if (this.#options.source.off !== undefined)
+      throw new UpstreamError("off", `server '${this.name}' is off: ${this.#options.source.off}`);
     if (this.#connection !== undefined) return this.#connection;
     if (this.#connecting === undefined) {
       this.#backoff.refuseDuringPause(this.name);
@@ -314,12 +310,12 @@ export class PooledUpstream implements Upstream {
   }
 
   async #open(signal: AbortSignal): Promise<UpstreamConnection> {
-    return this.#source.connect(signal, await this.#credentialsNow(signal));
+    return this.#options.source.connect(signal, await this.#credentialsNow(signal));
   }
 
   async #credentialsNow(signal: AbortSignal): Promise<ServerCredentials> {
     try {
-      return await orAborted(this.#credentials(signal), signal, () => this.#cancelled());
+      return await orAborted(this.#options.credentials(signal), signal, () => this.#cancelled());
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
       const message = `server '${this.name}' is not started: there are no credentials for it (${messageOf(error)})`;

@@ -10,7 +10,7 @@ import {
 import { join } from "node:path";
 import { AsyncEntry } from "@napi-rs/keyring";
 import { describe, expect, test, vi } from "vitest";
-import { KeyringError, openKeyring, SecretsFile } from "../../secrets/keyring.ts";
+import { KeyringError, listKeyringAccounts, openKeyring, SecretsFile } from "../../secrets/keyring.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { memoryPackage } from "./memory-keyring.ts";
 
@@ -38,6 +38,31 @@ describe("the system's keyring", () => {
     const load = vi.fn(missing);
     expect(await openKeyring({ env: { PTC_KEYRING: "off" }, load })).toBeUndefined();
     expect(load).not.toHaveBeenCalled();
+  });
+
+  test("gives no value that is larger than all that ptc keeps", async () => {
+    const { load } = memoryPackage();
+    const keyring = await openKeyring({ env: {}, load });
+    for (const [chars, isRead] of [
+      [1024 * 1024, true],
+      [1024 * 1024 + 1, false],
+    ] as const) {
+      await keyring?.set("a", "x".repeat(chars));
+      const read = keyring?.get("a").then((value) => value?.length === chars);
+      if (isRead) expect(await read).toBe(true);
+      else await expect(read).rejects.toThrow(/has too long a value$/);
+    }
+  });
+
+  test("lists what ptc keeps in order, and nothing where it is off", async () => {
+    const { load } = memoryPackage();
+    const keyring = await openKeyring({ env: {}, load });
+    for (const name of ["b", "a", "c"]) await keyring?.set(name, "x");
+    expect(await listKeyringAccounts({ env: {}, load })).toEqual(["a", "b", "c"]);
+    expect(await listKeyringAccounts({ env: { PTC_KEYRING: "off" }, load })).toEqual([]);
+    const locked = memoryPackage(() => new Error("s3cret"));
+    const listing = listKeyringAccounts({ env: {}, load: locked.load });
+    await expect(listing).rejects.toThrow(/^the system's keyring cannot be read; unlock it$/);
   });
 
   test("tells of a fault without what the system said about it", async () => {

@@ -63,6 +63,7 @@ describe("configured secrets", () => {
     const one = { value: "x [REDACTED] y", count: 1 };
     expect(redact("x abcd-1234-efgh-5678 y", "abcd-1234-efgh", "1234-efgh-5678")).toEqual(one);
     expect(redact("x abcd-1234-efgh y", "abcd-1234-efgh", "abcd-1234")).toEqual(one);
+    expect(redact("x abcd-1234-efgh y", "abcd-1234-efgh", "1234-efg")).toEqual(one);
   });
 
   test("are found wherever the edge of a piece falls that a long text is searched in", () => {
@@ -93,6 +94,13 @@ describe("configured secrets", () => {
   ])("are also looked for by %s", (_, value, parts) => {
     expect(secretsIn(value)).toEqual(expect.arrayContaining(parts));
   });
+
+  test("are not what stands around a key, nor a line of a document", () => {
+    const key = `-----BEGIN SECRET KEY-----\n${LINE}\n-----END SECRET KEY-----`;
+    expect(secretsIn(key)).toEqual([LINE, key]);
+    const json = JSON.stringify({ "a member of the document": LINE }, undefined, 1);
+    expect(secretsIn(json)).toEqual([LINE, json]);
+  });
 });
 
 test("a short password of a URL is redacted where it stands in one", () => {
@@ -120,6 +128,7 @@ describe("values that are no secrets", () => {
     "correcthorsebattery",
     "my-secret-token",
     "/K7MDENGbPxRfiCYzEXAMPLEKEYwJalrXUtnFEMI",
+    "https://api.example.com/v1/?key=hunter2",
     "https://hooks.example.com/services/aB3dE5fG7hI9jK1lM3",
     "123456789012",
     "sw0rdfish",
@@ -167,8 +176,10 @@ describe("values", () => {
 
   test("nested deeper than the wall lets through lose what is too deep, and nothing else", () => {
     const nest = (depth: number): unknown => (depth === 0 ? SECRET : [nest(depth - 1)]);
-    expect(JSON.stringify(redactor.redactValue(nest(MAX_NESTING_DEPTH)).value)).toContain('"[REDACTED]"');
-    expect(JSON.stringify(redactor.redactValue(nest(100_000 / 20)).value)).toContain('"[REDACTED:too-deep]"');
+    const redacted = (depth: number) => JSON.stringify(redactor.redactValue(nest(depth)).value);
+    expect(redacted(MAX_NESTING_DEPTH)).toContain('"[REDACTED]"');
+    expect(redacted(MAX_NESTING_DEPTH + 1)).toContain('["[REDACTED:too-deep]"]');
+    expect(redacted(5_000)).toContain('["[REDACTED:too-deep]"]');
   });
 });
 

@@ -1,7 +1,5 @@
-import { outgoingFetch } from "../../system/outgoing.ts";
+import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
 import type { Authorization, Challenge } from "./authorization.ts";
-
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /** How often one request is sent at most: as it is, with a newer token, and with one for more scopes. */
 const MAX_SENDS = 3;

@@ -3,7 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
-import { requestOptionsFor } from "../../system/outgoing.ts";
+import { type Fetch, requestOptionsFor } from "../../system/outgoing.ts";
 
 /** The most bytes of an answer. Metadata and tokens have a few thousand. */
 const MAX_BODY_BYTES = 512 * 1024;
@@ -16,8 +16,6 @@ export interface GuardedFetchOptions {
   /** The time for one request, its answer included. */
   patienceMs?: number;
 }
-
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /** An answer is refused. The message goes on after the name of a host. */
 class AnswerRefusedError extends Error {

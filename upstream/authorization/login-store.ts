@@ -120,7 +120,9 @@ export class LoginStore {
       if (code === "ENOENT") return undefined;
       throw new AuthorizationError(`has a login that cannot be read (${code}); check ${this.#path(key)}`);
     }
-    return parseAs(LoginFile, bytes);
+    // Only ptc writes these files, so a damaged one counts as missing.
+    const parsed = LoginFile.safeParse(parseText(bytes.toString("utf8")));
+    return parsed.success ? parsed.data : undefined;
   }
 
   async #readKeyring(key: LoginKey): Promise<unknown> {
@@ -193,12 +195,6 @@ function keyringFault(error: unknown): Error {
 
 function parseLogin(value: unknown): Login | undefined {
   const parsed = Login.safeParse(value);
-  return parsed.success ? parsed.data : undefined;
-}
-
-/** Only ptc writes these files, so a damaged one counts as missing. */
-function parseAs<T>(schema: z.ZodMiniType<T>, bytes: Buffer): T | undefined {
-  const parsed = schema.safeParse(parseText(bytes.toString("utf8")));
   return parsed.success ? parsed.data : undefined;
 }
 

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { answeredIdOf, LineSplitter, type OversizeLine } from "../../base/streams.ts";
-import { outgoingFetch } from "../../system/outgoing.ts";
+import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
 import { type Admission, pauseAfter, type RequestId } from "./message-gate.ts";
-
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 export interface FetchBounds {
   /** The largest message: a whole body, or one event of an event stream. */

@@ -3,6 +3,7 @@ import { answeredIdOf } from "../../base/streams.ts";
 import { inTime } from "../../base/waiting.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import { decodePercent } from "../../secrets/redaction-secrets.ts";
+import type { Fetch } from "../../system/outgoing.ts";
 import {
   type Authorization,
   AuthorizationError,
@@ -108,8 +109,6 @@ export function openLink(
   };
   return { session, end };
 }
-
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /** The same `fetch`, and the last fault of the login that occurred in it. */
 function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Error | undefined } {

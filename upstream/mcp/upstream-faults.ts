@@ -301,26 +301,25 @@ function factsOfRequest(failure: RequestFailure): Partial<FaultFacts> {
   }
 }
 
+/** An error and its causes, as far as they matter here. */
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let fault = error; fault instanceof Error && causes.length < 5; fault = fault.cause)
+    causes.push(fault);
+  return causes;
+}
+
 /** A fault of the login, from the error or its causes. */
 function authorizationFaultOf(error: unknown): LoginRequiredError | AuthorizationError | undefined {
-  for (
-    let fault: unknown = error, depth = 0;
-    fault instanceof Error && depth < 5;
-    fault = fault.cause, depth++
-  ) {
-    if (fault instanceof LoginRequiredError || fault instanceof AuthorizationError) return fault;
-  }
-  return undefined;
+  return causesOf(error).find(
+    (fault) => fault instanceof LoginRequiredError || fault instanceof AuthorizationError,
+  );
 }
 
 /** Why the server could not be reached: a system error code such as ECONNREFUSED, from the error or its causes. */
 function networkReasonOf(error: unknown): string | undefined {
-  for (
-    let fault: unknown = error, depth = 0;
-    fault instanceof Error && depth < 5;
-    fault = fault.cause, depth++
-  ) {
-    const code = (fault as NodeJS.ErrnoException).code;
+  for (const fault of causesOf(error)) {
+    const { code } = fault as NodeJS.ErrnoException;
     if (typeof code === "string" && /^(?:E[A-Z]{3,}|UND_ERR_\w+|CERT_\w+|\w+_CERT\w*)$/.test(code))
       return code;
     // `fetch` throws a TypeError, with the reason as its cause. The cause may have no code.

@@ -49,11 +49,13 @@ const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
 const MAX_ANSWER_TOKENS = 8_192;
 const TOOL = "give";
 
-const CUT: ModelAnswer["content"] = {
-  ok: false,
-  problem: "the model's answer was cut off because it is too long; ask for less at once",
-  isFinal: true,
-};
+/** An answer after which the model is not asked again. */
+function final(problem: string): ModelAnswer["content"] {
+  return { ok: false, problem, isFinal: true };
+}
+
+const CUT = final("the model's answer was cut off because it is too long; ask for less at once");
+const REFUSED = final("the model refused");
 
 function describeTask({ hasMarks }: Pick<ModelQuestion, "hasMarks">): string {
   return hasMarks ? SYSTEM + ABOUT_MARKS : SYSTEM;
@@ -98,14 +100,10 @@ const openai: ModelApi = {
       inputTokens: countOf(usage.prompt_tokens),
       outputTokens: countOf(usage.completion_tokens),
     };
-    if (typeof refusal === "string" && refusal !== "")
-      return { ...answer, content: { ok: false, problem: "the model refused", isFinal: true } };
+    if (typeof refusal === "string" && refusal !== "") return { ...answer, content: REFUSED };
     if (choice.finish_reason === "length") return { ...answer, content: CUT };
     if (choice.finish_reason === "content_filter")
-      return {
-        ...answer,
-        content: { ok: false, problem: "the model's provider held its answer back", isFinal: true },
-      };
+      return { ...answer, content: final("the model's provider held its answer back") };
     return { ...answer, content: parseAnswer(content) };
   },
 };
@@ -135,8 +133,7 @@ const anthropic: ModelApi = {
       outputTokens: countOf(usage.output_tokens),
     };
     if (body.stop_reason === "max_tokens") return { ...answer, content: CUT };
-    if (body.stop_reason === "refusal")
-      return { ...answer, content: { ok: false, problem: "the model refused", isFinal: true } };
+    if (body.stop_reason === "refusal") return { ...answer, content: REFUSED };
     return {
       ...answer,
       content: isObject(used)

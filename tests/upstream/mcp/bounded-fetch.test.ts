@@ -1,4 +1,4 @@
-import { setImmediate as tick } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { buildBoundedFetch } from "../../../upstream/mcp/bounded-fetch.ts";
 import { listen } from "./upstream-http-servers.ts";
@@ -9,7 +9,7 @@ async function filtered(pieces: readonly string[], maxMessageBytes = 10_000) {
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const piece of pieces) {
       response.write(piece);
-      await tick();
+      await delay(5);
     }
     response.end();
   });
@@ -29,7 +29,11 @@ it.each<[what: string, pieces: string[], left: string]>([
     ['data:{"a":\r', "data: 1\r\ndata:}\n\n"],
     'data: {"a":1}\n\n',
   ],
-  ["one in pieces, also of an end of a line", ['data: {"a"', ":1}\r", "\n\r", "\n"], 'data: {"a":1}\n\n'],
+  [
+    "one in pieces, also of an end of a line",
+    ['data: {"a"', ":\r", "\ndata: 1}\r", "\n\r", "\n"],
+    'data: {"a":1}\n\n',
+  ],
   ["one after a byte order mark", ['\ufeffdata: {"a":1}\n\n'], 'data: {"a":1}\n\n'],
   ["its id", ['id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n'], 'id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n'],
   ["the id of one that is dropped", ['id: 7\ndata: "drop"\n\ndata: "drop"\n\n'], "id: 7\ndata: \n\n"],

@@ -95,17 +95,7 @@ export async function beginPersonLogin(options: PersonLoginOptions): Promise<Beg
   } catch (error) {
     throw explainFault(error, "cannot be logged in to");
   }
-  const exchange = {
-    found,
-    client,
-    redirectUri,
-    codeVerifier: begun.codeVerifier,
-    scope,
-    key,
-    clock,
-    guard,
-    fetch,
-  };
+  const exchange = { ...options, found, client, codeVerifier: begun.codeVerifier, scope, guard, fetch };
   return {
     issuer,
     url: begun.authorizationUrl,
@@ -143,14 +133,11 @@ function chooseScope(
   return isOffline ? uniteScopes(scope, "offline_access") : scope;
 }
 
-interface Exchange {
+interface Exchange extends PersonLoginOptions {
   found: Discovered;
   client: Client;
-  redirectUri: string;
   codeVerifier: string;
   scope: string | undefined;
-  key: LoginKey;
-  clock: Pick<Clock, "wallMs">;
   guard: AddressGuard;
   fetch: ReturnType<typeof buildGuardedFetch>;
 }
