@@ -1,13 +1,16 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import type { ClientMetadata } from "oidc-provider";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { loginKeyOf, loginStatus, logOut, openLoginStore } from "../../../logins/logins.ts";
 import type { Client, Login } from "../../../upstream/authorization/login-store.ts";
 import { discover } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { chooseClient } from "../../../upstream/authorization/oauth/person-login.ts";
+import { eventually } from "../../eventually.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { toolCall } from "../upstream-fixtures.ts";
 import { serveGuarded, useUser } from "./logged-in.ts";
@@ -190,6 +193,26 @@ describe("a login at an OpenID provider", () => {
     expect(waiting?.paste(`  ${ended.url}\n`)).toBeUndefined();
     await waiting?.done;
     expect((await (await user.connect()).list()).tools).toHaveLength(3);
+  });
+
+  test("comes back to the port of before, or to another where that is taken, unless ptc.yaml names it", async () => {
+    const { oidc, server, user } = await serveBoth();
+    await user.logIn();
+    const portOf = async (each: typeof user) => {
+      const waiting = await each.begin();
+      waiting?.cancel("the test is over");
+      return new URL(waiting?.redirectUri ?? "").port;
+    };
+    const port = new URL(oidc.authorizations[0]?.get("redirect_uri") ?? "").port;
+    await eventually(async () => expect(await portOf(user)).toBe(port));
+    const taken = createServer();
+    onTestFinished(() => void taken.close());
+    await eventually(() => once(taken.listen(Number(port), "127.0.0.1"), "listening"));
+    expect(await portOf(user)).not.toBe(port);
+    const named = useUser(server.url, { auth: { type: "oauth", callback_port: Number(port) } });
+    await expect(named.begin()).rejects.toThrow(
+      `server 'guarded' cannot be logged in to: port ${port} cannot be listened on (EADDRINUSE); end what uses it, or change callback_port in ptc.yaml`,
+    );
   });
 
   test("ends with a logout, which revokes its tokens", async () => {

@@ -53,6 +53,16 @@ describe("a login whose token has expired", () => {
     expect(new Set(server.tokens).size).toBe(2);
   });
 
+  test("without a refresh token is used to its end", async () => {
+    const { router, user } = await serveBoth();
+    await user.logIn();
+    await user.edit((login) => ({ ...login, refreshToken: undefined, expiresAt: Date.now() + 1_000 }));
+    expect((await (await user.connect()).list()).tools).toHaveLength(3);
+    expect(router.grants.refresh).toBe(0);
+    router.expireAll();
+    await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
+  });
+
   test(`is renewed once for ${PROCESSES} processes that need it at the same time`, async () => {
     const { router, server, user } = await serveBoth();
     router.ttl = 5;
