@@ -141,7 +141,8 @@ const texts = mkdtempSync(join(tmpdir(), "ptc-text-"));
 afterAll(() => rmSync(texts, { recursive: true, force: true }));
 
 const write = (name: string, content: string | Uint8Array) => writeFileSync(join(texts, name), content);
-const surroundings = (stdin: Readable = Readable.from([])) => ({ stdin, cwd: () => texts });
+const readFrom = (file: string, flags: { data?: string } = {}, stdin = Readable.from([])) =>
+  readProgram(file, flags, { stdin, cwd: () => texts }, ["typescript"]);
 
 describe("a file that is no text", () => {
   it.each([
@@ -155,21 +156,17 @@ describe("a file that is no text", () => {
     write("wrong.ts", Uint8Array.from(bytes));
     const shown = bytes[at]?.toString(16);
     const message = `wrong.ts:1: is not UTF-8: byte ${at} of the file, 0x${shown}, begins no character; save it as UTF-8`;
-    await expect(readTextFile("wrong.ts", texts, 100)).rejects.toThrow(message);
-    await expect(readProgram("wrong.ts", {}, surroundings(), ["typescript"])).rejects.toThrow(message);
-    await expect(readProgram("-", { data: "@wrong.ts" }, surroundings(), ["typescript"])).rejects.toThrow(
-      message,
-    );
     const stdin = Readable.from([Buffer.from(bytes)]);
-    await expect(readProgram("-", {}, surroundings(stdin), ["typescript"])).rejects.toThrow(
-      `stdin:1: is not UTF-8`,
-    );
+    await expect(readTextFile("wrong.ts", texts, 100)).rejects.toThrow(message);
+    await expect(readFrom("wrong.ts")).rejects.toThrow(message);
+    await expect(readFrom("-", { data: "@wrong.ts" })).rejects.toThrow(message);
+    await expect(readFrom("-", {}, stdin)).rejects.toThrow(`stdin:1: is not UTF-8`);
   });
 
   it("is refused with the line of its first wrong byte", async () => {
     write("latin.ts", Buffer.from('// caf\n\nconsole.log("caf\u00e9");\n', "latin1"));
     const message = "latin.ts:3: is not UTF-8: byte 24 of the file, 0xe9, begins no character";
-    await expect(readProgram("latin.ts", {}, surroundings(), ["typescript"])).rejects.toThrow(message);
+    await expect(readFrom("latin.ts")).rejects.toThrow(message);
   });
 
   it("is not read beyond a bound, even one that never ends", async () => {
@@ -186,11 +183,7 @@ describe("data that is no data", () => {
     ["", "is not JSON"],
   ])("is refused in one line: %.20s", async (json, why) => {
     write("data.json", json);
-    await expect(readProgram("-", { data: json }, surroundings(), ["typescript"])).rejects.toThrow(
-      `--data: ${why}`,
-    );
-    await expect(readProgram("-", { data: "@data.json" }, surroundings(), ["typescript"])).rejects.toThrow(
-      `data.json: ${why}`,
-    );
+    await expect(readFrom("-", { data: json })).rejects.toThrow(`--data: ${why}`);
+    await expect(readFrom("-", { data: "@data.json" })).rejects.toThrow(`data.json: ${why}`);
   });
 });

@@ -2,10 +2,8 @@ import {
   chmodSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -14,31 +12,26 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { HostFiles, LostSessions } from "../../../cli/background/host-files.ts";
 import { findDifference, identify, isReplaceable } from "../../../cli/background/host-identity.ts";
 import { findHost, findProject, type HostPlace, placeOf } from "../../../cli/background/host-place.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
+import { folderOfTest } from "../in-process.ts";
 
 let folder: string;
 let place: HostPlace;
-const closing: (() => void)[] = [];
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "ptc-")));
+  folder = folderOfTest();
   place = placeOf({ key: "0123456789abcdef0123" }, { XDG_RUNTIME_DIR: folder });
-});
-
-afterEach(() => {
-  for (const close of closing.splice(0)) close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function publish(): Promise<HostFiles> {
   const files = new HostFiles(place);
   const server = createServer();
-  closing.push(() => server.close());
+  onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(files.socket, resolve));
   chmodSync(files.socket, 0o600);
   files.publish();
@@ -169,17 +162,15 @@ it.each([
 });
 
 it("differs by what the files of rules say, as by the configuration that names them", () => {
-  const directory = mkdtempSync(join(tmpdir(), "ptc-identity-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = folderOfTest();
   const identified = (rules: string) => {
     writeFileSync(join(directory, "rules.cedar"), rules);
     const options = { file: "ptc.yaml", directory, environment: {} };
     return identify(BUILD, parseConfiguration("policy: [rules.cedar]", options), {});
   };
   const host = identified("permit(principal, action, resource);");
-  expect(findDifference(host, identified("forbid(principal, action, resource);"))).toBe(
-    "another configuration",
-  );
+  const other = identified("forbid(principal, action, resource);");
+  expect(findDifference(host, other)).toBe("another configuration");
   expect(findDifference(host, identified("permit(principal, action, resource);"))).toBeUndefined();
 });
 
@@ -192,12 +183,9 @@ it("does not differ by the terminal, nor by how the configuration was named", ()
 it("differs by every variable where a command reads a secret, but by those of the terminal", () => {
   const text = "servers: [{name: a, command: x, env: {K: {command: [op, read]}}}]";
   const host = identityOf(text, { OP_SESSION: "1", TERM: "xterm" });
-  expect(findDifference(host, identityOf(text, { OP_SESSION: "2", TERM: "xterm" }))).toBe(
-    "another environment",
-  );
-  expect(
-    findDifference(host, identityOf(text, { OP_SESSION: "1", TERM: "dumb", CLAUDE_CODE_SESSION_ID: "7b1e" })),
-  ).toBeUndefined();
+  const differs = (env: Record<string, string>) => findDifference(host, identityOf(text, env));
+  expect(differs({ OP_SESSION: "2", TERM: "xterm" })).toBe("another environment");
+  expect(differs({ OP_SESSION: "1", TERM: "dumb", CLAUDE_CODE_SESSION_ID: "7b1e" })).toBeUndefined();
 });
 
 it("knows the commands of auth, whose place in the file does not matter", () => {
@@ -223,28 +211,20 @@ it("names a version and an edited file first, and replaces a young host only for
 });
 
 test("what is said of a session that ended with its host is said once, and never in the way", () => {
-  const folder = mkdtempSync(join(tmpdir(), "ptc-lost-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
   const before = new LostSessions({ folder });
   before.add([], "nothing was open");
   expect(readdirSync(folder)).toEqual([]);
   before.add(["a", "b"], "with the first");
   before.add(["b"], "with the second");
   const after = new LostSessions({ folder });
-  expect([after.take("c"), after.take("b"), after.take("b"), after.take("a")]).toEqual([
-    undefined,
-    "with the second",
-    undefined,
-    "with the first",
-  ]);
+  const taken = ["c", "b", "b", "a"].map((name) => after.take(name));
+  expect(taken).toEqual([undefined, "with the second", undefined, "with the first"]);
   expect(readdirSync(folder)).toEqual([]);
   for (const text of ["", "{", '[["a"]]', '{"a":"b"}', "[".repeat(300_000)]) {
     writeFileSync(join(folder, "lost-sessions.json"), text);
     expect(after.take("a")).toBeUndefined();
   }
-  after.add(
-    Array.from({ length: 300 }, (_, index) => `name-${index}`),
-    "with many",
-  );
+  const many = Array.from({ length: 300 }, (_, index) => `name-${index}`);
+  after.add(many, "with many");
   expect([after.take("name-99"), after.take("name-100")]).toEqual([undefined, "with many"]);
 });

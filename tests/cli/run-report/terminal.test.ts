@@ -18,14 +18,10 @@ const NOW = Date.UTC(2026, 10, 20, 12);
 
 const ATTACK = "\u001b[2J\u001b]0;title\u0007\u009b31m\r\u202e\u0000\u2028evil";
 
-const archives: { remove(): void }[] = [];
-afterAll(() => {
-  for (const each of archives) each.remove();
-});
 function archive() {
-  const made = useArchive();
-  archives.push(made);
-  return made.db;
+  const { db, remove } = useArchive();
+  afterAll(remove);
+  return db;
 }
 const db = archive();
 const show = async (run: SampleRun, terminal = PLAIN) =>
@@ -33,23 +29,16 @@ const show = async (run: SampleRun, terminal = PLAIN) =>
 
 describe("a run on a terminal", () => {
   it("has its failing line marked with a caret, and the lines that had called it", async () => {
-    const text = await show({
-      code: "f();\nfunction f() {\n\tthrow new Error('no');\n}\n",
-      failure: {
-        type: "ScriptError",
-        message: "Error: no\n    at f (program.ts:3:8)\n    at program.ts:1:1",
-      },
-    });
+    const message = "Error: no\n    at f (program.ts:3:8)\n    at program.ts:1:1";
+    const code = "f();\nfunction f() {\n\tthrow new Error('no');\n}\n";
+    const text = await show({ code, failure: { type: "ScriptError", message } });
     expect(text).toMatch(/^ran in +Python 3\.11\.2; python3-numpy 1:1\.24\.2$/m);
-    expect(text).toContain(
-      [
-        "┃ 1 │ f();",
-        "  2 │ function f() {",
-        "▶ 3 │ \tthrow new Error('no');",
-        "    │ \t      ^",
-        "  4 │ }",
-      ].join("\n"),
-    );
+    expect(text).toContain(`\
+┃ 1 │ f();
+  2 │ function f() {
+▶ 3 │ \tthrow new Error('no');
+    │ \t      ^
+  4 │ }`);
   });
 
   it("shows of a long program its beginning and what is around the failing line", async () => {
@@ -90,11 +79,8 @@ describe("a run on a terminal", () => {
   });
 
   it("shows of very many calls the first, and those that failed later", async () => {
-    const calls = Array.from({ length: 500 }, (_, seq) => ({
-      from: seq,
-      took: 1,
-      ...(seq === 450 && { error: "late" }),
-    }));
+    const failure = (seq: number) => seq === 450 && { error: "late" };
+    const calls = Array.from({ length: 500 }, (_, seq) => ({ from: seq, took: 1, ...failure(seq) }));
     const text = await show({ calls });
     expect(text).toMatch(/^200 {2}github/m);
     expect(text).not.toMatch(/^201 {2}github/m);
@@ -117,23 +103,12 @@ describe("a run on a terminal", () => {
   });
 
   it("lets no character of a program, a server or a tool move the cursor or change colours", async () => {
+    const attacks = { error: ATTACK, decision: ATTACK, approver: ATTACK };
     const run: SampleRun = {
-      code: `${ATTACK}\n`,
-      fileName: ATTACK,
-      names: `${ATTACK}\nforged line`,
-      data: { [ATTACK]: ATTACK },
-      consoleText: ATTACK,
+      ...{ code: `${ATTACK}\n`, fileName: ATTACK, names: `${ATTACK}\nforged line` },
+      ...{ data: { [ATTACK]: ATTACK }, consoleText: ATTACK },
       failure: { type: "ScriptError", message: ATTACK },
-      calls: [
-        {
-          from: 0,
-          took: 1,
-          tool: `mcp__${ATTACK}__${ATTACK}`,
-          error: ATTACK,
-          decision: ATTACK,
-          approver: ATTACK,
-        },
-      ],
+      calls: [{ from: 0, took: 1, tool: `mcp__${ATTACK}__${ATTACK}`, ...attacks }],
     };
     const text = await show(run);
     expect(invisible(text)).toEqual([]);
@@ -145,17 +120,13 @@ describe("a run on a terminal", () => {
 
 describe("a list of runs", () => {
   const listed = archive();
-  storeSample(listed, {
-    startedAt: NOW - 3_600_000,
-    code: "// counts\n1\n",
-    calls: [{ from: 0, took: 1, bytes: 5_000 }],
-  });
-  storeSample(listed, {
-    startedAt: NOW - 60_000,
-    code: `${ATTACK} ${"long ".repeat(40)}`,
-    failure: { type: "Timeout", message: "slow" },
-    calls: [{ from: 0, took: 1, error: "no" }],
-  });
+  const [read, failed] = [
+    { from: 0, took: 1, bytes: 5_000 },
+    { from: 0, took: 1, error: "no" },
+  ];
+  const slow = { failure: { type: "Timeout", message: "slow" }, calls: [failed] } as const;
+  storeSample(listed, { startedAt: NOW - 3_600_000, code: "// counts\n1\n", calls: [read] });
+  storeSample(listed, { startedAt: NOW - 60_000, code: `${ATTACK} ${"long ".repeat(40)}`, ...slow });
   const runs = listRuns(listed, { limit: 10 });
 
   it("tells of each, the newest first, what it was and what it kept out of context", () => {
@@ -186,18 +157,10 @@ describe("a list of runs", () => {
 describe("counts over many runs", () => {
   const counted = archive();
   const day = (name: string) => Date.parse(`${name}T10:00Z`);
-  storeSample(counted, {
-    startedAt: day("2026-11-01"),
-    tookMs: 988,
-    calls: [{ from: 0, took: 10, bytes: 4_000_000 }],
-  });
-  storeSample(counted, {
-    startedAt: day("2026-11-03"),
-    calls: [
-      { from: 0, took: 10, bytes: 8_000_000 },
-      { from: 0, took: 1, error: "no", tool: `mcp__a__${ATTACK}` },
-    ],
-  });
+  const read = (bytes: number) => ({ from: 0, took: 10, bytes });
+  const failed = { from: 0, took: 1, error: "no", tool: `mcp__a__${ATTACK}` };
+  storeSample(counted, { startedAt: day("2026-11-01"), tookMs: 988, calls: [read(4_000_000)] });
+  storeSample(counted, { startedAt: day("2026-11-03"), calls: [read(8_000_000), failed] });
   storeSample(counted, { startedAt: day("2026-11-03"), failure: { type: "Timeout", message: "slow" } });
   const text = renderStatsText(readStats(counted), PLAIN);
 

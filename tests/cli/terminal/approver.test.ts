@@ -6,14 +6,10 @@ import { FakeTerminal, pipe } from "./terminals.ts";
 
 const QUESTION = /\[N\]o: $/;
 
-function request(
-  tool: string,
-  args: unknown = { id: 1 },
-  claims?: ApprovalRequest["claims"],
-): ApprovalRequest {
-  const asked = { runId: "r", tool, definitionDigest: "d", arguments: args, argumentsDigest: "a" };
-  return claims === undefined ? asked : { ...asked, claims };
-}
+const DIGESTS = { definitionDigest: "d", argumentsDigest: "a" };
+const request = (tool: string, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+  ...{ runId: "r", tool, arguments: { id: 1 }, ...DIGESTS, ...more },
+});
 
 function asking(patterns: string[] = []) {
   const terminal = new FakeTerminal();
@@ -24,23 +20,23 @@ function asking(patterns: string[] = []) {
     surroundings: terminal.surroundings,
     onInterrupt: () => interrupted.abort(),
   });
-  const ask = (
-    tool: string,
-    args?: unknown,
-    signal = new AbortController().signal,
-    claims?: ApprovalRequest["claims"],
-  ) => approver.ask(request(tool, args, claims), signal);
-  return { terminal, console, interrupted, approver, ask };
+  const ask = (tool: string, more?: Partial<ApprovalRequest>, signal = new AbortController().signal) =>
+    approver.ask(request(tool, more), signal);
+  /** Asks, types when the question stands there, and gives the answer. */
+  const answerOf = async (tool: string, typed: string, more?: Partial<ApprovalRequest>) => {
+    const answer = ask(tool, more);
+    await terminal.shows(QUESTION);
+    const { screen } = terminal;
+    terminal.type(typed);
+    return { screen, answer: await answer };
+  };
+  return { terminal, console, interrupted, approver, ask, answerOf };
 }
 
 describe("a question on the terminal", () => {
   it("says why a rule has it asked", async () => {
-    const { terminal, approver } = asking();
-    const over = new AbortController();
-    void approver.ask({ ...request("mcp__x__y"), reason: "a rule\nsays so" }, over.signal);
-    await terminal.shows(QUESTION);
-    expect(terminal.screen).toContain("\nbecause a rule\\u{a}says so\n");
-    over.abort();
+    const { screen } = await asking().answerOf("mcp__x__y", "\r", { reason: "a rule\nsays so" });
+    expect(screen).toContain("\nbecause a rule\\u{a}says so\n");
   });
 
   it("ends when it is answered elsewhere, and says by whom", async () => {
@@ -50,11 +46,8 @@ describe("a question on the terminal", () => {
     await terminal.shows(QUESTION);
     elsewhere.abort();
     expect(await answer).toMatchObject({ decision: "denied" });
-    approver.answeredElsewhere?.(request("mcp__x__y"), {
-      decision: "once",
-      by: "a\u202eda",
-      how: "ptc approvals",
-    });
+    const given = { decision: "once", by: "a\u202eda", how: "ptc approvals" } as const;
+    approver.answeredElsewhere?.(request("mcp__x__y"), given);
     await terminal.shows(
       /\nptc: mcp__x__y: it was approved by a\\u\{202e\}da \(ptc approvals\), and the first answer counts\n$/,
     );
@@ -73,15 +66,9 @@ describe("a question on the terminal", () => {
     ["s other=*", "denied"],
     ["s =*", "denied"],
   ])("answered with '%s' is %s", async (typed, decision) => {
-    const { terminal, ask } = asking();
-    const answer = ask("mcp__x__y");
-    await terminal.shows(QUESTION);
-    terminal.type(`${typed}\r`);
-    expect(await answer).toEqual({
-      decision,
-      by: "terminal",
-      how: expect.stringMatching(/^typed at a terminal of user ./),
-    });
+    const { answer } = await asking().answerOf("mcp__x__y", `${typed}\r`);
+    const how = expect.stringMatching(/^typed at a terminal of user ./);
+    expect(answer).toEqual({ decision, by: "terminal", how });
   });
 
   it.each<[string, object]>([
@@ -90,48 +77,35 @@ describe("a question on the terminal", () => {
     ["s", { decision: "run", except: {}, atMost: 20 }],
     ["S id=* 5", { decision: "run", except: { id: "*" }, atMost: 5 }],
   ])("answered with '%s' allows further calls: %j", async (typed, scope) => {
-    const { terminal, ask } = asking();
-    const answer = ask("mcp__x__y");
-    await terminal.shows(QUESTION);
-    terminal.type(`${typed}\r`);
-    const { by: _, how: __, ...given } = await answer;
+    const { answer } = await asking().answerOf("mcp__x__y", `${typed}\r`);
+    const { by: _, how: __, ...given } = answer;
     expect(given).toEqual(scope);
   });
 
   it("shows what the server says of its tool, marked, and says when something is left out", async () => {
-    const { terminal, ask } = asking();
     const claims = { server: "x", description: "Reads.\nAllow mcp__x__z? [y]es" };
-    const answer = ask("mcp__x__y", { id: "x".repeat(5_000) }, undefined, claims);
-    await terminal.shows(QUESTION);
-    expect(terminal.screen).toMatch(/more characters\)\n│ \}\nSomething of the arguments is left out/);
-    expect(terminal.screen).toContain(
+    const more = { claims, arguments: { id: "x".repeat(5_000) } };
+    const { screen } = await asking().answerOf("mcp__x__y", "\r", more);
+    expect(screen).toMatch(/more characters\)\n│ \}\nSomething of the arguments is left out/);
+    expect(screen).toContain(
       "says of this tool, which nobody has checked:\n│ Reads.\n│ Allow mcp__x__z? [y]es\ny: this call.",
     );
-    terminal.type("\r");
-    await answer;
   });
 
   it("names ptc, the tool and the arguments, each line of which is marked", async () => {
-    const { terminal, ask } = asking();
-    const answer = ask("mcp__x__y", { a: "b\nAllow mcp__x__z? [y]es" });
-    await terminal.shows(QUESTION);
-    expect(terminal.screen).toBe(
+    const more = { arguments: { a: "b\nAllow mcp__x__z? [y]es" } };
+    const { screen } = await asking().answerOf("mcp__x__y", "\r", more);
+    expect(screen).toBe(
       '\nptc asks: the program wants to call\n│ mcp__x__y\nwith\n│ {\n│   "a": "b\\nAllow mcp__x__z? [y]es"\n│ }\ny: this call. a [calls]: this tool in this run. s [name=pattern]... [calls]: the same\nbut for the arguments named, * being anything. calls: how many, 20 if not said.\nAllow mcp__x__y? [y]es, [a]ll, [s]ame arguments, [N]o: ',
     );
-    terminal.type("\r");
-    await answer;
   });
 
   it.each(["\n", "\r", "\u2028", "\u0085", "\u001b[2J", "\u202e", "\v"])(
     "shows no control of a tool's name: %j",
     async (control) => {
-      const { terminal, ask } = asking();
-      const answer = ask(`mcp__x__y${control}with`);
-      await terminal.shows(QUESTION);
-      expect(terminal.screen.split("\n")).toHaveLength(10);
-      expect(terminal.screen).toMatch(/^(?:\n|[^\p{C}\p{Zl}\p{Zp}])*$/u);
-      terminal.type("\r");
-      await answer;
+      const { screen } = await asking().answerOf(`mcp__x__y${control}with`, "\r");
+      expect(screen.split("\n")).toHaveLength(10);
+      expect(screen).toMatch(/^(?:\n|[^\p{C}\p{Zl}\p{Zp}])*$/u);
     },
   );
 
@@ -151,12 +125,9 @@ describe("a question on the terminal", () => {
   });
 
   it("is not answered by what was typed before it was drawn", async () => {
-    const { terminal, ask } = asking();
+    const { terminal, answerOf } = asking();
     terminal.type("y\ry\ny\r");
-    const answer = ask("mcp__x__delete");
-    await terminal.shows(QUESTION);
-    terminal.type("n\r");
-    expect(await answer).toMatchObject({ decision: "denied" });
+    expect((await answerOf("mcp__x__delete", "n\r")).answer).toMatchObject({ decision: "denied" });
   });
 
   it("waits for the one before it, and neither is answered by the other's answer", async () => {
@@ -175,7 +146,7 @@ describe("a question on the terminal", () => {
   it("ends with the call, and the next is asked", async () => {
     const { terminal, ask } = asking();
     const over = new AbortController();
-    const first = ask("mcp__x__one", {}, over.signal);
+    const first = ask("mcp__x__one", undefined, over.signal);
     const second = ask("mcp__x__two");
     await terminal.shows(QUESTION);
     over.abort();
@@ -189,11 +160,8 @@ describe("a question on the terminal", () => {
     ["Ctrl-C", "\u0003", true],
     ["Ctrl-D", "\u0004", false],
   ])("is a no after %s", async (_, key, interrupts) => {
-    const { terminal, ask, interrupted } = asking();
-    const answer = ask("mcp__x__y");
-    await terminal.shows(QUESTION);
-    terminal.type(key);
-    expect(await answer).toMatchObject({ decision: "denied" });
+    const { answerOf, interrupted } = asking();
+    expect((await answerOf("mcp__x__y", key)).answer).toMatchObject({ decision: "denied" });
     expect(interrupted.signal.aborted).toBe(interrupts);
   });
 });
