@@ -44,7 +44,7 @@ test("without a keyring, a secret is in a file of the user's, and is found there
   expect(await secrets.delete("hub")).toEqual({ ok: true, wasThere: false });
 });
 
-test("a keyring that cannot be written is told of, and the secret goes nowhere else", async () => {
+test("a keyring that cannot be written is reported, and the secret goes nowhere else", async () => {
   const { folder, env } = setUp();
   const keyring = new MemoryKeyring();
   keyring.isLocked = true;

@@ -65,7 +65,7 @@ describe("the system's keyring", () => {
     await expect(listing).rejects.toThrow(/^the system's keyring cannot be read; unlock it$/);
   });
 
-  test("tells of a fault without what the system said about it", async () => {
+  test("reports a fault without the text of the system", async () => {
     let error: Error | undefined;
     const { load } = memoryPackage(() => error);
     const keyring = await openKeyring({ env: {}, load });

@@ -4,7 +4,7 @@ import { Redactor } from "../../secrets/redaction.ts";
 import { secretsIn } from "../../secrets/redaction-secrets.ts";
 import { tries } from "../tries.ts";
 
-/** Everything that an encoder treats in a way of its own, and plain characters more often than those. */
+/** Every character that some encoder treats specially, and plain characters more often than those. */
 const CHARACTERS = [..."abcdefgXYZ0123456789abcdefgXYZ0123456789-_.~!*'()+/=&?#%@:;,$<>\"\\ é中😀`\t"];
 const secret = fc
   .array(fc.constantFrom(...CHARACTERS), { minLength: 8, maxLength: 60 })

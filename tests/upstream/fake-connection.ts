@@ -6,7 +6,7 @@ import type { UpstreamError } from "../../upstream/upstream-error.ts";
 import { type BackoffOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
 import { toolCall } from "./upstream-fixtures.ts";
 
-/** A connection that does as it is told. */
+/** A connection in memory whose behaviour tests set. */
 export class FakeConnection implements UpstreamConnection {
   closed = false;
   tools: unknown[] = [{ name: "go" }];
@@ -46,7 +46,7 @@ export class FakeConnection implements UpstreamConnection {
 export const BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 5_000, stableMs: 60_000 };
 export const NO_CREDENTIALS = configuredCredentials(new Map());
 
-/** The server `x` of one principal, in a pool of its own. */
+/** The server `x` of one principal, in a new pool. */
 export function poolOf(source: Omit<UpstreamSource, "name">, credentials: CredentialSource = NO_CREDENTIALS) {
   const pool = new UpstreamPool([{ name: "x", ...source }], credentials, { monotonicMs: () => 0 });
   return { pool, upstream: pool.get(LOCAL_PRINCIPAL, "x") as Upstream };

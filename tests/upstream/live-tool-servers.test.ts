@@ -165,7 +165,7 @@ describe("a server that announces changes", () => {
     expect(upstream.listings).toBe(before + 2);
   });
 
-  it("and cannot be listed is told of, and asked again by the next call", async () => {
+  it("and cannot be listed is reported, and asked again by the next call", async () => {
     const { upstream, observer, digest } = setUp();
     await digest();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -178,7 +178,7 @@ describe("a server that announces changes", () => {
     expect(await digest()).toBe("v1");
   });
 
-  it("and is no longer needed is not told of", async () => {
+  it("and is no longer needed is not reported", async () => {
     const { upstream, observer, digest } = setUp();
     await digest();
     await vi.advanceTimersByTimeAsync(1_000);
@@ -236,7 +236,7 @@ describe("a definition that is not what programs were made for", () => {
     expect(upstream).toMatchObject({ renewals: 1, listings: 2 });
   });
 
-  it("is told when programs have been told of it, without asking the server again", async () => {
+  it("is reported after the observer has processed it, without asking the server again", async () => {
     const { promise: taken, resolve: done } = Promise.withResolvers<void>();
     const { upstream, digest } = setUp({ listed: () => taken });
     await digest();

@@ -121,7 +121,7 @@ describe("a server that two principals use", () => {
     expect(await call).toMatchObject({ code: "cancelled" });
   });
 
-  it("runs as a process for each, with variables of its own", async () => {
+  it("runs as a process for each, with separate variables", async () => {
     const credentials: CredentialSource = {
       credentialsFor: async (principal) => ({ values: { WHO: principal }, secrets: [] }),
     };

@@ -77,7 +77,7 @@ describe("a secret in a file", () => {
     }
   });
 
-  it("is told of when others may read it", async () => {
+  it("is reported when others may read it", async () => {
     const file = join(newFolder(), "token");
     writeFileSync(file, "token", { mode: 0o600 });
     expect(await whyFileIsOpen(file)).toBeUndefined();
@@ -167,7 +167,7 @@ describe("a secret that a command prints", () => {
     await eventually(() => expect(isAlive(pid)).toBe(false));
   });
 
-  it("is ended when nobody waits for it any more, and not before", async () => {
+  it("is ended when nobody waits for it, and not before", async () => {
     const { folder, sources, command, started } = setUp();
     const source = command(
       ...node(`setInterval(() => { if (fs.existsSync("go")) { console.log("it"); process.exit() } }, 20)`),
@@ -190,7 +190,7 @@ describe("a secret that a command prints", () => {
   });
 });
 
-it("a secret in the keyring is read, and told of with what to do where there is none", async () => {
+it("a secret in the keyring is read, and a missing one is reported with what to do", async () => {
   const { sources } = setUp({ "git/hub": "token" });
   const read = (name: string) => sources.read({ from: "keyring", name, place: "", prefix: "" }, noSignal());
   expect(await read("git/hub")).toBe("token");

@@ -200,7 +200,7 @@ describe("a server in the pool", () => {
     expect(connections).toHaveLength(1);
   });
 
-  it("tells of changed tools across connections, until the listener is removed", async () => {
+  it("reports changed tools across connections, until the listener is removed", async () => {
     const { connections, upstream } = setUp();
     const early = vi.fn();
     const remove = upstream.onToolsChanged(early);
@@ -218,7 +218,7 @@ describe("a server in the pool", () => {
     expect(early).toHaveBeenCalledTimes(3);
   });
 
-  it("is started anew when it is to be, while calls on the connection before end as they would have", async () => {
+  it("is restarted by `renew`, while calls on the earlier connection end as they would have", async () => {
     const { connections, upstream } = setUp();
     await go(upstream);
     const [first = expect.fail()] = connections;

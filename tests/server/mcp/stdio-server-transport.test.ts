@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { StdioServerTransport } from "../../../server/mcp/stdio-server-transport.ts";
 import { type Message, RawClient } from "./clients.ts";
 import { CANCELLED, executed, serve } from "./served.ts";
@@ -245,6 +245,74 @@ describe("a transport", () => {
       expect(sent()).toEqual([]);
     },
   );
+
+  it("tells of a stream that breaks once, and of none that breaks after the client has closed its end", async () => {
+    const closes: string[] = [];
+    const broken = async (hasEnded: boolean) => {
+      const stdout = new PassThrough();
+      const { stdin, transport, warnings } = await open(stdout);
+      transport.onclose = () => closes.push("closed");
+      stdin.write('{"id":3,"method":"tools/call"}\n');
+      if (hasEnded) stdin.end();
+      await settle();
+      for (let times = 0; times < 2; times++) stdout.emit("error", new Error("EPIPE"));
+      await transport.closed;
+      return warnings;
+    };
+    expect(await broken(false)).toEqual(["the connection to the client broke: EPIPE"]);
+    expect(await broken(true)).toEqual([]);
+    expect(closes).toEqual(["closed", "closed"]);
+  });
+
+  it("closes at once at the end of its input where nothing is unanswered, else after a short time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const closes: string[] = [];
+    const ended = async (name: string, line: string) => {
+      const { stdin, transport } = await open();
+      transport.onclose = () => closes.push(name);
+      stdin.end(line);
+      await settle();
+      await settle();
+    };
+    await ended("answered", "");
+    expect([closes, vi.getTimerCount()]).toEqual([["answered"], 0]);
+    await ended("unanswered", '{"id":3,"method":"tools/call"}\n');
+    await vi.advanceTimersByTimeAsync(249);
+    expect(closes).toEqual(["answered"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(closes).toEqual(["answered", "unanswered"]);
+  });
+
+  it("closes when a stream had ended before it began", async () => {
+    const stdout = new PassThrough();
+    stdout.destroy();
+    const { transport } = await open(stdout);
+    await transport.closed;
+  });
+
+  it("receives nothing more once it is closed, and leaves its input alone", async () => {
+    let readOn = () => {};
+    const stdout = new Writable({
+      highWaterMark: 1,
+      write: (_chunk, _encoding, done) => {
+        readOn = done;
+      },
+    });
+    const { stdin, transport, received } = await open(stdout);
+    transport.onmessage = (message) => {
+      received.push(message);
+      void transport.close();
+    };
+    void transport.send({ id: 1, result: "x".repeat(9 * 1024 * 1024) });
+    stdin.resume();
+    stdin.write('{"method":"a"}\n{"method":"b"}\n');
+    await transport.closed;
+    readOn();
+    await settle();
+    expect(received).toEqual([{ method: "a" }]);
+    expect([stdin.isPaused(), stdin.listenerCount("data")]).toEqual([true, 0]);
+  });
 
   it("does not wait for answers that only come at the end, nor for what was cancelled", async () => {
     const { stdin, transport } = await open();

@@ -41,7 +41,7 @@ export function useUser(url: string, settings: object = {}, name = "guarded") {
     configuration,
     server,
     principal: PRINCIPAL,
-    /** The secrets that redaction was told of. */
+    /** The secrets that redaction has learned. */
     told,
     authorization: open,
     connect: (authorization = open()) =>

@@ -49,7 +49,7 @@ describe("a login at an OpenID provider", () => {
     expect(oidc.tokenRequests[0]?.get("code_verifier")).toMatch(/^[\w.~-]{43,128}$/);
   });
 
-  test("is kept in private files of the user, and told to redaction", async () => {
+  test("is kept in private files of the user, and known to redaction", async () => {
     const { server, user } = await serveBoth();
     await user.logIn();
     await user.connect();
@@ -195,7 +195,7 @@ describe("a login at an OpenID provider", () => {
     expect((await (await user.connect()).list()).tools).toHaveLength(3);
   });
 
-  test("comes back to the port of before, or to another where that is taken, unless ptc.yaml names it", async () => {
+  test("comes back to the previous port, or to another if that is taken, unless ptc.yaml names the port", async () => {
     const { oidc, server, user } = await serveBoth();
     await user.logIn();
     const portOf = async (each: typeof user) => {
@@ -243,8 +243,8 @@ describe("the client that was registered for a login", () => {
     ["is used again while its secret is valid", withClient(() => ({ expiresAt: 2 ** 52 })), true],
     ["is used no more once its secret has expired", withClient(() => ({ expiresAt: 1 })), false],
     ["is used for no other redirect", withClient(otherPath), false],
-    ["is not what a document of before named", withClient(() => ({ kind: "document" })), false],
-    ["is not what ptc.yaml named before", withClient(() => ({ kind: "configured" })), false],
+    ["is not the client of an earlier metadata document", withClient(() => ({ kind: "document" })), false],
+    ["is not the client that ptc.yaml named before", withClient(() => ({ kind: "configured" })), false],
     [
       "is used no more after a login that was ended",
       (login) => ({ ...login, accessToken: undefined }),
@@ -404,7 +404,7 @@ describe("a machine with credentials of its own", () => {
     expect(oidc.tokenRequests.length).toBeLessThanOrEqual(4);
   });
 
-  test("is told what is wrong with its credentials", async () => {
+  test("fails with what is wrong with its credentials", async () => {
     const { user } = await serveMachine({ client_secret: "wrong secret" });
     const why = /^server 'guarded' got no token for its client_credentials: invalid_client/;
     await expect(user.connect()).rejects.toThrow(why);

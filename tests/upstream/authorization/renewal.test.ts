@@ -92,7 +92,7 @@ describe("a login whose token has expired", () => {
     const status = await loginStatus(user.configuration, user.principal, user.env);
     expect(status).toMatchObject([{ state: "ended" }]);
     await user.logIn();
-    // The connection of before goes on with the new login.
+    // The earlier connection goes on with the new login.
     expect((await connection.list()).tools).toHaveLength(3);
   });
 

@@ -157,7 +157,7 @@ describe("an answer that cannot be trusted is refused", () => {
     await expect(fetch(answer)).rejects.toThrow();
   });
 
-  test("of an error, which is told in one line", async () => {
+  test("of an error, which is reported in one line", async () => {
     const { oidc, user } = await serveOidcGuarded();
     const waiting = await user.begin();
     const state = new URL(waiting?.url ?? "").searchParams.get("state") ?? "";
@@ -358,7 +358,7 @@ describe("an authorization server that floods, hangs or dies", () => {
     await expect(ask(slow, 100)).rejects.toThrow(/did not answer within 0.1 s/);
   });
 
-  test("is told of in one line when it dies", async () => {
+  test("is reported in one line when it dies", async () => {
     const dying = await listen((_, response) => {
       response.writeHead(200, { "content-length": 1_000 });
       response.write("{", () => response.destroy());

@@ -189,7 +189,7 @@ describe("a local tool", () => {
     expect([asked, connection.secrets()]).toEqual([3, ["read-at-last"]]);
   });
 
-  it("is killed with all that it has started, when it is late, prints too much, or is not wanted any more", async () => {
+  it("is killed with all that it has started when it is late, prints too much, or is cancelled", async () => {
     const children = join(newFolder(), "children");
     /** Has a child that outlives it, and says which. */
     const start = (then: string) =>

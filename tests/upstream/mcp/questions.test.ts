@@ -10,7 +10,7 @@ const accepts = (content: Record<string, unknown> = {}) =>
   vi.fn<Ask>(async () => ({ kind: "answered", result: { action: "accept", content } }));
 
 describe("what a server of 2025-11-25 asks in the middle of a call", () => {
-  it("is put to whoever made the call, and answered as they say", async () => {
+  it("is put to the caller, and answered as they say", async () => {
     const connection = await connect(fixture("asks.mjs"));
     const ask = accepts({ name: "Ann" });
     const result = await connection.callTool(toolCall("form", {}, { ask }));
@@ -104,7 +104,7 @@ describe("what a server of 2025-11-25 asks in the middle of a call", () => {
 });
 
 describe("what a server of 2026-07-28 asks in a result", () => {
-  it("is put to whoever made the call, one after the other, and its state goes back as it came", async () => {
+  it("is put to the caller, one question after the other, and its state goes back unchanged", async () => {
     const connection = await connect(fixture("asks-in-results.mjs"));
     const ask = accepts({ color: "red" });
     const result = await connection.callTool(toolCall("form", { a: 1 }, { ask }));

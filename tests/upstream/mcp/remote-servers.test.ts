@@ -22,7 +22,7 @@ function remote(url: string, transport: "http" | "sse" = "http", headers: Record
   return { name: "x", transport, url, headers };
 }
 
-/** Where nothing listens any more. */
+/** An origin where nothing listens. */
 async function unusedOrigin(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -70,7 +70,7 @@ describe("a server that installs itself when it is first started", () => {
     });
   });
 
-  it("finishes its installation where nobody wants it any more, and ends then", async () => {
+  it("finishes its installation after its start is cancelled, and ends then", async () => {
     const installing = installer("stderr");
     const controller = new AbortController();
     const connecting = upstreamErrorOf(connect(installing.target, { signal: controller.signal }));

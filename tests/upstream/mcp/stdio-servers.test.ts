@@ -182,7 +182,7 @@ describe("a server that cannot be used", () => {
     expect(pids.filter(isAlive)).toEqual([]);
   });
 
-  it("is ended when nobody wants it any more while it starts", async () => {
+  it("is ended when its start is cancelled", async () => {
     const controller = new AbortController();
     const pids: number[] = [];
     const onSpawn = (pid: number) => {

@@ -64,7 +64,7 @@ const failed = (text: string | RegExp) =>
   });
 
 describe("a model that is asked to coerce a text", () => {
-  it("gives a value of the type over OpenAI's API, whose form it is told", async () => {
+  it("gives a value of the type over OpenAI's API, and is given the schema", async () => {
     const { extract, requests } = await connect([completion({ value: ADA })]);
     expect(await extract("Ada, aged 36")).toEqual({
       content: [],
@@ -105,7 +105,7 @@ describe("a model that is asked to coerce a text", () => {
     ]);
   });
 
-  it("is told once what does not fit, and not believed a second time", async () => {
+  it("is asked once to repair an answer that does not fit, and then fails", async () => {
     const bad = completion({ value: { name: "Ada", age: "old" } });
     const mended = await connect([bad, completion({ value: ADA })]);
     expect(await mended.extract("Ada")).toMatchObject({ structuredContent: ADA });
@@ -168,7 +168,7 @@ describe("a model that is asked to coerce a text", () => {
       { content: expect.stringContaining("give the mark as it is") },
       { content: `<text>\n${marked}\n</text>` },
     ]);
-    // What does not fit is told without it, too.
+    // The repair does not show it either.
     const wrong = completion({ value: { to: "[REDACTED:email:1]" } });
     const stubborn = await connect([wrong]);
     const misfit = failed(/value\.to must be array, not "ada@example\.com"/);
