@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Duplex, PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../protocol/guard.ts";
-import { AttachedChannel } from "../../sandbox/guard-channel.ts";
+import { AttachedChannel, besideGuard, GuardAnswers } from "../../sandbox/guard-channel.ts";
 import { keptOutput } from "./outputs.ts";
 
 function frame(letter: string, number: number, payload = ""): Buffer {
@@ -85,6 +85,23 @@ test("a sandbox is cleared when its guard says so", async () => {
     await turn();
     expect(cleared).toBe(count);
   }
+});
+
+test("what a container itself writes is output, but for the answers that its guard owes", async () => {
+  const { written, output } = keptOutput();
+  const answers = new GuardAnswers();
+  const beside = besideGuard(output, answers);
+  beside.onStdout(Buffer.from("k"));
+  beside.onStderr(Buffer.from("said"));
+  expect(written).toEqual({ out: "k", err: "said" });
+  let cleared = 0;
+  for (const answer of [answers.next(), answers.next()]) void answer.then(() => cleared++);
+  beside.onStdout(Buffer.from("kk"));
+  await turn();
+  expect([written.out, cleared]).toEqual(["k", 2]);
+  void answers.next();
+  beside.onStdout(Buffer.from("kx"));
+  expect(written.out).toBe("kkx");
 });
 
 test("more is granted as the reader takes it, and not before", async () => {
