@@ -34,6 +34,15 @@ describe("the value that a program sets", () => {
     });
   });
 
+  it("may nest and hold as much as is carried, and no more", () => {
+    const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
+    expect(serializeResult(nested(128), MAX)).toMatchObject({ ok: true });
+    expect(serializeResult(nested(129), MAX)).toMatchObject({ error: { type: "ResultNotSerializable" } });
+    const max = (values: number) => ({ bytes: MAX, values });
+    expect(serializeResult([1_000, 2_000], MAX, max(3))).toMatchObject({ ok: true });
+    expect(serializeResult([1_000, 2_000], MAX, max(2))).toMatchObject({ error: { type: "OutputLimit" } });
+  });
+
   it("that is too large is refused with its size", () => {
     const outcome = serializeResult("x".repeat(70_000), MAX);
     expect(outcome).toMatchObject({

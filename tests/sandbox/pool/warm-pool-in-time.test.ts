@@ -171,6 +171,26 @@ test("while many programs come more sandboxes wait, up to a ceiling, and when th
   expect(engine.started).toBe(started);
 });
 
+test("where sandboxes take long to boot, more of them wait for the same programs", async () => {
+  const waiting = [];
+  for (const bootMs of [0, 10_000]) {
+    const { engine, pool } = usePool({ size: 2, maxSize: 8 });
+    engine.hold();
+    pool.warm();
+    await until(() => expect(engine.starting).toBe(2));
+    await pass(bootMs);
+    engine.release("all");
+    await settled(engine, 2);
+    for (let arrival = 0; arrival < 10; arrival++) {
+      await (await pool.acquire(NO_OUTPUT)).dispose();
+      await pass(480, 80);
+    }
+    await pass(500, 100);
+    waiting.push(pool.state.ready);
+  }
+  expect(waiting[1]).toBeGreaterThan(waiting[0] ?? 0);
+});
+
 test("a pool that is off stays so, however many programs come", async () => {
   const { engine, pool } = usePool({ size: 0, maxSize: 5 });
   for (let arrival = 0; arrival < 30; arrival++) await (await pool.acquire(NO_OUTPUT)).dispose();
