@@ -342,7 +342,7 @@ export class ProgramRun {
 
 /**
  * Puts the files that the program was handed into its workspace. They are not writable, so that a program does not change one by
- * mistake; in a session, one of the same name takes the place of that of an earlier program. Rejects with what the program is told.
+ * mistake; in a session, a file replaces one of the same name of an earlier program. Rejects with what the program is told.
  */
 async function placeFiles(files: NonNullable<ProgramMessage["files"]>): Promise<void> {
   for (const { name, base64 } of files) {

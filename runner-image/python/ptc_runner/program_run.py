@@ -3,6 +3,7 @@
 import _thread
 import asyncio
 import atexit
+import base64
 import builtins
 import concurrent.futures.thread
 import contextlib
@@ -12,6 +13,7 @@ import inspect
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
@@ -29,16 +31,22 @@ from ptc_runner.failure import Failure, make_failure
 from ptc_runner.limits import MAX_VALUES
 from ptc_runner.modules import PACKAGE, PROGRAMS, ServerModules, Table
 from ptc_runner.parallel import parallel_async, parallel_sync
-from ptc_runner.place_files import ProgramFile, place_files
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import serialize_console, serialize_result
 from ptc_runner.saved_programs import ProgramTable, SavedPrograms
 from ptc_runner.tool_error import ToolError
 from ptc_runner.tools import Caller, Mode, make_call_tool
-from ptc_runner.trace_sender import TraceSender
 from ptc_runner.tracebacks import Tracebacks
 
 _STDOUT = 1
+_FILES_FOLDER = "/workspace/files"
+_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+# Earlier programs of a session share this interpreter and may have replaced them.
+_makedirs, _open, _write, _close, _unlink = os.makedirs, os.open, os.write, os.close, os.unlink
+_is_folder, _remove_folder, _decode = os.path.isdir, shutil.rmtree, base64.b64decode
+_FIRST_TRACE_AFTER_NS = 1_000_000_000
+_TRACE_SHARE = 8
+"""The pause before the next trace is this part of the time so far, so that they are few."""
 _dumps = json.dumps
 _loads = json.loads
 _exit = os._exit
@@ -60,6 +68,11 @@ _collect_garbage = gc.collect
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in signal.valid_signals()}
 """The interpreter's own."""
+
+
+class ProgramFile(TypedDict):
+    name: str
+    base64: str
 
 
 class MaxResult(TypedDict):
@@ -88,6 +101,32 @@ class Bundle(TypedDict):
     modules: Table
     extract: NotRequired[bool]
     programs: NotRequired[dict[str, ProgramTable]]
+
+
+class TraceSender:
+    """Sends the host the trace of a run, whole each time: now and then while it runs, when the host asks, and at its end. So a
+    run that is killed has sent most of its trace."""
+
+    def __init__(self, environment: Environment, channel: Channel) -> None:
+        self._environment = environment
+        self._channel = channel
+        self._begun_ns = real_monotonic_ns()
+        self._next_ns = self._begun_ns + _FIRST_TRACE_AFTER_NS
+        environment.order.before_waiting = self.send_if_due
+        environment.order.on_trace_request = self.send
+
+    def message(self) -> dict[str, Any]:
+        """The trace so far, for a caller that sends it together with something else."""
+        return {"type": "trace", "trace": self._environment.trace()}
+
+    def send(self) -> None:
+        self._channel.send(self.message())
+
+    def send_if_due(self) -> None:
+        now = real_monotonic_ns()
+        if now >= self._next_ns:
+            self._next_ns = now + max(_FIRST_TRACE_AFTER_NS, (now - self._begun_ns) // _TRACE_SHARE)
+            self.send()
 
 
 class ProgramRun:
@@ -161,7 +200,7 @@ class ProgramRun:
     def _outcome(self, bundle: Bundle, tracebacks: Tracebacks, files: list[ProgramFile]) -> tuple[str, str] | Failure:
         """The JSON of the program's value, and where it is from; or how it failed."""
         try:
-            place_files(files)
+            _place_files(files)
             files.clear()
             value = self._value(bundle)
             self._console.end()
@@ -376,3 +415,39 @@ def _free_memory() -> None:
     """Lifts the limit, so that there is memory to report the failure with."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _place_files(files: Iterable[ProgramFile]) -> None:
+    """Puts the files that a program was handed into its workspace. They are not writable, so that a program does not change one
+    by mistake; in a session, a file replaces one of the same name of an earlier program."""
+    for file in files:
+        name = file["name"]
+        path = f"{_FILES_FOLDER}/{name}"
+        try:
+            _makedirs(_FILES_FOLDER, exist_ok=True)
+            _remove(path)
+            _write_file(path, _decode(file["base64"]))
+        except OSError as error:
+            reason = f"the file files/{name} could not be copied into the sandbox: {error.strerror}"
+            raise OSError(reason) from None
+
+
+def _remove(path: str) -> None:
+    try:
+        _unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        if not _is_folder(path):
+            raise
+        _remove_folder(path)
+
+
+def _write_file(path: str, content: bytes) -> None:
+    fd = _open(path, _FILE_FLAGS, 0o444)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[_write(fd, rest) :]
+    finally:
+        _close(fd)
