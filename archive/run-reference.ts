@@ -1,5 +1,5 @@
 import { ArchiveError } from "./archive-error.ts";
-import type { ListedRun } from "./listed-run.ts";
+import type { ListedRun, PageFilter, RunPage } from "./listed-run.ts";
 
 /** What a reference means: a digest, a run id or a prefix of one. */
 export type FoundRuns =
@@ -13,7 +13,7 @@ export type FoundRuns =
 /** Candidates that are named at most. */
 export const MAX_CANDIDATES = 10;
 /** Runs of one input that are listed at most. */
-export const MAX_OF_INPUT = 100;
+const MAX_OF_INPUT = 100;
 const MIN_PREFIX_CHARS = 4;
 
 const DIGEST_PREFIX = /^(?:sha256:)?([0-9a-f]{4,64})$/;
@@ -38,6 +38,37 @@ export function parseReference(reference: string): { digestPrefix?: string; runI
     ...(digest !== undefined && { digestPrefix: `sha256:${digest}` }),
     ...(isRunId && { runIdPrefix: lower }),
   };
+}
+
+/** The ids of runs and the digests of inputs that a reference may mean. */
+export interface Meant {
+  runIds: readonly string[];
+  digests: readonly string[];
+}
+
+/**
+ * Finds the runs that a reference means.
+ *
+ * @param list lists runs of a store, and `countOf` counts those of an input.
+ * @throws ArchiveError `tampered` when none of the runs found can be listed.
+ */
+export function findMeant(
+  { runIds, digests }: Meant,
+  list: (filter: PageFilter) => Pick<RunPage, "runs" | "damaged">,
+  countOf: (inputDigest: string) => number,
+): FoundRuns {
+  if (runIds.length + digests.length > 1)
+    return { kind: "ambiguous", candidates: [...digests, ...runIds].slice(0, MAX_CANDIDATES) };
+  const [[runId], [inputDigest]] = [runIds, digests];
+  if (runId === undefined && inputDigest === undefined) return { kind: "none" };
+  const filter = inputDigest === undefined ? { runId: runId ?? "" } : { inputDigest };
+  const { runs, damaged } = list({ ...filter, limit: MAX_OF_INPUT });
+  const [newest] = runs;
+  if (newest === undefined && damaged[0] !== undefined)
+    throw new ArchiveError("tampered", damaged[0].message);
+  if (newest === undefined) return { kind: "none" };
+  if (inputDigest === undefined || runs.length === 1) return { kind: "one", run: newest };
+  return { kind: "many", inputDigest, runs, total: countOf(inputDigest) };
 }
 
 /** The error for an ambiguous reference where one run is needed. */

@@ -245,7 +245,7 @@ export const forbidden: IForbiddenRuleType[] = [
       path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
       pathNot: "^(?:archive/sqlite/|archive/open-archive\\.ts$)",
     },
-    to: { path: "^archive/sqlite/", pathNot: "^archive/sqlite/file/sqlite\\.ts$" },
+    to: { path: "^archive/sqlite/", pathNot: "^archive/sqlite/sqlite\\.ts$" },
   },
   {
     name: "one-carrier-of-runs",

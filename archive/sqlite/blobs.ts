@@ -2,7 +2,7 @@ import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import * as z from "zod/mini";
 import { textDigest } from "../../protocol/canonical-json.ts";
 import { checkReadable, checkSize, MAX_BLOB_BYTES } from "../archived-json.ts";
-import type { Database } from "./file/database.ts";
+import type { Database } from "./database.ts";
 
 /** Compressing shorter texts costs more time than the space is worth. */
 const MIN_COMPRESSED_BYTES = 512;

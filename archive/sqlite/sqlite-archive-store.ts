@@ -21,8 +21,9 @@ import { CheckedImport, type ImportRows } from "../run-import.ts";
 import { digestsIn, type RunRecord } from "../run-record.ts";
 import {
   type FoundRuns,
+  findMeant,
   MAX_CANDIDATES,
-  MAX_OF_INPUT,
+  type Meant,
   namesSeveral,
   parseReference,
 } from "../run-reference.ts";
@@ -30,11 +31,11 @@ import { DayStats, type Stats, ToolStats, totalOf } from "../run-stats.ts";
 import type { RunSummary } from "../run-summary.ts";
 import { damagedRun, readRun, type StoredRows, verifyArchive } from "../verification.ts";
 import { blobIdOf, holdBlob, putBlob, readBlob, releaseHeld } from "./blobs.ts";
-import { deleteRunsById, pruneRuns } from "./changes/prune.ts";
-import { appendRun, recordDigestOf } from "./changes/store-run.ts";
-import { readChainEnd } from "./file/chain-ends.ts";
-import { fileAt, openForReading, openForWriting, tryWriting } from "./file/connection.ts";
-import type { Database, SqlValue } from "./file/database.ts";
+import { readChainEnd } from "./chain-ends.ts";
+import { fileAt, openForReading, openForWriting, tryWriting } from "./connection.ts";
+import type { Database, SqlValue } from "./database.ts";
+import { deleteRunsById, pruneRuns } from "./prune.ts";
+import { appendRun, recordDigestOf } from "./store-run.ts";
 import { SqliteRows } from "./stored-rows.ts";
 import { ArchiveWriter } from "./writer/archive-writer.ts";
 import type { WriterOptions } from "./writer/run-writer.ts";
@@ -291,21 +292,9 @@ const Total = z.object({ total: z.int() });
  *   listed.
  */
 export function findRuns(db: Database, reference: string): FoundRuns {
-  const { runIds, digests } = valuesLike(db, reference);
-  if (runIds.length + digests.length === 0) return { kind: "none" };
-  const [runId] = runIds;
-  const [inputDigest] = digests;
-  if (runIds.length === 1 && digests.length === 0 && runId !== undefined) {
-    const {
-      runs: [run],
-      damaged: [damaged],
-    } = listRunPage(db, { runId, limit: 1 });
-    if (damaged !== undefined) throw new ArchiveError("tampered", damaged.message);
-    return run === undefined ? { kind: "none" } : { kind: "one", run };
-  }
-  if (digests.length === 1 && runIds.length === 0 && inputDigest !== undefined)
-    return runsOf(db, inputDigest);
-  return { kind: "ambiguous", candidates: [...digests, ...runIds].slice(0, MAX_CANDIDATES) };
+  const count = "SELECT count(*) AS total FROM runs WHERE input_digest = ?";
+  const countOf = (inputDigest: string) => db.get(Total, count, inputDigest)?.total ?? 0;
+  return findMeant(valuesLike(db, reference), (filter) => listRunPage(db, filter), countOf);
 }
 
 /**
@@ -321,24 +310,12 @@ export function findRunIds(db: Database, reference: string): string[] {
   return [...runIds, ...digests.flatMap((digest) => db.all(Text, ofInput, digest).map(({ text }) => text))];
 }
 
-function valuesLike(db: Database, reference: string): { runIds: string[]; digests: string[] } {
+function valuesLike(db: Database, reference: string): Meant {
   const { digestPrefix, runIdPrefix } = parseReference(reference);
   return {
     runIds: runIdPrefix === undefined ? [] : valuesFrom(db, "run_id", runIdPrefix),
     digests: digestPrefix === undefined ? [] : valuesFrom(db, "input_digest", digestPrefix),
   };
-}
-
-function runsOf(db: Database, inputDigest: string): FoundRuns {
-  const { runs, damaged } = listRunPage(db, { inputDigest, limit: MAX_OF_INPUT });
-  const [newest] = runs;
-  if (newest === undefined && damaged[0] !== undefined) {
-    throw new ArchiveError("tampered", damaged[0].message);
-  }
-  if (newest === undefined) return { kind: "none" };
-  if (runs.length === 1) return { kind: "one", run: newest };
-  const count = "SELECT count(*) AS total FROM runs WHERE input_digest = ?";
-  return { kind: "many", inputDigest, runs, total: db.get(Total, count, inputDigest)?.total ?? runs.length };
 }
 
 /** Distinct values of a column with a prefix, at most one more than are shown. Each takes one index lookup. */

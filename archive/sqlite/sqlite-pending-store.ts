@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { ArchiveError } from "../archive-error.ts";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "../pending-store.ts";
-import { Database, type SqlValue } from "./file/database.ts";
-import { preparePrivateFile } from "./file/private-file.ts";
-import { archiveErrorFrom, loadSqlite } from "./file/sqlite.ts";
+import { Database, type SqlValue } from "./database.ts";
+import { preparePrivateFile } from "./private-file.ts";
+import { archiveErrorFrom, loadSqlite } from "./sqlite.ts";
 
 const BUSY_TIMEOUT_MS = 10_000;
 const VERSION = 1;

@@ -10,8 +10,8 @@ import {
   type StoredText,
 } from "../verification.ts";
 import { readBlob } from "./blobs.ts";
-import { readChainEnd } from "./file/chain-ends.ts";
-import type { Database, ParsedRow, SqlValue } from "./file/database.ts";
+import { readChainEnd } from "./chain-ends.ts";
+import type { Database, ParsedRow, SqlValue } from "./database.ts";
 
 const RunRow = z.looseObject({
   id: z.int(),

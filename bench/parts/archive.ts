@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { RunToArchive } from "../../archive/build-record.ts";
 import type { CallFacts } from "../../archive/run-record.ts";
-import { openForReading, openForWriting } from "../../archive/sqlite/file/connection.ts";
+import { openForReading, openForWriting } from "../../archive/sqlite/connection.ts";
 import { findRuns, listRunPage, readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveResult, KeptHead, RunArchiver } from "../../archive/archive-store.ts";
-import { storeRun } from "../../archive/sqlite/changes/store-run.ts";
-import { openForWriting } from "../../archive/sqlite/file/connection.ts";
-import type { Database } from "../../archive/sqlite/file/database.ts";
+import { openForWriting } from "../../archive/sqlite/connection.ts";
+import type { Database } from "../../archive/sqlite/database.ts";
+import { storeRun } from "../../archive/sqlite/store-run.ts";
 import { type SampleOptions, sampleRun, temporaryFolder } from "./sample-runs.ts";
 
 /** Names paths in a folder for the archives of one test file. The folder goes when its tests are done. */

@@ -28,8 +28,8 @@ import { CheckedImport, type ImportRows } from "../../archive/run-import.ts";
 import { digestsIn, type RunRecord } from "../../archive/run-record.ts";
 import {
   type FoundRuns,
-  MAX_CANDIDATES,
-  MAX_OF_INPUT,
+  findMeant,
+  type Meant,
   namesSeveral,
   parseReference,
 } from "../../archive/run-reference.ts";
@@ -98,16 +98,8 @@ export class MemoryStore implements ArchiveStore {
     await turn();
   }
 
-  async list({ limit, before, ...filter }: PageFilter): Promise<RunPage> {
-    const matching = (await this.#newest()).filter((row) => matches(row, filter));
-    const from = matching.findIndex(({ columns }) => columns.run_id === before) + 1;
-    const page = matching.slice(from, from + limit).map(listed);
-    const last = matching[from + limit - 1]?.columns.run_id;
-    return {
-      runs: page.flatMap((each) => ("run" in each ? [each.run] : [])),
-      damaged: page.flatMap((each) => ("run" in each ? [] : [each.damaged])),
-      next: page.length < limit ? undefined : last,
-    };
+  async list(filter: PageFilter): Promise<RunPage> {
+    return pageOf(await this.#rows(), filter);
   }
 
   async following(position: number, limit: number): Promise<FollowingRuns> {
@@ -120,26 +112,17 @@ export class MemoryStore implements ArchiveStore {
   }
 
   async find(reference: string): Promise<FoundRuns> {
-    const { runs, digests } = await this.#named(reference);
-    const [inputDigest] = digests;
-    if (runs.length + digests.length > 1)
-      return { kind: "ambiguous", candidates: [...digests, ...runs].slice(0, MAX_CANDIDATES) };
-    const filter = inputDigest === undefined ? { runId: runs[0] ?? "" } : { inputDigest };
-    const { runs: found, damaged } = await this.list({ ...filter, limit: MAX_OF_INPUT });
-    const [newest] = found;
-    if (newest === undefined && damaged[0] !== undefined)
-      throw new ArchiveError("tampered", damaged[0].message);
-    if (newest === undefined) return { kind: "none" };
-    if (inputDigest === undefined || found.length === 1) return { kind: "one", run: newest };
-    const total = (await this.#rows()).filter(({ columns }) => columns.input_digest === inputDigest).length;
-    return { kind: "many", inputDigest, runs: found, total };
+    const rows = await this.#rows();
+    const countOf = (digest: string) => rows.filter(({ columns }) => columns.input_digest === digest).length;
+    return findMeant(meantBy(rows, reference), (filter) => pageOf(rows, filter), countOf);
   }
 
   async findIds(reference: string): Promise<string[]> {
-    const { runs, digests } = await this.#named(reference);
-    if (runs.length + digests.length > 1) throw namesSeveral(reference);
-    const ofInput = (await this.#rows()).filter(({ columns }) => digests.includes(columns.input_digest));
-    return [...runs, ...ofInput.map(({ columns }) => columns.run_id)];
+    const rows = await this.#rows();
+    const { runIds, digests } = meantBy(rows, reference);
+    if (runIds.length + digests.length > 1) throw namesSeveral(reference);
+    const ofInput = rows.filter(({ columns }) => digests.includes(columns.input_digest));
+    return [...runIds, ...ofInput.map(({ columns }) => columns.run_id)];
   }
 
   async read(runId: string): Promise<ArchivedRun> {
@@ -304,27 +287,6 @@ export class MemoryStore implements ArchiveStore {
     return this.#inOrder();
   }
 
-  async #newest(): Promise<KeptRow[]> {
-    return (await this.#rows()).reverse().sort((a, b) => b.columns.started_at - a.columns.started_at);
-  }
-
-  async #named(reference: string): Promise<{ runs: string[]; digests: string[] }> {
-    const { digestPrefix, runIdPrefix } = parseReference(reference);
-    const rows = await this.#rows();
-    const like = (values: string[], prefix: string | undefined) =>
-      prefix === undefined ? [] : [...new Set(values.filter((value) => value.startsWith(prefix)))].sort();
-    return {
-      runs: like(
-        rows.map(({ columns }) => columns.run_id),
-        runIdPrefix,
-      ),
-      digests: like(
-        rows.map(({ columns }) => columns.input_digest),
-        digestPrefix,
-      ),
-    };
-  }
-
   #stored(): StoredRows {
     const { texts, ...store } = {
       texts: this.texts,
@@ -371,6 +333,31 @@ export class MemoryStore implements ArchiveStore {
       },
     };
   }
+}
+
+/** A page of the runs that match, the newest first. */
+function pageOf(rows: readonly KeptRow[], { limit, before, ...filter }: PageFilter): RunPage {
+  const matching = rows
+    .toReversed()
+    .sort((a, b) => b.columns.started_at - a.columns.started_at)
+    .filter((row) => matches(row, filter));
+  const from = matching.findIndex(({ columns }) => columns.run_id === before) + 1;
+  const page = matching.slice(from, from + limit).map(listed);
+  const last = matching[from + limit - 1]?.columns.run_id;
+  return {
+    runs: page.flatMap((each) => ("run" in each ? [each.run] : [])),
+    damaged: page.flatMap((each) => ("run" in each ? [] : [each.damaged])),
+    next: page.length < limit ? undefined : last,
+  };
+}
+
+function meantBy(rows: readonly KeptRow[], reference: string): Meant {
+  const { digestPrefix, runIdPrefix } = parseReference(reference);
+  const like = (column: "run_id" | "input_digest", prefix: string | undefined) => {
+    const values = new Set(rows.map(({ columns }) => columns[column]));
+    return prefix === undefined ? [] : [...values].filter((value) => value.startsWith(prefix)).sort();
+  };
+  return { runIds: like("run_id", runIdPrefix), digests: like("input_digest", digestPrefix) };
 }
 
 /** A run as lists have it, or as one that cannot be listed. */

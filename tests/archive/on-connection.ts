@@ -2,7 +2,7 @@ import { type ArchiveStore, allRuns, type KeptHead, type Verification } from "..
 import type { DamagedRun, ListedRun, PageFilter, RunFilter } from "../../archive/listed-run.ts";
 import { readPortable } from "../../archive/portable/portable-format.ts";
 import { readRunFile, runFile, writeRunFile } from "../../archive/portable/run-files.ts";
-import type { Database } from "../../archive/sqlite/file/database.ts";
+import type { Database } from "../../archive/sqlite/database.ts";
 import {
   findRuns,
   importInto,

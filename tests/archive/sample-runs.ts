@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CallToArchive, RunToArchive } from "../../archive/build-record.ts";
-import { openForWriting } from "../../archive/sqlite/file/connection.ts";
-import type { Database } from "../../archive/sqlite/file/database.ts";
+import { openForWriting } from "../../archive/sqlite/connection.ts";
+import type { Database } from "../../archive/sqlite/database.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { RunResult } from "../../protocol/envelope.ts";
 

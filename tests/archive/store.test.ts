@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { SQLInputValue } from "node:sqlite";
-import { loadSqlite } from "../../archive/sqlite/file/sqlite.ts";
+import { loadSqlite } from "../../archive/sqlite/sqlite.ts";
 import { SqliteArchiveStore } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { MemoryStore } from "./memory-store.ts";
 import { describeSearch } from "./search-contract.ts";

@@ -3,10 +3,10 @@ import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
 import type { CallToArchive, RunToArchive } from "../../build-record.ts";
 import { releaseHeld, sweepAbandoned } from "../blobs.ts";
-import { pruneDaily } from "../changes/prune.ts";
-import { holdCalls, type PendingCall, storeRun } from "../changes/store-run.ts";
-import { fileAt, openForWriting } from "../file/connection.ts";
-import type { Database } from "../file/database.ts";
+import { fileAt, openForWriting } from "../connection.ts";
+import type { Database } from "../database.ts";
+import { pruneDaily } from "../prune.ts";
+import { holdCalls, type PendingCall, storeRun } from "../store-run.ts";
 
 /** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
 const MAX_PENDING_CHARS = 4 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import type { Database } from "../../../archive/sqlite/file/database.ts";
+import type { Database } from "../../../archive/sqlite/database.ts";
 import { digestOf } from "../../../protocol/canonical-json.ts";
 import { programFile } from "../../../protocol/program-files.ts";
 import { storeSample } from "../made-archives.ts";

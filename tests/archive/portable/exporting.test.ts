@@ -3,8 +3,8 @@ import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import type { Database } from "../../../archive/sqlite/file/database.ts";
+import type { Database } from "../../../archive/sqlite/database.ts";
+import { pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
 import { exportRuns, importRuns, listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { openQuickly, sha256 } from "../sample-runs.ts";

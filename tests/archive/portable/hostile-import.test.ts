@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
+import { storeRun } from "../../../archive/sqlite/store-run.ts";
 import { exportRuns, importRuns, listRuns, readFileOfRuns, verifyArchive } from "../on-connection.ts";
 import { sampleRun, sha256 } from "../sample-runs.ts";
 import { blobLine, ExportedRuns, NOW, ROOMY } from "./exported-runs.ts";

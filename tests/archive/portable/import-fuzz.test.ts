@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { ArchiveError } from "../../../archive/archive-error.ts";
-import { pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
+import { pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { findRuns, readArchived, readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { renderRunList } from "../../../cli/run-report/list-text.ts";
 import { renderRunText } from "../../../cli/run-report/run-text.ts";

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../../../archive/bounds.ts";
 import { totalOf } from "../../../archive/run-stats.ts";
-import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import type { Database, SqlValue } from "../../../archive/sqlite/file/database.ts";
+import type { Database, SqlValue } from "../../../archive/sqlite/database.ts";
+import { deleteRunsById, pruneDaily, pruneRuns } from "../../../archive/sqlite/prune.ts";
 import {
   findRunIds,
   findRuns,

@@ -12,9 +12,9 @@ import {
   openForReading,
   openForWriting,
   versionsBehind,
-} from "../../../archive/sqlite/file/connection.ts";
-import { Database } from "../../../archive/sqlite/file/database.ts";
-import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+} from "../../../archive/sqlite/connection.ts";
+import { Database } from "../../../archive/sqlite/database.ts";
+import { archiveErrorFrom, loadSqlite } from "../../../archive/sqlite/sqlite.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { makeArchive, refusal, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";

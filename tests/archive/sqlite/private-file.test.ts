@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/connection.ts";
 import { makeArchive, refusal, useFolder } from "../made-archives.ts";
 
 const at = useFolder();

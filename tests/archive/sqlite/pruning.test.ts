@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { pruneDaily, pruneRuns } from "../../../archive/sqlite/changes/prune.ts";
-import { openForReading } from "../../../archive/sqlite/file/connection.ts";
+import { openForReading } from "../../../archive/sqlite/connection.ts";
+import { pruneDaily, pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { archiveRun, storeSample, useFolder } from "../made-archives.ts";

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { storeRun } from "../../../archive/sqlite/changes/store-run.ts";
-import { openForReading, openForWriting } from "../../../archive/sqlite/file/connection.ts";
-import { loadSqlite } from "../../../archive/sqlite/file/sqlite.ts";
+import { openForReading, openForWriting } from "../../../archive/sqlite/connection.ts";
+import { loadSqlite } from "../../../archive/sqlite/sqlite.ts";
+import { storeRun } from "../../../archive/sqlite/store-run.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { archiveRun, makeArchive, refusal, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { openForWriting } from "../../../archive/sqlite/connection.ts";
 import { COMPLETION_SCRIPTS } from "../../../cli/commands/completion.ts";
 import { storeSample } from "../../server/reports/sample-archive.ts";
 import { ptcIn } from "../in-process.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { openForWriting } from "../../../archive/sqlite/file/connection.ts";
+import { openForWriting } from "../../../archive/sqlite/connection.ts";
 import { type SampleRun, storeSample } from "../../server/reports/sample-archive.ts";
 import { ptcIn } from "../in-process.ts";
 

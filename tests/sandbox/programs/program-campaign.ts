@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ArchivedRun } from "../../../archive/archived-run.ts";
 import { AuditLog } from "../../../archive/audit/audit-log.ts";
-import { openForReading } from "../../../archive/sqlite/file/connection.ts";
+import { openForReading } from "../../../archive/sqlite/connection.ts";
 import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import type { BegunRun, RunRecorder } from "../../../execution/record/run-recorder.ts";

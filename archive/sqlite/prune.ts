@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import type { Pruned, PruneOptions } from "../../archive-store.ts";
-import { entryDigest, statePruning } from "../../chain.ts";
-import { dropUnused } from "../blobs.ts";
-import { appendPruning, readChainEnd, readPrunings, writeChainEnd } from "../file/chain-ends.ts";
-import type { Database, ParsedRow, SqlValue } from "../file/database.ts";
+import type { Pruned, PruneOptions } from "../archive-store.ts";
+import { entryDigest, statePruning } from "../chain.ts";
+import { dropUnused } from "./blobs.ts";
+import { appendPruning, readChainEnd, readPrunings, writeChainEnd } from "./chain-ends.ts";
+import type { Database, ParsedRow, SqlValue } from "./database.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -10,9 +10,9 @@ import {
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { whyFolderIsUnsafe } from "../../../base/unsafe-folder.ts";
-import { hideFromGit } from "../../../system/private-folder.ts";
-import { ArchiveError } from "../../archive-error.ts";
+import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
+import { hideFromGit } from "../../system/private-folder.ts";
+import { ArchiveError } from "../archive-error.ts";
 
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;

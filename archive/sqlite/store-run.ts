@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
-import { canonicalJson, digestOf } from "../../../protocol/canonical-json.ts";
-import { ArchiveError } from "../../archive-error.ts";
-import type { RunOrigin } from "../../archive-store.ts";
-import { buildRecord, type CallToArchive, keepValues, type RunToArchive } from "../../build-record.ts";
-import { entryDigest, linkTo } from "../../chain.ts";
-import type { CallFacts, CallRecord, RunRecord } from "../../run-record.ts";
-import { type RunSummary, summarizeRun, summarizeTools } from "../../run-summary.ts";
-import { blobIdOf, holdBlob, holdOn, putBlob } from "../blobs.ts";
-import { readChainEnd, writeChainEnd } from "../file/chain-ends.ts";
-import type { Database, SqlValue } from "../file/database.ts";
+import { canonicalJson, digestOf } from "../../protocol/canonical-json.ts";
+import { ArchiveError } from "../archive-error.ts";
+import type { RunOrigin } from "../archive-store.ts";
+import { buildRecord, type CallToArchive, keepValues, type RunToArchive } from "../build-record.ts";
+import { entryDigest, linkTo } from "../chain.ts";
+import type { CallFacts, CallRecord, RunRecord } from "../run-record.ts";
+import { type RunSummary, summarizeRun, summarizeTools } from "../run-summary.ts";
+import { blobIdOf, holdBlob, holdOn, putBlob } from "./blobs.ts";
+import { readChainEnd, writeChainEnd } from "./chain-ends.ts";
+import type { Database, SqlValue } from "./database.ts";
 
 const Known = z.object({ record_digest: z.string() });
 

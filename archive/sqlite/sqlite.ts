@@ -1,5 +1,5 @@
-import { findSqlite, type SqliteModule } from "../../../system/sqlite.ts";
-import { ArchiveError, type ArchiveErrorCode } from "../../archive-error.ts";
+import { findSqlite, type SqliteModule } from "../../system/sqlite.ts";
+import { ArchiveError, type ArchiveErrorCode } from "../archive-error.ts";
 
 /** Loads Node's own SQLite. @throws ArchiveError `unavailable` on a Node that is too old. */
 export function loadSqlite(load?: (name: string) => unknown): SqliteModule {

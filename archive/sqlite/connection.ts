@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as z from "zod/mini";
-import { ArchiveError } from "../../archive-error.ts";
+import { ArchiveError } from "../archive-error.ts";
 import { stateEarlierPrunings } from "./chain-ends.ts";
 import { Database } from "./database.ts";
 import { preparePrivateFile, refuseOtherKinds, refuseUnwritableFolder } from "./private-file.ts";

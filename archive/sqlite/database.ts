@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type * as z from "zod/mini";
-import { ArchiveError } from "../../archive-error.ts";
+import { ArchiveError } from "../archive-error.ts";
 import { archiveErrorFrom } from "./sqlite.ts";
 
 export type SqlValue = null | number | bigint | string | Uint8Array;

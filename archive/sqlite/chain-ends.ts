@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
-import { canonicalJson } from "../../../protocol/canonical-json.ts";
-import { ArchiveError } from "../../archive-error.ts";
+import { canonicalJson } from "../../protocol/canonical-json.ts";
+import { ArchiveError } from "../archive-error.ts";
 import {
   type ChainEnd,
   linkTo,
@@ -9,7 +9,7 @@ import {
   parsePruning,
   pruningDigest,
   toRanges,
-} from "../../chain.ts";
+} from "../chain.ts";
 import type { Database } from "./database.ts";
 
 const EndRow = z.object({ id: z.int(), link: z.string() });
