@@ -17,7 +17,7 @@ import type { Stats } from "./run-stats.ts";
 export interface ArchiveStore extends RunArchiver {
   /** Whether anything was ever archived here. Rejects if the archive exists and cannot be read. */
   exists(): Promise<boolean>;
-  /** Tries whether runs could be archived just now, and rejects with the reason why not. Archives nothing and creates nothing. */
+  /** Checks whether runs could be archived now, and rejects with the reason if not. Archives and creates nothing. */
   tryWriting(): Promise<void>;
   /** A page of the matching runs, newest first, and those among them that cannot be listed. */
   list(filter: PageFilter): Promise<RunPage>;
@@ -44,7 +44,7 @@ export interface ArchiveStore extends RunArchiver {
    * Checks every record and all that it names, that no record is missing from the chain but those that the chain says were
    * pruned, and that there is nothing else. Problems are part of the result.
    *
-   * @param heads what `head` gave at earlier times, kept elsewhere: all up to the newest of them is proven.
+   * @param heads what `head` gave at earlier times, kept elsewhere: they prove everything up to the newest of them.
    */
   verify(heads?: readonly KeptHead[]): Promise<Verification>;
   /** The newest entry of the chain, in the form of `Verification.head`. */
@@ -89,7 +89,7 @@ export interface PruneOptions {
   nowMs: number;
 }
 
-/** What went with runs that were deleted. */
+/** What was deleted with runs. */
 export interface Pruned {
   runs: number;
   /** The number of values that only the deleted runs used. */
@@ -106,13 +106,13 @@ export interface Verification {
   pruned: number;
   /** One line for each difference from what was archived. */
   problems: string[];
-  /** What a reader should know, and is no fault of the archive. */
+  /** What a reader should know, though it is no fault of the archive. */
   notes: string[];
   /** The newest entry, as `PLACE:LINK`. A copy kept elsewhere proves later that nothing before it was rewritten. */
   head: string;
 }
 
-/** The newest entry of a chain at an earlier time; earlier versions told its link alone. */
+/** The newest entry of a chain at an earlier time. Earlier versions printed only its link. */
 export interface KeptHead {
   id?: number | undefined;
   link: string;

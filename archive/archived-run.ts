@@ -32,7 +32,7 @@ export interface RunContents {
   stderrText: string;
   /** What the program emitted for the client. */
   emitted: readonly EmittedBlock[];
-  /** What `consoleText` and the envelope have only a bounded form of. */
+  /** The complete texts of what `consoleText` and the envelope contain only in part. */
   whole: { consoleText: string | undefined; resultJson: string | undefined };
   envelope: Envelope;
   environment: unknown;
@@ -54,7 +54,7 @@ export interface ArchivedRun extends RunContents, ChainEntry {
 /** A problem of a record. The message is a clause that follows the name of the run. */
 export class RecordProblem extends Error {
   override readonly name = "RecordProblem";
-  /** Whether the record is of a form that only a newer ptc reads. */
+  /** Whether only a newer ptc can read the record. */
   readonly isNewer: boolean;
 
   constructor(message: string, { isNewer = false } = {}) {
@@ -64,7 +64,7 @@ export class RecordProblem extends Error {
 }
 
 /**
- * Reads a record by the format that it says it has, or by one form alone. A record may have members that this ptc does not
+ * Reads a record by the format that it says it has, or by the given form only. A record may have members that this ptc does not
  * know, where its form allows them.
  *
  * @throws RecordProblem
@@ -149,7 +149,7 @@ export async function readContents(
   return { code, data, files, consoleText, stderrText, emitted, whole, envelope, environment, modules };
 }
 
-/** Output that this ptc knows. A later version may have kept more, of which only the digests are checked. */
+/** Output that this ptc knows. A later version may have kept more; only its digests are checked. */
 const KNOWN_OUTPUT: ReadonlySet<string> = new Set(["stderr", "emitted", "console", "result"]);
 
 const EnvelopeNumbers = z.object({

@@ -4,10 +4,10 @@ import { parseJson } from "./archived-json.ts";
 
 /**
  * The records of an archive form a chain: each link is a digest over the previous link and its own entry, so that removing,
- * inserting or replacing a record breaks every later link. A pruned run leaves its entry, and pruning adds an entry that says
- * which places it took runs from: a run that is gone without one was not pruned by ptc. There is no key: the chain detects damage
- * and edits, but not somebody who rewrites it from the edit to its end, cuts off its end, or adds an entry. A copy of the newest
- * link, kept elsewhere, detects that too.
+ * inserting or replacing a record breaks every later link. A pruned run leaves its entry, and pruning adds an entry that
+ * says which places it removed runs from. If a run is gone without such an entry, ptc did not prune it. There is no key: the
+ * chain detects damage and edits, but not somebody who rewrites it from the edit to its end, cuts off its end, or adds an
+ * entry. A copy of the newest link, kept elsewhere, detects that too.
  */
 export interface ChainEntry {
   recordDigest: string;
@@ -32,9 +32,9 @@ export interface ChainEnd {
 /** What an entry says of runs that ptc has pruned. */
 const PruningEntry = z.strictObject({
   at: z.int(),
-  /** Nothing is left of this place and of those before it. */
+  /** Nothing is left of this place and the places before it. */
   through: Place,
-  /** Places of which the entries are left, each range with its first and its last. */
+  /** Places whose entries are left, as ranges of the first and the last. */
   pruned: z.array(z.tuple([Place, Place])),
 });
 export type PruningEntry = z.infer<typeof PruningEntry>;

@@ -45,7 +45,7 @@ export interface RowToKeep extends Row {
   run: Uint8Array;
 }
 
-/** A question whose run waits for it with its sandbox, in a process that can be asked about. */
+/** A question whose run keeps its sandbox and waits, in a process that `isDead` can be asked about. */
 export interface LiveRow extends Row {
   owner: string;
 }

@@ -5,7 +5,7 @@ import { type ReadText, RecordProblem, readContents } from "./archived-run.ts";
 import { digestsIn, type RunRecord, WRITTEN } from "./run-record.ts";
 import { type RunSummary, summarizeRun } from "./run-summary.ts";
 
-/** What an import asks of a store. Each step is kept as a whole or not at all. */
+/** What an import needs from a store. Each step is kept completely or not at all. */
 export interface ImportRows {
   /** The digest of the record of a run; `undefined` for an unknown run. */
   recordDigestOf(runId: string): Promise<string | undefined>;
@@ -13,20 +13,20 @@ export interface ImportRows {
   hold(texts: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Reads a text and compares it with its digest. */
   readText: ReadText;
-  /** Appends a run whose texts are held, unless there is one with its id by now, whose record digest is returned then. */
+  /** Appends a run whose texts are held. If there is already a run with its id, returns the digest of that record instead. */
   append(record: RunRecord, summary: RunSummary, origin: RunOrigin): Promise<string | undefined>;
-  /** Drops the texts that no run has named. */
+  /** Drops texts that no run names. */
   end(): Promise<void>;
 }
 
 /** Characters of texts that are kept in one step, for which other writers wait. */
 const BATCH_CHARS = 4 * 1024 * 1024;
 
-/** Imports runs into a store, of which it checks everything that reading them would check. */
+/** Imports runs into a store. Checks everything of a run that reading it would check. */
 export class CheckedImport implements RunImport {
   readonly #rows: ImportRows;
   readonly #origin: RunOrigin;
-  /** By digest, why a text cannot be kept. */
+  /** Why texts cannot be kept, by their digests. */
   readonly #unkept = new Map<string, string>();
   #waiting: string[] = [];
   #waitingChars = 0;

@@ -177,7 +177,7 @@ export const ArchivedOutcome = z.discriminatedUnion("ok", [
 ]);
 export type ArchivedOutcome = z.infer<typeof ArchivedOutcome>;
 
-/** How a run is written as texts: the schemas of its record, and of the texts that have more than one member. */
+/** How a run is written as texts: the schemas of its record and of texts that are objects. */
 export interface RunForm {
   record: z.ZodMiniType<RunRecord>;
   envelope: z.ZodMiniType<Envelope>;

@@ -158,7 +158,7 @@ function checkTools({ tools }: StoredRun, record: RunRecord): void {
     throw new RecordProblem("the counts of its calls say something else than the record");
 }
 
-/** Checks to which texts the run refers. Pruning another run would delete a text to which the reference is missing. */
+/** Checks the references of the run to texts. If one is missing, pruning another run would delete its text. */
 function checkReferences({ recordDigest, references }: StoredRun, record: RunRecord): void {
   const expected = new Set([recordDigest, ...digestsIn(record)]);
   if (references.length !== expected.size || references.some((digest) => !expected.has(digest)))

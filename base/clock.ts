@@ -1,4 +1,4 @@
-/** The two clocks of a process. What needs one of them takes that one alone. */
+/** The two clocks of a process. Code that needs only one takes only that one. */
 export interface Clock {
   /** Milliseconds from any fixed point. Never runs backwards: for how long something takes. */
   monotonicMs(): number;

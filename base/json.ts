@@ -110,7 +110,7 @@ interface JsonOutline {
   depth: number;
   /** All values, those in arrays and objects included. */
   values: number;
-  /** Members of all objects, those whose name stands there again included. */
+  /** Members of all objects, including those with a repeated name. */
   members: number;
   /** Whether a number has an exponent or so many digits that it may be infinite. */
   hasLongNumbers: boolean;
@@ -263,7 +263,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
  */
 const UNSEEN = /(?![\u200c\u200d])[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A value as JSON on one line, however lines are told apart, without a character that steers a terminal. */
+/** A value as JSON on one line, by any definition of a line end, without characters that steer a terminal. */
 export function jsonLine(value: unknown): string {
   return (JSON.stringify(value) ?? "null").replace(UNSEEN, escapeUnits);
 }

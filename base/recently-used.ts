@@ -25,7 +25,7 @@ export class RecentlyUsed<Key, Value> {
     return entry.value;
   }
 
-  /** Sets an entry. The newest entry is kept even when it alone weighs too much. */
+  /** Sets an entry. The newest entry is kept even if it weighs too much by itself. */
   set(key: Key, value: Value, weight = 0): void {
     this.delete(key);
     this.#entries.set(key, { value, weight });

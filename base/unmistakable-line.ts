@@ -11,7 +11,7 @@ import { visibleLine } from "./visible-text.ts";
  * - what Unicode lists as confusable with ASCII (UTS #39, section 4), where it stands among ASCII: in a piece of text between
  *   spaces, quotes and brackets whose every other character is ASCII. Quotes, dashes and ellipses that prose has are left there,
  *   but in what looks like a path, an address, an option or an identifier;
- * - the letters of a script of which the text has none that does not pass for an ASCII one.
+ * - the letters of a script, if each of its letters in the text passes for an ASCII one.
  *
  * Letters of Latin alphabets up to U+017F, such as ı and þ, are left: they are words of living languages, and differ to the eye.
  */
@@ -49,7 +49,7 @@ const SCRIPTS = [
   "Lisu",
 ];
 const LETTER_OF = SCRIPTS.map((name) => new RegExp(`\\p{Script=${name}}`, "u"));
-/** What is no letter of these scripts is not weighed: Japanese mixes four with Latin, and none of them looks like it. */
+/** Other scripts are not considered: Japanese mixes four of them with Latin, and none looks like Latin. */
 const WEIGHED = new RegExp(`[${SCRIPTS.map((name) => `\\p{Script=${name}}`).join("")}]`, "gu");
 
 /** Characters without ink that `visibleLine` leaves, and spaces that are not the space. */
@@ -96,7 +96,7 @@ function scriptOf(letter: string): number {
   return LETTER_OF.findIndex((script) => script.test(letter));
 }
 
-/** Escapes the letters of each script of which every letter in the text passes for an ASCII one. */
+/** Escapes the letters of each script whose every letter in the text passes for an ASCII one. */
 function escapeWholeScripts(text: string): string {
   const passes = new Map<number, boolean>();
   for (const letter of text.match(LETTER) ?? []) {

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { Failure, type FailureType } from "./failure.ts";
 
-/** The failures that a runner can know of. Every other type is for the host alone to state. */
+/** The failures that a runner can know of. Only the host states the other types. */
 const CLAIMABLE: ReadonlySet<FailureType> = new Set([
   "ScriptError",
   "ToolError",

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { MAX_ERROR_MESSAGE_CHARS } from "./limits.ts";
 import { TRUNCATION_MARK } from "./text-cap.ts";
 
-/** The closed set of ways in which a run can fail. */
+/** The closed set of types of failure. */
 export const FailureType = z.enum([
   "TypeCheckError",
   "BundleError",

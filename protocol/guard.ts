@@ -47,7 +47,7 @@ export const GUARD_EXITS = {
   unheld: 122,
   /** A process of the program killed the runner. */
   selfKilled: 123,
-  /** A program of a session had left a thread of its runner's running, which would have gone on beside the next one. */
+  /** A program of a session left a thread of its runner running, which would have run on beside the next program. */
   leftThread: 124,
   /** A program of a session had put native code into its runner, which nobody can look into. */
   nativeCode: 125,

@@ -78,9 +78,9 @@ export interface ProgramMessage {
   /** Caps on the data of a program that sets a result, where they are larger than usual. */
   max_result?: { bytes: number; values: number };
   max_stderr_bytes: number;
-  /** Asks for a trace. Without it the program still runs with randomness of its own, and nothing is sent. */
+  /** Asks for a trace. Otherwise nothing is sent, though the program still runs with its own randomness. */
   environment?: ProgramEnvironment;
-  /** Has the runner stay for further programs, each of which it is asked for with `next`. Without it, it ends. */
+  /** Makes the runner stay for further programs, each requested with `next`. Otherwise the runner ends. */
   session?: true;
   /**
    * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. It does not where the
@@ -89,7 +89,7 @@ export interface ProgramMessage {
   linger_ms?: number;
 }
 
-/** What a program is told about the world beside its data and its calls' answers. */
+/** What a program learns about the world besides its data and the answers to its calls. */
 export interface ProgramEnvironment {
   /** 32 bytes in hex that all randomness of the program comes from; fresh and secret in a live run. */
   seed: string;

@@ -10,7 +10,7 @@ import { isWellFormed } from "../base/json.ts";
 /** Most files of one program. */
 export const MAX_PROGRAM_FILES = 32;
 
-/** Bytes of all files of one program: as base64 they fit into the frame of the program, and the files into half of its workspace. */
+/** The most bytes of all files of one program. As base64 they fit into the program's frame, and as files into half of its workspace. */
 export const MAX_PROGRAM_FILES_BYTES = 32 * 1024 * 1024;
 
 const MAX_NAME_BYTES = 128;

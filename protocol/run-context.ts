@@ -2,7 +2,7 @@
 export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct"] as const;
 type RunSource = (typeof RUN_SOURCES)[number];
 
-/** On whose behalf a program runs: what policy, credentials, audit and archive go by. */
+/** On whose behalf a program runs. Policy, credentials, audit and archive use it. */
 export interface RunContext {
   /** Who runs it; `local` is the one who started ptc on this machine. */
   readonly principal: string;
@@ -37,7 +37,7 @@ interface Client {
 /** Everybody who uses ptc on this machine, on the command line or over stdio, is the one who started it. */
 export const LOCAL_PRINCIPAL = "local";
 
-/** A part of a run that takes time of its own. Parts may overlap: a sandbox starts while the program is bundled. */
+/** A part of a run whose time is measured. Parts may overlap: a sandbox starts while the program is bundled. */
 export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 
 /** Is told when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */

@@ -59,5 +59,5 @@ export const WORKSPACE = "/workspace";
 /** Where the files stand that a person hands to a program. */
 export const FILES_FOLDER = `${WORKSPACE}/files`;
 
-/** Scheme of the user's own file in source maps, so that its frames are told from all others. */
+/** Scheme of the user's own file in source maps, which distinguishes its stack frames from all others. */
 export const PROGRAM_SCHEME = "program:";

@@ -33,7 +33,7 @@ export interface NamedTool {
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
-/** Finds tools by what programs call them: the exact namespaced name, or, where that is nobody's, an alias of it. */
+/** Finds tools by what programs call them: the exact namespaced name, or an alias that is no tool's exact name. */
 export class ToolNames<Tool extends NamedTool> {
   readonly #exact = new Map<string, Tool>();
   readonly #aliases = new Map<string, Tool[]>();
@@ -49,7 +49,7 @@ export class ToolNames<Tool extends NamedTool> {
     }
   }
 
-  /** The tools that a name can mean: none, one, or several when it is nobody's own name and an alias of each. */
+  /** The tools that a name can mean: none, one, or several when it is an alias of each and no tool's exact name. */
   resolve(name: string): readonly Tool[] {
     const exact = this.#exact.get(name);
     return exact === undefined ? (this.#aliases.get(name) ?? []) : [exact];

@@ -22,7 +22,7 @@ export function localActor(): Actor {
   };
 }
 
-/** An account that only has a number, as in containers, goes by it. */
+/** An account without a name, as in containers, is known by its number. */
 function userName(uid: number | undefined): string {
   try {
     return userInfo().username;

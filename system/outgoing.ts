@@ -17,7 +17,7 @@ import type { Dispatcher } from "undici";
  *   a server here is nothing for a proxy.
  * - `SSL_CERT_FILE` and `SSL_CERT_DIR`: authorities beside those that Node.js has, among them `NODE_EXTRA_CA_CERTS`.
  *
- * Where none of these says anything of an address, nothing of this is loaded.
+ * When none of these concerns an address, nothing of this is loaded.
  */
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -53,7 +53,7 @@ export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 export async function outgoingFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
   const dispatcher = await dispatcherFor(new URL(input));
   if (dispatcher === undefined) return fetch(input, init);
-  // Its own `fetch`, because that of Node.js is of another version, and does not take any dispatcher.
+  // The `fetch` of this package, because that of Node.js has another version and does not accept every dispatcher.
   const { fetch: fetchBy } = await loadUndici();
   return (await fetchBy(input, { ...init, dispatcher } as never)) as unknown as Response;
 }

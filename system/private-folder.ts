@@ -1,7 +1,7 @@
 import { lstatSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
-/** The folder beside ptc.yaml for what belongs to its user alone. */
+/** The folder beside ptc.yaml for the user's private files. */
 export const PRIVATE_FOLDER_NAME = ".ptc";
 
 const EVERYTHING = "# Runs of this machine's user: private, and of no use to others.\n*\n";

@@ -215,7 +215,7 @@ async function psMsOf(group: number): Promise<number> {
   return seconds * 1_000;
 }
 
-/** What the file of a group says whose program has not said anything yet. */
+/** The content of a group's file before its program has printed anything. */
 const STARTING = "starting";
 
 /**
@@ -278,7 +278,7 @@ function parseGroupName(name: string): [pid: number, startTime: string] | undefi
 /** The leader of a recorded group, where that is still the same process. */
 function livePidOf(name: string): number | undefined {
   const [pid = 0, startTime] = parseGroupName(name) ?? [];
-  // A pid alone may be another process's by now.
+  // By now another process may have the pid.
   const isSame = pid > 1 && startTime !== UNKNOWN_START && startTimeOf(pid) === startTime;
   return isSame ? pid : undefined;
 }

@@ -24,12 +24,12 @@ export function currentProcess(): ProcessIdentity {
   return { host: table().hostIdentity(), pid: process.pid, startTime };
 }
 
-/** Start time of a live process, in the terms of its system; `undefined` when there is none or it is a zombie. */
+/** Start time of a live process, in the system's own unit; `undefined` when there is no such process or it is a zombie. */
 export function startTimeOf(pid: number): string | undefined {
   return table().startTimeOf(pid);
 }
 
-/** A process of which no more than its pid is known counts as alive while any process has that pid. */
+/** If only the pid of a process is known, it counts as alive while any process has that pid. */
 function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = startTimeOf(pid);
   return now !== undefined && (now === startTime || now === UNKNOWN_START || startTime === UNKNOWN_START);
@@ -58,7 +58,7 @@ export function isDead(identity: string, self: ProcessIdentity): boolean {
   return owner !== undefined && owner.host === self.host && !isAlive(owner);
 }
 
-/** What a system tells of its processes. */
+/** What a system knows about its processes. */
 interface ProcessTable {
   /** Identifies this boot, and the namespace within which a pid is meaningful: hexadecimal digits, `-`, decimal digits. */
   hostIdentity(): string;
@@ -69,7 +69,7 @@ interface ProcessTable {
   startTimeOf(pid: number): string | undefined;
 }
 
-/** The start time of a live process of which nothing more is known. */
+/** The start time of a live process when nothing more is known about it. */
 export const UNKNOWN_START = "0";
 
 const COMMAND_PATIENCE_MS = 5_000;

@@ -79,7 +79,7 @@ export function stateFolder(parents: readonly string[], self: ProcessIdentity): 
 /**
  * Clears up after dead ptc processes of this user: kills the process groups of their servers, lets those finish that may be
  * installing themselves, and removes their folders.
- * Leaves alone what belongs to a live process or to another pid namespace.
+ * Leaves what belongs to a live process or to another pid namespace.
  */
 export function sweepProcesses(base: string, self: ProcessIdentity): void {
   for (const name of readdirSync(base).filter((identity) => isDead(identity, self))) {

@@ -1,6 +1,6 @@
 /**
- * The files of the audit log. What is done with them is done at once and not in turns of the event loop: the answer to a run
- * waits for it, each step takes microseconds, and a busy machine makes every turn a long one.
+ * The files of the audit log. All access is synchronous: the answer to a run waits for it, each step takes microseconds, and on a
+ * busy machine every turn of the event loop takes long.
  */
 
 import {
@@ -26,7 +26,7 @@ const OTHERS = 0o077;
 const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Makes the folder of a file, and hides it. @throws Error for a folder that cannot be made, or that another user may control. */
+/** Makes the folder of a file, and hides it from git. @throws Error for a folder that cannot be made, or that another user may control. */
 export function prepareFolder(path: string): void {
   const folder = dirname(path);
   const made = mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -10,7 +10,7 @@ export interface AuditedRun {
   principal: string;
   /** The client's own name for the conversation that the run belongs to. */
   clientSession?: string | undefined;
-  /** What it came through: what an MCP client calls itself, or the command of ptc. */
+  /** Where the run came from: the name that an MCP client gives itself, or the command of ptc. */
   client?: { readonly name: string; readonly version?: string | undefined } | undefined;
   /** The run's input digest. */
   codeDigest: string;
@@ -23,7 +23,7 @@ export interface AuditedActor {
   host: string;
 }
 
-/** What a line tells of. `log` is about the log itself, `lost` counts lines that could not be written. */
+/** The events of lines. `log` is about the log itself, and `lost` counts lines that could not be written. */
 export const AUDIT_EVENTS = [
   "calling",
   "call",
@@ -102,7 +102,7 @@ export function boundMadeUpName(name: string): string {
   return boundText(name, MAX_MADE_UP_CHARS);
 }
 
-/** Matches what is of nothing but visible characters of ASCII, as nearly all texts are. */
+/** Matches texts of visible ASCII characters only, as nearly all texts are. */
 const PLAIN = /^[ -~]*$/;
 
 function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): T | string {
@@ -118,7 +118,7 @@ export type AuditFields = Readonly<Record<string, string | number | boolean>>;
 
 const LIMITS = { maxBytes: 256 * 1024, maxDepth: 4 };
 
-/** The members of a line; `undefined` for one that is none of the log. */
+/** Parses a line. Returns `undefined` for text that is not a line of the log. */
 export function parseAuditLine(line: string | Uint8Array): AuditFields | undefined {
   let value: unknown;
   try {
@@ -134,7 +134,7 @@ export function parseAuditLine(line: string | Uint8Array): AuditFields | undefin
   return typeof fields.event === "string" && typeof fields.time === "string" ? fields : undefined;
 }
 
-/** Whether a line tells that something was refused or has failed. */
+/** Whether a line says that something was refused or failed. */
 export function isUnwanted({ event, outcome, decision, login, what }: AuditFields): boolean {
   if (event === "run") return outcome !== "ok";
   if (event === "login") return login === "failed" || login === "ended";

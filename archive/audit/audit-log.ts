@@ -2,8 +2,8 @@
  * The audit log: one JSON line for each call, decision, approval, login and run, appended to a file that several processes may
  * share, each linked to the one before (chain/chained-file.ts). The file can be moved or deleted at any time.
  *
- * Nothing waits for the log but what asks for it, and its failures affect nothing else. Lines that cannot be written are kept, up
- * to a bound, and tried again. Lines that had to be dropped are counted in a line of their own.
+ * Only callers that ask for it wait for the log, and its failures affect nothing else. Lines that cannot be written are kept, up
+ * to a bound, and tried again. A line of its own counts the lines that had to be dropped.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -27,18 +27,18 @@ import { ChainedFile } from "./chain/chained-file.ts";
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 const MAX_LINES_AT_A_TIME = 100;
 const RETRY_AFTER_MS = 5_000;
-/** How long lines of calls are gathered, so that a run of many calls writes a few times. The line of its end is not held. */
+/** How long lines of calls are gathered, so that a run of many calls writes only a few times. The line of a run's end does not wait. */
 const GATHER_MS = 100;
 const MEBIBYTE = 1024 * 1024;
 const DAY_MS = 86_400_000;
 /** Bounds without settings. */
 const USUAL_BOUNDS = { maxBytes: 64 * MEBIBYTE, keepMs: 365 * DAY_MS };
 
-/** Takes the lines that were written, in their order, to another place. It neither waits, nor throws. */
+/** Sends the lines that were written, in order, to another place. `send` neither waits nor throws. */
 export interface AuditSink {
   /** @param lines as they are in the file, with their line feeds. */
   send(lines: readonly string[]): void;
-  /** Resolves when all is sent, or given up. Never rejects. */
+  /** Resolves when all lines are sent or given up. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -52,15 +52,15 @@ interface AuditLogOptions {
   onFailure: (message: string) => void;
   /** How large a file may grow before another is begun, and how long those before are kept. */
   bounds?: { maxBytes: number; keepMs: number } | undefined;
-  /** Who writes the lines where. Every line of a call, a decision, an approval, a login or a run has it. */
+  /** The account and machine that write the lines. Every line of a call, decision, approval, login or run has them. */
   actor?: AuditedActor | undefined;
-  /** Where lines go beside the file. */
+  /** Receives the lines too. */
   sink?: AuditSink | undefined;
 }
 
 interface WaitingLine {
   text: string;
-  /** Is told when the line is on the disk, or why it is not; that it was written is not enough. */
+  /** Called when the line is on the disk, not only written, or with the reason why it is not. */
   onFlushed?: ((problem?: string) => void) | undefined;
 }
 
@@ -73,7 +73,7 @@ export class AuditLog {
   #failedAtMs: number | undefined;
   #reported = false;
   #writing: Promise<void> | undefined;
-  /** Whether a run has ended, or the log is to be closed: then nothing more is gathered. */
+  /** Set when a run has ended or the log closes: lines are then written without gathering more. */
   #hurry = false;
   #endGathering: (() => void) | undefined;
 
@@ -84,8 +84,8 @@ export class AuditLog {
   }
 
   /**
-   * Notes a call that is about to go out. Resolves when its line is on the disk, or with the reason why it is not; the line is
-   * then still written when it can be.
+   * Notes a call that is about to go out. Resolves when its line is on the disk, or with the reason why it is not. In that case
+   * the line is written later, when that is possible.
    */
   calling(run: AuditedRun, call: SentCall): Promise<string | undefined> {
     return new Promise((resolve) => {
@@ -128,7 +128,7 @@ export class AuditLog {
     });
   }
 
-  /** Resolves when everything is handed to the system that can be, but after this time at the latest. Never rejects. */
+  /** Resolves when as much as possible was handed to the system, at the latest after `patienceMs`. Never rejects. */
   async written(patienceMs: number): Promise<void> {
     if (this.#waiting.length > 0) this.#writeSoon();
     if (this.#writing !== undefined) await settlesWithin(this.#writing, patienceMs);
@@ -280,7 +280,7 @@ export class AuditLog {
   }
 }
 
-/** What the lines of the audit log say of each event. Names come from servers and programs, and are redacted first. */
+/** Removes secrets from a name. Names come from servers and programs. */
 type Redact = (name: string) => string;
 
 function sentMembers(call: SentCall, redact: Redact): AuditMembers {
@@ -339,7 +339,7 @@ function loginMembers({ server, event, reason }: AuditedLogin, redact: Redact): 
   return { server: redact(server), login: event, reason: reason && redact(reason) };
 }
 
-/** A sink that is loaded with the first lines for it. */
+/** A sink that is opened when the first lines are sent. */
 export class LazySink implements AuditSink {
   readonly #open: () => Promise<AuditSink>;
   readonly #onFailure: (message: string) => void;

@@ -103,7 +103,7 @@ export function sweepAbandoned(db: Database, nowMs: number): void {
   });
 }
 
-/** Holds a blob to which no run refers yet, under the name of its run or import. */
+/** Holds a blob that no run refers to yet, under the name of a run or import. */
 export function holdBlob(db: Database, holder: string, blob: number, nowMs: number): void {
   const hold = "INSERT INTO held_blobs (run_id, blob, held_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
   db.run(hold, holder, blob, nowMs);

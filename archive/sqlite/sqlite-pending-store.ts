@@ -39,7 +39,10 @@ const Kept = z.object({ run: z.nullable(Bytes), answer: z.nullable(Bytes), owner
 const UserVersion = z.object({ user_version: z.int() });
 const Count = z.object({ count: z.int() });
 
-/** What waits for approvals in one SQLite file. Uses are rare, and the file may be moved or deleted in between: each opens it. */
+/**
+ * Keeps what waits for approvals in one SQLite file. Each use opens the file, because uses are rare and the file may be moved
+ * or deleted in between.
+ */
 export class SqlitePendingStore implements PendingStore {
   readonly #file: string;
   readonly #now: () => number;
@@ -125,12 +128,12 @@ export class SqlitePendingStore implements PendingStore {
     );
   }
 
-  /** Does some work in one transaction, or nothing where nothing was ever kept: then there is no file, and none is made. */
+  /** Works in one transaction. Does nothing if there is no file, and makes none. */
   #look<T>(work: (db: Database) => T, otherwise: T): T {
     return existsSync(this.#file) ? this.#change(work) : otherwise;
   }
 
-  /** Does some work in one transaction. The file is made if there is none. */
+  /** Works in one transaction. Makes the file if there is none. */
   #change<T>(work: (db: Database) => T): T {
     const db = this.#open();
     try {

@@ -12,7 +12,7 @@ import type { Database, SqlValue } from "./database.ts";
 
 const Known = z.object({ record_digest: z.string() });
 
-/** A call that waits for the end of its run: with its texts, or with the blobs in which they are stored already. */
+/** A call that waits for the end of its run, with its texts, or with the blobs that already store them. */
 export type PendingCall = CallToArchive | HeldCall;
 
 interface HeldCall {

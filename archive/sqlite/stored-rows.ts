@@ -52,7 +52,7 @@ const BlobRow = z.object({ hex: z.string(), in_runs: z.int(), held: z.int() });
 
 const PAGE = 1_000;
 
-/** The rows of an archive in SQLite. To be used within `Database.reading`, so that they are of one state. */
+/** The rows of an archive in SQLite. Use it within `Database.reading`, so that all rows are of one state. */
 export class SqliteRows implements StoredRows {
   readonly place: string;
   readonly #db: Database;

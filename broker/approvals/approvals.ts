@@ -27,7 +27,7 @@ export interface ApprovalRequest {
   ticket?: string;
 }
 
-/** A server's own words about a tool of its. */
+/** What a server claims about its tool. */
 interface ToolClaims {
   server: string;
   description?: string | undefined;
@@ -52,7 +52,7 @@ export interface ApprovalAnswer {
   how?: string;
   /** Whether it was denied because nobody could be asked. */
   isUnasked?: boolean;
-  /** Why it was not approved, after "needs an approval and". A program is told it. */
+  /** Why it was not approved, to follow "needs an approval and". The program sees it. */
   why?: string;
   /** Whether it was typed at a terminal, with a word that was shown nowhere else. */
   isTyped?: boolean;

@@ -59,7 +59,7 @@ export type Elicitation =
 export type ServerElicitation = Elicitation & {
   /** The configured name of the server. */
   readonly server: string;
-  /** The tool in whose call the server asks; `undefined` where it does not say. */
+  /** The tool during whose call the server asks; `undefined` when the server does not say. */
   readonly tool: string | undefined;
 };
 

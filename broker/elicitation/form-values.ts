@@ -1,6 +1,6 @@
 import type { FormField, FormValue } from "./elicitation.ts";
 
-/** Plain forms of what a format allows, for people who type; a server checks what it is sent. */
+/** Simple forms of what a format allows, for people who type. The server checks the values itself. */
 const FORMATS = {
   email: { pattern: /^[^\s@]+@[^\s@]+$/, what: "an address such as ann@example.com" },
   uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, what: "a URL such as https://example.com" },

@@ -122,7 +122,7 @@ class Reader {
     }
   }
 
-  /** What a field lets choose from; `undefined` for a field that takes any value of its type. */
+  /** The values to choose from; `undefined` for a field that takes any value of its type. */
   #options({
     enum: values,
     enumNames: names,

@@ -19,9 +19,9 @@ export type Decision = DecisionGround &
     | { readonly kind: "allow" }
     /** The call needs a person's approval. */
     | { readonly kind: "ask" }
-    /** The program is told that the tool does not exist, and the reason where the author of a rule wrote one to be told. */
+    /** The program learns that the tool does not exist, and the reason if the author of a rule wrote one for it. */
     | { readonly kind: "unavailable"; readonly isTold?: boolean }
-    /** The program is told the reason, which is one line that follows "was not called:". */
+    /** The program learns the reason: one line that follows "was not called:". */
     | { readonly kind: "deny"; readonly reason: string }
   );
 
@@ -34,7 +34,7 @@ export interface Authorizer {
    *
    * @param args what the program sent, not yet checked against the tool's schema.
    * @param run what the run has done before this call.
-   * @throws Error when it cannot decide. The program is told the message, so it must hold no secrets of the authorizer.
+   * @throws Error when it cannot decide. The program sees the message, so it must hold no secrets of the authorizer.
    */
   authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision>;
   /**

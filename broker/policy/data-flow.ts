@@ -14,7 +14,7 @@ export interface ServerFlow extends FlowEntry {
 }
 
 interface FlowTool {
-  /** Configured name of its server. */
+  /** Configured name of the server. */
   readonly server: string;
   /** Protocol name. */
   readonly name: string;

@@ -15,7 +15,7 @@ export interface Policy {
   neverAsk: readonly string[];
   /** Which tools count as destructive. */
   byDefault: DefaultApproval;
-  /** The lists of managed settings, each of which only takes away. */
+  /** The lists of managed settings. Each can only restrict. */
   managed?: readonly ManagedLists[];
 }
 

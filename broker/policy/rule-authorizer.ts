@@ -19,7 +19,7 @@ export interface RuleAuthorizerOptions {
 /** What rules decide. */
 type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility">;
 
-/** Several sets of rules, of which each has to permit what is done: what one permits, another may forbid, and not the other way round. */
+/** Several sets of rules. A call needs the permission of every set. */
 export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
   const [only, ...others] = sets;
   if (only === undefined || others.length === 0) return only;

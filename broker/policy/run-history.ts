@@ -1,13 +1,13 @@
 import type { Tool } from "../../catalog/tool.ts";
 import type { CallDecision } from "../../protocol/call-decision.ts";
 
-/** A tool whose answer a program has been given, by the first such call. */
+/** A tool whose answer the program has read, and the first such call. */
 export interface RunRead {
   /** The number of the call within its run, from 1. */
   readonly seq: number;
   /** `mcp__<server_module>__<tool>` */
   readonly tool: string;
-  /** Configured name of its server. */
+  /** Configured name of the server. */
   readonly server: string;
   /** Protocol name of the tool. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface RunRead {
   readonly isEarlier?: true;
 }
 
-/** What a run has done before one call of its own: what a decision about that call may depend on. */
+/** What a run did before one of its calls. The decision about that call may depend on it. */
 export interface RunHistory {
   /** The calls of this run that began before, whatever has become of them. */
   readonly calls: number;
@@ -49,7 +49,7 @@ export class RunState {
     }
   }
 
-  /** Configured names of the servers of which the program knows anything. */
+  /** Configured names of the servers that the program has read from. */
   get servers(): ReadonlySet<string> {
     return this.#servers;
   }

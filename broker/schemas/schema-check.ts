@@ -9,7 +9,7 @@ const OPTIONS = {
   validateSchema: false,
   logger: false,
   verbose: true,
-  // `format` is an annotation (JSON Schema 2020-12, Validation, section 7.2.1). Servers say it of texts that do not match it:
+  // `format` is an annotation (JSON Schema 2020-12, Validation, section 7.2.1). Servers declare formats that their texts do not match:
   // pydantic writes times without the offset that RFC 3339 requires.
   validateFormats: false,
   // This optimisation saves little time in checks, but takes most of the time of compiling.
@@ -29,10 +29,10 @@ const compiled = new RecentlyUsed<string, ValidateFunction | undefined>({
 });
 
 /**
- * Checks a value against a JSON Schema (2020-12, or draft-07 and earlier by its `$schema`). Returns what is wrong,
- * or `undefined`. Of a schema that no validator takes, what can be
- * understood is checked; the rest is for its server to say. `format` rejects nothing. Properties that a schema says nothing of are allowed, as it
- * allows them: only types leave them out, so that a slip is found before anything runs.
+ * Checks a value against a JSON Schema (2020-12, or draft-07 and earlier by its `$schema`). Returns what is wrong, or
+ * `undefined`. If a schema is not valid, checks only the parts that can be understood, and leaves the rest to the server.
+ * `format` rejects nothing. Properties that a schema does not mention are allowed, as JSON Schema says; only generated types
+ * leave them out.
  */
 export function checkAgainstSchema(schemaJson: string, value: unknown): SchemaViolation | undefined {
   prepareSchema(schemaJson);
@@ -158,8 +158,8 @@ function beginningOf(value: unknown, chars: number): string {
 
 /**
  * Repairs invalid JSON Schemas of servers: keywords of draft 3 and 4, OpenAPI's `nullable`, keywords with values of the
- * wrong type, dangling references. A repaired schema is valid 2020-12. It keeps what can be understood and rejects nothing
- * for the rest, which is left to the server.
+ * wrong type, dangling references. A repaired schema is valid 2020-12. It keeps what can be understood. The rest rejects
+ * nothing, and is left to the server.
  */
 
 type Schema = Record<string, unknown>;

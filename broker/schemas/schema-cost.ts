@@ -246,7 +246,7 @@ function add(cost: Levels, other: Levels, deeper: number): void {
   }
 }
 
-/** Raises each level to the larger of both costs, for subschemas of which only one checks a value. */
+/** Raises each level to the larger of both costs, for subschemas where only one checks a value. */
 function most(cost: Levels, other: Levels): void {
   for (const [depth, steps] of other.steps.entries()) {
     cost.steps[depth] = Math.max(cost.steps[depth] ?? 0, steps);

@@ -142,8 +142,8 @@ export class ChainedFile {
   }
 
   /**
-   * The files that are old enough to be removed, and the number of the oldest line after them. A file counts by the time of its
-   * last line, which the next file vouches for: the time of the file itself is anybody's to change.
+   * The files that are old enough to be removed, and the number of the oldest line after them. The age of a file is that
+   * of its last line, which the next file vouches for, because anybody can change the modification time of a file.
    */
   #outdated(): { paths: readonly string[]; first: number | undefined } {
     const { wallMs, keepMs } = this.#options;

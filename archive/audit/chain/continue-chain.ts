@@ -23,7 +23,7 @@ const MAX_LINE_BYTES = 64 * 1024;
  * missing from the chain for ever. Lines beyond the head are those of a process that died before it could write the head; what
  * is beyond them and in no chain, such as half a line, is accounted for by its digest.
  *
- * @param size of the file, of which nobody writes meanwhile.
+ * @param size the size of the file, which nobody else writes meanwhile.
  */
 export function continueChain(file: number, size: number, head: ChainHead | undefined): Continuation {
   if (head !== undefined && head.bytes === size) return { end: head, found: undefined, prefix: "" };

@@ -1,6 +1,6 @@
 import { type AuditFields, isUnwanted } from "../audit-line.ts";
 
-/** The version of the Open Cybersecurity Schema Framework that events are of (https://schema.ocsf.io). */
+/** The version of the Open Cybersecurity Schema Framework (https://schema.ocsf.io) that events follow. */
 const OCSF_VERSION = "1.6.0";
 const INFORMATIONAL = 1;
 const LOW = 2;
@@ -9,7 +9,7 @@ const FAILURE = 2;
 const OTHER = 99;
 const UNKNOWN = 0;
 
-/** What a security control did, and what came of it: `action_id` and `disposition_id` of the profile of that name. */
+/** What a security control did, and the outcome: `action_id` and `disposition_id` of the profile `security_control`. */
 const ALLOWED = [1, 1] as const;
 const APPROVED = [1, 8] as const;
 const BLOCKED = [2, 2] as const;
@@ -46,7 +46,7 @@ const ACTIVITIES: Readonly<Record<string, string>> = {
   lost: "Audit lines lost",
 };
 
-/** A line of the audit log as an event of OCSF. All of its members are in `unmapped` too, so that the chain can still be checked. */
+/** Renders a line of the audit log as an OCSF event. `unmapped` has all members of the line, so that the chain can still be checked. */
 export function renderOcsf(fields: AuditFields, version: string): object {
   const isLogin = fields.event === "login";
   const unwanted = isUnwanted(fields);

@@ -5,14 +5,14 @@ import { matchesPattern } from "../../../protocol/tool-names.ts";
 import { type AuditFields, isUnwanted, parseAuditLine } from "../audit-line.ts";
 import { readLogLines, rotatedFiles } from "../chain/log-files.ts";
 
-/** One line of the log, as it is and read. */
+/** One line of the log, as text and parsed. */
 export interface AuditEntry {
   /** Without its line feed. */
   line: string;
   fields: AuditFields;
 }
 
-/** Which lines are wanted: those to which all of it applies. */
+/** Selects the lines that meet all conditions. */
 export interface AuditFilter {
   sinceMs?: number | undefined;
   untilMs?: number | undefined;
@@ -63,8 +63,8 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
 }
 
 /**
- * The lines of a log and of the files before it that match, the oldest first. What is no line of the log is left out; whether
- * lines are as they were written is another question (chain/verify-log.ts).
+ * Yields the matching lines of a log and of the files before it, oldest first. Skips what is not a line of the log. Does not check
+ * whether lines are as they were written (chain/verify-log.ts does).
  *
  * @throws Error when a file cannot be read.
  */
@@ -78,7 +78,7 @@ export async function* readLog(current: string, filter: AuditFilter): AsyncGener
   }
 }
 
-/** The lines that match and are written from now on, in whichever file. Ends when the signal is aborted. */
+/** Yields matching lines that are written from now on, also to later files. Ends when the signal is aborted. */
 export async function* followLog(
   current: string,
   filter: AuditFilter,
@@ -115,7 +115,7 @@ function entryOf(bytes: Buffer, filter: AuditFilter): AuditEntry | undefined {
     : undefined;
 }
 
-/** Reads what is added to a file, also when it has another name by then. */
+/** Reads what is added to a file, even after the file was renamed. */
 class Tail {
   readonly #file: FileHandle;
   readonly #inode: bigint;

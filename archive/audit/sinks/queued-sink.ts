@@ -3,21 +3,21 @@ import { messageOf } from "../../../base/faults.ts";
 import { settlesWithin } from "../../../base/waiting.ts";
 import type { AuditSink } from "../audit-log.ts";
 
-/** A way out for lines. */
+/** Carries lines to another place. */
 export interface Carrier {
   /** Where lines go, for messages. */
   readonly place: string;
-  /** How many lines go at a time. */
+  /** The most lines to deliver at a time. */
   readonly batch: number;
-  /** Resolves when the lines are delivered. @throws Error when they are not, and may be another time. */
+  /** Resolves when the lines are delivered. @throws Error when they are not; the caller may try again. */
   deliver(lines: readonly string[]): Promise<void>;
-  /** Lets go of what is open. Never throws. */
+  /** Closes what is open. Never throws. */
   end(): void;
 }
 
 const MAX_WAITING = 20_000;
 const PAUSES = { firstMs: 500, longestMs: 30_000 };
-/** How long a ptc that ends waits for a place that does not take its lines. */
+/** How long a ptc that ends waits for a place that does not accept lines. */
 const LAST_PATIENCE_MS = 3_000;
 
 /** Sends lines one batch after the other, and keeps them, up to a bound, while their place cannot be reached. */

@@ -21,7 +21,7 @@ function renderSyslog(line: string, host: string, pid: number): string {
 
 /**
  * Sends lines to a syslog receiver: `udp://HOST:PORT` (RFC 5426), or with counted octets over `tcp://HOST:PORT` or a stream
- * socket `unix:///PATH` (RFC 6587, section 3.4.1). Over UDP nothing tells whether anybody receives them.
+ * socket `unix:///PATH` (RFC 6587, section 3.4.1). UDP does not tell whether anybody receives them.
  */
 export function openSyslog(address: string): Carrier {
   const host =
@@ -87,7 +87,7 @@ async function connect(address: string, onLost: () => void): Promise<Socket> {
   socket.unref();
   socket.on("error", () => {});
   socket.once("close", onLost);
-  // What a receiver says is of no interest, but its end is.
+  // Ignores what a receiver says, but notices when it closes.
   socket.resume();
   await new Promise<void>((resolve, reject) => {
     socket.setTimeout(CONNECT_MS, () =>

@@ -9,7 +9,7 @@ export type CedarRequest = Omit<
   "preparsedPolicySetId" | "validateRequest" | "preparsedSchemaName"
 >;
 
-/** What Cedar decided. `rules` are the ids of those that decided; none of them for a denial that no rule asked for. */
+/** What Cedar decided. `rules` are the ids of the rules that decided; empty for a denial by default. */
 type CedarDecision =
   | { isAllowed: boolean; rules: readonly string[] }
   /** A rule, or the request, could not be evaluated. */

@@ -328,7 +328,7 @@ const HINTS = {
   openWorld: "openWorldHint",
 } as const;
 
-/** What the server says of its tool, as far as it is of the types that the protocol names (MCP, "ToolAnnotations"). */
+/** What the server claims about its tool. Values of other types than the protocol names (MCP, "ToolAnnotations") are left out. */
 function claimsOf({ annotations = {}, title }: RuledTool): Record<string, boolean | string> {
   const claims: Record<string, boolean | string> = title === undefined ? {} : { title };
   for (const [name, hint] of Object.entries(HINTS)) {

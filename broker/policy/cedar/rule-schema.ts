@@ -13,7 +13,7 @@ entity User in [Group];
 // A server, by its name in ptc.yaml.
 entity Server;
 
-// What a server says of its tool. Nobody has checked it.
+// What a server claims about its tool. Nobody has checked it.
 type Claims = {
   title?: String,
   readOnly?: Bool,

@@ -12,7 +12,7 @@ export interface RuleFile {
 export interface Rule extends RuleText {
   /** Unique among all rules. */
   readonly id: string;
-  /** How people find it: its `@id` and its place, or its place alone. */
+  /** How people find it: its `@id` and its place, or only its place. */
   readonly name: string;
   readonly file: string;
   /** Whether a person may lift what it forbids: it has the annotation `@ask`. */
@@ -54,7 +54,7 @@ function needsOf({ head, words, principal, resource }: RuleText): RuleNeeds {
     source: looksAt("source"),
     now: looksAt("now"),
   };
-  // A context whose members are named in no way that is known here is needed whole.
+  // If members of the context are named in a way that is unknown here, the whole context is needed.
   const isWhole = context && !Object.values(own).includes(true);
   return {
     principal: words.has("principal") || names(principal, "User"),
@@ -75,7 +75,7 @@ export interface RuleSubject {
   readonly groups: readonly string[];
   /** Namespaced name. */
   readonly tool: string;
-  /** Configured name of its server. */
+  /** Configured name of the server. */
   readonly server: string;
 }
 
@@ -87,7 +87,7 @@ export interface ApplicableRules {
   readonly needs: RuleNeeds;
 }
 
-/** Rules by what their heads name, so that a decision looks at those alone that can apply. */
+/** Rules by what their heads name, so that a decision considers only rules that can apply. */
 export class RuleIndex {
   readonly #byResource = new Map<string, Rule[]>();
   readonly #anywhere: Rule[] = [];
@@ -113,7 +113,7 @@ export class RuleIndex {
     }
   }
 
-  /** The rules whose heads hold for a request, or may. */
+  /** The rules whose heads match a request, or may match it. */
   applicable(subject: RuleSubject): ApplicableRules {
     const key = JSON.stringify(Object.values(subject));
     const known = this.#applicable.get(key);
@@ -314,7 +314,7 @@ class HeadReader {
   }
 }
 
-/** The entities of one part of a head, whose words they are. */
+/** The entities that one part of a head names. */
 function namedIn(words: readonly string[]): Named {
   const named: NamedEntity[] = [];
   for (const [index, word] of words.entries()) {
