@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import type { AuditedCall, AuditedRun } from "../../../archive/audit/audit-line.ts";
-import { AuditLog } from "../../../archive/audit/audit-log.ts";
+import { AuditLog, type AuditSink } from "../../../archive/audit/audit-log.ts";
 import type { CallDecision } from "../../../protocol/call-decision.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 
@@ -53,9 +53,10 @@ class AuditFolder {
     this.nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
   }
 
-  open(at = this.path): AuditLog {
+  open(at = this.path, sink?: AuditSink): AuditLog {
     return new AuditLog({
       path: at,
+      sink,
       clock: { wallMs: () => this.nowMs },
       redact: (name) => REDACTOR.redactText(name).value,
       onFailure: (message) => this.failures.push(message),

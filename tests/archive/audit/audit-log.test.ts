@@ -13,25 +13,14 @@ test("each call and each run is one line that says what happened", async () => {
   log.run(RUN, { outcome: "ToolError", calls: 1, durationMs: 40, redactions: 2 });
   await log.close();
   const run = {
-    time: "2026-01-02T03:04:05.000Z",
-    run_id: "run-1",
-    trace_id: RUN.traceId,
-    principal: "local",
-    code_digest: RUN.codeDigest,
+    ...{ time: "2026-01-02T03:04:05.000Z", run_id: "run-1", trace_id: RUN.traceId },
+    ...{ principal: "local", code_digest: RUN.codeDigest },
   };
   expect(await audit.lines()).toEqual([
     {
-      ...run,
-      event: "call",
-      call: 1,
-      server: "files",
-      tool: "delete_file",
-      arguments_digest: `sha256:${"1".repeat(64)}`,
-      result_bytes: 12,
-      duration_ms: 3,
-      decision: "approved-once",
-      approver: "terminal",
-      redactions: 2,
+      ...{ ...run, event: "call", call: 1, server: "files", tool: "delete_file", redactions: 2 },
+      ...{ arguments_digest: `sha256:${"1".repeat(64)}`, result_bytes: 12, duration_ms: 3 },
+      ...{ decision: "approved-once", approver: "terminal" },
     },
     { ...run, event: "run", outcome: "ToolError", calls: 1, duration_ms: 40, redactions: 2 },
   ]);
@@ -41,38 +30,17 @@ test("each call and each run is one line that says what happened", async () => {
 test("decisions, approvals and logins are a line each", async () => {
   const log = audit.open();
   const named = { server: "files", tool: "mcp__files__delete" };
-  log.decision(RUN, {
-    ...named,
-    decision: "deny",
-    rule: "policy0",
-    reason: "read s3cr3t-Token-value before",
-  });
-  log.approval(RUN, {
-    ...named,
-    argumentsDigest: "sha256:1",
-    decision: "approved",
-    scope: "run",
-    approver: "local",
-    how: "terminal",
-  });
+  const reason = "read s3cr3t-Token-value before";
+  log.decision(RUN, { ...named, decision: "deny", rule: "policy0", reason });
+  const answer = { decision: "approved", scope: "run", approver: "local", how: "terminal" } as const;
+  log.approval(RUN, { ...named, argumentsDigest: "sha256:1", ...answer });
   log.login({ principal: "local", server: "hub", event: "renewed" });
   await log.close();
   const run = { run_id: "run-1", principal: "local", code_digest: RUN.codeDigest };
   const all = await audit.lines();
-  expect(all[0]).toMatchObject({
-    ...run,
-    event: "decision",
-    decision: "deny",
-    rule: "policy0",
-    reason: "read [REDACTED] before",
-  });
-  expect(all[1]).toMatchObject({
-    ...run,
-    event: "approval",
-    scope: "run",
-    approver: "local",
-    how: "terminal",
-  });
+  const denied = { event: "decision", decision: "deny", rule: "policy0" };
+  expect(all[0]).toMatchObject({ ...run, ...denied, reason: "read [REDACTED] before" });
+  expect(all[1]).toMatchObject({ ...run, event: "approval", ...answer });
   expect(all[2]).toMatchObject({ event: "login", principal: "local", server: "hub", login: "renewed" });
   expect(all[2]).not.toHaveProperty("run_id");
 });

@@ -57,6 +57,8 @@ async function rotated(): Promise<void> {
 
 const files = async () => (await readdir(folder)).filter((name) => name.endsWith(".jsonl"));
 
+const rotatedNames = (...numbers: number[]) => numbers.map((number) => `audit-00000${number}.jsonl`);
+
 /** What nothing on the same disk can tell. */
 const UNPROVEN = expect.stringMatching(/^nothing in this folder can show .* kept elsewhere/);
 
@@ -74,7 +76,8 @@ async function forgeHead(change: object): Promise<void> {
   await writeFile(head, `${text.padEnd(255)}\n`);
 }
 
-const rewrite = (lines: readonly string[]) => writeFile(path, lines.map((line) => `${line}\n`).join(""));
+const rewrite = (lines: readonly string[], file = path) =>
+  writeFile(file, lines.map((line) => `${line}\n`).join(""));
 const problems = async () => (await verifyLog(path)).problems;
 
 describe("a log that nobody touched", () => {
@@ -91,20 +94,10 @@ describe("a log that nobody touched", () => {
       await open(500).append(numbered(10, from), false);
       nowMs += 10 * DAY_MS;
     }
-    expect(await files()).toEqual([
-      "audit-000001.jsonl",
-      "audit-000002.jsonl",
-      "audit-000003.jsonl",
-      "audit.jsonl",
-    ]);
+    expect(await files()).toEqual([...rotatedNames(1, 2, 3), "audit.jsonl"]);
     expect(await verifyLog(path)).toMatchObject({ lines: 43, problems: [] });
     await open(500).append(numbered(1), false);
-    expect(await files()).toEqual([
-      "audit-000002.jsonl",
-      "audit-000003.jsonl",
-      "audit-000004.jsonl",
-      "audit.jsonl",
-    ]);
+    expect(await files()).toEqual([...rotatedNames(2, 3, 4), "audit.jsonl"]);
     expect(await verifyLog(path)).toMatchObject({
       problems: [],
       notes: ["lines before line 11 were old, and removed by ptc itself", UNPROVEN],
@@ -130,19 +123,15 @@ describe("a log that nobody touched", () => {
   });
 
   test("verifies where an earlier version has removed lines, or begun a file", async () => {
-    const lines = [
-      '{"event":"log","what":"continued","first":31}',
-      '{"event":"call","tool":"a"}',
-      '{"event":"log","what":"begun","first":31}',
-    ];
+    const about = (what: string) => `{"event":"log","what":"${what}","first":31}`;
     const write = async (after: number) => {
       let end: ChainEnd = { seq: after, hash: `sha256:${"a".repeat(64)}` };
-      const linked = lines.map((line) => {
-        const next = linkLine(line, end);
-        end = next.end;
-        return next.line;
-      });
-      await writeFile(path, linked.join(""));
+      await writeFile(path, "");
+      for (const each of [about("continued"), '{"event":"call","tool":"a"}', about("begun")]) {
+        const linked = linkLine(each, end);
+        end = linked.end;
+        await appendFile(path, linked.line);
+      }
       await writeFile(join(folder, "audit.head"), JSON.stringify({ ...end, bytes: 0, first: after + 1 }));
     };
     // Of lines 31 to 40 nothing is said but in the head.
@@ -308,9 +297,7 @@ describe("a change of the log is found", () => {
 
   test("a chain that was made anew, by a head that was kept elsewhere", async () => {
     await written(9);
-    const { head = "" } = await verifyLog(path);
-    const [seq = "", ...hash] = head.split(":");
-    const expected = [{ seq: Number(seq), hash: hash.join(":") }];
+    const expected = [await kept()];
     await open().append(numbered(1, 10), false);
     expect((await verifyLog(path, { expected })).problems).toEqual([]);
     for (const name of await readdir(folder)) await rm(join(folder, name));
@@ -330,21 +317,13 @@ test("a log of which no line is in a chain is told as that, and has no head", as
   await rename(path, join(folder, "older"));
   const lines = await written(3);
   const [moved, older] = [join(folder, "moved"), join(folder, "older")];
-  await writeFile(
-    moved,
-    lines
-      .slice(0, 2)
-      .map((line) => `${line}\n`)
-      .join(""),
-  );
+  await rewrite(lines.slice(0, 2), moved);
   await rewrite(lines.slice(2));
   await forgeHead({});
   // Files that were moved come in the order of their lines, however they are named; those without a chain come first.
-  for (const also of [
-    [moved, older],
-    [older, moved],
-  ])
-    expect(await verifyLog(path, { also })).toMatchObject({
+  const also = [moved, older];
+  for (const given of [also, also.toReversed()])
+    expect(await verifyLog(path, { also: given })).toMatchObject({
       lines: 3,
       files: [older, moved, path],
       problems: [expect.stringContaining("older:1: 33 bytes that are in no chain")],

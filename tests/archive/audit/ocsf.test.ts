@@ -4,22 +4,10 @@ import { renderOcsf } from "../../../archive/audit/reading/ocsf.ts";
 import { OcsfEvent } from "./ocsf-schema.ts";
 
 const OF_RUN = { run_id: "3f9a2c00-1", trace_id: "ab", principal: "local", code_digest: "sha256:0" };
-const CALL = {
-  ...OF_RUN,
-  event: "call",
-  call: 1,
-  server: "files",
-  tool: "mcp__files__delete",
-  duration_ms: 3,
-};
-const DECISION = { ...OF_RUN, event: "decision", server: "files", tool: "mcp__files__delete" };
-const APPROVAL = {
-  ...OF_RUN,
-  event: "approval",
-  server: "files",
-  tool: "mcp__files__delete",
-  approver: "ada",
-};
+const OF_TOOL = { ...OF_RUN, server: "files", tool: "mcp__files__delete" };
+const CALL = { ...OF_TOOL, event: "call", call: 1, duration_ms: 3 };
+const DECISION = { ...OF_TOOL, event: "decision" };
+const APPROVAL = { ...OF_TOOL, event: "approval", approver: "ada" };
 const LOGIN = { event: "login", principal: "local", server: "hub" };
 const RULE = { rule: "stay (rules.cedar:2)", reason: "it is forbidden" };
 

@@ -1,37 +1,20 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { AuditLog, type AuditSink, LazySink } from "../../../archive/audit/audit-log.ts";
+import { expect, test } from "vitest";
+import { type AuditLog, type AuditSink, LazySink } from "../../../archive/audit/audit-log.ts";
 import { openSinks } from "../../../archive/audit/sinks/open-sinks.ts";
 import { type Carrier, QueuedSink } from "../../../archive/audit/sinks/queued-sink.ts";
 import { eventually } from "../../eventually.ts";
+import { RUN, useAuditFolder } from "./audit-folder.ts";
 
-const RUN = { runId: "run-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
-
-let folder: string;
-let failures: string[];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "ptc-sinks-"));
-  failures = [];
-});
-
-afterEach(() => rm(folder, { recursive: true }));
+const audit = useAuditFolder();
 
 function open(to: { syslog?: string; otlp?: string }, env: Record<string, string> = {}): AuditLog {
-  const onFailure = (message: string) => void failures.push(message);
-  return new AuditLog({
-    path: join(folder, "audit.jsonl"),
-    clock: { wallMs: () => Date.UTC(2026, 0, 2, 3, 4, 5) },
-    redact: (name) => name,
-    onFailure,
-    sink: openSinks(to, { version: "1.2.3", env, onFailure }),
-  });
+  const onFailure = (message: string) => void audit.failures.push(message);
+  return audit.open(audit.path, openSinks(to, { version: "1.2.3", env, onFailure }));
 }
 
 const end = (log: AuditLog, outcome: "ok" | "Timeout" = "ok") =>
@@ -70,16 +53,14 @@ test("each line is a syslog message over UDP", async () => {
     ),
   );
   expect(messages[1]).toMatch(/^<109>1 .*"outcome":"Timeout"/);
-  expect(failures).toEqual([]);
+  expect(audit.failures).toEqual([]);
 });
 
 test.for(["tcp", "unix"])("each line is a counted syslog message over a stream: %s", async (kind) => {
   const server = createServer();
-  const path = join(folder, "log.sock");
-  const { text, ended, port } = await receive(
-    server,
-    kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path },
-  );
+  const path = join(audit.folder, "log.sock");
+  const place = kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path };
+  const { text, ended, port } = await receive(server, place);
   const log = open({ syslog: kind === "tcp" ? `tcp://127.0.0.1:${port}` : `unix://${path}` });
   end(log);
   end(log);
@@ -121,7 +102,7 @@ test("each line is a log record over OTLP, with the standard headers", async () 
     body: { stringValue: expect.stringContaining('"outcome":"Timeout"') },
   });
   expect(record.attributes).toContainEqual({ key: "ptc.audit.calls", value: { intValue: "0" } });
-  expect(failures).toEqual([expect.stringContaining("cannot be sent to")]);
+  expect(audit.failures).toEqual([expect.stringContaining("cannot be sent to")]);
 });
 
 test("a closed queue ends its carrier once all is sent, and also when nothing could be", async () => {
@@ -145,21 +126,13 @@ test("a closed queue ends its carrier once all is sent, and also when nothing co
 
 test("a sink that is opened late is closed, and one that cannot be opened is told once", async () => {
   const said: string[] = [];
-  const sink: AuditSink = {
-    send: (lines) => void said.push(...lines),
-    close: async () => void said.push("closed"),
-  };
-  const late = new LazySink(
-    async () => sink,
-    (message) => void said.push(message),
-  );
+  const say = (...lines: readonly string[]) => void said.push(...lines);
+  const sink: AuditSink = { send: (lines) => say(...lines), close: async () => say("closed") };
+  const late = new LazySink(async () => sink, say);
   late.send(["a"]);
   await late.close();
   expect(said).toEqual(["a", "closed"]);
-  const broken = new LazySink(
-    async () => Promise.reject(new Error("no")),
-    (message) => void said.push(message),
-  );
+  const broken = new LazySink(() => Promise.reject(new Error("no")), say);
   broken.send(["a"]);
   broken.send(["b"]);
   await broken.close();
@@ -167,10 +140,10 @@ test("a sink that is opened late is closed, and one that cannot be opened is tol
 });
 
 test("a place that is not there keeps nothing back, and is told", async () => {
-  const log = open({ syslog: `unix://${join(folder, "nobody.sock")}` });
+  const log = open({ syslog: `unix://${join(audit.folder, "nobody.sock")}` });
   end(log);
   await log.close();
-  expect(failures).toEqual([
+  expect(audit.failures).toEqual([
     expect.stringContaining("the audit log cannot be sent to unix://"),
     expect.stringContaining("1 lines of the audit log did not reach unix://"),
   ]);
