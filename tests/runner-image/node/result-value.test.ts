@@ -38,6 +38,8 @@ describe("the value that a program sets", () => {
     const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
     expect(serializeResult(nested(128), MAX)).toMatchObject({ ok: true });
     expect(serializeResult(nested(129), MAX)).toMatchObject({ error: { type: "ResultNotSerializable" } });
+    const line = (levels: number) => serializeConsole("x", JSON.stringify(nested(levels)), MAX);
+    expect([line(128), line(129)]).toMatchObject([{ from: "line" }, { from: "console" }]);
     const max = (values: number) => ({ bytes: MAX, values });
     expect(serializeResult([1_000, 2_000], MAX, max(3))).toMatchObject({ ok: true });
     expect(serializeResult([1_000, 2_000], MAX, max(2))).toMatchObject({ error: { type: "OutputLimit" } });

@@ -105,6 +105,21 @@ test("a container that cannot be started does not stay behind", async () => {
   expect(removed).toEqual(["c1"]);
 });
 
+test.each([
+  [204, false],
+  [404, false],
+  [409, false],
+  [500, true],
+])("what has gone is ended already: an engine that answers %i has failed: %s", async (status, hasFailed) => {
+  const answer = status === 204 ? json(204, {}) : json(status, { message: "no" });
+  const { engine } = await fakeDocker({ ...STARTS, "DELETE c1": answer, "POST kill": answer });
+  const container = await engine.start(REQUEST, NO_OUTPUT);
+  const failed = { status: "rejected", reason: expect.objectContaining({ code: "engine_unreachable" }) };
+  const done = { status: "fulfilled", value: undefined };
+  const ended = await Promise.allSettled([engine.remove("c1"), container.kill()]);
+  expect(ended).toEqual(hasFailed ? [failed, failed] : [done, done]);
+});
+
 test("an image without what guards a sandbox is told from a missing runtime", async () => {
   const message =
     "OCI runtime start failed: creating process: failed to load /usr/bin/perl: no such file or directory: unknown";
