@@ -39,6 +39,9 @@ describe("random bytes from a seed", () => {
   });
 
   it("make fractions of 53 bits, evenly spread over [0, 1)", () => {
+    const first = take(new Keystream(SEED, "Math.random"), 8);
+    const bits = (first.readUInt32LE(0) >>> 5) * 2 ** 26 + (first.readUInt32LE(4) >>> 6);
+    expect(new Keystream(SEED, "Math.random").fraction()).toBe(bits / 2 ** 53);
     const stream = new Keystream(SEED, "Math.random");
     const buckets = new Array<number>(16).fill(0);
     let finest = 0;

@@ -5,7 +5,10 @@ import { ProgramClock } from "../../../../runner-image/node/environment/program-
 const STARTED_MS = 1_700_000_000_000;
 const MAX_LOG_BYTES = 192 * 1024;
 
-function startClock(replay?: { started_ms: number; clock: string }, maxLogBytes = MAX_LOG_BYTES) {
+function startClock(
+  replay?: { started_ms: number; clock: string; resumes?: true },
+  maxLogBytes = MAX_LOG_BYTES,
+) {
   const real = { ms: 5_000.123 };
   const clock = new ProgramClock(() => real.ms, maxLogBytes);
   clock.start(STARTED_MS, replay);
@@ -72,6 +75,21 @@ describe("the clock of a program", () => {
     expect(clock.nowMs()).toBe(1_700);
     real.ms += 25;
     expect(clock.nowMs()).toBe(1_725);
+  });
+
+  it("goes on from the present where a run is resumed, when the log has no more", () => {
+    const live = startClock();
+    live.real.ms += 700;
+    live.clock.nowMs();
+    const earlier = {
+      started_ms: STARTED_MS - 60_000,
+      clock: live.clock.log.toString(),
+      resumes: true,
+    } as const;
+    const { clock, real } = startClock(earlier);
+    expect(clock.nowMs()).toBe(STARTED_MS - 59_300);
+    real.ms += 25;
+    expect(clock.nowMs()).toBe(STARTED_MS + 25);
   });
 
   it("goes on from the start when the log is empty", () => {
