@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Approver, RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import { interceptCalls, limitExtracts, offerLogins } from "../../broker/call-interceptors.ts";
@@ -5,16 +6,11 @@ import type { CallingRun, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ElicitationAnswer, ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 
+const URL = "https://auth.example/go?state=x";
 const REFUSED: CallOutcome = {
   ok: false,
   loginAt: "hub",
-  error: {
-    type: "ToolError",
-    server: "hub",
-    tool: "go",
-    message: "server 'hub' needs a login",
-    retryable: false,
-  },
+  error: { type: "ToolError", server: "hub", tool: "go", message: "it needs a login", retryable: false },
   decision: "unreachable",
   bytes: 0,
 };
@@ -49,17 +45,10 @@ function setUp(
   const offering = offerLogins(async () => {
     state.begun++;
     if (options.fault !== undefined) throw options.fault;
-    const done = new Promise<void>((resolve) =>
-      setImmediate(() => {
-        state.isLoggedIn = answer === "accept";
-        resolve();
-      }),
-    );
-    return {
-      url: "https://auth.example/go?state=x",
-      done,
-      cancel: (reason) => void state.cancelled.push(reason),
-    };
+    const done = turn().then(() => {
+      state.isLoggedIn = answer === "accept";
+    });
+    return { url: URL, done, cancel: (reason) => void state.cancelled.push(reason) };
   });
   const dispatcher = interceptCalls(inner, [offering]);
   const run = { approvals: new RunApprovals("run", approver), signal: new AbortController().signal };
@@ -72,15 +61,8 @@ describe("a call that needs a login", () => {
     const { state, call } = setUp("accept");
     expect(await Promise.all([call(), call(), call()])).toEqual([DONE, DONE, DONE]);
     expect(state).toMatchObject({ calls: 6, begun: 1 });
-    expect(state.asked).toMatchObject([
-      {
-        mode: "url",
-        url: "https://auth.example/go?state=x",
-        host: "auth.example",
-        server: "hub",
-        runId: "run",
-      },
-    ]);
+    const asked = { mode: "url", url: URL, host: "auth.example", server: "hub", runId: "run" };
+    expect(state.asked).toMatchObject([asked]);
     expect(await call()).toBe(DONE);
     expect(state.begun).toBe(1);
   });
@@ -115,13 +97,9 @@ describe("the calls of extract in one run", () => {
     const call = async (tool: string) =>
       (await limited.dispatch({ tool, arguments: {} }, {} as CallingRun)).ok;
     const model = "mcp__ptc__extract";
-    expect([await call(model), await call("mcp__a__b"), await call(model), await call(model)]).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ]);
-    expect(await call("mcp__a__b")).toBe(true);
+    const made = [];
+    for (const tool of [model, "mcp__a__b", model, model, "mcp__a__b"]) made.push(await call(tool));
+    expect(made).toEqual([true, true, true, false, true]);
     expect(await limited.dispatch({ tool: model, arguments: {} }, {} as CallingRun)).toMatchObject({
       ok: false,
       decision: "forbidden",

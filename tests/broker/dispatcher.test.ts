@@ -16,6 +16,8 @@ const rows = rowsBeside(import.meta.filename);
 
 const NAME = "mcp__my_files__get.file";
 
+const POLICY: Policy = { allow: undefined, block: [], ask: [], neverAsk: [], byDefault: "annotated" };
+
 interface Scene {
   tool?: Partial<Tool>;
   policy?: Partial<Policy>;
@@ -42,7 +44,6 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   });
   let listed = "listedDigest" in rest ? rest.listedDigest : "d1";
   const server = {
-    definitionDigest: () => listed,
     async call({ tool, arguments: args }: ToolCall) {
       called.push([tool, args]);
       return (answer ?? (() => ({ content: [{ type: "text", text: "hi" }] })))();
@@ -52,26 +53,14 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   const dispatcher = new Dispatcher({
     context: { principal: "local", source: "run" },
     tools: new Map([[NAME, known]]),
-    authorizer: new PolicyAuthorizer({
-      allow: undefined,
-      block: [],
-      ask: [],
-      neverAsk: [],
-      byDefault: "annotated",
-      ...policy,
-    }),
+    authorizer: new PolicyAuthorizer({ ...POLICY, ...policy }),
     servers: {
       async connect(name, _signal, { hasDrifted = false }) {
         if (rest.connectError !== undefined) throw rest.connectError;
         connected.push(hasDrifted ? `${name}, drifted` : name);
         if (hasDrifted) listed = rest.listedAfterDrift ?? listed;
-        return {
-          ...server,
-          definitionDigest: (
-            (digest) => () =>
-              digest
-          )(listed),
-        };
+        const digest = listed;
+        return { ...server, definitionDigest: () => digest };
       },
     },
     validator: new IsolatingValidator(),
@@ -101,6 +90,8 @@ function raise(code: UpstreamErrorCode): never {
   throw failure(code);
 }
 
+const failed = (message: unknown) => ({ ok: false, error: { message } });
+
 describe("dispatching a call", () => {
   it("reaches the tool by its protocol name, with the arguments as they came", async () => {
     const { outcome, called, connected } = await play({});
@@ -116,10 +107,7 @@ describe("dispatching a call", () => {
   ])("says of a tool that is %s that it is not available, and connects to nothing", async (_name, scene) => {
     const { outcome, connected } = await play(scene);
     const name = scene.calls?.[0]?.tool ?? NAME;
-    expect(outcome).toMatchObject({
-      ok: false,
-      error: { message: `'${name}' is not available in execute_program` },
-    });
+    expect(outcome).toMatchObject(failed(`'${name}' is not available in execute_program`));
     expect(connected).toEqual([]);
   });
 
@@ -128,10 +116,7 @@ describe("dispatching a call", () => {
     ["is no longer listed", undefined],
   ])("refuses a tool whose definition %s since it was generated", async (what, listedDigest) => {
     const { outcome, called } = await play({ listedDigest });
-    expect(outcome).toMatchObject({
-      ok: false,
-      error: { message: expect.stringContaining(`${what} by its server`) },
-    });
+    expect(outcome).toMatchObject(failed(expect.stringContaining(`${what} by its server`)));
     expect(called).toEqual([]);
   });
 
@@ -164,18 +149,13 @@ describe("dispatching a call", () => {
   it("turns a tool's own error into a failure with its text", async () => {
     const answer = () => ({ isError: true, content: [{ type: "text", text: "no such file" }] });
     const { outcome } = await play({ answer });
-    expect(outcome).toMatchObject({
-      ok: false,
-      error: { message: `'${NAME}' failed: no such file`, retryable: false },
-    });
+    expect(outcome).toMatchObject(failed(`'${NAME}' failed: no such file`));
+    expect(outcome).toHaveProperty("error.retryable", false);
     expect(outcome).toHaveProperty("raw.isError", true);
   });
 
   it("passes on whether a fault of the server may pass by itself", async () => {
-    const answer = () => {
-      throw new UpstreamError("call_timeout", "server 'my-files' did not answer within 30 s");
-    };
-    const { outcome } = await play({ answer });
+    const { outcome } = await play({ answer: () => raise("call_timeout") });
     expect(outcome).toMatchObject({ ok: false, error: { retryable: true } });
   });
 });
@@ -335,33 +315,21 @@ describe("a call that was made", () => {
 
   it("is not told as made where it never went out", async () => {
     const { outcome } = await play({ connectError: failure("protocol_error") });
-    expect(outcome).toMatchObject({
-      ok: false,
-      error: { message: `'${NAME}' failed: server 'my-files' failed` },
-    });
+    expect(outcome).toMatchObject(failed(`'${NAME}' failed: server 'my-files' failed`));
   });
 });
 
 describe("approvals", () => {
-  const twice = [
-    { tool: NAME, arguments: { path: "a" } },
-    { tool: NAME, arguments: { path: "b" } },
-  ];
+  const DESTRUCTIVE = { annotations: { destructiveHint: true } };
+  const twice = ["a", "b"].map((path) => ({ tool: NAME, arguments: { path } }));
 
   it("are asked for a destructive tool, bound to run, definition and arguments", async () => {
-    const { asked, state, called } = await play({
-      tool: { annotations: { destructiveHint: true } },
-      approve: ["once"],
-    });
+    const { asked, state, called } = await play({ tool: DESTRUCTIVE, approve: ["once"] });
     expect(asked).toEqual([
       {
-        isAgain: false,
-        runId: "run-1",
-        tool: NAME,
-        definitionDigest: "d1",
-        arguments: { path: "a" },
-        argumentsDigest: digestOf({ path: "a" }),
-        claims: expect.objectContaining({ annotations: { destructiveHint: true } }),
+        ...{ isAgain: false, runId: "run-1", tool: NAME, definitionDigest: "d1" },
+        ...{ arguments: { path: "a" }, argumentsDigest: digestOf({ path: "a" }) },
+        claims: expect.objectContaining(DESTRUCTIVE),
       },
     ]);
     expect(state).toBe("APPROVED");
@@ -370,7 +338,7 @@ describe("approvals", () => {
 
   it("given once are used once", async () => {
     const { asked, outcomes, state } = await play({
-      tool: { annotations: { destructiveHint: true } },
+      tool: DESTRUCTIVE,
       approve: ["once", "denied"],
       calls: twice,
     });
@@ -387,18 +355,14 @@ describe("approvals", () => {
   });
 
   it("given for the run are not asked for again", async () => {
-    const { asked, outcomes } = await play({
-      tool: { annotations: { destructiveHint: true } },
-      approve: ["run"],
-      calls: twice,
-    });
+    const { asked, outcomes } = await play({ tool: DESTRUCTIVE, approve: ["run"], calls: twice });
     expect(asked).toHaveLength(1);
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, true]);
   });
 
   it("are for the tool as it was: one that has changed meanwhile is not called", async () => {
     const { outcome, called, asked } = await play({
-      tool: { annotations: { destructiveHint: true } },
+      tool: DESTRUCTIVE,
       approve: ["once"],
       listedAfterAsking: "d2",
     });

@@ -40,15 +40,8 @@ describe("what a person sees first of a call", () => {
   });
 
   it("puts the short ones of many together, so that a long one shows something of itself", () => {
-    const args = {
-      owner: "acme",
-      repo: "web",
-      path: "src/index.ts",
-      content: LONG,
-      message: "Fix",
-      branch: "main",
-    };
-    expect(overview(args).lines.slice(1)).toEqual([
+    const short = { owner: "acme", repo: "web", path: "src/index.ts", message: "Fix", branch: "main" };
+    expect(overview({ ...short, content: LONG }).lines.slice(1)).toEqual([
       'owner: "acme"  repo: "web"  message: "Fix"  branch: "main"',
       expect.stringMatching(/^path: "src\/index.ts" {2}content: "begin x+" \.\.\.\d+\.\.\. "x+ end"$/),
     ]);

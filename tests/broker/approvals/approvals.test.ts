@@ -70,4 +70,20 @@ describe("the approvals of a run", () => {
       isUnasked: true,
     });
   });
+
+  it.each<[ApprovalAnswer, string]>([
+    [{ decision: "once", by: "ann" }, "once"],
+    [{ decision: "run", by: "ann" }, "run"],
+    [
+      { decision: "run", by: "ann", except: { path: "/tmp/*", mode: "*" } },
+      "run; like it but for path, mode",
+    ],
+    [{ decision: "run", by: "ann", atMost: 3 }, "run; at most 3"],
+  ])("are noted with what was approved, and no value of an argument: %j", async (answer, scope) => {
+    const noted: unknown[] = [];
+    const events = { onApproval: (answered: unknown) => void noted.push(answered) };
+    const approvals = new RunApprovals("run-1", { ask: async () => answer }, events);
+    await approvals.approve(tool, { path: "/tmp/a" }, signal);
+    expect(noted).toMatchObject([{ decision: "approved", scope, approver: "ann" }]);
+  });
 });

@@ -59,13 +59,8 @@ describe("what a server asks", () => {
   });
 
   it("has its texts made visible, cut, and without secrets", () => {
-    const parsed = parseElicitation(
-      {
-        message: `a\u001b[2Jb s3cret ${"x".repeat(5_000)}`,
-        requestedSchema: { type: "object", properties: {} },
-      },
-      redact,
-    );
+    const message = `a\u001b[2Jb s3cret ${"x".repeat(5_000)}`;
+    const parsed = parseElicitation({ ...form({}), message }, redact);
     if (!parsed.ok) throw new Error(parsed.problem);
     expect(parsed.elicitation.message).toMatch(/^a\\u\{1b\}\[2Jb \[redacted\] x+ \.\.\.$/);
     expect(parsed.elicitation.message.length).toBeLessThanOrEqual(2_000);

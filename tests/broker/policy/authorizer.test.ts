@@ -61,24 +61,15 @@ describe("an authorizer", () => {
     const authorizer = new AskingAuthorizer();
     const bobs = dispatching(BOB, authorizer);
     expect(await bobs.read("notes")).toMatchObject({ ok: true, decision: "allowed" });
-    expect(await bobs.read("salaries")).toMatchObject({
-      ok: false,
-      decision: "forbidden",
-      error: {
-        type: "ToolError",
-        message: `'${READ}' was not called: bob may not read salaries`,
-        retryable: false,
-      },
-    });
+    const message = `'${READ}' was not called: bob may not read salaries`;
+    const error = { type: "ToolError", message, retryable: false };
+    expect(await bobs.read("salaries")).toMatchObject({ ok: false, decision: "forbidden", error });
     expect(messageOf(await bobs.read("hidden"))).toBe(`'${READ}' is not available in execute_program`);
     expect(bobs.connected, "nothing is done for a call that is refused").toEqual(["files"]);
     const adas = dispatching({ principal: "ada", source: "run" }, authorizer);
     expect(await adas.read("salaries")).toMatchObject({ ok: true });
-    expect(authorizer.asked.at(-1)).toEqual([
-      { principal: "ada", source: "run" },
-      READ,
-      { path: "salaries" },
-    ]);
+    const asked = [{ principal: "ada", source: "run" }, READ, { path: "salaries" }];
+    expect(authorizer.asked.at(-1)).toEqual(asked);
   });
 
   it("that cannot decide has the call denied, and later calls go on", async () => {
@@ -97,13 +88,8 @@ describe("an authorizer", () => {
 });
 
 describe("the lists of ptc.yaml", () => {
-  const authorizer = new PolicyAuthorizer({
-    allow: undefined,
-    block: ["mcp__files__drop"],
-    ask: ["mcp__files__read"],
-    neverAsk: [],
-    byDefault: "annotated",
-  });
+  const lists = { block: ["mcp__files__drop"], ask: ["mcp__files__read"], neverAsk: [] };
+  const authorizer = new PolicyAuthorizer({ allow: undefined, ...lists, byDefault: "annotated" });
 
   it.each([
     ["read", { kind: "ask", rule: "approvals.ask: mcp__files__read" }, true],

@@ -19,8 +19,8 @@ const flow = new DataFlow(
 );
 const PERMIT = "permit(principal, action, resource);\n";
 
-async function open(text: string) {
-  return Rules.open({ files: [{ file: "x.cedar", text }], groups: { team: ["ada"] }, flow });
+async function open(text: string, isChecked = false) {
+  return Rules.open({ files: [{ file: "x.cedar", text }], groups: { team: ["ada"] }, flow, isChecked });
 }
 
 function callOf(more: Partial<RuledCall> = {}): RuledCall {
@@ -134,25 +134,14 @@ describe("rules", () => {
   it("that the engine cannot take deny all they are asked about, whatever else permits it", async () => {
     const broken = '@id("broken") permit(principal, action, resource) when { ( };\n';
     for (const text of [PERMIT + broken, `${PERMIT}${broken.replace("permit", "@ask forbid")}`]) {
-      const { rules } = await Rules.open({
-        ...{ files: [{ file: "x.cedar", text }], groups: {}, flow },
-        isChecked: true,
-      });
-      expect(rules.decide(callOf())).toMatchObject({
-        kind: "deny",
-        isUndecided: true,
-        reason: expect.stringContaining("could not be decided"),
-      });
+      const { rules } = await open(text, true);
+      const reason = expect.stringContaining("could not be decided");
+      expect(rules.decide(callOf())).toMatchObject({ kind: "deny", isUndecided: true, reason });
     }
     const hiding = `${PERMIT}forbid(principal, action == Action::"list", resource) when { ( };`;
-    const { rules } = await Rules.open({
-      ...{ files: [{ file: "x.cedar", text: hiding }], groups: {}, flow },
-      isChecked: true,
-    });
-    expect(rules.decideVisibility({ principal: "ada" }, toolOf("b", "send"))).toMatchObject({
-      kind: "deny",
-      isUndecided: true,
-    });
+    const { rules } = await open(hiding, true);
+    const hidden = rules.decideVisibility({ principal: "ada" }, toolOf("b", "send"));
+    expect(hidden).toMatchObject({ kind: "deny", isUndecided: true });
   });
 
   it("allow no request that the engine refuses or chokes on", async () => {
@@ -184,10 +173,9 @@ describe("rules", () => {
       ...{ flow, rules, clock: { wallMs: () => 0 } },
     });
     const { context, run } = callOf();
-    expect(await authorizer.authorize(context, toolOf("b", "send"), {}, run)).toMatchObject({
-      kind: "deny",
-      reason: expect.stringContaining("could not be decided"),
-    });
+    const reason = expect.stringContaining("could not be decided");
+    const decision = await authorizer.authorize(context, toolOf("b", "send"), {}, run);
+    expect(decision).toMatchObject({ kind: "deny", reason });
     expect(authorizer.isVisible(context, toolOf("b", "send"))).toBe(false);
   });
 
@@ -203,10 +191,8 @@ describe("rules", () => {
       reason: "it needs an approval by rule x.cedar:3: is it meant?",
     });
     expect(rules.decide(by("bob")).kind).toBe("deny");
-    expect([rules.decideApproval(by("ada")).kind, rules.decideApproval(by("eve")).kind]).toEqual([
-      "allow",
-      "deny",
-    ]);
+    const approvals = ["ada", "eve"].map((principal) => rules.decideApproval(by(principal)).kind);
+    expect(approvals).toEqual(["allow", "deny"]);
   });
 
   it("hide what somebody may not call however they call it, and what is hidden by name", async () => {
@@ -218,11 +204,7 @@ describe("rules", () => {
       forbid(principal, action == Action::"list", resource == Tool::"mcp__b__hidden");`);
     const sees = (principal: string, name: string, method?: string) =>
       rules.decideVisibility({ principal }, toolOf("b", name, { method })).kind;
-    expect([sees("ada", "send"), sees("ada", "gone"), sees("ada", "hidden")]).toEqual([
-      "allow",
-      "deny",
-      "deny",
-    ]);
+    expect(["send", "gone", "hidden"].map((name) => sees("ada", name))).toEqual(["allow", "deny", "deny"]);
     expect([sees("bob", "send"), sees("bob", "resources/read", "resources/read")]).toEqual(["deny", "allow"]);
   });
 
@@ -294,23 +276,17 @@ describe("the rules that a decision looks at", () => {
           const { rules } = await open(texts.join("\n"));
           const tool = toolOf("b", name);
           const decided = rules.decide(callOf({ tool, context: { principal, source: "run" } }));
+          const [user, named] = [
+            { type: "User", id: principal },
+            { type: "Tool", id: tool.namespacedName },
+          ];
           const answer = cedar.isAuthorized({
-            principal: { type: "User", id: principal },
-            action: { type: "Action", id: "call" },
-            resource: { type: "Tool", id: tool.namespacedName },
+            ...{ principal: user, action: { type: "Action", id: "call" }, resource: named },
             context: {},
             policies: { staticPolicies: texts.join("\n") },
             entities: [
-              {
-                uid: { type: "User", id: principal },
-                attrs: {},
-                parents: principal === "ada" ? [{ type: "Group", id: "team" }] : [],
-              },
-              {
-                uid: { type: "Tool", id: tool.namespacedName },
-                attrs: { name },
-                parents: [{ type: "Server", id: "b" }],
-              },
+              { uid: user, attrs: {}, parents: principal === "ada" ? [{ type: "Group", id: "team" }] : [] },
+              { uid: named, attrs: { name }, parents: [{ type: "Server", id: "b" }] },
             ],
           });
           expect(answer.type).toBe("success");
