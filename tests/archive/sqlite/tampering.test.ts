@@ -265,6 +265,11 @@ describe("the chain shows what was taken out, whatever the archive says of its b
       /blob sha256:00 belongs to no run/,
     ],
     [
+      "a blob that was changed while it is held for a run under way",
+      sql("INSERT INTO blobs VALUES (99, x'00', 0, 1, x'31'); INSERT INTO held_blobs VALUES ('a', 99, 0)"),
+      /^the blob sha256:00 does not match its digest$/,
+    ],
+    [
       "records removed from the beginning, wherever the archive says that it begins",
       (db) => removeBeginning(db, 2),
       /^records 1 to 2 are gone, and nothing in the chain says that ptc pruned them$/m,

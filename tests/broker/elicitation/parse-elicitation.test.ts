@@ -58,6 +58,11 @@ describe("what a server asks", () => {
     });
   });
 
+  it("may have 32 fields", () => {
+    const names = Array.from({ length: 32 }, (_, i) => [`f${i}`, { type: "boolean" }]);
+    expect(fieldsOf(form(Object.fromEntries(names)))).toHaveLength(32);
+  });
+
   it("has its texts made visible, cut, and without secrets", () => {
     const message = `a\u001b[2Jb s3cret ${"x".repeat(5_000)}`;
     const parsed = parseElicitation({ ...form({}), message }, redact);
