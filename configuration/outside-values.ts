@@ -179,7 +179,7 @@ export function expandEnvironment(text: string, environment: EnvironmentVariable
       rest = rest.slice(at + 2);
       continue;
     }
-    const reference = REFERENCE.exec(rest.slice(at, at + 4_096));
+    const reference = REFERENCE.exec(rest.slice(at));
     const name = reference?.[1];
     if (reference === null || name === undefined) {
       return {

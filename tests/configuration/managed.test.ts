@@ -87,6 +87,18 @@ describe("managed settings", () => {
     },
   );
 
+  it("tell of what each of two files changes", async () => {
+    await load("sandbox: { image: mine }\naudit: { strict: false }", "sandbox: { image: ours }");
+    const path = write("etc/ptc/more.yaml", "audit: { strict: true }");
+    const { held } = await loadConfiguration({
+      ...{ env: {}, cwd: join(folder, "project"), managedPlaces: [place, { ...place, path }] },
+    });
+    expect(held).toEqual([
+      expect.stringContaining('sandbox.image: "mine" does not count'),
+      expect.stringContaining("audit.strict: false does not count"),
+    ]);
+  });
+
   it.each(off)("turn servers off that they do not allow: %s", async (managed, names) => {
     const { servers } = await load(SERVERS, managed);
     const found = servers.filter((server) => server.off !== undefined);

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ListedRun } from "../../../archive/listed-run.ts";
 import { openForWriting } from "../../../archive/sqlite/connection.ts";
 import type { SqlValue } from "../../../archive/sqlite/database.ts";
 import { UsageError } from "../../../cli/command.ts";
-import { parseMoment, selectRunIds } from "../../../cli/commands/archived-runs.ts";
+import { parseMoment, selectRun, selectRunIds, tellDamaged } from "../../../cli/commands/archived-runs.ts";
 import { listRuns, showRun } from "../../../cli/commands/runs.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { storeOn } from "../../archive/on-connection.ts";
@@ -343,6 +344,8 @@ describe("ptc runs list", () => {
 
   it.each([
     [["--status", "Broken"], "--status: 'Broken' is not one of ok, failed, TypeCheckError"],
+    [["--since", "y".repeat(99)], `--since: '${"y".repeat(80)}' is not a time; `],
+    [["--limit", "100001"], "--limit: '100001' is not a whole number from 1 to 100000"],
     [["--since", "yesterday"], "--since: 'yesterday' is not a time; give 24h"],
     [["--until", "12"], "--until: '12' is not a time"],
     [["--limit", "0"], "--limit: '0' is not a whole number from 1 to"],
@@ -433,6 +436,19 @@ describe("the commands about runs, over an archive that is no database", () => {
   it("name every run that several references mean once", async () => {
     expect(await selectRunIds(memory, ["aaaa", "bbbb2222", "aaaa1111"])).toEqual([FIRST.runId, SECOND.runId]);
     await expect(selectRunIds(memory, ["cccc"])).rejects.toThrow(/no run or input begins with cccc/);
+  });
+
+  it("name a few of many: of the runs of one input five, of damaged ones twenty", async () => {
+    const { runs } = await memory.list({ limit: 1 });
+    const many = Array.from({ length: 8 }, (_, i) => ({ ...runs[0], run_id: `run-${i}` })) as ListedRun[];
+    const find = async () => ({ kind: "many", inputDigest: "", runs: many, total: 8 }) as const;
+    const { others } = await selectRun({ find }, "aaaa");
+    expect(others).toMatch(/the others: run-1, run-2, run-3, run-4, run-5 and 2 more$/);
+    const { stderr } = surroundingsIn(folder);
+    const bad = Array.from({ length: 25 }, (_, i) => ({ runId: "", message: `run ${i} is bad` }));
+    await tellDamaged(bad, { stderr });
+    expect(stderr.text.match(/is bad/g)).toHaveLength(20);
+    expect(stderr.text).toMatch(/\nptc: 25 runs left out; /);
   });
 });
 
