@@ -83,12 +83,14 @@ test.each<[string, (container: FakeContainer) => void]>([
   expect(folders()).toHaveLength(4);
 });
 
-test("a sandbox whose end nobody has heard of yet is not handed out", async () => {
-  const { engine, pool } = await useWarmPool({ size: 1 });
+test("a sandbox whose end nobody has heard of yet is not handed out, and is removed", async () => {
+  const { engine, pool, folders } = await useWarmPool({ size: 1 });
   const [dead] = engine.live.values();
   dead?.socket?.destroy();
   const sandbox = await pool.acquire(NO_OUTPUT);
   expect(sandbox.id).not.toBe(dead?.id);
+  await settled(engine, 2);
+  await until(() => expect(folders()).toHaveLength(2));
 });
 
 test("a caller of an empty pool starts a sandbox, and gets whichever is ready first", async () => {
