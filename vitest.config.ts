@@ -53,7 +53,7 @@ export default defineConfig({
           ...PATIENCE,
           ...ENVIRONMENT,
           // Most of them wait for containers and servers.
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
         },
