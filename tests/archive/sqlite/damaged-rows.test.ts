@@ -166,6 +166,7 @@ describe("a run that says it started in the future", () => {
       archive.run("UPDATE runs SET started_at = ?", later);
     });
     db.run("UPDATE runs SET imported_at = ? WHERE run_id = ?", NOW - 40 * DAY_MS, runIds[0] ?? "");
+    expect(pruneRuns(db, { beforeMs: NOW - 40 * DAY_MS, nowMs: NOW }).runs).toBe(0);
     expect(pruneRuns(db, { beforeMs: NOW - 30 * DAY_MS, nowMs: NOW }).runs).toBe(1);
     expect(pruneRuns(db, { beforeMs: later, nowMs: later }).runs).toBe(0);
     expect(pruneRuns(db, { beforeMs: later + 1, nowMs: later }).runs).toBe(2);
