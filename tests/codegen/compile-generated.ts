@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/declarations.ts";
 
 /** Every check TypeScript has, and none of the usual exemptions. */
 const STRICTEST = {
@@ -49,4 +50,17 @@ export function compileGenerated(files: ReadonlyMap<string, string>): string[] {
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/** The compiler's lines about each of some modules. All are compiled at once, because each start of the compiler is slow. */
+export function compileModules(modules: readonly string[]): string[][] {
+  const files = new Map([["runtime.d.ts", RUNTIME_DECLARATIONS]]);
+  for (const [i, text] of modules.entries()) files.set(`servers/m${i}/index.ts`, text);
+  const about = modules.map((): string[] => []);
+  for (const line of compileGenerated(files)) {
+    const [, number = ""] = /servers\/m(\d+)\/index\.ts\(/.exec(line) ?? [];
+    if (number !== "") about[Number(number)]?.push(line);
+    else if (/^\S/.test(line)) throw new Error(line);
+  }
+  return about;
 }

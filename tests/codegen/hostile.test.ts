@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RUNTIME_DECLARATIONS } from "../../codegen/typescript/declarations.ts";
 import { tries } from "../tries.ts";
-import { compileGenerated } from "./compile-generated.ts";
+import { compileModules } from "./compile-generated.ts";
 import { generateModule } from "./list-tools.ts";
 import { parseModule, tokenizeModule } from "./parse-module.ts";
 
@@ -105,57 +104,49 @@ function expectPlain(source: string): void {
   }
 }
 
+/** A module in which a text stands wherever a server can put one. */
+async function injected(injection: string): Promise<string> {
+  const inputSchema = {
+    type: "object",
+    title: injection,
+    tsType: injection,
+    $id: injection,
+    description: injection,
+    required: [injection],
+    properties: {
+      [injection]: {
+        description: injection,
+        default: injection,
+        enum: [injection],
+        tsEnumNames: [injection],
+      },
+      list: { type: "array", items: { const: injection, title: injection, tsType: injection } },
+      ref: { $ref: injection },
+      named: { $ref: `#/$defs/${encodeURIComponent(wellFormed(injection))}` },
+      map: { patternProperties: { [injection]: { type: "string", description: injection } } },
+    },
+    $defs: {
+      [wellFormed(injection)]: { type: "object", title: injection, properties: { [injection]: {} } },
+    },
+  };
+  const said = { name: injection, title: injection, description: injection };
+  const definition = { ...said, inputSchema, outputSchema: inputSchema };
+  return (await generateModule([definition, { name: "plain", description: injection }], injection)).text;
+}
+
+const injections = await Promise.all(
+  INJECTIONS.map(async (injection) => ({ injection, text: await injected(injection) })),
+);
+const compiled = compileModules(injections.map(({ text }) => text));
+
 describe("hostile definitions", () => {
-  test.each(INJECTIONS)(
-    "%j stays inside its comment, string or type wherever it stands",
-    async (injection) => {
-      const inputSchema = {
-        type: "object",
-        title: injection,
-        tsType: injection,
-        $id: injection,
-        description: injection,
-        required: [injection],
-        properties: {
-          [injection]: {
-            description: injection,
-            default: injection,
-            enum: [injection],
-            tsEnumNames: [injection],
-          },
-          list: { type: "array", items: { const: injection, title: injection, tsType: injection } },
-          ref: { $ref: injection },
-          named: { $ref: `#/$defs/${encodeURIComponent(wellFormed(injection))}` },
-          map: { patternProperties: { [injection]: { type: "string", description: injection } } },
-        },
-        $defs: {
-          [wellFormed(injection)]: { type: "object", title: injection, properties: { [injection]: {} } },
-        },
-      };
-      const definition = {
-        name: injection,
-        title: injection,
-        description: injection,
-        inputSchema,
-        outputSchema: inputSchema,
-      };
-      const { text } = await generateModule(
-        [definition, { name: "plain", description: injection }],
-        injection,
-      );
-      const kinds = parseModule(text).filter((statement) => statement.kind === "tool");
-      expect(kinds.map((statement) => statement.calls).sort()).toEqual(
-        [`mcp__demo__${injection}`, "mcp__demo__plain"].sort(),
-      );
+  test.each(injections.map((each, i) => ({ ...each, lines: compiled[i] })))(
+    "$injection stays inside its comment, string or type wherever it stands",
+    ({ injection, text, lines }) => {
+      const called = parseModule(text).flatMap((each) => (each.kind === "tool" ? [each.calls] : []));
+      expect(called.sort()).toEqual([`mcp__demo__${injection}`, "mcp__demo__plain"].sort());
       expectPlain(text);
-      expect(
-        compileGenerated(
-          new Map([
-            ["runtime.d.ts", RUNTIME_DECLARATIONS],
-            ["servers/demo/index.ts", text],
-          ]),
-        ),
-      ).toEqual([]);
+      expect(lines).toEqual([]);
     },
   );
 
@@ -176,15 +167,12 @@ describe("hostile definitions", () => {
   });
 
   test("modules of any definitions compile", async () => {
-    const files = new Map([["runtime.d.ts", RUNTIME_DECLARATIONS]]);
     const samples = fc.sample(fc.array(tool, { minLength: 1, maxLength: 6 }), {
       numRuns: tries(50),
       seed: 42,
     });
-    for (const [i, tools] of samples.entries()) {
-      files.set(`servers/s${i}/index.ts`, (await generateModule(tools)).text);
-    }
-    expect(compileGenerated(files)).toEqual([]);
+    const modules = await Promise.all(samples.map(async (tools) => (await generateModule(tools)).text));
+    expect(compileModules(modules).flat()).toEqual([]);
   });
 
   test("references to files and to the network are not followed, and say so", async () => {
@@ -302,14 +290,7 @@ describe("hostile definitions", () => {
     ]);
     expect(parseModule(text).filter((statement) => statement.kind === "tool")).toHaveLength(1);
     expect(text.length).toBeLessThan(4_000_000);
-    expect(
-      compileGenerated(
-        new Map([
-          ["runtime.d.ts", RUNTIME_DECLARATIONS],
-          ["servers/demo/index.ts", text],
-        ]),
-      ),
-    ).toEqual([]);
+    expect(compileModules([text])).toEqual([[]]);
   });
 
   test("1,000 tools with a description of 16 KB each are generated", async () => {

@@ -14,25 +14,7 @@ const tools = [
   { name: "list", inputSchema: schema },
 ];
 
-/** Compiles a program against two tools; what the compiler says of each line of it. */
-async function check(program: string): Promise<string[]> {
-  const { text, server } = await generateModule(tools);
-  const globals = server.tools.map(({ identifier, namespacedName }) => ({
-    module: "demo",
-    identifier,
-    namespacedName,
-  }));
-  const files = new Map([
-    ["runtime.d.ts", RUNTIME_DECLARATIONS],
-    ["globals.d.ts", printGlobals(globals)],
-    ["servers/demo/index.ts", text],
-    ["program.ts", `import * as demo from "./servers/demo/index.js";\n${program}\nexport {};\nvoid demo;\n`],
-  ]);
-  return compileGenerated(files);
-}
-
-test("a program finds the tools, their results and what the sandbox offers", async () => {
-  const program = `
+const FINE = `
     const found: string = (await demo.search({ q: data.q })).q;
     const same = await mcp__demo__search({ q: found });
     const outcome = await demo.search.result({ q: same.q });
@@ -50,10 +32,9 @@ test("a program finds the tools, their results and what the sandbox offers", asy
       globalThis.result = [error.name, error.server, error.tool, error.message, n + anything];
     }
     result = 1;`;
-  expect(await check(program)).toEqual([]);
-});
 
-test.each([
+/** What is wrong, and a program with that mistake. */
+const WRONG: readonly (readonly [what: string, program: string])[] = [
   ["a required argument is missing", "await demo.search();"],
   ["an argument has the wrong type", "await demo.search({ q: 1 });"],
   ["an argument does not exist", 'await demo.search({ q: "", x: 1 });'],
@@ -61,8 +42,37 @@ test.each([
   ["a result is used before it is known to be there", 'void (await demo.search.result({ q: "" })).data.q;'],
   ["a tool does not exist", "await demo.remove();"],
   ["a tool does not exist under its namespaced name", "await mcp__demo__remove();"],
-])("it is an error when %s", async (_what, program) => {
-  const errors = (await check(program)).filter((line) => !line.startsWith(" "));
-  expect(errors).toHaveLength(1);
-  expect(errors[0]).toMatch(/^\S*program\.ts\(2,/);
+];
+
+/** What the compiler says of programs that use two tools, each: all are compiled at once. */
+async function check(programs: readonly string[]): Promise<string[][]> {
+  const { text, server } = await generateModule(tools);
+  const globals = server.tools.map((tool) => ({ ...tool, module: "demo" }));
+  const files = new Map([
+    ["runtime.d.ts", RUNTIME_DECLARATIONS],
+    ["globals.d.ts", printGlobals(globals)],
+    ["servers/demo/index.ts", text],
+  ]);
+  for (const [i, program] of programs.entries())
+    files.set(
+      `program${i}.ts`,
+      `import * as demo from "./servers/demo/index.js";\n${program}\nexport {};\nvoid demo;\n`,
+    );
+  const lines = compileGenerated(files).filter((line) => !line.startsWith(" "));
+  const found = programs.map((_, i) => lines.filter((line) => line.includes(`program${i}.ts(`)));
+  expect(found.flat()).toHaveLength(lines.length);
+  return found;
+}
+
+const [fine, ...wrong] = await check([FINE, ...WRONG.map(([, program]) => program)]);
+
+test("a program finds the tools, their results and what the sandbox offers", () => {
+  expect(fine).toEqual([]);
 });
+
+test.each(WRONG.map(([what], i) => ({ what, errors: wrong[i] })))(
+  "it is an error when $what",
+  ({ errors }) => {
+    expect(errors).toEqual([expect.stringMatching(/^\S*program\d+\.ts\(2,/)]);
+  },
+);
