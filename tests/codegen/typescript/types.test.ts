@@ -1,73 +1,19 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { generateInput } from "../list-tools.ts";
 
 const property = (schema: unknown) => ({ type: "object", properties: { a: schema }, required: ["a"] });
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more });
 
-/** A property's schema and the type it is given. */
-const TYPES: [string, unknown, string][] = [
-  ["a string", { type: "string" }, "string"],
-  ["an integer", { type: "integer" }, "number"],
-  ["anything", {}, "unknown"],
-  ["true", true, "unknown"],
-  ["false", false, "never"],
-  ["an unknown type", { type: "file" }, "unknown"],
-  ["a list of types", { type: ["string", "null"] }, "string | null"],
-  ["nullable", { type: "string", nullable: true }, "string | null"],
-  ["const", { const: 5 }, "5"],
-  ["const null", { const: null }, "null"],
-  ["an enum", { type: "string", enum: ["a", "b"] }, '"a" | "b"'],
-  ["an enum with null", { type: ["string", "null"], enum: ["a", null] }, '"a" | null'],
-  ["an empty enum", { type: "string", enum: [] }, "string"],
-  ["an enum within its type", { type: "string", enum: ["a", 1] }, '"a"'],
-  ["an enum against its type", { type: "string", enum: [1] }, "1"],
-  ["an array", { type: "array", items: { type: "string" } }, "string[]"],
-  ["an array of anything", { type: "array" }, "unknown[]"],
-  [
-    "an array of alternatives",
-    { type: "array", items: { type: ["string", "number"] } },
-    "(string | number)[]",
-  ],
-  ["an array of one value", { type: "array", items: { const: "x" } }, '"x"[]'],
-  ["items without a type", { items: { type: "string" } }, "string[]"],
-  [
-    "a tuple (2020-12)",
-    { type: "array", prefixItems: [{ type: "string" }, { type: "number" }], items: false, minItems: 2 },
-    "[string, number]",
-  ],
-  [
-    "a tuple (draft-07)",
-    { type: "array", items: [{ type: "string" }], additionalItems: { type: "number" }, minItems: 1 },
-    "[string, ...number[]]",
-  ],
-  [
-    "a tuple that may be shorter",
-    { type: "array", prefixItems: [{ type: "string" }], items: false },
-    "[] | [string]",
-  ],
-  [
-    "an array of tuples that may be shorter",
-    { type: "array", items: { prefixItems: [{ type: "string" }], maxItems: 1 } },
-    "([] | [string])[]",
-  ],
-  ["a map", { type: "object", additionalProperties: { type: "number" } }, "{ [k: string]: number }"],
-  [
-    "a map by pattern",
-    { type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false },
-    "{ [k: string]: number }",
-  ],
-  ["an object of nothing known", { type: "object" }, "{ [k: string]: unknown }"],
-  ["an object of nothing", { type: "object", additionalProperties: false }, "{ [k: string]: never }"],
-  ["anyOf with the same twice", { anyOf: [{ type: "string" }, { type: "string", format: "uri" }] }, "string"],
-  ["oneOf with a wider member", { oneOf: [{ const: "x" }, { type: "string" }] }, "string"],
-  ["anyOf under a type", { type: "string", anyOf: [{ enum: ["x"] }, { type: "number" }] }, '"x"'],
-  ["alternatives with anything among them", { anyOf: [{ type: "string" }, {}] }, "unknown"],
-  ["a $ref to a scalar", { $ref: "#/properties/a/$defs/x", $defs: { x: { type: "string" } } }, "string"],
-  ["a $ref to nothing", { $ref: "#/nowhere" }, "unknown"],
-];
+/** Schemas of a property and the types that they are given, by what they are. */
+const TYPES: Record<string, [schema: unknown, type: string]> = parse(
+  readFileSync(join(import.meta.dirname, "types.yaml"), "utf8"),
+);
 
 describe("types", () => {
-  test.each(TYPES)("%s", async (_what, schema, type) => {
+  test.each(Object.entries(TYPES))("%s", async (_what, [schema, type]) => {
     expect(await generateInput(property(schema))).toBe(`export interface TInput {\n  a: ${type};\n}`);
   });
 
