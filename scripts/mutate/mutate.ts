@@ -91,11 +91,11 @@ report(results);
 
 async function sampledOf(text: string): Promise<string[]> {
   const sample = await drawSample(files, numberOf("sample", 1, text), numberOf("seed", 0));
-  for (const place of sample.places) sampledPlaces.add(join(root, place));
+  for (const place of sample.places) sampledPlaces.add(place);
   console.log(
     `${sample.mutants} of ${sample.outOf} mutants, in ${files.length} files, with seed ${values.seed}`,
   );
-  return sample.places;
+  return sample.ranges;
 }
 
 function report(all: readonly MutantResult[]): void {

@@ -3,12 +3,11 @@ import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin";
 
 /** What Stryker hands in: a node of Babel's syntax tree, and the way up from it. */
 interface NodePath {
-  node: { loc?: SourceLocation | null };
+  node: { end?: number | null; loc?: SourceLocation | null };
   parentPath: NodePath | null;
 }
 
 export interface SourceLocation {
-  filename?: string;
   start: { line: number; column: number };
   end: { line: number; column: number };
 }
@@ -16,20 +15,22 @@ export interface SourceLocation {
 /** The sampled places by `placeOf`. Stryker reads them in the process that fills them. */
 export const sampledPlaces = new Set<string>();
 
-/** A place as text: its file, and where it begins and ends, with lines from 1 and columns from 0. */
-export function placeOf(file: string, { start, end }: SourceLocation): string {
-  return `${file}:${start.line}:${start.column}-${end.line}:${end.column}`;
+/**
+ * A place as text: where it begins and ends, with lines from 1 and columns from 0, in a file of so many characters. Stryker tells
+ * a plugin no more of the file.
+ */
+export function placeOf(fileLength: number, { start, end }: SourceLocation): string {
+  return `${fileLength}:${start.line}:${start.column}-${end.line}:${end.column}`;
 }
 
 /** Whether a node lies within a sampled place and is not that place itself. */
-function isWithinSampled({ node, parentPath }: NodePath): boolean {
-  for (let above = parentPath; above !== null; above = above.parentPath) {
-    const { loc } = above.node;
-    if (loc?.filename === undefined || loc.filename === null) continue;
-    const isSamePlace = node.loc?.filename === loc.filename && placeOf("", node.loc) === placeOf("", loc);
-    if (sampledPlaces.has(placeOf(loc.filename, loc)) && !isSamePlace) return true;
-  }
-  return false;
+function isWithinSampled(path: NodePath): boolean {
+  const above: NodePath[] = [];
+  for (let each = path.parentPath; each !== null; each = each.parentPath) above.push(each);
+  const fileLength = above.at(-1)?.node.end ?? 0;
+  const places = above.map(({ node: { loc } }) => (loc ? placeOf(fileLength, loc) : ""));
+  const own = path.node.loc ? placeOf(fileLength, path.node.loc) : "";
+  return places.some((place) => place !== own && sampledPlaces.has(place));
 }
 
 export const strykerPlugins = [

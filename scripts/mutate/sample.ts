@@ -4,7 +4,9 @@ import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { placeOf, type SourceLocation } from "./only-sampled.ts";
 
 export interface Sample {
-  /** As `placeOf` writes them. No place lies within another. */
+  /** As Stryker takes ranges of files: `FILE:LINE:COLUMN-LINE:COLUMN`. No range lies within another. */
+  ranges: string[];
+  /** The same as `placeOf` writes them. */
   places: string[];
   /** How many mutants there are at these places. */
   mutants: number;
@@ -33,21 +35,34 @@ export async function drawSample(files: readonly string[], wanted: number, seed:
     if (known) known.mutants++;
     else byPlace.set(keyOf(fileName, location), { file: fileName, location, mutants: 1 });
   }
-  const chosen: { file: string; location: SourceLocation; place: string }[] = [];
+  const lengths = new Map(sources.map(({ name, content }) => [name, content.length]));
+  const chosen: { file: string; location: SourceLocation }[] = [];
   let count = 0;
   for (const { file, location, mutants: here } of shuffled([...byPlace.values()], seed)) {
     if (count >= wanted) break;
     if (chosen.some((other) => other.file === file && isNested(location, other.location))) continue;
-    chosen.push({ file, location, place: keyOf(file, location) });
+    chosen.push({ file, location });
     count += here;
   }
-  return { places: chosen.map(({ place }) => place), mutants: count, outOf: mutants.length };
+  return {
+    ranges: chosen.map(({ file, location }) => keyOf(file, location)),
+    places: chosen.map(({ file, location }) => placeOf(lengths.get(file) ?? 0, fromOne(location))),
+    mutants: count,
+    outOf: mutants.length,
+  };
+}
+
+function keyOf(file: string, location: SourceLocation): string {
+  const { start, end } = fromOne(location);
+  return `${file}:${start.line}:${start.column}-${end.line}:${end.column}`;
 }
 
 /** Stryker counts the lines of mutants from 0, and those of ranges from 1. */
-function keyOf(file: string, { start, end }: SourceLocation): string {
-  const fromOne = ({ line, column }: { line: number; column: number }) => ({ line: line + 1, column });
-  return placeOf(file, { start: fromOne(start), end: fromOne(end) });
+function fromOne({ start, end }: SourceLocation): SourceLocation {
+  return {
+    start: { line: start.line + 1, column: start.column },
+    end: { line: end.line + 1, column: end.column },
+  };
 }
 
 function isNested(one: SourceLocation, other: SourceLocation): boolean {

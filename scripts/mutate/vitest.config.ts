@@ -12,6 +12,9 @@ export default defineConfig({
       // These measure or disturb the process that they run in.
       "tests/upstream/mcp/floods.test.ts",
       "tests/fuzz/fuzz.test.ts",
+      // These run whole commands and pass through everything. What only they notice has no test of its own.
+      "tests/cli/**",
+      "tests/clients/**",
     ],
     env: { PTC_HOST: "off", PTC_KEYRING: "off" },
     testTimeout: 60_000,
