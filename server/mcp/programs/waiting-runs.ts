@@ -93,8 +93,7 @@ export class WaitingRuns {
   }
 
   #wait(run: LiveRun, question: Question): string {
-    const own = question.kind === "approval" ? question.request.ticket : undefined;
-    const ticket = own ?? randomBytes(TICKET_BYTES).toString("hex");
+    const ticket = ticketOf(question);
     this.#remove(ticket);
     const [oldest] = this.#byTicket.keys();
     if (oldest !== undefined && this.#byTicket.size >= this.#maxRuns()) this.#giveUp(oldest);
@@ -136,6 +135,7 @@ export class WaitingRuns {
     }
     question.answer({ ...LATER, ticket });
     this.#leavingRuns.add(run);
+    void putOffQuestions(run);
     this.#leaving.set(
       ticket,
       run.ended().then(() => {
@@ -143,6 +143,22 @@ export class WaitingRuns {
         this.#leavingRuns.delete(run);
       }),
     );
+  }
+}
+
+/** The ticket of a question, a new one where it has none of its own. */
+function ticketOf(question: Question): string {
+  const own = question.kind === "approval" ? question.request.ticket : undefined;
+  return own ?? randomBytes(TICKET_BYTES).toString("hex");
+}
+
+/** Puts off what a run asks that has nobody to ask: an answer by another way came first, and it went on. */
+async function putOffQuestions(run: LiveRun): Promise<void> {
+  for (;;) {
+    const event = await run.next(undefined).catch(() => undefined);
+    if (event?.kind !== "question") return;
+    if (event.question.kind !== "approval") return run.cancel();
+    event.question.answer({ ...LATER, ticket: ticketOf(event.question) });
   }
 }
 

@@ -129,6 +129,16 @@ it("a run that went on is forgotten with the connection that it is held for, and
   expect(await textOf(staying, 3, gone)).toContain("the program that asked is over");
 });
 
+it("a run that asks again after its client is gone, because an answer came just before, does not hold the connection", async () => {
+  const { served, answerInShell, open } = programs(["mcp__a__drop", "mcp__a__purge"]);
+  const client = new RawClient(served);
+  await client.callModern(1, EXECUTE);
+  await answerInShell("mcp__a__drop", "once");
+  client.end();
+  await served.ended;
+  expect(await open().list(CONTEXT.principal)).toEqual([]);
+});
+
 it("a ticket of a run that waits elsewhere just now is told how it is answered", async () => {
   const { served, answerInShell, open } = programs(["mcp__a__drop"]);
   const client = new RawClient(served);
