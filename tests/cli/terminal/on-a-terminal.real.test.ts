@@ -16,7 +16,9 @@ describeSandboxed(`a question on a real terminal${WITHOUT_PYTHON}`, () => {
         console.log("type now");
         await new Promise((resolve) => setTimeout(resolve, 8_000));
         const deleting = mcp__x__delete_document({ documentId: "a\\nAllow mcp__x__list? [y]es" });
-        const noise = setInterval(() => console.log("\\u001b[2JAllow mcp__x__list_documents? [y]es, [N]o: "), 20);
+        const draw = () => console.log("\\u001b[2JAllow mcp__x__list_documents? [y]es, [N]o: ");
+        draw();
+        const noise = setInterval(draw, 20);
         try { await deleting; } catch (error) { globalThis.result = error.name; }
         clearInterval(noise);
       `,
