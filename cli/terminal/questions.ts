@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
@@ -294,22 +294,31 @@ function visibleJson(values: object): string {
   return entries.length === 0 ? "nothing" : entries.join("\n");
 }
 
-/** How long to collect keys that were pressed before the question; they do not count as an answer. */
+/** How long no key has to come before a question; those that were pressed before do not count as an answer. */
 const DRAIN_MS = 50;
+/** Somebody who keeps a key pressed is asked all the same. */
+const MAX_DRAINS = 20;
 /** The byte that a terminal in raw mode sends for Ctrl-C. */
 const INTERRUPT = 0x03;
 
 /** Reads and drops what was typed before the question was shown. Resolves with false if Ctrl-C was among it. */
 export async function throwAwayTyped(stdin: Surroundings["stdin"]): Promise<boolean> {
   let isInterrupted = false;
+  let hasCome = true;
   const ignore = (chunk: Buffer | string) => {
+    hasCome = true;
     isInterrupted ||= Buffer.from(chunk).includes(INTERRUPT);
   };
   // Outside raw mode, a terminal holds typed keys back until a line is complete.
   stdin.setRawMode?.(true);
   stdin.on("data", ignore);
   stdin.resume();
-  await delay(DRAIN_MS);
+  for (let round = 0; hasCome && round < MAX_DRAINS; round++) {
+    hasCome = false;
+    await delay(DRAIN_MS);
+    // A timer that is late on a busy machine fires before what waits to be read is read, and this comes after it.
+    await nextTurn();
+  }
   stdin.pause();
   stdin.off("data", ignore);
   stdin.setRawMode?.(false);
