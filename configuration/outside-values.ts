@@ -163,6 +163,8 @@ export type Expansion =
   /** The text is not in the syntax of variables. */
   | { ok: false; problem: string };
 
+/** The longest reference to a variable, its default included. */
+const MAX_REFERENCE_CHARS = 4_096;
 const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/;
 
 /** Expands the variables in one text. */
@@ -179,7 +181,7 @@ export function expandEnvironment(text: string, environment: EnvironmentVariable
       rest = rest.slice(at + 2);
       continue;
     }
-    const reference = REFERENCE.exec(rest.slice(at));
+    const reference = REFERENCE.exec(rest.slice(at, at + MAX_REFERENCE_CHARS));
     const name = reference?.[1];
     if (reference === null || name === undefined) {
       return {

@@ -1,7 +1,5 @@
 import { signalGroup, spawnGroup } from "../system/process-group.ts";
 
-/** How long to read on after a command has ended: a process that left its group may hold the pipe open. */
-const REST_MS = 500;
 const MAX_STDERR_BYTES = 16 * 1024;
 
 export interface Command {
@@ -17,6 +15,8 @@ export interface Command {
 
 export interface CommandLimits {
   timeoutMs: number;
+  /** How long to read on after it has ended: a process that left its group may hold the pipe open. */
+  restMs: number;
   /** The most bytes that it may print to stdout. */
   maxBytes: number;
   /** Ends it. */
@@ -44,7 +44,7 @@ export type CommandEnd =
  */
 export function runCommand(
   { program, args, env, cwd, stdin }: Command,
-  { timeoutMs, maxBytes, signal, stderr: kept }: CommandLimits,
+  { timeoutMs, restMs, maxBytes, signal, stderr: kept }: CommandLimits,
   { onSpawn, onExit }: GroupObserver = {},
 ): Promise<CommandEnd> {
   if (signal.aborted) return Promise.resolve({ kind: "aborted" });
@@ -100,7 +100,7 @@ export function runCommand(
     child.once("close", finish);
     child.once("exit", (code, killedBy) => {
       if (pid !== undefined) onExit?.(pid);
-      rest = setTimeout(() => finish(code, killedBy), REST_MS);
+      rest = setTimeout(() => finish(code, killedBy), restMs);
     });
   });
 }

@@ -110,6 +110,8 @@ export class SecretSources {
 
 /** Long enough for a person to unlock a vault or to touch a key. */
 const PATIENCE_MS = 60_000;
+/** How long to read on after a command has ended. */
+const REST_MS = 1_000;
 const MAX_REASON_CHARS = 200;
 /** Shorter lines of a secret are not masked in messages: they are parts of ordinary words. */
 const MIN_MASKED_CHARS = 4;
@@ -142,8 +144,11 @@ export async function runSecretCommand(
   { redact, onSpawn, onExit, signal, patienceMs = PATIENCE_MS }: SecretCommandOptions,
 ): Promise<string> {
   const name = `\`${oneLine(basename(program), 80)}\``;
-  const limits = { timeoutMs: patienceMs, maxBytes: MAX_SECRET_BYTES, signal, stderr: "beginning" } as const;
-  const end = await runCommand({ program, args, cwd, env, stdin: "" }, limits, { onSpawn, onExit });
+  const end = await runCommand(
+    { program, args, cwd, env, stdin: "" },
+    { timeoutMs: patienceMs, restMs: REST_MS, maxBytes: MAX_SECRET_BYTES, signal, stderr: "beginning" },
+    { onSpawn, onExit },
+  );
   switch (end.kind) {
     case "not_started": {
       const { code } = end.error;

@@ -104,6 +104,9 @@ describe("a server that needs a variable that is not set", () => {
     const unset = 'servers:\n  - name: a\n    env: { A: "${A}" }\n';
     expect(problemIn(unset)).toContain("has neither `command` nor `url`");
     expect(problemIn(`${unset}    command: "\${B"\n`)).toContain("has a `${` that is not `${NAME}`");
+    const withDefault = (chars: number) => `${unset}    command: "\${B:-${"x".repeat(chars - 6)}}"\n`;
+    expect(() => parse(withDefault(4_096))).not.toThrow();
+    expect(problemIn(withDefault(4_097))).toContain("has a `${` that is not `${NAME}`");
     expect(problemIn(`${unset}    url: "https://h/"\n`)).toContain(
       "servers[0].env: does not go with transport",
     );

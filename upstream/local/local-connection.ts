@@ -20,6 +20,8 @@ import {
 
 /** The most characters of what a failed command said. */
 const MAX_STDERR_CHARS = 1_000;
+/** How long to read on after a command has ended. */
+const REST_MS = 500;
 const MAX_NAME_CHARS = 80;
 
 export interface LocalConnectionOptions extends GroupObserver {
@@ -83,6 +85,7 @@ export class LocalConnection implements UpstreamConnection {
       },
       {
         timeoutMs: tool.timeoutMs,
+        restMs: REST_MS,
         maxBytes: tool.maxOutputBytes,
         signal: AbortSignal.any([signal, this.#closed.signal]),
         stderr: "end",
