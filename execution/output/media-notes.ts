@@ -20,7 +20,8 @@ const WAVE = Buffer.from("WAVE");
 const MIN_CHARS = 64;
 const DATA_URI =
   /data:((?:image|audio|video)\/[\w.+-]{1,60})(?:;[\w=.+-]{1,60}){0,3};base64,([A-Za-z0-9+/_-]+={0,2})/g;
-const BASE64 = new RegExp(`(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{${MIN_CHARS},}={0,2}`, "g");
+/** `+` needs no stack however long a run is, where `{64,}` keeps every place of the run to go back to. */
+const BASE64 = new RegExp(`(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{${MIN_CHARS}})[A-Za-z0-9+/]+={0,2}`, "g");
 const MEDIA_TYPE = /^(?:image|audio|video)\/[\w.+-]{1,60}$/;
 
 /** The text with a note such as `[image/png, 34 KB]` for each image and sound in it. */

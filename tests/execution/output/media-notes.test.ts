@@ -28,6 +28,11 @@ describe("base64 of images and sound", () => {
     expect(noteMedia(text)).toBe(text);
   });
 
+  it("is told from a word however long it is", () => {
+    const word = "z".repeat(16_000_000);
+    expect(noteMedia(word) === word).toBe(true);
+  });
+
   it("in a value is a note where a content block or a text has it, and nothing else is touched", () => {
     const value = JSON.parse(
       `{"content":[{"type":"image","data":"${OTHER}","mimeType":"image/avif"},{"type":"audio","data":"${WAV}","mimeType":"audio/wav"}],
