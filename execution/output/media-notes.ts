@@ -18,22 +18,45 @@ const BEGINNINGS: readonly [beginning: string, mimeType: string][] = [
 const WAVE = Buffer.from("WAVE");
 /** Shorter texts are left as they are: by accident they may begin like a file. */
 const MIN_CHARS = 64;
-const DATA_URI =
-  /data:((?:image|audio|video)\/[\w.+-]{1,60})(?:;[\w=.+-]{1,60}){0,3};base64,([A-Za-z0-9+/_-]+={0,2})/g;
-/** `+` needs no stack however long a run is, where `{64,}` keeps every place of the run to go back to. */
-const BASE64 = new RegExp(`(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{${MIN_CHARS}})[A-Za-z0-9+/]+={0,2}`, "g");
+/** What stands before base64: the head of a data URI, or nothing that could be a part of it. */
+const HEADS = new RegExp(
+  String.raw`data:(?<mimeType>(?:image|audio|video)/[\w.+-]{1,60})(?:;[\w=.+-]{1,60}){0,3};base64,|` +
+    `(?<![A-Za-z0-9+/])(?=${BEGINNINGS.map(([beginning]) => beginning.replaceAll("+", "\\+")).join("|")})`,
+  "g",
+);
 const MEDIA_TYPE = /^(?:image|audio|video)\/[\w.+-]{1,60}$/;
+
+const ASCII = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
+const BASE64_CHARACTER = ASCII.map((character) => /[A-Za-z0-9+/]/.test(character));
+const URI_CHARACTER = ASCII.map((character) => /[A-Za-z0-9+/_-]/.test(character));
 
 /** The text with a note such as `[image/png, 34 KB]` for each image and sound in it. */
 export function noteMedia(text: string): string {
   if (text.length < MIN_CHARS) return text;
-  const noted = text.includes(";base64,")
-    ? text.replace(DATA_URI, (_, mimeType: string, base64: string) => note(mimeType, base64))
-    : text;
-  return noted.replace(BASE64, (base64) => {
-    const mimeType = mimeTypeOf(base64);
-    return mimeType === undefined ? base64 : note(mimeType, base64);
-  });
+  const pieces: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(HEADS)) {
+    if (match.index < from) continue;
+    const start = match.index + match[0].length;
+    const named = match.groups?.mimeType;
+    const end = endOfBase64(text, start, named === undefined ? BASE64_CHARACTER : URI_CHARACTER);
+    const base64 = text.slice(start, end);
+    const isLong = base64.length >= MIN_CHARS && base64[MIN_CHARS - 1] !== "=";
+    const mimeType = named ?? (isLong ? mimeTypeOf(base64) : undefined);
+    if (mimeType === undefined || base64 === "") continue;
+    pieces.push(text.slice(from, match.index), note(mimeType, base64));
+    from = end;
+  }
+  return from === 0 ? text : pieces.join("") + text.slice(from);
+}
+
+/** Where the base64 that begins there ends, its padding included. Not a regular expression: V8 has no stack for runs of millions. */
+function endOfBase64(text: string, start: number, isPart: readonly boolean[]): number {
+  let end = start;
+  while (isPart[text.charCodeAt(end)] === true) end++;
+  if (end === start) return end;
+  for (let padding = 0; padding < 2 && text[end] === "="; padding++) end++;
+  return end;
 }
 
 /** A JSON value with notes for its images and sounds: in any of its texts, and in content blocks, which name their type. */
@@ -58,7 +81,7 @@ function mimeTypeOf(base64: string): string | undefined {
 }
 
 function isBase64(text: string): boolean {
-  return text.length > 0 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(text);
+  return text.length > 0 && endOfBase64(text, 0, URI_CHARACTER) === text.length;
 }
 
 function note(mimeType: string, base64: string): string {
