@@ -4,10 +4,19 @@
  * What ptc says on the guard's stdin. It answers `clear` on its stdout, with the same letter, when it is done. The first `clear`
  * comes before the first program: what the runner is then, it has to be after each program, or the guard ends the sandbox.
  */
-export const GUARD_COMMANDS = { pause: "p", clear: "k", resume: "r" } as const;
+export const GUARD_COMMANDS = {
+  pause: "p",
+  clear: "k",
+  resume: "r",
+  /** The life of the sandbox begins now: it was restored from a snapshot. */
+  start: "s",
+} as const;
 
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
 export const GUARD_ATTACHED = "--attached";
+
+/** The argument with which the guard's stdin is the runner's channel, and its stdout is a socket that carries all other frames. */
+export const GUARD_DIRECT = "--direct";
 
 /** Begins the argument that names the folder with the sockets for the runner's channel, stdout and stderr. */
 export const GUARD_SOCKETS = "--sockets=";

@@ -142,7 +142,15 @@ export interface NextRequest {
   nonce: string;
 }
 
+/**
+ * Tells a runner that it may be one of several copies, made from a snapshot of its memory a while ago. It takes fresh randomness
+ * from the kernel, so that no two copies draw alike, and says hello when it has. No program has come before.
+ */
+export interface WakeRequest {
+  type: "wake";
+}
+
 /** Bytes of what the runner of a session puts before each message: HMAC-SHA-256 of the nonce, under the key of the session. */
 export const SESSION_MARK_BYTES = 32;
 
-export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest | NextRequest;
+export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest | NextRequest | WakeRequest;

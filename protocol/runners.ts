@@ -7,6 +7,11 @@ export interface RunnerStart {
   command(heapMb: number): string[];
   /** The variables of its environment, each `NAME=value`. */
   variables: readonly string[];
+  /**
+   * A program, as the runner takes it, whose result is drawn from what no seed of a program decides, such as keys: two copies of a
+   * runner have the same only where their randomness was copied too.
+   */
+  freshness: string;
 }
 
 export type RunnerStarts = Readonly<Record<RunnerName, RunnerStart>>;

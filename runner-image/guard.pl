@@ -1,7 +1,7 @@
 # The guard: the first process of a sandbox, which starts the runner and outlives nothing. It ends, and the sandbox with
 # it, when the runner has ended, when its stdin ends (the engine closes that when ptc is gone), or after a number of seconds.
 #
-#     perl guard.pl SECONDS [--attached | --sockets=FOLDER] COMMAND [ARGUMENT...]
+#     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, as
 # between two programs of a session, and `r` to let them go on; anything else is ignored. `k` is answered with a `k` on
@@ -19,6 +19,10 @@
 # frames of a letter, a number and, where the letter says so, as many bytes (protocol/guard.ts). On the channel each side sends
 # no more than the other has granted, so that nothing is held without a bound and the program's output, ptc's commands and the
 # channel never wait for each other.
+#
+# With --direct the guard's stdin is the channel, which the runner gets as it is, and its stdout is a socket over which the
+# guard and ptc exchange the same frames but those of the channel. A sandbox that is restored from a snapshot has just these
+# two. ptc says `s` then: the sandbox's seconds begin.
 #
 # The program is in a process namespace of its own, so that it has no name for the guard: gVisor lets a process stop or
 # end the first one of its namespace. Where there are no namespaces, the kernel itself protects its first process.
@@ -45,7 +49,7 @@ my $MAX_ROUNDS = 200;
 my $MAX_THREAD_ROUNDS = 100;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
-my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME) = qw(d w e 1 2 p k r);
+my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME, $START) = qw(d w e 1 2 p k r s);
 my $WINDOW = 1024 * 1024;
 my $HEADER_BYTES = 5;
 my $PIECE_BYTES = 64 * 1024;
@@ -64,6 +68,8 @@ my @SOCKETS = qw(broker.sock stdout.sock stderr.sock);
 
 my ($seconds, @command) = @ARGV;
 my $attached = $command[0] eq '--attached' && shift @command;
+my $direct = $command[0] eq '--direct' && shift @command;
+my $framed = $attached || $direct;
 my ($sockets) = $command[0] =~ /^--sockets=(.+)/s;
 shift @command if defined $sockets;
 my $deadline = time() + $seconds;
@@ -79,10 +85,11 @@ if ($apart) {
     put('/proc/self/gid_map', "$gid $gid 1");
 }
 my ($channel, $out, $err, $runners_channel, $runners_out, $runners_err);
-if ($attached) {
+if ($framed) {
     # The runner keeps what is opened here.
     local $^F = 1024;
-    socketpair($channel, $runners_channel, $AF_UNIX, $SOCK_STREAM, 0) or die "no channel: $!\n";
+    if   ($attached) { socketpair($channel, $runners_channel, $AF_UNIX, $SOCK_STREAM, 0) or die "no channel: $!\n" }
+    else             { open($runners_channel, '+<&', \*STDIN) or die "no channel: $!\n" }
     pipe($out, $runners_out) && pipe($err, $runners_err) or die "no output: $!\n";
 }
 # The engine asks all containers to end before it ends itself. The program cannot: it has no name for the guard.
@@ -96,10 +103,12 @@ my ($header, $none) = (pack('LL', $CAPABILITIES_V3, 0), "\0" x 24);
 syscall($capset, $header, $none) if $apart;
 open STDERR, '>', '/dev/null';
 my ($from_host, $to_host, $to_runner, $granted, $delivered) = ('', '', '', $WINDOW, 0);
-if ($attached) {
+if ($framed) {
     $SIG{PIPE} = 'IGNORE';
     close $_ for $runners_channel, $runners_out, $runners_err;
-    fcntl($_, $F_SETFL, $O_NONBLOCK) for *STDIN, *STDOUT, $channel, $out, $err;
+    # The channel is the runner's alone: its end is seen only when nobody else has it.
+    open STDIN, '<&', \*STDOUT if $direct;
+    fcntl($_, $F_SETFL, $O_NONBLOCK) for grep { defined } *STDIN, *STDOUT, $channel, $out, $err;
     fcntl($_, $F_SETPIPE_SZ, $PIPE_BYTES) for $out, $err;
 }
 
@@ -107,30 +116,32 @@ if ($attached) {
 my ($threads, $code);
 
 my $held = 0;
-while (time() < $deadline) {
+for (;;) {
     # Processes that take turns at waking each other may have been missed.
     kill $SIGSTOP, -1 if $held;
     my ($ready, $writable) = ('', '');
     vec($ready, 0, 1) = 1;
-    watch(\$ready, \$writable) if $attached;
+    watch(\$ready, \$writable) if $framed;
     # Wakes up once a second: a runner may end between the look and the wait.
     my $found = select($ready, $writable, undef, 1);
     if (waitpid($runner, $WNOHANG) == $runner) {
         my $status = $?;
-        pass_on_the_rest() if $attached;
+        pass_on_the_rest() if $framed;
         leave($status);
     }
-    next if $found <= 0;
-    listen_to_host() if vec($ready, 0, 1);
-    relay($ready) if $attached;
+    if ($found > 0) {
+        listen_to_host() if vec($ready, 0, 1);
+        relay($ready) if $framed;
+    }
+    # After what ptc says: it may say that the time begins now.
+    exit $OVERDUE if time() >= $deadline;
 }
-exit $OVERDUE;
 
 sub listen_to_host {
     my $read = sysread(STDIN, my $said, $PIECE_BYTES);
     return if !defined $read;
     exit $UNATTENDED if $read == 0;
-    if (!$attached) {
+    if (!$framed) {
         obey($_) for split //, $said;
         return;
     }
@@ -156,13 +167,14 @@ sub obey {
         compare_runner();
         $held = 1;
         # ptc waits for this before it sends the next program.
-        if ($attached) { $to_host .= pack 'aN', $CLEAR, 0 }
-        else           { syswrite STDOUT, $CLEAR }
+        if ($framed) { $to_host .= pack 'aN', $CLEAR, 0 }
+        else         { syswrite STDOUT, $CLEAR }
     }
     elsif ($_[0] eq $RESUME) {
         kill $SIGCONT, -1;
         $held = 0;
     }
+    elsif ($_[0] eq $START) { $deadline = time() + $seconds }
 }
 
 # Leaves the runner alone, and holds it.

@@ -1,6 +1,7 @@
 /**
- * The host's ends of what a sandbox's guard (runner-image/guard.pl) connects: either three sockets in a folder that is mounted
- * into the sandbox, or frames over the guard's own stdin and stdout. Every engine whose image has the guard uses these.
+ * The host's ends of what a sandbox's guard (runner-image/guard.pl) connects: three sockets in a folder that is mounted into the
+ * sandbox, or frames over the guard's own stdin and stdout, with the channel among them or beside them. Every engine whose
+ * image has the guard uses these.
  */
 
 import { randomBytes } from "node:crypto";
@@ -132,20 +133,134 @@ export class SocketListener {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The host's end of a sandbox whose guard relays (runner-image/guard.pl): takes the container's stdout apart into the
- * program's channel, stdout and stderr, and writes the channel and commands to the container's stdin. Payloads are passed on as
- * they come, and of the channel no more is held than was granted. Whatever breaks that closes the channel.
+ * The host's end of the frames of a guard (runner-image/guard.pl): passes on what the program writes to its stdout and stderr,
+ * and tells the guard what to do. What is no frame ends it.
  */
-export class AttachedChannel implements SandboxOutput {
-  readonly #connected = Promise.withResolvers<Duplex>();
+export class FramedGuard implements SandboxOutput {
   readonly #output: SandboxOutput;
-  readonly #duplex: Duplex;
   readonly #answers = new GuardAnswers();
   readonly #header = Buffer.alloc(GUARD_HEADER_BYTES);
   #headerBytes = 0;
   #payloadBytes = 0;
   #isBroken = false;
   #stdin: Writable | undefined;
+
+  /** @param output receives what the program writes to its stdout and stderr. */
+  constructor(output: SandboxOutput) {
+    this.#output = output;
+  }
+
+  /** Says where to write. Nothing is written before. */
+  open(stdin: Writable): void {
+    this.#stdin = stdin;
+  }
+
+  pause(): void {
+    this.say(GUARD_COMMANDS.pause);
+  }
+
+  clear(): Promise<void> {
+    const cleared = this.#answers.next();
+    this.say(GUARD_COMMANDS.clear);
+    return cleared;
+  }
+
+  resume(): void {
+    this.say(GUARD_COMMANDS.resume);
+  }
+
+  /** @param command one of `GUARD_COMMANDS`. */
+  say(command: string): void {
+    this.send(command, 0);
+  }
+
+  onStdout(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0 && !this.#isBroken) {
+      rest = rest.subarray(this.#payloadBytes > 0 ? this.#takePayload(rest) : this.#takeHeader(rest));
+    }
+  }
+
+  /** What comes here was written by the guard itself, or by what stands in its place. */
+  onStderr(chunk: Buffer): void {
+    this.#output.onStderr(chunk);
+  }
+
+  /** Takes a piece of the channel. There is none where the runner has the channel itself. */
+  protected receive(_payload: Buffer): void {
+    this.break();
+  }
+
+  /** Takes a frame of the channel that has no payload. @returns whether it is one. */
+  protected receiveMark(_letter: string, _number: number): boolean {
+    return false;
+  }
+
+  /** Takes nothing more. */
+  protected break(): void {
+    this.#isBroken = true;
+  }
+
+  protected get isOpen(): boolean {
+    return this.#stdin !== undefined;
+  }
+
+  protected send(letter: string, number: number, payload: Buffer = NOTHING): void {
+    if (this.#stdin?.writable !== true) return;
+    const frame = Buffer.allocUnsafe(GUARD_HEADER_BYTES + payload.length);
+    frame.write(letter, 0, "latin1");
+    frame.writeUInt32BE(number, 1);
+    payload.copy(frame, GUARD_HEADER_BYTES);
+    this.#stdin.write(frame);
+  }
+
+  #takeHeader(bytes: Buffer): number {
+    const taken = bytes.copy(this.#header, this.#headerBytes);
+    this.#headerBytes += taken;
+    if (this.#headerBytes === GUARD_HEADER_BYTES) {
+      this.#headerBytes = 0;
+      this.#startFrame(this.#header.readUInt32BE(1));
+    }
+    return taken;
+  }
+
+  #startFrame(number: number): void {
+    const letter = this.#letter;
+    switch (letter) {
+      case GUARD_FRAMES.data:
+      case GUARD_FRAMES.stdout:
+      case GUARD_FRAMES.stderr:
+        this.#payloadBytes = number;
+        return;
+      case GUARD_FRAMES.cleared:
+        this.#answers.come();
+        return;
+      default:
+        if (!this.receiveMark(letter, number)) this.break();
+    }
+  }
+
+  #takePayload(bytes: Buffer): number {
+    const payload = bytes.subarray(0, this.#payloadBytes);
+    this.#payloadBytes -= payload.length;
+    if (this.#letter === GUARD_FRAMES.stdout) this.#output.onStdout(payload);
+    else if (this.#letter === GUARD_FRAMES.stderr) this.#output.onStderr(payload);
+    else this.receive(payload);
+    return payload.length;
+  }
+
+  get #letter(): string {
+    return String.fromCharCode(this.#header[0] as number);
+  }
+}
+
+/**
+ * The host's end of a sandbox whose guard relays the channel too, over the container's stdin and stdout. Payloads are passed on
+ * as they come, and of the channel no more is held than was granted. Whatever breaks that closes the channel.
+ */
+export class AttachedChannel extends FramedGuard {
+  readonly #connected = Promise.withResolvers<Duplex>();
+  readonly #duplex: Duplex;
   /** Bytes of the channel that may be sent. */
   #granted = GUARD_WINDOW_BYTES;
   #waiting: { rest: Buffer; done: () => void } | undefined;
@@ -153,9 +268,8 @@ export class AttachedChannel implements SandboxOutput {
   #received = 0;
   #isReading = true;
 
-  /** @param output receives what the program writes to its stdout and stderr. */
   constructor(output: SandboxOutput) {
-    this.#output = output;
+    super(output);
     this.#duplex = new Duplex({
       allowHalfOpen: false,
       read: () => {
@@ -176,24 +290,9 @@ export class AttachedChannel implements SandboxOutput {
     return this.#connected.promise;
   }
 
-  /** Says where to write. Nothing is written before. */
-  open(stdin: Writable): void {
-    this.#stdin = stdin;
+  override open(stdin: Writable): void {
+    super.open(stdin);
     this.#sendWaiting();
-  }
-
-  pause(): void {
-    this.#send(GUARD_COMMANDS.pause, 0);
-  }
-
-  clear(): Promise<void> {
-    const cleared = this.#answers.next();
-    this.#send(GUARD_COMMANDS.clear, 0);
-    return cleared;
-  }
-
-  resume(): void {
-    this.#send(GUARD_COMMANDS.resume, 0);
   }
 
   /** The sandbox has ended: nothing more comes. */
@@ -201,67 +300,21 @@ export class AttachedChannel implements SandboxOutput {
     if (!this.#duplex.readableEnded && !this.#duplex.destroyed) this.#duplex.push(null);
   }
 
-  onStdout(chunk: Buffer): void {
-    let rest = chunk;
-    while (rest.length > 0 && !this.#isBroken) {
-      rest = rest.subarray(this.#payloadBytes > 0 ? this.#takePayload(rest) : this.#takeHeader(rest));
+  protected override receiveMark(letter: string, number: number): boolean {
+    if (letter === GUARD_FRAMES.grant) {
+      this.#granted = Math.min(this.#granted + number, GUARD_WINDOW_BYTES);
+      this.#sendWaiting();
+      return true;
     }
+    if (letter !== GUARD_FRAMES.end) return false;
+    this.end();
+    return true;
   }
 
-  /** What comes here was written by the guard itself, or by what stands in its place. */
-  onStderr(chunk: Buffer): void {
-    this.#output.onStderr(chunk);
-  }
-
-  #takeHeader(bytes: Buffer): number {
-    const taken = bytes.copy(this.#header, this.#headerBytes);
-    this.#headerBytes += taken;
-    if (this.#headerBytes === GUARD_HEADER_BYTES) {
-      this.#headerBytes = 0;
-      this.#startFrame(this.#header.readUInt32BE(1));
-    }
-    return taken;
-  }
-
-  #startFrame(number: number): void {
-    switch (this.#letter) {
-      case GUARD_FRAMES.data:
-      case GUARD_FRAMES.stdout:
-      case GUARD_FRAMES.stderr:
-        this.#payloadBytes = number;
-        return;
-      case GUARD_FRAMES.grant:
-        this.#granted = Math.min(this.#granted + number, GUARD_WINDOW_BYTES);
-        this.#sendWaiting();
-        return;
-      case GUARD_FRAMES.end:
-        this.end();
-        return;
-      case GUARD_FRAMES.cleared:
-        this.#answers.come();
-        return;
-      default:
-        this.#break();
-    }
-  }
-
-  #takePayload(bytes: Buffer): number {
-    const payload = bytes.subarray(0, this.#payloadBytes);
-    this.#payloadBytes -= payload.length;
-    if (this.#letter === GUARD_FRAMES.stdout) this.#output.onStdout(payload);
-    else if (this.#letter === GUARD_FRAMES.stderr) this.#output.onStderr(payload);
-    else this.#receive(payload);
-    return payload.length;
-  }
-
-  get #letter(): string {
-    return String.fromCharCode(this.#header[0] as number);
-  }
-
-  #receive(payload: Buffer): void {
+  protected override receive(payload: Buffer): void {
     this.#received += payload.length;
     if (this.#received > GUARD_WINDOW_BYTES) {
-      this.#break();
+      this.break();
       return;
     }
     if (this.#duplex.destroyed || this.#duplex.readableEnded) return;
@@ -270,35 +323,26 @@ export class AttachedChannel implements SandboxOutput {
     this.#grant();
   }
 
-  #grant(): void {
-    if (!this.#isReading || this.#received < GUARD_WINDOW_BYTES / 4) return;
-    this.#send(GUARD_FRAMES.grant, this.#received);
-    this.#received = 0;
-  }
-
-  #break(): void {
-    this.#isBroken = true;
+  protected override break(): void {
+    super.break();
     this.#duplex.destroy();
   }
 
+  #grant(): void {
+    if (!this.#isReading || this.#received < GUARD_WINDOW_BYTES / 4) return;
+    this.send(GUARD_FRAMES.grant, this.#received);
+    this.#received = 0;
+  }
+
   #sendWaiting(): void {
-    while (this.#waiting !== undefined && this.#granted > 0 && this.#stdin !== undefined) {
+    while (this.#waiting !== undefined && this.#granted > 0 && this.isOpen) {
       const { rest, done } = this.#waiting;
       const piece = rest.subarray(0, Math.min(this.#granted, GUARD_PIECE_BYTES));
       this.#granted -= piece.length;
-      this.#send(GUARD_FRAMES.data, piece.length, piece);
+      this.send(GUARD_FRAMES.data, piece.length, piece);
       this.#waiting = piece.length === rest.length ? undefined : { rest: rest.subarray(piece.length), done };
       if (this.#waiting === undefined) done();
     }
-  }
-
-  #send(letter: string, number: number, payload: Buffer = NOTHING): void {
-    if (this.#stdin?.writable !== true) return;
-    const frame = Buffer.allocUnsafe(GUARD_HEADER_BYTES + payload.length);
-    frame.write(letter, 0, "latin1");
-    frame.writeUInt32BE(number, 1);
-    payload.copy(frame, GUARD_HEADER_BYTES);
-    this.#stdin.write(frame);
   }
 }
 

@@ -31,14 +31,15 @@ export interface SandboxRequest {
   onRequested?: (() => void) | undefined;
 }
 
-/** How the programs in sandboxes reach ptc: by a Unix socket that is mounted, or over the container's attached stdin and stdout. */
+/** How the programs in containers reach ptc: by a Unix socket that is mounted, or over the container's attached stdin and stdout. */
 export type ChannelKind = "socket" | "attached";
 
 /** `auto` leaves it to the engine. */
 export type ChannelPreference = ChannelKind | "auto";
 
 export interface ChosenChannel {
-  kind: ChannelKind;
+  /** `direct` is a socket that the sandbox gets from ptc, whose child it is. */
+  kind: ChannelKind | "direct";
   /** Why it is this one, in words that follow "socket, " or "attached, ". */
   why: string;
 }
@@ -125,6 +126,15 @@ export interface SandboxEngine {
   keepsKernelUnprivileged?(id: string): Promise<boolean | undefined>;
   /** Kills and removes a sandbox. Does nothing if there is none. @throws SandboxError `engine_unreachable` */
   remove(id: string): Promise<void>;
+  /**
+   * Makes in advance that from which sandboxes of this kind are started faster, unless it is there. Engines without this method have
+   * nothing of the kind. @throws Error that says why there is none.
+   */
+  snapshot?(request: SandboxRequest): Promise<void>;
+  /** Whether sandboxes of this kind are started from a snapshot, as a sentence. */
+  describeSnapshot?(request: SandboxRequest): Promise<string>;
+  /** The engine that this one stands for, where it is chosen when it is first needed, and why it is that one. Never rejects. */
+  settled?(): Promise<{ engine: SandboxEngine; why: string }>;
 }
 
 export interface EngineOptions {
@@ -136,6 +146,8 @@ export interface EngineOptions {
   channel?: ChannelPreference | undefined;
   /** The address of the only engine to use; by default the one that is found. */
   address?: string | undefined;
+  /** Whether sandboxes may run where a limit cannot hold. */
+  allowsWeakerIsolation?: boolean | undefined;
 }
 
 /** Opens an engine. Sends no request yet. */

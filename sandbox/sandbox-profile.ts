@@ -8,7 +8,7 @@
  * translate a field. walls/ tries each wall from inside, and the engine says what to do where one does not hold.
  */
 
-import { GUARD_ATTACHED, GUARD_SOCKETS } from "../protocol/guard.ts";
+import { GUARD_ATTACHED, GUARD_DIRECT, GUARD_SOCKETS } from "../protocol/guard.ts";
 import { GUARD_PATH, type RunnerStart, SANDBOX_SOCKET_DIRECTORY, WORKSPACE } from "../protocol/runners.ts";
 
 /** The limits of a sandbox that a user may configure. */
@@ -33,7 +33,7 @@ export interface SandboxProfile {
   capabilities: readonly [];
   /** Whether a program may gain rights from a file (`no_new_privs` of prctl(2)). */
   mayGainPrivileges: false;
-  /** Not even name servers: `/etc/resolv.conf` is an empty file. */
+  /** Not even name servers: `/etc/resolv.conf` is an empty file, also where an engine would copy the host's. */
   network: "none";
   isRootReadOnly: true;
   /** Whether what a sandbox writes is stored anywhere. */
@@ -79,21 +79,20 @@ export const MAX_OPEN_FILES = 1_024;
 const HEAP_SHARE = 0.75;
 
 /**
- * Decides how a sandbox is isolated. Pure.
- *
- * @param socketDirectory folder of the host that holds the sockets and nothing else. Without it the channel goes over the
- *   guard's stdin and stdout.
+ * How the program reaches ptc: over sockets in a folder of the host that holds nothing else, over the guard's stdin and stdout, or
+ * over a socket that the guard hands on.
  */
+export type ProfileChannel = { sockets: string } | "attached" | "direct";
+
+/** Decides how a sandbox is isolated. Pure. */
 export function sandboxProfile(
   start: RunnerStart,
   { memoryMb, cpus, pids }: SandboxLimits,
-  socketDirectory?: string,
+  channel: ProfileChannel,
 ): SandboxProfile {
-  const channel =
-    socketDirectory === undefined ? GUARD_ATTACHED : `${GUARD_SOCKETS}${SANDBOX_SOCKET_DIRECTORY}`;
   const tasks = Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.floor(pids / HOST_TASKS_PER_TASK)));
   return {
-    guard: [PERL, GUARD_PATH, String(MAX_LIFETIME_S), channel],
+    guard: [PERL, GUARD_PATH, String(MAX_LIFETIME_S), guardArgument(channel)],
     runner: start.command(Math.floor(memoryMb * HEAP_SHARE)),
     environment: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...start.variables],
     workingDirectory: WORKSPACE,
@@ -109,14 +108,14 @@ export function sandboxProfile(
     hostTasks: pids + GVISOR_TASKS,
     resourceLimits: { nproc: tasks, nofile: MAX_OPEN_FILES, core: 0 },
     scratch: SCRATCH,
-    mounts: [
-      ...(socketDirectory === undefined
-        ? []
-        : [{ source: socketDirectory, target: SANDBOX_SOCKET_DIRECTORY }]),
-      // An engine may copy the host's name servers into the sandbox. Every engine's machine has this empty file.
-      { source: "/dev/null", target: "/etc/resolv.conf" },
-    ],
+    mounts:
+      typeof channel === "object" ? [{ source: channel.sockets, target: SANDBOX_SOCKET_DIRECTORY }] : [],
   };
+}
+
+function guardArgument(channel: ProfileChannel): string {
+  if (typeof channel === "object") return `${GUARD_SOCKETS}${SANDBOX_SOCKET_DIRECTORY}`;
+  return channel === "attached" ? GUARD_ATTACHED : GUARD_DIRECT;
 }
 
 interface Wall {

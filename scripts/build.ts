@@ -5,6 +5,7 @@
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
+import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
 import { withEsbuild, withoutUnused } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
 
@@ -66,6 +67,8 @@ cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
   recursive: true,
   filter: (path) => basename(path) !== "__pycache__",
 });
+for (const machine of RESEED_MACHINES)
+  writeFileSync(join(dist, `image/reseed-${machine}.so`), buildReseedLibrary(machine));
 cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(

@@ -29,9 +29,7 @@ export async function buildImage(
 ): Promise<RunnerImage> {
   return buildRunnerImage({
     store: await ENGINE.openImages(sandbox.engine),
-    runnerPath: join(packageDirectory, "dist/image/runner.mjs"),
-    guardPath: join(packageDirectory, "dist/image/guard.pl"),
-    pythonPath: join(packageDirectory, "dist/image/python"),
+    filesPath: join(packageDirectory, "dist/image"),
     dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
     ...(base === undefined ? {} : { base }),
     pythonPackages: sandbox.pythonPackages,

@@ -1,4 +1,4 @@
-import { PYTHON_RUNNER_PATH } from "../../protocol/runners.ts";
+import { encodePythonBundle, PYTHON_RUNNER_PATH } from "../../protocol/runners.ts";
 import type { RegisteredLanguage } from "../language.ts";
 
 const INTERPRETER = "/usr/bin/python3";
@@ -19,6 +19,12 @@ export const PYTHON: RegisteredLanguage = {
     command: (heapMb) => [INTERPRETER, "-P", "-s", "-B", PYTHON_RUNNER_PATH, `--memory-mb=${heapMb}`],
     // Sets have the same order in every sandbox. Threads reserve no memory that the program's limit would count.
     variables: ["PYTHONHASHSEED=0", "MALLOC_ARENA_MAX=1"],
+    freshness: encodePythonBundle({
+      mode: "sync",
+      source: "import ssl\nresult = ssl.RAND_bytes(32).hex()",
+      file_name: "freshness.py",
+      modules: {},
+    }),
   },
   syntax: {
     comment: String.raw`#[^\n]*`,

@@ -25,6 +25,8 @@ export const TYPESCRIPT: RegisteredLanguage = {
       RUNNER_PATH,
     ],
     variables: ["NODE_ENV=production"],
+    freshness:
+      'import { generateKeyPairSync } from "node:crypto"; globalThis.result = generateKeyPairSync("x25519").publicKey.export({ format: "jwk" });',
   },
   syntax: {
     // Quotes in regular expressions and templates within templates may be misread.

@@ -63,12 +63,14 @@ export class Channel implements Answers {
    * @param scope says whether the present program makes a call.
    * @param onProgram called when the host sends a program: once, except in a session.
    * @param onNext called when the host asks whether the runner is there for another program.
+   * @param onWake called when the host says that the runner was restored from a snapshot.
    */
   constructor(
     connection: Connection,
     { order, scope }: { order: EventOrder; scope: ProgramScope },
     onProgram: (program: ProgramMessage) => void,
     onNext: (request: NextRequest) => void,
+    onWake: () => void = () => {},
   ) {
     this.#connection = connection;
     this.#order = order;
@@ -83,6 +85,7 @@ export class Channel implements Answers {
         const message = JSON.parse(payload.toString("utf8")) as HostMessage;
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
+        else if (message.type === "wake") onWake();
         // Answers that came before are delivered first, each in a turn of its own.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else if (message.ok && message.texts !== undefined)

@@ -169,15 +169,18 @@ const channel = new Channel(
     early = program;
     noteArrival();
   },
-  (next) => {
-    const greet = () => {
+  // Until it is ready the runner may start threads of its own, and the guard would take them for a program's.
+  (next) =>
+    whenReady(() => {
       channel.answer(next);
       channel.send(HELLO);
-    };
-    // Until then it may start threads of its own, and the guard would take them for a program's.
-    if (isReady) greet();
-    else greetings.push(greet);
-  },
+    }),
+  // A snapshot is taken of a runner that is ready.
+  () =>
+    whenReady(() => {
+      environment.renewRandomness();
+      channel.send(HELLO);
+    }),
 );
 channel.send(HELLO);
 await warmUp(modules, arrival);
@@ -188,6 +191,11 @@ if (early === undefined) run.rehearse();
 isReady = true;
 for (const greet of greetings) greet();
 if (early !== undefined) start(early);
+
+function whenReady(greet: () => void): void {
+  if (isReady) greet();
+  else greetings.push(greet);
+}
 
 function start(program: ProgramMessage): void {
   const bundleUrl = bundleUrls.size === 0 ? firstBundleUrl : bundleUrlOf(`-${bundleUrls.size + 1}`);

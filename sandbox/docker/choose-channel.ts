@@ -1,7 +1,7 @@
 import { hostname, release } from "node:os";
 import { basename } from "node:path";
 import { oneLine } from "../../base/visible-text.ts";
-import type { ChannelPreference, ChosenChannel } from "../sandbox-engine.ts";
+import type { ChannelKind, ChannelPreference, ChosenChannel } from "../sandbox-engine.ts";
 
 /** What an engine says of the machine that it is on. */
 export interface EngineMachine {
@@ -35,7 +35,7 @@ const thisMachine: ThisMachine = { platform: process.platform, name: hostname(),
  * engine is on this machine, shares its kernel, and its runtime lets sandboxes open such a socket; else over the attached stdin
  * and stdout, which works with every engine. Where that is not known, it is the latter. Pure.
  */
-export function chooseChannel(situation: Situation, here = thisMachine): ChosenChannel {
+export function chooseChannel(situation: Situation, here = thisMachine): ChosenChannel & { kind: ChannelKind } {
   if (situation.preference !== "auto") {
     return { kind: situation.preference, why: "sandbox.channel says so" };
   }

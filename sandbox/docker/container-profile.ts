@@ -24,7 +24,8 @@ export function buildContainerRequest({
   socketDirectory,
   labels,
 }: ContainerProfile) {
-  const profile = sandboxProfile(start, limits, socketDirectory);
+  const channel = socketDirectory === undefined ? "attached" : { sockets: socketDirectory };
+  const profile = sandboxProfile(start, limits, channel);
   const scratch = profile.scratch.map(({ path, megabytes }): [string, string] => [
     path,
     `rw,nosuid,nodev,size=${megabytes}m,mode=1777`,
@@ -67,7 +68,8 @@ export function buildContainerRequest({
         Hard: limit,
       })),
       Tmpfs: Object.fromEntries(scratch),
-      Mounts: profile.mounts.map(({ source, target }) => ({
+      // Docker copies the host's name servers into a container. Every engine's machine has this empty file.
+      Mounts: [...profile.mounts, { source: "/dev/null", target: "/etc/resolv.conf" }].map(({ source, target }) => ({
         Type: "bind" as const,
         Source: source,
         Target: target,

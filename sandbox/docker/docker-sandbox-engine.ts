@@ -24,7 +24,7 @@ import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { DOCKER_ADVICE } from "./docker-advice.ts";
 import type { ContainerEngine, StartedContainer } from "./docker-engine.ts";
-import { isUnprivileged } from "./sentry-process.ts";
+import { isUnprivileged } from "../sentry-process.ts";
 
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";
@@ -96,7 +96,10 @@ export class DockerSandboxEngine implements SandboxEngine {
     const known = this.#channels.get(runtime);
     if (known !== undefined) return known;
     // A runtime that the engine does not know is refused by the engine, whatever the channel.
-    const asked = this.describe().then(({ runtimes }) => runtimes.get(runtime)?.channel?.kind ?? "attached");
+    const asked = this.describe().then(
+      ({ runtimes }): ChannelKind =>
+        runtimes.get(runtime)?.channel?.kind === "socket" ? "socket" : "attached",
+    );
     this.#channels.set(runtime, asked);
     asked.catch(() => this.#channels.delete(runtime));
     return asked;

@@ -8,12 +8,8 @@ import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
 
 export interface RunnerImageRequest {
   store: ImageStore;
-  /** The path of the bundled runner, which is one file. */
-  runnerPath: string;
-  /** The path of the guard script. */
-  guardPath: string;
-  /** The folder of the Python runner. */
-  pythonPath: string;
+  /** The folder of all that goes into the image: both runners, the guard, and the library that seeds OpenSSL. */
+  filesPath: string;
   dockerfilePath: string;
   /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
   base?: string;
@@ -41,17 +37,9 @@ const publicBase = "node:24-slim";
 export async function buildRunnerImage(request: RunnerImageRequest): Promise<RunnerImage> {
   const { store, reference, onProgress } = request;
   const base = await chooseBase(request);
-  const [dockerfile, runner, guard, python] = await Promise.all([
-    readFile(request.dockerfilePath),
-    readFile(request.runnerPath),
-    readFile(request.guardPath),
-    readFolder(request.pythonPath),
-  ]);
   const files = new Map<string, Uint8Array>([
-    ["Dockerfile", dockerfile],
-    ["runner.mjs", runner],
-    ["guard.pl", guard],
-    ...python.map(([path, bytes]) => [join("python", path), bytes] as const),
+    ["Dockerfile", await readFile(request.dockerfilePath)],
+    ...(await readFolder(request.filesPath)),
   ]);
   const content = digestContent(files, base.digest);
 

@@ -14,7 +14,7 @@ export const CAPITALS: RegisteredLanguage = {
   unnamed: { language: "capitals", fileName: "program.up" },
   idioms: { output: "SAY", value: "VALUE" },
   runner: "python",
-  start: { command: (heapMb) => ["shout", String(heapMb)], variables: ["LOUD=1"] },
+  start: { command: (heapMb) => ["shout", String(heapMb)], variables: ["LOUD=1"], freshness: "LOT" },
   syntax: { comment: "#[^\\n]*", string: '"[^"\\n]*"?', keywords: "say" },
   callSaved: ({ name }) => `say ${name}`,
   loadPrinter: async () => ({ ...TYPESCRIPT_PRINTER, language: "capitals" }),

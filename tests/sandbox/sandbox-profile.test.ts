@@ -7,7 +7,7 @@ const LIMITS = { memoryMb: 500, cpus: 1.5, pids: 256 };
 const MB = 1024 * 1024;
 
 test("a sandbox is nobody in a read-only root, with no network, no rights, and bounds for all that it can use", () => {
-  expect(sandboxProfile(RUNNER_STARTS.python, LIMITS, "/of/the/host")).toEqual({
+  expect(sandboxProfile(RUNNER_STARTS.python, LIMITS, { sockets: "/of/the/host" })).toEqual({
     guard: ["/usr/bin/perl", "/opt/ptc/guard.pl", "90000", "--sockets=/run/ptc"],
     runner: ["/usr/bin/python3", "-P", "-s", "-B", "/opt/ptc/python/main.py", "--memory-mb=375"],
     environment: [
@@ -31,18 +31,18 @@ test("a sandbox is nobody in a read-only root, with no network, no rights, and b
       { path: "/tmp", megabytes: 64 },
       { path: "/dev/shm", megabytes: 16 },
     ],
-    mounts: [
-      { source: "/of/the/host", target: "/run/ptc" },
-      { source: "/dev/null", target: "/etc/resolv.conf" },
-    ],
+    mounts: [{ source: "/of/the/host", target: "/run/ptc" }],
   });
 });
 
-test("without a folder of sockets nothing of the host is mounted, and the channel goes through the guard", () => {
-  const { guard, mounts } = sandboxProfile(RUNNER_STARTS.javascript, LIMITS);
-  expect(guard.at(-1)).toBe("--attached");
-  expect(mounts).toEqual([{ source: "/dev/null", target: "/etc/resolv.conf" }]);
-});
+test.each(["attached", "direct"] as const)(
+  "without a folder of sockets nothing of the host is mounted, and the guard has the channel, %s",
+  (channel) => {
+    const { guard, mounts } = sandboxProfile(RUNNER_STARTS.javascript, LIMITS, channel);
+    expect(guard.at(-1)).toBe(`--${channel}`);
+    expect(mounts).toEqual([]);
+  },
+);
 
 test.each([
   [16, 16, 112],
@@ -52,7 +52,7 @@ test.each([
 ])(
   "of %i threads on the host a program may start %i processes, before gVisor meets its limit of %i",
   (pids, nproc, hostTasks) => {
-    const profile = sandboxProfile(RUNNER_STARTS.javascript, { ...LIMITS, pids });
+    const profile = sandboxProfile(RUNNER_STARTS.javascript, { ...LIMITS, pids }, "direct");
     expect([profile.resourceLimits.nproc, profile.hostTasks]).toEqual([nproc, hostTasks]);
   },
 );

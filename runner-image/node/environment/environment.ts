@@ -42,6 +42,11 @@ export class Environment {
     syncBuiltinESMExports();
   }
 
+  /** Makes all randomness of this process its own, where its memory was copied from a snapshot. */
+  renewRandomness(): void {
+    this.#randomness.renew();
+  }
+
   /** The program starts now. */
   begin(environment: ProgramEnvironment | undefined, answers: Answers): void {
     const { seed, time_zone, replay } = environment ?? {};

@@ -1,18 +1,28 @@
 import crypto, { createCipheriv, createHash } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import vm from "node:vm";
 import { replaceFunction } from "./replace-function.ts";
 
-const { randomBytes, randomFill, randomFillSync, randomInt, randomUUID } = crypto;
+const { randomBytes, randomFill, randomFillSync, randomInt, randomUUID, setEngine } = crypto;
+const { createContext, isContext, runInContext, runInNewContext } = vm;
 const { nextTick } = process;
+
+/**
+ * A library whose loading calls `RAND_poll` of the OpenSSL in this process (../../reseed-library.ts). Node.js has no function
+ * for that, and loads no other native code here.
+ */
+const RESEED_LIBRARY = `/opt/ptc/reseed-${process.arch}.so`;
 
 type Callback = (error: null, value: unknown) => void;
 
 /**
- * Gives the program randomness that follows from a seed: `Math.random`, and what node:crypto and Web Crypto give out as
- * random bytes, numbers and UUIDs. Keys, nonces and signatures that OpenSSL makes inside stay its own.
+ * Gives the program randomness that follows from a seed: `Math.random`, also in new contexts of node:vm, and what node:crypto
+ * and Web Crypto give out as random bytes, numbers and UUIDs. Keys, nonces and signatures that OpenSSL makes inside stay its own.
  */
 export class ProgramRandomness {
   #numbers = new Keystream(randomBytes(32), "Math.random");
   #bytes = new Keystream(randomBytes(32), "crypto");
+  #contexts = new Keystream(randomBytes(32), "node:vm");
   readonly #nowMs: () => number;
 
   /** `nowMs` is the program's clock: some UUIDs carry the time. */
@@ -23,6 +33,17 @@ export class ProgramRandomness {
   seed(seed: Uint8Array): void {
     this.#numbers = new Keystream(seed, "Math.random");
     this.#bytes = new Keystream(seed, "crypto");
+    this.#contexts = new Keystream(seed, "node:vm");
+  }
+
+  /** Seeds OpenSSL from the kernel, and everything else from OpenSSL. */
+  renew(): void {
+    try {
+      setEngine(RESEED_LIBRARY);
+    } catch {
+      // It is no engine, so Node.js refuses it once it has been loaded. Whether OpenSSL was seeded is seen by what it draws.
+    }
+    this.seed(randomBytes(32));
   }
 
   /** Puts it in the place of the realm's own. Arguments are checked by the functions that are replaced. */
@@ -46,6 +67,36 @@ export class ProgramRandomness {
       return this.#uuid(7);
     });
     this.#installWebCrypto();
+    this.#installContexts();
+  }
+
+  /** V8 seeds `Math.random` of each new context when it is first called there. */
+  #installContexts(): void {
+    const makeContext = (...args: Parameters<typeof createContext>) => {
+      if (typeof args[0] === "object" && args[0] !== null && isContext(args[0])) return createContext(...args);
+      setFlagsFromString(`--random-seed=${1 + Math.floor(this.#contexts.fraction() * MAX_V8_SEED)}`);
+      try {
+        const context = createContext(...args);
+        runInContext("Math.random()", context);
+        return context;
+      } finally {
+        // Threads have seeds of their own.
+        setFlagsFromString("--random-seed=0");
+      }
+    };
+    replaceFunction(vm, "createContext", makeContext);
+    replaceFunction(vm, "runInNewContext", (...[code, object, options]: Parameters<typeof runInNewContext>) =>
+      runInNewContext(code, makeContext(object, contextOptions(options)), options),
+    );
+    const { prototype } = vm.Script;
+    const original = prototype.runInNewContext;
+    replaceFunction(
+      prototype,
+      "runInNewContext",
+      function (this: vm.Script, ...[object, options]: Parameters<typeof original>) {
+        return original.call(this, makeContext(object, contextOptions(options)), options);
+      },
+    );
   }
 
   #installWebCrypto(): void {
@@ -130,6 +181,21 @@ export class ProgramRandomness {
     this.#bytes.fill(new Uint8Array(buffer, offset + start, length));
     return array;
   }
+}
+
+/** V8's seed is a signed number of 32 bits, and 0 stands for none. */
+const MAX_V8_SEED = 2 ** 31 - 2;
+
+/** The part of the options of a run in a new context that is for the context. */
+function contextOptions(options: vm.RunningScriptInNewContextOptions | string = {}): vm.CreateContextOptions {
+  if (typeof options === "string") return {};
+  const { contextName, contextOrigin, contextCodeGeneration, microtaskMode } = options;
+  return {
+    ...(contextName === undefined ? {} : { name: contextName }),
+    ...(contextOrigin === undefined ? {} : { origin: contextOrigin }),
+    ...(contextCodeGeneration === undefined ? {} : { codeGeneration: contextCodeGeneration }),
+    ...(microtaskMode === undefined ? {} : { microtaskMode }),
+  };
 }
 
 const BLOCK_BYTES = 4_096;

@@ -55,7 +55,8 @@ def start(argv: list[str]) -> None:
     from ptc_runner.program_run import ProgramRun
 
     packages = _packages()
-    for module in (*_PRELOADED, *packages["modules"]):
+    # What packages may use of OpenSSL while they are imported has to be seeded anew in a copy of this process.
+    for module in (*_PRELOADED, *packages["modules"], *(["ssl"] if packages["modules"] else [])):
         try:
             importlib.import_module(module)
         except Exception:
@@ -87,6 +88,9 @@ def start(argv: list[str]) -> None:
                 run.run(cast("Any", message))
             elif message["type"] == "next":
                 channel.answer(cast("Any", message))
+                channel.send(hello)
+            elif message["type"] == "wake":
+                environment.renew_randomness()
                 channel.send(hello)
 
 

@@ -1,12 +1,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerImageStore } from "../../../sandbox/docker/docker-image-store.ts";
+import { buildReseedLibrary, RESEED_MACHINES } from "../../../runner-image/reseed-library.ts";
 import { ensureDebianBase } from "../../../sandbox/image/debian-base.ts";
 import { buildRunnerImage, type RunnerImage } from "../../../sandbox/image/runner-image.ts";
 import type { ImageStore } from "../../../sandbox/sandbox-engine.ts";
@@ -21,17 +22,19 @@ describeSandboxed("the runner image", () => {
   const { docker } = new DockerEngine();
   const store = new DockerImageStore(docker);
   const directory = mkdtempSync(join(tmpdir(), "ptc-image-test-"));
-  const runnerPath = join(directory, "runner.mjs");
 
   const made = new Set<string>();
 
   async function build(runner: string, base?: string): Promise<RunnerImage> {
-    writeFileSync(runnerPath, runner, { mode: 0o600 });
+    const filesPath = join(directory, "files");
+    cpSync(join(repository, "runner-image/python"), join(filesPath, "python"), { recursive: true });
+    cpSync(join(repository, "runner-image/guard.pl"), join(filesPath, "guard.pl"));
+    writeFileSync(join(filesPath, "runner.mjs"), runner, { mode: 0o600 });
+    for (const machine of RESEED_MACHINES)
+      writeFileSync(join(filesPath, `reseed-${machine}.so`), buildReseedLibrary(machine));
     const image = await buildRunnerImage({
       store,
-      runnerPath,
-      guardPath: join(repository, "runner-image/guard.pl"),
-      pythonPath: join(repository, "runner-image/python"),
+      filesPath,
       dockerfilePath: join(repository, "Dockerfile.runner"),
       reference,
       onProgress: () => {},

@@ -12,9 +12,10 @@ import type { ImageRequest, ImageStore, StoredImage } from "../../../sandbox/san
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
-const runnerPath = join(directory, "runner.mjs");
-const guardPath = join(directory, "guard.pl");
-const pythonPath = join(directory, "python");
+const filesPath = join(directory, "files");
+const runnerPath = join(filesPath, "runner.mjs");
+const guardPath = join(filesPath, "guard.pl");
+const pythonPath = join(filesPath, "python");
 const dockerfilePath = join(directory, "Dockerfile.runner");
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -72,7 +73,7 @@ async function build(
   more: Partial<Pick<RunnerImageRequest, "base" | "runners" | "pythonPackages">> = {},
 ) {
   const lines: string[] = [];
-  const paths = { runnerPath, guardPath, pythonPath, dockerfilePath };
+  const paths = { filesPath, dockerfilePath };
   const onProgress = (line: string) => void lines.push(line);
   const image = await buildRunnerImage({ store, ...paths, reference: "ptc-runner", onProgress, ...more });
   return { image, lines };

@@ -53,6 +53,10 @@ class Environment:
         replace_threads(self.order)
         self._randomness.install()
 
+    def renew_randomness(self) -> None:
+        """Makes all randomness of this process its own, where its memory was copied from a snapshot."""
+        self._randomness.renew()
+
     def begin(self, environment: ProgramEnvironment | None) -> None:
         """The program starts now."""
         given = environment or {}

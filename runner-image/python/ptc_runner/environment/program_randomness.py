@@ -20,6 +20,14 @@ class ProgramRandomness:
         self._counter = 0
         self._rest = b""
 
+    def renew(self) -> None:
+        """Seeds everything from the kernel, where the memory of this process was copied from a snapshot. OpenSSL seeds itself when it
+        is first used, unless a package has used it while it was imported."""
+        ssl = cast("Any", sys.modules.get("ssl"))
+        if ssl is not None:
+            ssl.RAND_add(_real_urandom(32), 32.0)
+        self.seed(_real_urandom(32))
+
     def seed(self, seed: bytes) -> None:
         """From now on everything follows from these bytes, what `random` gives included."""
         self._key = seed[:64]

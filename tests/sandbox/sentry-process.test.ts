@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isUnprivileged, readSentryProcess } from "../../../sandbox/docker/sentry-process.ts";
-import { newFolder } from "../../temporary-folder.ts";
+import { isUnprivileged, readSentryProcess } from "../../sandbox/sentry-process.ts";
+import { newFolder } from "../temporary-folder.ts";
 
 const ID = "a".repeat(64);
 const NONE = "0000000000000000";

@@ -1,0 +1,217 @@
+/**
+ * The limits of sandboxes without an engine: one cgroup each, of ptc's own making.
+ *
+ *     v1  <controller>/ptc/<owner>~<id>   on each of memory, pids and cpu
+ *     v2  ptc/<owner>~<id>                where the controllers can be handed down to it
+ *
+ * The launcher writes itself into the group before it becomes runsc, so that no process of a sandbox is ever outside. The
+ * group's own counters say whether the memory was full, which no exit code says for certain.
+ */
+
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../../base/faults.ts";
+import type { SandboxProfile } from "../sandbox-profile.ts";
+
+const CONTROLLERS = ["memory", "pids", "cpu"] as const;
+type Controller = (typeof CONTROLLERS)[number];
+
+/** The folder of ptc's groups in each hierarchy. */
+const OWN = "ptc";
+const PERIOD_US = 100_000;
+/** A group is busy for a moment after its last process has ended. */
+const REMOVAL_LOOK_MS = 10;
+const REMOVAL_PATIENCE_MS = 10_000;
+const NAME = /^(.+)~([0-9a-f]+)$/;
+
+/** What a machine offers: where groups are made, by controller, or why no limit can hold. */
+export type CgroupHierarchy =
+  | { version: 1 | 2; roots: Readonly<Record<Controller, string>> }
+  | { version: undefined; problem: string };
+
+/**
+ * Finds the hierarchies, and makes ptc's folder in them.
+ *
+ * @param mounts the text of /proc/self/mounts.
+ */
+export function findCgroups(mounts = readMounts()): CgroupHierarchy {
+  const found = new Map<string, string>();
+  let unified: string | undefined;
+  for (const line of mounts.split("\n")) {
+    const [, path = "", type, options = ""] = line.split(" ");
+    if (type === "cgroup2") unified ??= path;
+    if (type !== "cgroup") continue;
+    for (const option of options.split(",")) found.set(option, path);
+  }
+  const [memory, pids, cpu] = CONTROLLERS.map((name) => found.get(name));
+  try {
+    if (memory !== undefined && pids !== undefined && cpu !== undefined)
+      return { version: 1, roots: makeFolders({ memory, pids, cpu }) };
+    if (unified === undefined) return none("no cgroups are mounted here");
+    const roots = makeFolders({ memory: unified, pids: unified, cpu: unified });
+    for (const folder of [unified, roots.memory])
+      writeFileSync(join(folder, "cgroup.subtree_control"), CONTROLLERS.map((name) => `+${name}`).join(" "));
+    return { version: 2, roots };
+  } catch (error) {
+    return none(messageOf(error));
+  }
+}
+
+function none(problem: string): CgroupHierarchy {
+  return { version: undefined, problem };
+}
+
+function readMounts(): string {
+  try {
+    return readFileSync("/proc/self/mounts", "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function makeFolders(mounted: Record<Controller, string>): Record<Controller, string> {
+  const entries = CONTROLLERS.map((name): [Controller, string] => [name, join(mounted[name], OWN)]);
+  for (const [, path] of entries) mkdirSync(path, { recursive: true });
+  return Object.fromEntries(entries) as Record<Controller, string>;
+}
+
+/** The cgroup of one sandbox. */
+export class SandboxGroup {
+  readonly #version: 1 | 2;
+  readonly #folders: Readonly<Record<Controller, string>>;
+
+  private constructor(version: 1 | 2, folders: Record<Controller, string>) {
+    this.#version = version;
+    this.#folders = folders;
+  }
+
+  /** Makes the group with its limits. @throws an error of the file system, and leaves nothing. */
+  static make(
+    { version, roots }: Extract<CgroupHierarchy, { version: 1 | 2 }>,
+    { owner, id }: { owner: string; id: string },
+    { memoryBytes, hostTasks, cpus }: Pick<SandboxProfile, "memoryBytes" | "hostTasks" | "cpus">,
+  ): SandboxGroup {
+    const folderOf = (name: Controller): [Controller, string] => [name, join(roots[name], `${owner}~${id}`)];
+    const folders = Object.fromEntries(CONTROLLERS.map(folderOf)) as Record<Controller, string>;
+    const group = new SandboxGroup(version, folders);
+    const quota = Math.round(cpus * PERIOD_US);
+    try {
+      for (const path of new Set(Object.values(folders))) mkdirSync(path);
+      if (version === 1) {
+        group.#write("memory", "memory.limit_in_bytes", memoryBytes);
+        // Absent where the kernel accounts for no swap.
+        group.#tryWrite("memory", "memory.memsw.limit_in_bytes", memoryBytes);
+        group.#write("pids", "pids.max", hostTasks);
+        group.#write("cpu", "cpu.cfs_period_us", PERIOD_US);
+        group.#write("cpu", "cpu.cfs_quota_us", quota);
+      } else {
+        group.#write("memory", "memory.max", memoryBytes);
+        group.#tryWrite("memory", "memory.swap.max", 0);
+        // The kernel of a sandbox and its processes live and die together.
+        group.#write("memory", "memory.oom.group", 1);
+        group.#write("pids", "pids.max", hostTasks);
+        group.#write("cpu", "cpu.max", `${quota} ${PERIOD_US}`);
+      }
+      return group;
+    } catch (error) {
+      group.#removeNow();
+      throw error;
+    }
+  }
+
+  /** The files into which a process writes 0 to be in the group, with all that it starts from then on. */
+  get entrances(): string[] {
+    return this.#paths.map((path) => join(path, "cgroup.procs"));
+  }
+
+  /** Whether the kernel has ended a process of the group because the group's memory was full. */
+  hasRunOutOfMemory(): boolean {
+    const file = this.#version === 1 ? "memory.oom_control" : "memory.events";
+    try {
+      const text = readFileSync(join(this.#folders.memory, file), "utf8");
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Kills what is left in the group and removes it. Never rejects. */
+  async remove(): Promise<void> {
+    const until = Date.now() + REMOVAL_PATIENCE_MS;
+    while (!this.#removeNow() && Date.now() < until) await delay(REMOVAL_LOOK_MS);
+  }
+
+  /** @returns whether it is gone. */
+  #removeNow(): boolean {
+    return this.#paths.map(removeGroup).every((isGone) => isGone);
+  }
+
+  get #paths(): string[] {
+    return [...new Set(Object.values(this.#folders))];
+  }
+
+  #write(name: Controller, file: string, value: string | number): void {
+    writeFileSync(join(this.#folders[name], file), String(value));
+  }
+
+  #tryWrite(name: Controller, file: string, value: number): void {
+    try {
+      this.#write(name, file, value);
+    } catch {
+      // The kernel has no such limit.
+    }
+  }
+
+  /** The groups of all ptc processes. */
+  static list({ roots }: Extract<CgroupHierarchy, { version: 1 | 2 }>): { id: string; owner: string }[] {
+    const names = new Set([...new Set(Object.values(roots))].flatMap((root) => foldersIn(root)));
+    return [...names].flatMap((name) => {
+      const [, owner, id] = NAME.exec(name) ?? [];
+      return owner === undefined || id === undefined ? [] : [{ id, owner }];
+    });
+  }
+
+  /** The group of a sandbox of any ptc process; undefined where there is none. */
+  static find(
+    hierarchy: Extract<CgroupHierarchy, { version: 1 | 2 }>,
+    id: string,
+  ): SandboxGroup | undefined {
+    const found = SandboxGroup.list(hierarchy).find((group) => group.id === id);
+    if (found === undefined) return undefined;
+    const name = `${found.owner}~${id}`;
+    const folders = CONTROLLERS.map((each): [Controller, string] => [each, join(hierarchy.roots[each], name)]);
+    return new SandboxGroup(hierarchy.version, Object.fromEntries(folders) as Record<Controller, string>);
+  }
+}
+
+function foldersIn(root: string): string[] {
+  try {
+    return readdirSync(root, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
+function removeGroup(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return true;
+    killAll(path);
+    return false;
+  }
+}
+
+function killAll(path: string): void {
+  try {
+    for (const pid of readFileSync(join(path, "cgroup.procs"), "utf8").split("\n"))
+      if (pid !== "" && pid !== "0") process.kill(Number(pid), "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}

@@ -1,0 +1,502 @@
+import { execFile } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Duplex } from "node:stream";
+import { promisify } from "node:util";
+import { messageOf } from "../../base/faults.ts";
+import { inTime, settlesWithin } from "../../base/waiting.ts";
+import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
+import type { ProgramMessage } from "../../protocol/messages.ts";
+import type { RunnerName, RunnerStarts } from "../../protocol/runners.ts";
+import type { SandboxOutput } from "../sandbox.ts";
+import type {
+  EngineDescription,
+  EngineOptions,
+  SandboxEngine,
+  SandboxRequest,
+  StartedSandbox,
+} from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type SandboxLimits, sandboxProfile } from "../sandbox-profile.ts";
+import { isUnprivileged, readSentryProcess } from "../sentry-process.ts";
+import { type CgroupHierarchy, findCgroups, SandboxGroup } from "./cgroups.ts";
+import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
+import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
+import {
+  findRunsc,
+  machineIdentity,
+  type Runsc,
+  runscCommand,
+  runscFlags,
+  runscVersion,
+} from "./runsc-command.ts";
+import { RunscImages } from "./runsc-image-store.ts";
+import { RunscSandbox, type SandboxPlace } from "./runsc-sandbox.ts";
+import { snapshotKey, Snapshots } from "./snapshots.ts";
+
+/** The one runtime of this engine. */
+export const RUNSC = "runsc";
+
+/** Increase this number when a sandbox would not be the same after a change that no other part of a snapshot's key tells of. */
+const SNAPSHOT_FORMAT = 1;
+/** A snapshot is made when the machine has less to do than just after a start. */
+const SNAPSHOT_AFTER_MS = 3_000;
+const SNAPSHOT_PATIENCE_MS = 60_000;
+/** How long a restored sandbox may take to answer before another is booted in its place. */
+const RESTORE_PATIENCE_MS = 10_000;
+const MAX_HELLO_BYTES = 8_192;
+const MAX_CLAIM_BYTES = 64 * 1024;
+const ID_BYTES = 3;
+const OWNER_FILE = "owner";
+
+export interface RunscEngineOptions extends EngineOptions {
+  /** Folders of images and of snapshots; by default those of this user. */
+  folders?: { images: string; snapshots: string } | undefined;
+}
+
+/** Where this user's images and snapshots are: those of root are the machine's, and everybody may use its images. */
+export function runscFolders({ XDG_DATA_HOME, XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv = process.env): {
+  images: string;
+  snapshots: string;
+  shared: string;
+} {
+  const shared = "/var/lib/ptc/images";
+  if (process.getuid?.() === 0) return { images: shared, snapshots: "/var/cache/ptc/snapshots", shared };
+  const home = HOME || homedir();
+  return {
+    images: join(XDG_DATA_HOME || join(home, ".local/share"), "ptc/images"),
+    snapshots: join(XDG_CACHE_HOME || join(home, ".cache"), "ptc/snapshots"),
+    shared,
+  };
+}
+
+/**
+ * Sandboxes that are children of this process: gVisor's runsc, called without an engine. A runner that is ready is kept as a
+ * snapshot, from which further sandboxes are restored; where that fails, they are booted.
+ *
+ *     <folder>/<id>/  what runsc keeps of one sandbox, its configuration, and the name of its owner
+ */
+export class RunscEngine implements SandboxEngine {
+  readonly name = RUNSC;
+  readonly advice = RUNSC_ADVICE;
+  readonly images: RunscImages;
+  readonly #folder: string;
+  readonly #runners: RunnerStarts;
+  readonly #snapshots: Snapshots;
+  readonly #allowsWeaker: boolean;
+  #hierarchy: CgroupHierarchy | undefined;
+  /** Keys of which a snapshot is made or about to be. */
+  readonly #making = new Set<string>();
+  #lastMade: Promise<void> = Promise.resolve();
+  readonly #machine = machineIdentity();
+
+  constructor({ folder, runners, allowsWeakerIsolation = false, folders }: RunscEngineOptions) {
+    const usual = runscFolders();
+    this.#folder = folder;
+    this.#runners = runners;
+    this.#allowsWeaker = allowsWeakerIsolation;
+    this.#snapshots = new Snapshots(folders?.snapshots ?? usual.snapshots);
+    this.images = new RunscImages({
+      folder: folders?.images ?? usual.images,
+      shared: folders === undefined ? usual.shared : undefined,
+      runInside: (root, command) => this.#runInside(root, command),
+    });
+  }
+
+  async describe(): Promise<EngineDescription> {
+    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const version = await runscVersion(runsc);
+    const weak = this.#whyNoLimits();
+    return {
+      version,
+      identity: createHash("sha256").update(JSON.stringify([runsc.identity, version, this.#machine])).digest("hex"),
+      profile: profileDigest(this.#runners),
+      endpoint: "without an engine",
+      processors: availableParallelism(),
+      runtimes: new Map([
+        [
+          RUNSC,
+          {
+            path: runsc.path,
+            channel: { kind: "direct", why: "sandboxes are children of ptc" },
+            problem: weak === undefined || this.#allowsWeaker ? undefined : weak,
+          },
+        ],
+      ]),
+    };
+  }
+
+  async findImage(reference: string): Promise<{ digest: string } | undefined> {
+    const image = await this.images.inspect(reference);
+    return image && { digest: image.digest };
+  }
+
+  async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    const parts = await this.#partsOf(request);
+    const snapshot = await this.#snapshots.find(parts.key);
+    const restored = snapshot === undefined ? undefined : await this.#restore(parts, snapshot, output);
+    if (restored !== undefined) {
+      request.onRequested?.();
+      return restored;
+    }
+    const booted = this.#boot(parts, output);
+    request.onRequested?.();
+    booted.connected.then(
+      () => this.#makeSoon(parts),
+      () => {},
+    );
+    return booted;
+  }
+
+  async snapshot(request: SandboxRequest): Promise<void> {
+    const parts = await this.#partsOf(request);
+    if ((await this.#snapshots.find(parts.key)) === undefined) await this.#make(parts);
+  }
+
+  async describeSnapshot(request: SandboxRequest): Promise<string> {
+    const { key } = await this.#partsOf(request);
+    const { count, reason } = this.#snapshots.failures(key);
+    const failed = count === 0 ? "" : `; ${count} failed, the last one because ${reason}`;
+    return (await this.#snapshots.find(key)) === undefined
+      ? `none yet: sandboxes are booted, and one is made when ptc serves or \`ptc image build\` runs${failed}`
+      : `sandboxes are restored from one${failed}`;
+  }
+
+  async list(): Promise<{ id: string; owner: string }[]> {
+    const hierarchy = this.#cgroups();
+    const grouped = hierarchy.version === undefined ? [] : SandboxGroup.list(hierarchy);
+    const found = new Map(grouped.map(({ id, owner }) => [id, owner]));
+    for (const { id, owner } of this.#placesOfAll()) found.set(id, owner);
+    return [...found].map(([id, owner]) => ({ id, owner }));
+  }
+
+  async keepsOutput(): Promise<boolean> {
+    return false;
+  }
+
+  async keepsKernelUnprivileged(id: string): Promise<boolean | undefined> {
+    const place = this.#placesOfAll().find((each) => each.id === id);
+    const pid = place && sentryPid(place.folder, id);
+    const sentry = pid && readSentryProcess(id, pid);
+    return sentry ? isUnprivileged(sentry) : undefined;
+  }
+
+  async remove(id: string): Promise<void> {
+    const place = this.#placesOfAll().find((each) => each.id === id);
+    const pid = place && sentryPid(place.folder, id);
+    // Without a cgroup it is known by its process alone.
+    if (pid && readSentryProcess(id, pid) !== undefined) killProcess(pid);
+    const hierarchy = this.#cgroups();
+    if (hierarchy.version !== undefined) await SandboxGroup.find(hierarchy, id)?.remove();
+    if (place !== undefined) rmSync(place.folder, { recursive: true, force: true });
+  }
+
+  /** What sandboxes of one kind have in common. @throws SandboxError */
+  async #partsOf({ image, runtime, runner, limits, owner }: SandboxRequest): Promise<SandboxParts> {
+    if (runtime !== RUNSC)
+      throw new SandboxError(
+        "runtime_missing",
+        `without an engine there is no runtime but ${RUNSC}, and sandbox.runtime is '${runtime}'`,
+      );
+    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const root = await this.images.findRoot(image);
+    if (root === undefined)
+      throw new SandboxError("image_missing", "the image is gone or was edited; run `ptc image build`");
+    const weak = this.#whyNoLimits();
+    if (weak !== undefined && !this.#allowsWeaker)
+      throw new SandboxError("start_failed", `no sandbox is started: ${weak}`);
+    const flags = runscFlags("");
+    const profile = sandboxProfile(this.#runners[runner], limits, "direct");
+    const key = snapshotKey([
+      SNAPSHOT_FORMAT,
+      image,
+      root,
+      profile,
+      flags,
+      runsc.identity,
+      this.#machine,
+      process.getuid?.(),
+    ]);
+    return { runsc, root, profile, key, owner, runner };
+  }
+
+  #boot(parts: SandboxParts, output: SandboxOutput): RunscSandbox {
+    return this.#launch(parts, output, ["run"]);
+  }
+
+  /** @returns undefined where it fails, which is counted. */
+  async #restore(
+    parts: SandboxParts,
+    snapshot: string,
+    output: SandboxOutput,
+  ): Promise<RunscSandbox | undefined> {
+    const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
+    sandbox.wake();
+    try {
+      await inTime(sandbox.connected, RESTORE_PATIENCE_MS, () => new Error("it did not answer"));
+      return sandbox;
+    } catch (error) {
+      await end(sandbox);
+      await this.#snapshots.fail(parts.key, messageOf(error));
+      return undefined;
+    }
+  }
+
+  /** Makes the place of a sandbox and starts it there. @throws SandboxError `start_failed`, and leaves nothing. */
+  #launch({ runsc, root, profile, owner }: SandboxParts, output: SandboxOutput, command: string[]): RunscSandbox {
+    const place = this.#makePlace(owner, profile);
+    const { id, folder } = place;
+    try {
+      mkdirSync(join(folder, "root"));
+      const configuration = ociConfiguration(profile, root, join(folder, "root"));
+      writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
+      const args = [...runscFlags(folder), ...command, `--bundle=${folder}`, id];
+      return new RunscSandbox(place, runscCommand(runsc, args), output);
+    } catch (cause) {
+      void place.group?.remove();
+      rmSync(folder, { recursive: true, force: true });
+      throw new SandboxError("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  #makePlace(owner: string, limits: Parameters<typeof SandboxGroup.make>[2]): SandboxPlace {
+    const id = randomBytes(ID_BYTES).toString("hex");
+    const folder = join(this.#folder, id);
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+      writeFileSync(join(folder, OWNER_FILE), owner);
+      const hierarchy = this.#cgroups();
+      const group =
+        hierarchy.version === undefined ? undefined : SandboxGroup.make(hierarchy, { owner, id }, limits);
+      return { id, folder, group };
+    } catch (cause) {
+      rmSync(folder, { recursive: true, force: true });
+      throw new SandboxError("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
+    }
+  }
+
+  #makeSoon(parts: SandboxParts): void {
+    if (this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
+    this.#making.add(parts.key);
+    const later = setTimeout(() => {
+      this.#lastMade = this.#lastMade.then(() => this.#make(parts).catch(() => {}));
+      void this.#lastMade.finally(() => this.#making.delete(parts.key));
+    }, SNAPSHOT_AFTER_MS);
+    later.unref();
+  }
+
+  /** Boots a runner, waits until it has rehearsed, and keeps its memory. @throws what went wrong, which is counted. */
+  async #make(parts: SandboxParts): Promise<void> {
+    const made = this.#snapshots.make(
+      parts.key,
+      async (snapshot) => {
+        const sandbox = this.#boot(parts, NOBODY_READS);
+        try {
+          const channel = await sandbox.connected;
+          // It answers when it has rehearsed, and has rehearsed then what follows a restore.
+          const ready = hellos(channel, 2);
+          sandbox.wake();
+          await ready;
+          const { folder, id } = this.#placeOf(sandbox);
+          const args = [...runscFlags(folder), "checkpoint", "--compression=none", `--image-path=${snapshot}`, id];
+          const [program = "", ...rest] = runscCommand(parts.runsc, args);
+          await promisify(execFile)(program, rest);
+        } finally {
+          await end(sandbox);
+        }
+      },
+      (snapshot) => this.#check(parts, snapshot),
+    );
+    try {
+      await inTime(made, SNAPSHOT_PATIENCE_MS, () => new Error("it took too long"));
+    } catch (error) {
+      await this.#snapshots.fail(parts.key, messageOf(error));
+      throw error;
+    }
+  }
+
+  /** Restores a snapshot twice. @throws Error where the two draw the same. */
+  async #check(parts: SandboxParts, snapshot: string): Promise<void> {
+    const [one, other] = await Promise.all([1, 2].map(() => this.#draw(parts, snapshot)));
+    if (one === other) throw new Error("two sandboxes that are restored from it draw the same");
+  }
+
+  /** What a restored sandbox draws, as its claim. */
+  async #draw(parts: SandboxParts, snapshot: string): Promise<string> {
+    let claim = "";
+    const output: SandboxOutput = {
+      onStdout(chunk) {
+        if (claim.length < MAX_CLAIM_BYTES) claim += chunk.toString();
+      },
+      onStderr() {},
+    };
+    const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
+    try {
+      const channel = await (sandbox.wake(), sandbox.connected);
+      await hellos(channel, 1);
+      const program: ProgramMessage = {
+        type: "program",
+        bundle: this.#runners[parts.runner].freshness,
+        data: {},
+        max_output_bytes: MAX_CLAIM_BYTES,
+        max_stderr_bytes: MAX_CLAIM_BYTES,
+        environment: { seed: "00".repeat(32) },
+      };
+      channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
+      await sandbox.exited;
+      if (!claim.startsWith('{"ok":true,')) throw new Error(`a sandbox that is restored from it fails: ${claim}`);
+      return claim;
+    } finally {
+      await end(sandbox);
+    }
+  }
+
+  /** Runs a command as root of a sandbox in a folder that it may write to: to build an image. */
+  async #runInside(root: string, command: readonly string[]): Promise<void> {
+    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const id = randomBytes(ID_BYTES).toString("hex");
+    const folder = join(this.#folder, id);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      const profile = sandboxProfile(this.#runners.javascript, BUILD_LIMITS, "direct");
+      const { process: own, ...rest } = ociConfiguration(profile, { kind: "folder", path: root }, "");
+      const { args: _, rlimits: __, ...common } = own;
+      const configuration = {
+        ...rest,
+        process: { ...common, args: command, user: { uid: 0, gid: 0 }, cwd: "/" },
+        root: { path: root, readonly: false },
+      };
+      writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
+      const [program = "", ...args] = runscCommand(runsc, [...runscFlags(folder), "run", `--bundle=${folder}`, id]);
+      await promisify(execFile)(program, args);
+    } catch (cause) {
+      const { stderr = "" } = cause as { stderr?: string };
+      const why = stderr.trim().split("\n").at(-1) || messageOf(cause);
+      throw new SandboxError("build_failed", `${command[0]} failed: ${why}`, { cause });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  #cgroups(): CgroupHierarchy {
+    this.#hierarchy ??= findCgroups();
+    return this.#hierarchy;
+  }
+
+  #whyNoLimits(): string | undefined {
+    const hierarchy = this.#cgroups();
+    return hierarchy.version === undefined
+      ? `can be given no cgroup here (${hierarchy.problem}), ${NO_LIMITS}`
+      : undefined;
+  }
+
+  #placeOf({ id }: RunscSandbox): { id: string; folder: string } {
+    return { id, folder: join(this.#folder, id) };
+  }
+
+  /** The folders of sandboxes of all ptc processes of this user, which stand beside this one's. */
+  #placesOfAll(): { id: string; folder: string; owner: string }[] {
+    const base = dirname(this.#folder);
+    return namesIn(base).flatMap((process) =>
+      namesIn(join(base, process)).flatMap((id) => {
+        const folder = join(base, process, id);
+        const owner = ID.test(id) ? readOwner(folder) : undefined;
+        return owner === undefined ? [] : [{ id, folder, owner }];
+      }),
+    );
+  }
+}
+
+const ID = new RegExp(`^[0-9a-f]{${ID_BYTES * 2}}$`);
+const BUILD_LIMITS: SandboxLimits = { memoryMb: 1_024, cpus: 1, pids: 256 };
+const NOBODY_READS: SandboxOutput = { onStdout() {}, onStderr() {} };
+
+/** What sandboxes of one kind have in common, and whose they are. */
+interface SandboxParts {
+  runsc: Runsc;
+  root: RootFileSystem;
+  profile: ReturnType<typeof sandboxProfile>;
+  /** Of their snapshot. */
+  key: string;
+  owner: string;
+  runner: RunnerName;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function readOwner(folder: string): string | undefined {
+  try {
+    return readFileSync(join(folder, OWNER_FILE), "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** The pid of a sandbox's kernel, as runsc has noted it. */
+function sentryPid(folder: string, id: string): number | undefined {
+  try {
+    const state: unknown = JSON.parse(readFileSync(join(folder, `${id}_sandbox:${id}.state`), "utf8"));
+    const { sandbox } = state as { sandbox?: { pid?: unknown } };
+    return typeof sandbox?.pid === "number" ? sandbox.pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Ends a sandbox and waits until nothing of it is left. */
+async function end(sandbox: RunscSandbox): Promise<void> {
+  await sandbox.kill();
+  await settlesWithin(sandbox.removed(), SNAPSHOT_PATIENCE_MS);
+  sandbox.release();
+}
+
+/** Resolves when a runner has said hello so many times on its channel, and takes nothing else. */
+function hellos(channel: Duplex, count: number): Promise<void> {
+  const decoder = new FrameDecoder(MAX_HELLO_BYTES);
+  let seen = 0;
+  return new Promise((resolve, reject) => {
+    const lose = () => reject(new Error("the runner has ended"));
+    const read = (chunk: Buffer) => {
+      try {
+        for (const payload of decoder.push(chunk)) if (payload.includes('"hello"')) seen++;
+      } catch (error) {
+        reject(error);
+      }
+      if (seen < count) return;
+      channel.off("data", read);
+      channel.off("close", lose);
+      resolve();
+    };
+    channel.on("data", read);
+    channel.on("close", lose);
+    channel.resume();
+  });
+}
+
+/** Digest of how sandboxes are isolated, without image and limits. */
+function profileDigest(runners: RunnerStarts): string {
+  const limits = { memoryMb: 512, cpus: 1, pids: 256 };
+  const configurations = Object.values(runners).map((start) =>
+    ociConfiguration(sandboxProfile(start, limits, "direct"), { kind: "erofs", path: "" }, ""),
+  );
+  return createHash("sha256")
+    .update(JSON.stringify([configurations, runscFlags("")]))
+    .digest("hex");
+}

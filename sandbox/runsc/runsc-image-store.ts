@@ -1,0 +1,392 @@
+/**
+ * Images without an engine: root file systems in a folder of this machine.
+ *
+ *     <images>/<digest>/image.json  what it is; `root` is the state of the file then, by which an edit is noticed
+ *     <images>/<digest>/root.erofs  its root file system as one file that cannot be written to
+ *     <images>/<digest>/root/       the same as a folder: of a base, and where mkfs.erofs is not installed
+ *     <images>/names/<name>         the digest that a name stands for
+ */
+
+import { createHash, randomBytes } from "node:crypto";
+import { createReadStream } from "node:fs";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import * as z from "zod/mini";
+import { messageOf } from "../../base/faults.ts";
+import { parseForeignJson } from "../../base/json.ts";
+import { runProcess, streamProcess } from "../image/run-process.ts";
+import type { ImageRequest, ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import type { RootFileSystem } from "./oci-configuration.ts";
+import { fileIdentity, findProgram } from "./runsc-command.ts";
+
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+const ImageFile = z.strictObject({
+  digest: z.string().check(z.regex(DIGEST)),
+  kind: z.enum(["erofs", "folder"]),
+  content: z.optional(z.string()),
+  root: z.string(),
+});
+type ImageFile = z.infer<typeof ImageFile>;
+
+const LIMITS = { maxBytes: 64 * 1024, maxDepth: 4 };
+const INSIDE = { runner: "opt/ptc", python: "usr/bin/python3" };
+/** What an engine gives a container, and a root file system by itself lacks. */
+const NETWORK_FILES = {
+  "etc/hostname": "sandbox\n",
+  "etc/hosts":
+    "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\nff02::1\tip6-allnodes\n",
+  "etc/resolv.conf": "",
+};
+const MOUNT_POINTS = ["proc", "dev", "sys", "tmp", "workspace", "run"];
+/** Makes a file system of the same bytes from the same folder. */
+const EROFS_FLAGS = ["-T0", "-U00000000-0000-0000-0000-000000000000", "--all-root", "-Enoinline_data"];
+
+export interface RunscImagesOptions {
+  /** The folder of the images. */
+  folder: string;
+  /** A folder of another user's images, which are read and never written. */
+  shared?: string | undefined;
+  /**
+   * Runs a command in a sandbox whose root is a folder that it may write to, as root of that sandbox. Throws `build_failed`.
+   */
+  runInside(root: string, command: readonly string[]): Promise<void>;
+}
+
+/** Images as root file systems on this machine. */
+export class RunscImages implements ImageStore {
+  readonly #options: RunscImagesOptions;
+
+  constructor(options: RunscImagesOptions) {
+    this.#options = options;
+  }
+
+  /** The root file system of an image; undefined where there is none, or where it was edited since it was made. */
+  async findRoot(digest: string): Promise<RootFileSystem | undefined> {
+    for (const folder of this.#folders) {
+      const image = await readImage(join(folder, hexOf(digest)));
+      if (image !== undefined) return { kind: image.kind, path: rootOf(join(folder, hexOf(digest)), image) };
+    }
+    return undefined;
+  }
+
+  async inspect(reference: string): Promise<StoredImage | undefined> {
+    for (const folder of this.#folders) {
+      const digest = DIGEST.test(reference) ? reference : await readName(folder, reference);
+      const image = digest && (await readImage(join(folder, hexOf(digest))));
+      if (image) return { digest: image.digest, content: image.content };
+    }
+    return undefined;
+  }
+
+  /** Takes an image out of a registry, with crane, podman or skopeo. */
+  async pull(reference: string, onProgress: OnProgress): Promise<StoredImage> {
+    const puller = PULLERS.find(({ program }) => findProgram(program) !== undefined);
+    if (puller === undefined) {
+      const programs = PULLERS.map(({ program }) => program).join(", ");
+      throw new SandboxError(
+        "base_unavailable",
+        `${reference} could not be fetched: none of ${programs} is installed`,
+      );
+    }
+    onProgress(`Fetching ${reference} with ${puller.program} ...`);
+    return this.#importRoot(reference, "base_unavailable", (root, work) =>
+      puller.unpack(reference, root, work),
+    );
+  }
+
+  importRootfs({ tar, reference }: { tar: Readable; reference: string }): Promise<StoredImage> {
+    return this.#importRoot(reference, "build_failed", (root) => unpack(tar, root));
+  }
+
+  async build({ reference, base, files, content, onProgress }: ImageRequest): Promise<StoredImage> {
+    const basis = await this.inspect(base);
+    const found = basis && (await this.findRoot(basis.digest));
+    if (found?.kind !== "folder")
+      throw new SandboxError("build_failed", `${reference} could not be built: there is no base ${base}`);
+    const before = await this.inspect(reference);
+    const built = await this.#make(reference, "build_failed", async (folder) => {
+      const root = join(folder, "root");
+      // The files of the base are shared with it. Those that differ are written anew.
+      await runProcess("cp", ["--archive", "--link", found.path, root]);
+      await completeRoot(root, files);
+      if (await isThere(join(root, INSIDE.python))) {
+        onProgress("Compiling Python's modules ...");
+        await this.#options.runInside(root, await compilePython(root));
+      }
+      const erofs = findProgram("mkfs.erofs", `${process.env.PATH}:/usr/sbin:/sbin`);
+      if (erofs === undefined) return { kind: "folder", content, digest: content };
+      await runProcess(erofs, [...EROFS_FLAGS, join(folder, "root.erofs"), root]);
+      await rm(root, { recursive: true });
+      return { kind: "erofs", content, digest: await digestOfFile(join(folder, "root.erofs")) };
+    });
+    if (before !== undefined && before.digest !== built.digest) await this.remove(before.digest);
+    return built;
+  }
+
+  async listOwn(): Promise<ListedImage[]> {
+    const { folder } = this.#options;
+    const names = await readdir(join(folder, "names")).catch(() => []);
+    const listed = await Promise.all(
+      names.map(async (encoded): Promise<ListedImage[]> => {
+        const reference = decodeURIComponent(encoded);
+        const digest = await readName(folder, reference);
+        const image = digest && (await readImage(join(folder, hexOf(digest))));
+        if (!image) return [];
+        return [{ reference, bytes: await bytesOf(rootOf(join(folder, hexOf(image.digest)), image)) }];
+      }),
+    );
+    return listed.flat();
+  }
+
+  async remove(reference: string): Promise<void> {
+    const { folder } = this.#options;
+    const digest = DIGEST.test(reference) ? reference : await readName(folder, reference);
+    if (digest === undefined) return;
+    const names = await readdir(join(folder, "names")).catch(() => []);
+    for (const name of names)
+      if ((await readName(folder, decodeURIComponent(name))) === digest)
+        await rm(join(folder, "names", name), { force: true });
+    await rm(join(folder, hexOf(digest)), { recursive: true, force: true });
+  }
+
+  get #folders(): string[] {
+    const { folder, shared } = this.#options;
+    return shared === undefined || shared === folder ? [folder] : [folder, shared];
+  }
+
+  #importRoot(
+    reference: string,
+    code: "base_unavailable" | "build_failed",
+    fill: (root: string, work: string) => Promise<void>,
+  ): Promise<StoredImage> {
+    return this.#make(reference, code, async (folder) => {
+      const [root, work] = [join(folder, "root"), join(folder, "work")];
+      await mkdir(root);
+      await mkdir(work);
+      await fill(root, work);
+      await rm(work, { recursive: true });
+      return { kind: "folder", digest: await digestOfFolder(root) };
+    });
+  }
+
+  /** Makes an image in a folder that has its name only when it is whole. */
+  async #make(
+    reference: string,
+    code: "base_unavailable" | "build_failed",
+    fill: (folder: string) => Promise<Omit<ImageFile, "root">>,
+  ): Promise<StoredImage> {
+    const { folder } = this.#options;
+    const unfinished = join(folder, `.${randomBytes(6).toString("hex")}`);
+    try {
+      await mkdir(unfinished, { recursive: true, mode: 0o755 });
+      const made = await fill(unfinished);
+      const path = rootOf(unfinished, { ...made, root: "" });
+      const image: ImageFile = { ...made, root: fileIdentity(await stat(path)) };
+      await writeFile(join(unfinished, "image.json"), JSON.stringify(image));
+      const final = join(folder, hexOf(made.digest));
+      // Another ptc may have made the same meanwhile, and an edited one is replaced.
+      await rm(final, { recursive: true, force: true });
+      await rename(unfinished, final);
+      await writeName(folder, reference, made.digest);
+      return { digest: image.digest, content: image.content };
+    } catch (cause) {
+      if (cause instanceof SandboxError && cause.code === code) throw cause;
+      const what = code === "build_failed" ? "built" : "fetched";
+      throw new SandboxError(code, `${reference} could not be ${what}: ${messageOf(cause)}`, { cause });
+    } finally {
+      await rm(unfinished, { recursive: true, force: true });
+    }
+  }
+}
+
+function hexOf(digest: string): string {
+  return digest.replace(/^sha256:/, "");
+}
+
+function rootOf(folder: string, { kind }: ImageFile): string {
+  return join(folder, kind === "erofs" ? "root.erofs" : "root");
+}
+
+/** @returns undefined for a folder that holds no image, or one that was edited. */
+async function readImage(folder: string): Promise<ImageFile | undefined> {
+  try {
+    const image = ImageFile.parse(parseForeignJson(await readFile(join(folder, "image.json")), LIMITS));
+    return image.root === fileIdentity(await stat(rootOf(folder, image))) ? image : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readName(folder: string, reference: string): Promise<string | undefined> {
+  const digest = await readFile(join(folder, "names", encodeURIComponent(reference)), "utf8").catch(() => "");
+  return DIGEST.test(digest) ? digest : undefined;
+}
+
+async function writeName(folder: string, reference: string, digest: string): Promise<void> {
+  const path = join(folder, "names", encodeURIComponent(reference));
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = `${path}.${randomBytes(6).toString("hex")}`;
+  await writeFile(unfinished, digest);
+  await rename(unfinished, path);
+}
+
+async function digestOfFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return `sha256:${hash.digest("hex")}`;
+}
+
+/** A digest of the names, kinds, modes and contents of all that is in a folder. */
+async function digestOfFolder(root: string): Promise<string> {
+  const { output, ended } = streamProcess("tar", [
+    "--create",
+    "--format=gnu",
+    "--sort=name",
+    "--mtime=@0",
+    "--owner=0",
+    "--group=0",
+    "--numeric-owner",
+    `--directory=${root}`,
+    ".",
+  ]);
+  const hash = createHash("sha256");
+  await Promise.all([pipeline(output, hash), ended]);
+  return `sha256:${hash.digest("hex")}`;
+}
+
+async function bytesOf(path: string): Promise<number> {
+  const found = await lstat(path);
+  if (!found.isDirectory()) return found.size;
+  const names = await readdir(path);
+  return (await Promise.all(names.map((name) => bytesOf(join(path, name))))).reduce((a, b) => a + b, 0);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined)) !== undefined;
+}
+
+async function unpack(tar: Readable, root: string): Promise<void> {
+  await runProcess("tar", ["--extract", "--no-same-owner", "--preserve-permissions", `--directory=${root}`], {
+    input: tar,
+  });
+}
+
+/** Puts into a base what Dockerfile.runner does, and what an engine would give a container. */
+async function completeRoot(root: string, files: ImageRequest["files"]): Promise<void> {
+  for (const folder of MOUNT_POINTS) await mkdir(join(root, folder), { recursive: true });
+  await chmod(join(root, "tmp"), 0o1777);
+  for (const [name, text] of Object.entries(NETWORK_FILES)) await writeAnew(join(root, name), text);
+  // As in a container that an engine starts.
+  await rm(join(root, "etc/mtab"), { force: true });
+  await symlink("/proc/mounts", join(root, "etc/mtab"));
+  for (const [name, bytes] of files)
+    if (name !== "Dockerfile") await writeAnew(join(root, INSIDE.runner, name), bytes);
+}
+
+/** A file of the base keeps its content, though the two share it. */
+async function writeAnew(path: string, content: string | Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await rm(path, { force: true });
+  await writeFile(path, content);
+  await chmod(path, 0o644);
+}
+
+/** The command that compiles Python's modules, so that it starts three times as fast. */
+async function compilePython(root: string): Promise<string[]> {
+  const libraries = (await readdir(join(root, "usr/lib"))).filter((name) => /^python3/.test(name));
+  return [
+    `/${INSIDE.python}`,
+    ...["-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash"],
+    ...libraries.map((name) => `/usr/lib/${name}`),
+    `/${INSIDE.runner}/python`,
+  ];
+}
+
+/** Programs that take an image out of a registry, in the order of preference. */
+const PULLERS: readonly {
+  program: string;
+  unpack(reference: string, root: string, work: string): Promise<void>;
+}[] = [
+  {
+    program: "crane",
+    async unpack(reference, root) {
+      const { output, ended } = streamProcess("crane", ["export", reference, "-"]);
+      await Promise.all([unpack(output, root), ended]);
+    },
+  },
+  {
+    program: "podman",
+    async unpack(reference, root) {
+      await runProcess("podman", ["pull", "--quiet", reference]);
+      const name = `ptc-${randomBytes(6).toString("hex")}`;
+      await runProcess("podman", ["create", "--quiet", `--name=${name}`, reference, "true"]);
+      try {
+        const { output, ended } = streamProcess("podman", ["export", name]);
+        await Promise.all([unpack(output, root), ended]);
+      } finally {
+        await runProcess("podman", ["rm", name]);
+      }
+    },
+  },
+  {
+    program: "skopeo",
+    async unpack(reference, root, work) {
+      await runProcess("skopeo", ["copy", `docker://${reference}`, `dir:${work}`]);
+      const manifest = Manifest.parse(parseForeignJson(await readFile(join(work, "manifest.json")), MANIFEST));
+      for (const { digest } of manifest.layers) {
+        const layer = join(work, hexOf(digest));
+        await applyWhiteouts(layer, root);
+        await runProcess("tar", [
+          "--extract",
+          "--no-same-owner",
+          "--preserve-permissions",
+          "--exclude=.wh.*",
+          `--directory=${root}`,
+          `--file=${layer}`,
+        ]);
+      }
+    },
+  },
+];
+
+const MANIFEST = { maxBytes: 1024 * 1024, maxDepth: 16 };
+const Manifest = z.object({
+  layers: z.array(z.object({ digest: z.string().check(z.regex(DIGEST)) })).check(z.maxLength(200)),
+});
+const WHITEOUT = /(?:^|\/)\.wh\.([^/]+)$/;
+const OPAQUE = ".wh..opq";
+
+/** Removes what a layer removes of those below it (OCI image-spec, `layer.md`, "Whiteouts"). */
+async function applyWhiteouts(layer: string, root: string): Promise<void> {
+  const { output, ended } = streamProcess("tar", ["--list", `--file=${layer}`]);
+  let names = "";
+  output.on("data", (chunk: Buffer) => {
+    names += chunk.toString();
+  });
+  await ended;
+  for (const path of names.split("\n").map((line) => line.replace(/^\.\//, ""))) {
+    const name = WHITEOUT.exec(path)?.[1];
+    if (name === undefined || path.split("/").includes("..")) continue;
+    const folder = join(root, dirname(path));
+    if (`.wh.${name}` !== OPAQUE) await rm(join(folder, name), { recursive: true, force: true });
+    else
+      for (const entry of await readdir(folder).catch(() => []))
+        await rm(join(folder, entry), { recursive: true, force: true });
+  }
+}
+

@@ -1,0 +1,117 @@
+import { rm } from "node:fs/promises";
+import type { Duplex } from "node:stream";
+import { encodeFrame } from "../../protocol/frames.ts";
+import { GUARD_COMMANDS } from "../../protocol/guard.ts";
+import type { WakeRequest } from "../../protocol/messages.ts";
+import { FramedGuard } from "../guard-channel.ts";
+import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
+import type { StartedSandbox } from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import type { SandboxGroup } from "./cgroups.ts";
+import { LaunchedSandbox } from "./runsc-command.ts";
+
+/** The exit code of a process that SIGKILL has ended. */
+const SIGKILLED = 137;
+/** The exit code of runsc when the sandbox was lost. */
+const LOST = 128;
+const MAX_WAKE_BYTES = 1_024;
+
+/** What one sandbox has on this machine. */
+export interface SandboxPlace {
+  id: string;
+  /** A folder of its own, which goes with it. */
+  folder: string;
+  /** Absent where no limit can hold. */
+  group: SandboxGroup | undefined;
+}
+
+/** A sandbox that is a child of this process. */
+export class RunscSandbox implements StartedSandbox {
+  readonly id: string;
+  readonly connected: Promise<Duplex>;
+  readonly exited: Promise<SandboxExit>;
+  readonly #launched: LaunchedSandbox;
+  readonly #guard: FramedGuard;
+  readonly #removed: Promise<void>;
+  #isKilled = false;
+
+  /** @param command calls runsc so that it starts the sandbox in the foreground. */
+  constructor({ id, folder, group }: SandboxPlace, command: readonly string[], output: SandboxOutput) {
+    this.id = id;
+    const launched = new LaunchedSandbox(command, group?.entrances ?? []);
+    const guard = new FramedGuard(output);
+    this.#launched = launched;
+    this.#guard = guard;
+    const { channel, control } = launched;
+    guard.open(control);
+    control.on("data", (chunk: Buffer) => guard.onStdout(chunk));
+    const delivered = new Promise<void>((resolve) => control.once("close", () => resolve()));
+    const ended = launched.ended();
+    this.connected = new Promise((resolve, reject) => {
+      const look = () => {
+        if (channel.readableLength === 0) return;
+        channel.off("readable", look);
+        resolve(channel);
+      };
+      channel.on("readable", look);
+      void ended.then((code) => {
+        const why = launched.complaint || `runsc ended with exit code ${code}`;
+        reject(new SandboxError("start_failed", `the sandbox did not start: ${why}`));
+      });
+    });
+    this.connected.catch(() => {});
+    this.exited = ended.then(async (code) => {
+      control.end();
+      await delivered;
+      if (this.#isKilled || group?.hasRunOutOfMemory() === true) return { code: SIGKILLED };
+      if (code === null || code === LOST) return { code: SIGKILLED, isKilledByOthers: true };
+      return { code };
+    });
+    this.#removed = this.exited.then(async () => {
+      await group?.remove();
+      await rm(folder, { recursive: true, force: true });
+    });
+  }
+
+  /** Tells a sandbox that was restored from a snapshot that its life begins now. Its runner then says hello. */
+  wake(): void {
+    this.#guard.say(GUARD_COMMANDS.start);
+    this.#launched.channel.write(encodeFrame({ type: "wake" } satisfies WakeRequest, MAX_WAKE_BYTES));
+  }
+
+  /** The exit code of the process that started the sandbox, with what it complained of. */
+  async outcome(): Promise<{ code: number | null; complaint: string }> {
+    const code = await this.#launched.ended();
+    return { code, complaint: this.#launched.complaint };
+  }
+
+  pause(): void {
+    this.#guard.pause();
+  }
+
+  clear(): Promise<void> {
+    return this.#guard.clear();
+  }
+
+  resume(): void {
+    this.#guard.resume();
+  }
+
+  leave(): void {
+    this.#launched.control.end();
+  }
+
+  async kill(): Promise<void> {
+    this.#isKilled = true;
+    this.#launched.kill();
+  }
+
+  removed(): Promise<void> {
+    return this.#removed;
+  }
+
+  release(): void {
+    this.#launched.channel.destroy();
+    this.#launched.control.destroy();
+  }
+}
