@@ -1,3 +1,4 @@
+import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { ServerFlow } from "../broker/policy/data-flow.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
@@ -30,8 +31,9 @@ export interface Configuration {
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
   readonly sandbox: Plain<Settings["sandbox"]> & {
     readonly maxWarm: number;
-    /** The socket of the only engine to use, as managed settings name it; `undefined` for the one that `docker` would use. */
-    readonly engine?: string | undefined;
+    readonly engine: EngineChoice;
+    /** The socket of the only Docker engine to use, as managed settings name it; `undefined` for the one that `docker` would use. */
+    readonly engineAddress?: string | undefined;
   };
   readonly host: Plain<Settings["host"]>;
   /** `undefined` where there are no sessions. */

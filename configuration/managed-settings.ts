@@ -90,8 +90,8 @@ const ManagedFile = section({
   servers: section({ allow: list(Match).optional(), block: orEmpty(list(Match)) }),
   sandbox: section({
     engine: text(4_096)
-      .regex(/^unix:\/\/\/[^/]/, {
-        error: "must be the address of a socket, such as unix:///var/run/docker.sock",
+      .regex(/^(?:docker|runsc|unix:\/\/\/[^/].*)$/, {
+        error: "must be docker, runsc or the address of Docker's socket, such as unix:///var/run/docker.sock",
       })
       .optional(),
     runtime: text(128).optional(),

@@ -68,7 +68,7 @@ export function mergeManaged(
     },
     sandbox: {
       ...sandbox,
-      ...(settings.sandbox.engine === undefined ? {} : { engine: settings.sandbox.engine }),
+      ...managedEngine(settings.sandbox.engine),
       runtime: fixed("sandbox.runtime", sandbox.runtime, runtime),
       image: fixed("sandbox.image", sandbox.image, settings.sandbox.image),
       allowWeakerIsolation: fixed(
@@ -188,4 +188,11 @@ function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow
   const whole = restrict({ labels: flow.labels ?? [], accepts: flow.accepts ?? accepts });
   const tools = Object.entries(flow.tools).map(([name, own]) => [name, restrict(own)] as const);
   return { ...whole, tools: Object.fromEntries(tools) };
+}
+
+/** The engine that managed settings name, or the socket of the only Docker engine to use. */
+function managedEngine(named: string | undefined): Partial<Configuration["sandbox"]> {
+  if (named === undefined) return {};
+  if (named === "docker" || named === "runsc") return { engine: named };
+  return { engine: "docker", engineAddress: named };
 }

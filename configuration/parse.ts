@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type * as z from "zod";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { defaultCeiling, type Machine } from "../sandbox/pool/pool-policy.ts";
+import { ENGINE_NAMES, type EngineChoice } from "../sandbox/sandbox-engine.ts";
 import { inheritedSecrets } from "../secrets/inherited-environment.ts";
 import { countriesWith } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -194,6 +195,7 @@ function buildConfiguration(
     },
     sandbox: {
       ...plain(sandbox),
+      engine: sandbox.engine ?? engineOf(environment),
       maxWarm: Math.max(sandbox.warm, sandbox.max_warm ?? defaultCeiling(thisMachine())),
     },
     host: plain(settings.host),
@@ -209,6 +211,14 @@ function buildConfiguration(
     secrets: distinct(secretsOf),
     credentials: distinct(credentialsOf),
   };
+}
+
+/** The engine that the environment names. @throws ConfigurationError */
+function engineOf({ PTC_ENGINE: named = "" }: EnvironmentVariables): EngineChoice {
+  const choices = ["auto", ...ENGINE_NAMES] as const;
+  const found = choices.find((choice) => choice === (named || "auto"));
+  if (found !== undefined) return found;
+  throw new ConfigurationError("invalid", `PTC_ENGINE: must be one of ${choices.join(", ")}, not '${named}'`);
 }
 
 /** Says which variables are missing. @param place of the first value that needs one. */

@@ -3,10 +3,10 @@
  * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. What isolates a sandbox is
  * declared once for all engines (sandbox-profile.ts). Above this line nothing knows an engine:
  *
- *     EngineRegistration   one line in wiring/engine.ts
+ *     OpenEngine           one line in wiring/engine.ts
  *       └ SandboxEngine    start, list, remove, describe, find an image
  *           └ StartedSandbox   channel, exit, pause, clear, kill
- *       └ ImageStore       build, pull and remove images, where the engine can
+ *           └ ImageStore   build, pull and remove images, where the engine can
  *
  * tests/sandbox/engine-contract.ts is this contract as tests, which every engine runs.
  */
@@ -133,11 +133,22 @@ export interface SandboxEngine {
   snapshot?(request: SandboxRequest): Promise<void>;
   /** Whether sandboxes of this kind are started from a snapshot, as a sentence. */
   describeSnapshot?(request: SandboxRequest): Promise<string>;
+  /** Its images, where it can build them. Sends no request yet. */
+  openImages?(): Promise<ImageStore>;
   /** The engine that this one stands for, where it is chosen when it is first needed, and why it is that one. Never rejects. */
   settled?(): Promise<{ engine: SandboxEngine; why: string }>;
 }
 
+/** The engines that there are, and the choice among them. */
+export const ENGINE_NAMES = ["docker", "runsc"] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+export type EngineChoice = EngineName | "auto";
+
 export interface EngineOptions {
+  /** Which engine; `auto` by default. */
+  choice?: EngineChoice | undefined;
+  /** The runtime that sandboxes are to have; gVisor's by default. */
+  runtime?: string | undefined;
   /** An existing folder of this process for the engine's files, with a path short enough for sockets in it. */
   folder: string;
   /** How each runner is started. */
@@ -152,13 +163,6 @@ export interface EngineOptions {
 
 /** Opens an engine. Sends no request yet. */
 export type OpenEngine = (options: EngineOptions) => SandboxEngine;
-
-/** How ptc opens an engine and its images. */
-export interface EngineRegistration {
-  open: OpenEngine;
-  /** Opens the images of the engine at this address, by default of the engine that is found. Sends no request yet. */
-  openImages(address?: string): Promise<ImageStore>;
-}
 
 /** What the image of the runners is made of. */
 export interface ImageRequest {

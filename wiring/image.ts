@@ -1,34 +1,89 @@
 import { join } from "node:path";
 import type { Configuration } from "../configuration/configuration.ts";
-import { runnerOf } from "../languages/languages.ts";
+import { messageOf } from "../base/faults.ts";
+import { RUNNER_STARTS, runnerOf } from "../languages/languages.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
-import type { ImageStore } from "../sandbox/sandbox-engine.ts";
+import { ENGINE_NAMES, type ImageStore } from "../sandbox/sandbox-engine.ts";
+import { SandboxError } from "../sandbox/sandbox-error.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { packageDirectory } from "../system/package.ts";
+import { openState } from "../system/state-directory.ts";
 import { ENGINE } from "./engine.ts";
+import { sandboxOptions } from "./sandboxes.ts";
 
 export interface ImageOptions {
+  env: EnvironmentVariables;
   /** A base image with Node.js, or `debian-packages` to make one on this machine; defaults to what is available. */
   base?: string | undefined;
   /** Receives the progress, one short line at a time. */
   onProgress: (line: string) => void;
 }
 
-/** The images that ptc has made there: those that programs run in, and the bases of these. */
-export function openOwnImages(): Promise<ImageStore> {
-  return ENGINE.openImages();
+/** The images that ptc has made: those that programs run in, and the bases of these, of every engine that is there. */
+export async function openOwnImages(
+  env: EnvironmentVariables,
+): Promise<Pick<ImageStore, "listOwn" | "remove">> {
+  const { state } = openState(env);
+  const stores = await Promise.all(
+    ENGINE_NAMES.map((choice) =>
+      ENGINE.open({ choice, folder: state.path, runners: RUNNER_STARTS }).openImages?.(),
+    ),
+  ).finally(() => state.remove());
+  const found = stores.filter((store) => store !== undefined);
+  return {
+    async listOwn() {
+      const listed = await Promise.allSettled(found.map((store) => store.listOwn()));
+      const images = listed.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+      const [failed] = listed.filter((each) => each.status === "rejected");
+      // An engine that is not there has no images, and one that does not answer may have some.
+      if (images.length === 0 && failed !== undefined) throw failed.reason;
+      return images;
+    },
+    async remove(reference) {
+      const removed = await Promise.allSettled(found.map((store) => store.remove(reference)));
+      if (removed.every(({ status }) => status === "rejected"))
+        for (const each of removed) if (each.status === "rejected") throw each.reason;
+    },
+  };
 }
 
 /**
- * Builds the image that programs run in, under its configured name. Does nothing when it is up to date.
+ * Builds the image that programs run in, under its configured name, for the engine that is used here, and the snapshots that it
+ * starts sandboxes from. Does nothing when both are up to date.
  *
  * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
  */
 export async function buildImage(
+  configuration: Configuration,
+  { env, base, onProgress }: ImageOptions,
+): Promise<RunnerImage> {
+  const { languages } = configuration;
+  const own = openState(env);
+  try {
+    const { engine, owner, runtime, limits } = sandboxOptions(configuration, own);
+    const { engine: settled = engine } = (await engine.settled?.()) ?? {};
+    const store = await settled.openImages?.();
+    if (store === undefined) throw new SandboxError("build_failed", `${settled.name} builds no images`);
+    const image = await build(configuration, store, { base, onProgress });
+    for (const runner of new Set(languages.map(runnerOf)))
+      await settled
+        .snapshot?.({ image: image.digest, runtime, runner, limits, owner })
+        .catch((error: unknown) =>
+          onProgress(`No snapshot is kept of a runner for ${runner}, so each is booted: ${messageOf(error)}`),
+        );
+    return image;
+  } finally {
+    own.state.remove();
+  }
+}
+
+function build(
   { sandbox, languages }: Configuration,
-  { base, onProgress }: ImageOptions,
+  store: ImageStore,
+  { base, onProgress }: Pick<ImageOptions, "base" | "onProgress">,
 ): Promise<RunnerImage> {
   return buildRunnerImage({
-    store: await ENGINE.openImages(sandbox.engine),
+    store,
     filesPath: join(packageDirectory, "dist/image"),
     dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
     ...(base === undefined ? {} : { base }),

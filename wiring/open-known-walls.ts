@@ -33,8 +33,10 @@ export async function refuseBrokenWalls(
     const engine = openEngine({
       folder: state.path,
       runners: RUNNER_STARTS,
+      choice: sandbox.engine,
+      runtime: sandbox.runtime,
       channel: sandbox.channel,
-      address: sandbox.engine,
+      address: sandbox.engineAddress,
     });
     const image = await engine.findImage(sandbox.image);
     if (image !== undefined)

@@ -15,7 +15,13 @@ import { openKnownWalls } from "./open-known-walls.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
 export const USUAL_SANDBOX = {
-  sandbox: { image: "ptc-runner", runtime: "runsc", channel: "auto" },
+  sandbox: {
+    engine: "auto",
+    image: "ptc-runner",
+    runtime: "runsc",
+    channel: "auto",
+    allowWeakerIsolation: false,
+  },
   execution: { memoryMb: 512, cpus: 1, pids: 256 },
 } as const;
 
@@ -29,8 +35,11 @@ export function sandboxOptions(
     engine: open({
       folder: state.path,
       runners: RUNNER_STARTS,
+      choice: sandbox.engine,
+      runtime: sandbox.runtime,
       channel: sandbox.channel,
-      address: "engine" in sandbox ? sandbox.engine : undefined,
+      address: "engineAddress" in sandbox ? sandbox.engineAddress : undefined,
+      allowsWeakerIsolation: sandbox.allowWeakerIsolation,
     }),
     owner: formatIdentity(self),
     image: sandbox.image,

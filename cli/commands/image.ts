@@ -38,6 +38,7 @@ const defineBuild = defineCommand("build", build, (command) =>
 async function build(flags: BuildFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const { digest, built } = await buildImage(configuration, {
+    env,
     base: flags.base,
     onProgress: (line) => stderr.write(`${line}\n`),
   });

@@ -242,7 +242,7 @@ export interface Machine {
 function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
-    images: async () => (await import("../../wiring/image.ts")).openOwnImages(),
+    images: async () => (await import("../../wiring/image.ts")).openOwnImages(env),
     stopHost,
   };
 }

@@ -31,15 +31,17 @@ export async function examineWalls(
   const own = openState(env);
   try {
     const options = sandboxOptions(configuration, own);
+    const { engine = options.engine } = (await options.engine.settled?.()) ?? {};
     const evidence = await tryWalls({
       ...options,
+      engine,
       probe: readFileSync(probePath(), "utf8"),
       hostPaths: hostPaths(project),
     });
-    const findings = judgeWalls(evidence, options.engine.advice.walls);
+    const findings = judgeWalls(evidence, engine.advice.walls);
     const broken = findings.filter(({ required, verdict }) => required && verdict === "does not hold");
     const isTold = findings.some(({ verdict }) => verdict !== "could not be told");
-    const { engine, runtime } = options;
+    const { runtime } = options;
     const image = await engine.findImage(options.image);
     if (image !== undefined && isTold) {
       await openKnownWalls(env).note(

@@ -96,7 +96,10 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const own = openState(options.env);
   try {
     const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
-    yield* examineSandbox(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine), runners);
+    yield* examineSandbox(
+      await settle(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine)),
+      runners,
+    );
     if (configuration === undefined) return;
     const redactor = new Redactor(configuration.secrets, configuration.credentials);
     const { env } = options;
@@ -234,6 +237,14 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
   );
 }
 
+/** What sandboxes are started with, and why by that engine. */
+type SettledOptions = StarterOptions & { why?: string | undefined };
+
+/** The same with the engine that is used here, where that is chosen when it is first needed. */
+async function settle(options: StarterOptions): Promise<SettledOptions> {
+  return { ...options, ...(await options.engine.settled?.()) };
+}
+
 /** The exit code of a guard that cannot start its runner. */
 const NOT_FOUND = 127;
 
@@ -243,12 +254,13 @@ const NOT_FOUND = 127;
  * @param runners those that programs need, each in its own sandbox; without any, the usual one.
  */
 async function* examineSandbox(
-  options: StarterOptions,
+  options: SettledOptions,
   runners: readonly RunnerName[],
 ): AsyncGenerator<Finding> {
   const [first, ...others] = runners;
   const checks: EngineCheck[] = [
     ...engineChecks(options),
+    ["snapshot", () => describeSnapshot({ ...options, ...(first && { runner: first }) })],
     ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
     ...others.map((runner): [string, () => Promise<string>] => [
       `sandbox (${runner})`,
@@ -265,6 +277,16 @@ async function* examineSandbox(
     yield { area: "sandbox", part, ok: finding.ok, detail: finding.detail };
     if (!finding.ok) return;
   }
+}
+
+async function describeSnapshot({
+  engine,
+  image,
+  runner = "javascript",
+  ...request
+}: StarterOptions): Promise<string | undefined> {
+  const found = await engine.findImage(image);
+  return found && engine.describeSnapshot?.({ ...request, runner, image: found.digest });
 }
 
 /** @throws Error that says what to do where the image has nothing to run such programs with. */
@@ -425,7 +447,7 @@ async function examineEngine(
 ): Promise<Finding | undefined> {
   const own = openState(env);
   try {
-    for (const [part, check] of engineChecks(sandboxOptions(configuration, own, engine))) {
+    for (const [part, check] of engineChecks(await settle(sandboxOptions(configuration, own, engine)))) {
       try {
         await check();
       } catch (error) {
@@ -452,8 +474,10 @@ function engineChecks({
   engine,
   runtime,
   image,
-}: Pick<StarterOptions, "engine" | "runtime" | "image">): EngineCheck[] {
+  why,
+}: Pick<SettledOptions, "engine" | "runtime" | "image" | "why">): EngineCheck[] {
   return [
+    ["engine", async () => why && `${engine.name}: ${why}`],
     [
       engine.name.toLowerCase(),
       async () => {

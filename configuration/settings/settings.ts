@@ -1,5 +1,6 @@
 /** Every key of ptc.yaml, in the order of docs/settings.md and of the ptc.yaml that `ptc init` writes. */
 import * as z from "zod";
+import { ENGINE_NAMES } from "../../sandbox/sandbox-engine.ts";
 import { LANGUAGE_NAMES } from "../../languages/languages.ts";
 import { countriesWith } from "../../secrets/pii/pii-kinds.ts";
 import {
@@ -237,6 +238,14 @@ export const Settings = section({
   sandbox: headed(
     "Where sandboxes come from.",
     section({
+      engine: setting(
+        oneOf(["auto", ...ENGINE_NAMES]).optional(),
+        "what starts sandboxes: `docker`, gVisor's `runsc` alone, or with `auto` what is there, Docker first; by default what the variable `PTC_ENGINE` says, and else `auto`",
+        {
+          value: "auto",
+          comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
+        },
+      ),
       runtime: setting(
         text(128).default("runsc"),
         "the container runtime; another than runsc needs `allow_weaker_isolation`",

@@ -1,16 +1,11 @@
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
 import type { Agent as HttpAgent } from "node:http";
 import { Agent } from "node:https";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import type { DockerOptions } from "dockerode";
 import Docker from "dockerode";
 import { messageOf } from "../../base/faults.ts";
-import { isObject, parseForeignJson } from "../../base/json.ts";
-import { visibleLine } from "../../base/visible-text.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { DOCKER_ADVICE, DOCKER_INSTALLATION, GVISOR_INSTALLATION } from "./docker-advice.ts";
+import { type DockerEndpoint, findDockerEndpoint } from "./docker-endpoint.ts";
 import { SshAgent } from "./ssh-agent.ts";
 
 /** A client of a Docker Engine, and what named its address. */
@@ -78,119 +73,6 @@ function unknownAddress(source: string): SandboxError {
     "engine_unreachable",
     `${source} does not name an engine that ptc can reach; it takes unix://, tcp://, ssh:// and npipe://`,
   );
-}
-
-/** The address of a Docker Engine, and what named it. */
-interface DockerEndpoint {
-  /** `unix:///path`, `tcp://host:port`, `ssh://user@host` or `npipe://path`. */
-  host: string;
-  /** Names what decided: `DOCKER_HOST`, `context 'colima'`, `the default socket` or `the socket of Colima`. */
-  source: string;
-  /** PEM texts for TCP with TLS. */
-  tls?: { ca?: string; cert?: string; key?: string; skipVerify: boolean };
-}
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-const DEFAULT_CONTEXT = "default";
-const DEFAULT_SOCKET = "/var/run/docker.sock";
-
-const LIMITS = { maxBytes: 16 * 1024 * 1024, maxDepth: 64 };
-
-/**
- * Finds the engine in the order in which the `docker` command does: `DOCKER_HOST`, `DOCKER_CONTEXT`, the current context of
- * its configuration, the default socket. Where that socket is not there, the sockets of rootless Docker, Docker Desktop, Colima,
- * OrbStack, Rancher Desktop and Lima are tried.
- *
- * @throws SandboxError `engine_unreachable` for a context that is not there or cannot be read.
- */
-export function findDockerEndpoint(
-  env: Environment,
-  exists: (path: string) => boolean = existsSync,
-): DockerEndpoint {
-  const home = env.HOME || homedir();
-  const folder = env.DOCKER_CONFIG || join(home, ".docker");
-  if (env.DOCKER_HOST) return endpointOfHost(env.DOCKER_HOST, env, folder);
-  const named = env.DOCKER_CONTEXT || currentContext(folder);
-  if (named !== undefined && named !== DEFAULT_CONTEXT) return endpointOfContext(named, folder);
-  const found = exists(DEFAULT_SOCKET) ? undefined : otherSockets(env, home).find(({ path }) => exists(path));
-  if (found === undefined) return { host: `unix://${DEFAULT_SOCKET}`, source: "the default socket" };
-  return { host: `unix://${found.path}`, source: `the socket of ${found.of}` };
-}
-
-function otherSockets({ XDG_RUNTIME_DIR }: Environment, home: string): { of: string; path: string }[] {
-  return [
-    ...(XDG_RUNTIME_DIR ? [{ of: "rootless Docker", path: join(XDG_RUNTIME_DIR, "docker.sock") }] : []),
-    { of: "Docker Desktop", path: join(home, ".docker/run/docker.sock") },
-    { of: "Docker Desktop", path: join(home, ".docker/desktop/docker.sock") },
-    { of: "Colima", path: join(home, ".colima/default/docker.sock") },
-    { of: "Colima", path: join(home, ".config/colima/default/docker.sock") },
-    { of: "OrbStack", path: join(home, ".orbstack/run/docker.sock") },
-    { of: "Rancher Desktop", path: join(home, ".rd/docker.sock") },
-    { of: "Lima", path: join(home, ".lima/docker/sock/docker.sock") },
-  ];
-}
-
-/** `DOCKER_TLS_VERIFY` and `DOCKER_CERT_PATH` go with `DOCKER_HOST`, as for the `docker` command. */
-function endpointOfHost(host: string, env: Environment, folder: string): DockerEndpoint {
-  const whole = /^[a-z]+:\/\//.test(host) ? host : `tcp://${host}`;
-  const endpoint = { host: whole, source: "DOCKER_HOST" };
-  if (!env.DOCKER_TLS_VERIFY && !env.DOCKER_CERT_PATH) return endpoint;
-  const files = readTls(env.DOCKER_CERT_PATH || folder);
-  return { ...endpoint, tls: { ...files, skipVerify: !env.DOCKER_TLS_VERIFY } };
-}
-
-/** The context that `docker context use` has set. */
-function currentContext(folder: string): string | undefined {
-  const path = join(folder, "config.json");
-  const configuration = existsSync(path) ? readObject(path) : {};
-  const { currentContext: name } = configuration;
-  return typeof name === "string" && name !== "" ? name : undefined;
-}
-
-/** The folder of a context is named by the SHA-256 of its name. */
-function endpointOfContext(name: string, folder: string): DockerEndpoint {
-  const id = createHash("sha256").update(name).digest("hex");
-  const source = `context '${visibleLine(name)}'`;
-  const path = join(folder, "contexts/meta", id, "meta.json");
-  if (!existsSync(path)) {
-    throw new SandboxError(
-      "engine_unreachable",
-      `Docker's ${source} is not there; \`docker context ls\` lists them, \`docker context use NAME\` or DOCKER_CONTEXT chooses one`,
-    );
-  }
-  const { Endpoints } = readObject(path);
-  const docker = isObject(Endpoints) ? Endpoints.docker : undefined;
-  const host = isObject(docker) ? docker.Host : undefined;
-  if (!isObject(docker) || typeof host !== "string" || host === "") {
-    throw new SandboxError(
-      "engine_unreachable",
-      `Docker's ${source} names no engine: ${path} has no Endpoints.docker.Host`,
-    );
-  }
-  const skipVerify = docker.SkipTLSVerify === true;
-  const tlsFolder = join(folder, "contexts/tls", id, "docker");
-  if (!existsSync(tlsFolder) && !skipVerify) return { host, source };
-  return { host, source, tls: { ...readTls(tlsFolder), skipVerify } };
-}
-
-function readTls(folder: string): { ca?: string; cert?: string; key?: string } {
-  const read = (name: "ca" | "cert" | "key") => {
-    const path = join(folder, `${name}.pem`);
-    return existsSync(path) ? { [name]: readFileSync(path, "utf8") } : {};
-  };
-  return { ...read("ca"), ...read("cert"), ...read("key") };
-}
-
-function readObject(path: string): Record<string, unknown> {
-  try {
-    const value = parseForeignJson(readFileSync(path), LIMITS);
-    return isObject(value) ? value : {};
-  } catch (error) {
-    throw new SandboxError("engine_unreachable", `${path} cannot be read: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
 }
 
 /** What the Docker Engine or its client has thrown, as one line that says what to do. */

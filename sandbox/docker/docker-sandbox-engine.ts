@@ -15,6 +15,7 @@ import type {
   ChannelPreference,
   EngineDescription,
   EngineOptions,
+  ImageStore,
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
@@ -23,11 +24,15 @@ import { SandboxError } from "../sandbox-error.ts";
 import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { DOCKER_ADVICE } from "./docker-advice.ts";
-import type { ContainerEngine, StartedContainer } from "./docker-engine.ts";
+import type { DockerImages } from "./docker-image-store.ts";
+import { type ContainerEngine, DockerEngine, type StartedContainer } from "./docker-engine.ts";
 import { isUnprivileged } from "../sentry-process.ts";
 
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";
+
+/** Containers, and the client for the images that they are made of, where there is one. */
+type DockerContainers = ContainerEngine & { readonly docker?: DockerImages };
 
 /**
  * Sandboxes that are containers of a Docker Engine. The runner of each connects to a Unix socket that is mounted into it, or,
@@ -36,18 +41,25 @@ export const OWNER_LABEL = "dev.ptc.owner";
 export class DockerSandboxEngine implements SandboxEngine {
   readonly name = "Docker";
   readonly advice = DOCKER_ADVICE;
-  readonly #containers: ContainerEngine;
+  readonly #containers: DockerContainers;
   readonly #runners: RunnerStarts;
   readonly #sockets: SocketFolder;
   #preference: ChannelPreference;
   /** By runtime. */
   readonly #channels = new Map<string, Promise<ChannelKind>>();
 
-  constructor(containers: ContainerEngine, { folder, runners, channel = "auto" }: EngineOptions) {
+  constructor(containers: DockerContainers, { folder, runners, channel = "auto" }: EngineOptions) {
     this.#containers = containers;
     this.#runners = runners;
     this.#sockets = new SocketFolder(folder);
     this.#preference = channel;
+  }
+
+  async openImages(): Promise<ImageStore> {
+    const { docker } = this.#containers;
+    if (docker === undefined) throw new SandboxError("build_failed", "this engine has no images");
+    const { DockerImageStore } = await import("./docker-image-store.ts");
+    return new DockerImageStore(docker);
   }
 
   async describe(): Promise<EngineDescription> {
@@ -189,6 +201,11 @@ export class DockerSandboxEngine implements SandboxEngine {
   remove(id: string): Promise<void> {
     return this.#containers.remove(id);
   }
+}
+
+/** Opens the engine that the `docker` command would use, or the one at the address. Sends no request yet. */
+export function openDockerSandboxes(options: EngineOptions): SandboxEngine {
+  return new DockerSandboxEngine(new DockerEngine(undefined, options.address), options);
 }
 
 /** The parts of a sandbox that are those of its container. */

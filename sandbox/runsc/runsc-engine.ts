@@ -15,6 +15,7 @@ import type { SandboxOutput } from "../sandbox.ts";
 import type {
   EngineDescription,
   EngineOptions,
+  ImageStore,
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
@@ -82,7 +83,7 @@ export function runscFolders({ XDG_DATA_HOME, XDG_CACHE_HOME, HOME }: NodeJS.Pro
 export class RunscEngine implements SandboxEngine {
   readonly name = RUNSC;
   readonly advice = RUNSC_ADVICE;
-  readonly images: RunscImages;
+  readonly #images: RunscImages;
   readonly #folder: string;
   readonly #runners: RunnerStarts;
   readonly #snapshots: Snapshots;
@@ -99,7 +100,7 @@ export class RunscEngine implements SandboxEngine {
     this.#runners = runners;
     this.#allowsWeaker = allowsWeakerIsolation;
     this.#snapshots = new Snapshots(folders?.snapshots ?? usual.snapshots);
-    this.images = new RunscImages({
+    this.#images = new RunscImages({
       folder: folders?.images ?? usual.images,
       shared: folders === undefined ? usual.shared : undefined,
       runInside: (root, command) => this.#runInside(root, command),
@@ -129,8 +130,12 @@ export class RunscEngine implements SandboxEngine {
     };
   }
 
+  async openImages(): Promise<ImageStore> {
+    return this.#images;
+  }
+
   async findImage(reference: string): Promise<{ digest: string } | undefined> {
-    const image = await this.images.inspect(reference);
+    const image = await this.#images.inspect(reference);
     return image && { digest: image.digest };
   }
 
@@ -202,7 +207,7 @@ export class RunscEngine implements SandboxEngine {
         `without an engine there is no runtime but ${RUNSC}, and sandbox.runtime is '${runtime}'`,
       );
     const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
-    const root = await this.images.findRoot(image);
+    const root = await this.#images.findRoot(image);
     if (root === undefined)
       throw new SandboxError("image_missing", "the image is gone or was edited; run `ptc image build`");
     const weak = this.#whyNoLimits();

@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import type { Agent } from "node:https";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { dockerOptions, findDockerEndpoint } from "../../../sandbox/docker/docker-client.ts";
+import { dockerOptions } from "../../../sandbox/docker/docker-client.ts";
+import { findDockerEndpoint } from "../../../sandbox/docker/docker-endpoint.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
 const id = (name: string) => createHash("sha256").update(name).digest("hex");

@@ -1,0 +1,137 @@
+import { messageOf } from "../base/faults.ts";
+import type { SandboxOutput } from "./sandbox.ts";
+import type {
+  EngineChoice,
+  EngineDescription,
+  EngineName,
+  ImageStore,
+  SandboxEngine,
+  SandboxRequest,
+  StartedSandbox,
+} from "./sandbox-engine.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+interface SettledEngine {
+  engine: SandboxEngine;
+  why: string;
+}
+
+/** What one engine needs to be opened. */
+export interface EngineLoader {
+  /** Why it need not even be opened here, found without a request; undefined where it may be there. */
+  whyAbsent?: () => string | undefined;
+  open(): Promise<SandboxEngine>;
+}
+
+/**
+ * The engine that the configuration names or, with `auto`, the one that is there: Docker where a daemon answers that has the
+ * runtime, else runsc alone. It is looked for, and loaded, when it is first needed. Later calls keep to it.
+ */
+export class ChosenEngine implements SandboxEngine {
+  readonly #choice: EngineChoice;
+  readonly #runtime: string;
+  readonly #loaders: Readonly<Record<EngineName, EngineLoader>>;
+  #settled: Promise<SettledEngine> | undefined;
+
+  constructor(choice: EngineChoice, runtime: string, loaders: Readonly<Record<EngineName, EngineLoader>>) {
+    this.#choice = choice;
+    this.#runtime = runtime;
+    this.#loaders = loaders;
+  }
+
+  get name(): string {
+    throw new Error("an engine has a name once it is settled");
+  }
+
+  get advice(): SandboxEngine["advice"] {
+    throw new Error("an engine has advice once it is settled");
+  }
+
+  settled(): Promise<SettledEngine> {
+    this.#settled ??= this.#settle();
+    return this.#settled;
+  }
+
+  async describe(): Promise<EngineDescription> {
+    return (await this.#engine()).describe();
+  }
+
+  async findImage(reference: string): Promise<{ digest: string } | undefined> {
+    return (await this.#engine()).findImage(reference);
+  }
+
+  async prepare(runtime: string): Promise<void> {
+    await (await this.#engine()).prepare?.(runtime);
+  }
+
+  async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    return (await this.#engine()).start(request, output);
+  }
+
+  async list(): Promise<{ id: string; owner: string }[]> {
+    return (await this.#engine()).list();
+  }
+
+  async keepsOutput(id: string): Promise<boolean> {
+    return (await this.#engine()).keepsOutput(id);
+  }
+
+  async keepsKernelUnprivileged(id: string): Promise<boolean | undefined> {
+    return (await this.#engine()).keepsKernelUnprivileged?.(id);
+  }
+
+  async remove(id: string): Promise<void> {
+    return (await this.#engine()).remove(id);
+  }
+
+  async snapshot(request: SandboxRequest): Promise<void> {
+    await (await this.#engine()).snapshot?.(request);
+  }
+
+  async openImages(): Promise<ImageStore> {
+    const engine = await this.#engine();
+    if (engine.openImages === undefined)
+      throw new SandboxError("build_failed", `no image can be built for ${engine.name}`);
+    return engine.openImages();
+  }
+
+  async #engine(): Promise<SandboxEngine> {
+    return (await this.settled()).engine;
+  }
+
+  async #settle(): Promise<SettledEngine> {
+    if (this.#choice !== "auto")
+      return { engine: await this.#loaders[this.#choice].open(), why: "sandbox.engine says so" };
+    const whyNotDocker = await this.#whyNot("docker");
+    const whyNotRunsc = whyNotDocker === undefined ? undefined : await this.#whyNot("runsc");
+    if (whyNotDocker === undefined)
+      return {
+        engine: await this.#loaders.docker.open(),
+        why: `it is there and has ${this.#runtime}; with \`sandbox.engine: runsc\` sandboxes need no Docker`,
+      };
+    if (whyNotRunsc === undefined)
+      return {
+        engine: await this.#loaders.runsc.open(),
+        why: `there is no Docker to use: ${whyNotDocker}`,
+      };
+    // What is missing is said by the engine that most people have.
+    return {
+      engine: await this.#loaders.docker.open(),
+      why: `neither Docker nor runsc alone can be used; runsc alone: ${whyNotRunsc}`,
+    };
+  }
+
+  /** Why an engine cannot be used here; undefined where it can. */
+  async #whyNot(name: EngineName): Promise<string | undefined> {
+    const { whyAbsent, open } = this.#loaders[name];
+    const why = whyAbsent?.();
+    if (why !== undefined) return why;
+    try {
+      const engine = await open();
+      const runtime = (await engine.describe()).runtimes.get(this.#runtime);
+      return runtime === undefined ? `it does not know the runtime ${this.#runtime}` : runtime.problem;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+}
