@@ -1,11 +1,13 @@
-import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { OWNER_LABEL } from "../../sandbox/docker/docker-sandbox-engine.ts";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseIdentity } from "../../system/process-identity.ts";
+import { openTestedEngine } from "./tested-engine.ts";
 
-/** Ids of the containers of a ptc process, running or not. */
+/** An engine that only looks, and removes what a test has left. */
+export const lookingEngine = openTestedEngine(join(tmpdir(), "ptc-looks"));
+
+/** Ids of the sandboxes of a ptc process, running or not. */
 export async function containersOf(pid: number): Promise<string[]> {
-  const containers = await new DockerEngine().listLabelled(OWNER_LABEL);
-  return containers
-    .filter(({ labels }) => parseIdentity(labels[OWNER_LABEL] ?? "")?.pid === pid)
-    .map(({ id }) => id);
+  const sandboxes = await lookingEngine.list();
+  return sandboxes.filter(({ owner }) => parseIdentity(owner)?.pid === pid).map(({ id }) => id);
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { SandboxEngine, StartedSandbox } from "../../sandbox/sandbox-engine.ts";
@@ -10,6 +10,8 @@ export interface EngineUnderTest {
   engine: SandboxEngine;
   image: string;
   runtime: string;
+  /** Whether its sandboxes are to be restored from a snapshot. */
+  isRestored?: boolean;
   close(): void;
 }
 
@@ -84,6 +86,13 @@ export function describeEngine(
     const listed = async () =>
       (await engine.list()).filter((each) => each.owner === owner).map(({ id }) => id);
 
+    beforeAll(async () => {
+      if (opened.isRestored !== true) return;
+      const image = (await engine.findImage(opened.image))?.digest ?? "";
+      const request = { image, runtime: opened.runtime, runner: "javascript", limits: LIMITS, owner } as const;
+      await engine.snapshot?.(request);
+      expect(await engine.describeSnapshot?.(request)).toBe("sandboxes are restored from one");
+    });
     afterAll(() => opened.close());
     afterEach(async () => {
       for (const { started } of all.splice(0)) {

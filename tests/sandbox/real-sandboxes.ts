@@ -9,15 +9,12 @@ import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import type { RunLimits } from "../../execution/output/runner-output.ts";
 import { executeProgram } from "../../execution/program.ts";
 import type { RunRecorder } from "../../execution/record/run-recorder.ts";
-import { RUNNER_STARTS } from "../../languages/languages.ts";
 import type { ProgramSession } from "../../languages/program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
 import type { ConsoleEntry } from "../../protocol/console-stream.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
-import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine } from "../../sandbox/docker/docker-sandbox-engine.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import type { ChannelPreference, SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
@@ -28,6 +25,7 @@ import type { ProgramParts } from "../execution/program-parts.ts";
 import { modulesOf } from "../languages/module-texts.ts";
 import { PYTHON_AS_IT_IS } from "../languages/python-as-it-is.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
+import { openTestedEngine } from "./tested-engine.ts";
 
 /** Answers a call of the in-memory server `desk`. */
 export type DeskTool = (args: Record<string, unknown>) => unknown;
@@ -60,7 +58,7 @@ const LIMITS: RunLimits = {
 const REMOVAL_MS = 10_000;
 
 interface RealSandboxesOptions {
-  /** Opens another engine than Docker's, for sandboxes with their files in a folder. */
+  /** Opens another engine than the tested one, for sandboxes with their files in a folder. */
   open?: (folder: string) => SandboxEngine;
   image?: string;
   pids?: number;
@@ -120,8 +118,7 @@ export class RealSandboxes {
       ask = [],
       approver,
       recorder,
-      open = (folder) =>
-        new DockerSandboxEngine(new DockerEngine(), { folder, runners: RUNNER_STARTS, channel }),
+      open = (folder) => openTestedEngine(folder, channel),
     } = options;
     this.#engine = open(this.#base);
     const source = new SandboxStarter({

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import { openTestedEngine } from "./tested-engine.ts";
 
 const OLDEST_NODE = 22;
 const RUNTIME = "runsc";
@@ -40,10 +40,11 @@ function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
 }
 
 async function findProblem(): Promise<string> {
-  const engine = new DockerEngine();
+  const engine = openTestedEngine(tmpdir());
   try {
     const { runtimes } = await engine.describe();
-    if (!(RUNTIME in runtimes)) return `Docker does not know the runtime ${RUNTIME}; run \`npm run setup\``;
+    if (!runtimes.has(RUNTIME))
+      return `${engine.name} does not know the runtime ${RUNTIME}; run \`npm run setup\``;
     const image = await engine.findImage(IMAGE);
     return image === undefined ? `there is no image ${IMAGE}; run \`ptc image build\`` : "";
   } catch (error) {
