@@ -10,6 +10,7 @@ import { type Bench, type Figure, isKept, type Measurement } from "./measurement
 import { PARTS } from "./parts/measurements.ts";
 import { compare, readBaseline, recordBaseline, renderComparison, renderFigures } from "./report.ts";
 import { arrivals, steady } from "./runs/arrivals.ts";
+import { engines } from "./runs/engines.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
 import { brokeredCall, insideSandbox } from "./sandboxed.ts";
@@ -25,6 +26,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   steady,
   sharedHost,
   coldRun,
+  engines,
   arrivals,
   growth,
   thousandRuns,

@@ -12,24 +12,33 @@ export const coldRun: Measurement = {
   name: "cold-run",
   about: "`ptc run` alone, against `docker run` of the same image",
   async measure(bench: Bench) {
-    const project = trivialProject(join(bench.folder, "cold"));
-    const alone = [PTC, "run", PROGRAM, ...(hasHost() ? ["--no-host"] : [])];
-    const container = ["run", "--rm", "--runtime", "runsc", "--network", "none"];
-    const runPtc = () => timeProcess(process.execPath, alone, project);
-    const runDocker = () => timeProcess("docker", [...container, bench.image, "node", "-e", "0"], project);
-    const measuredMs: number[] = [];
-    const baselineMs: number[] = [];
-    for (let round = -1; round < bench.rounds(ROUNDS); round++) {
-      const dockerMs = await runDocker();
-      const ptcMs = await runPtc();
-      if (round < 0) continue;
-      baselineMs.push(dockerMs);
-      measuredMs.push(ptcMs);
-    }
+    const { measuredMs, baselineMs } = await timeColdRuns(bench, "docker");
     const against = "`docker run node -e 0`";
     return [ratio({ name: "ptc run, cold and alone", measuredMs, baselineMs, against, maxRatio: 1.25 })];
   },
 };
+
+/** `ptc run` with an engine, and the barest container beside it. */
+export async function timeColdRuns(
+  bench: Bench,
+  engine: "docker" | "runsc",
+): Promise<{ measuredMs: number[]; baselineMs: number[] }> {
+  const project = trivialProject(join(bench.folder, `cold-${engine}`), engine);
+  const alone = [PTC, "run", PROGRAM, ...(hasHost() ? ["--no-host"] : [])];
+  const container = ["run", "--rm", "--runtime", "runsc", "--network", "none"];
+  const runPtc = () => timeProcess(process.execPath, alone, project);
+  const runDocker = () => timeProcess("docker", [...container, bench.image, "node", "-e", "0"], project);
+  const measuredMs: number[] = [];
+  const baselineMs: number[] = [];
+  for (let round = -1; round < bench.rounds(ROUNDS); round++) {
+    const dockerMs = await runDocker();
+    const ptcMs = await runPtc();
+    if (round < 0) continue;
+    baselineMs.push(dockerMs);
+    measuredMs.push(ptcMs);
+  }
+  return { measuredMs, baselineMs };
+}
 
 /** `ptc run` as a shell sees it, when the project's background host is there. */
 export const sharedHost: Measurement = {
@@ -61,9 +70,9 @@ function hasHost(): boolean {
   return stdout.includes("--no-host");
 }
 
-function trivialProject(folder: string): string {
+function trivialProject(folder: string, engine = "auto"): string {
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "ptc.yaml"), "servers: []\n");
+  writeFileSync(join(folder, "ptc.yaml"), `servers: []\nsandbox: { engine: ${engine} }\n`);
   writeFileSync(join(folder, PROGRAM), "globalThis.result = 0;\n");
   return folder;
 }
