@@ -1,5 +1,5 @@
-import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { ServerFlow } from "../broker/policy/data-flow.ts";
+import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";

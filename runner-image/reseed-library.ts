@@ -74,7 +74,13 @@ export function buildReseedLibrary(arch: keyof typeof MACHINES): Buffer {
   const symbols = Buffer.alloc(2 * SYMBOL_BYTES);
   symbols.writeUInt32LE(1, SYMBOL_BYTES);
   symbols.writeUInt8(0x12, SYMBOL_BYTES + 4);
-  const [hashAt, symbolsAt, relocationAt, namesAt, codeAt] = [TEXT, TEXT + 32, TEXT + 96, TEXT + 128, TEXT + 160];
+  const [hashAt, symbolsAt, relocationAt, namesAt, codeAt] = [
+    TEXT,
+    TEXT + 32,
+    TEXT + 96,
+    TEXT + 128,
+    TEXT + 160,
+  ];
   const dynamicAt = DATA + PAGE;
   const dynamic = longs(
     [
@@ -133,7 +139,10 @@ function programHeader(
   flags: number,
   { file, memory, bytes }: { file: number; memory: number; bytes: number },
 ): Buffer {
-  return Buffer.concat([words([type, flags]), longs([file, memory, memory, bytes, bytes, type === PT_LOAD ? PAGE : 8])]);
+  return Buffer.concat([
+    words([type, flags]),
+    longs([file, memory, memory, bytes, bytes, type === PT_LOAD ? PAGE : 8]),
+  ]);
 }
 
 function words(values: readonly number[]): Buffer {

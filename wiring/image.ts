@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { Configuration } from "../configuration/configuration.ts";
 import { messageOf } from "../base/faults.ts";
+import type { Configuration } from "../configuration/configuration.ts";
 import { RUNNER_STARTS, runnerOf } from "../languages/languages.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
 import { ENGINE_NAMES, type ImageStore } from "../sandbox/sandbox-engine.ts";

@@ -57,13 +57,26 @@ async function open({ folder, image }: Bench): Promise<Engines> {
   const found = await engines.runsc.findImage(image);
   if (found === undefined) throw new Error("there is no image for runsc (PTC_ENGINE=runsc ptc image build)");
   for (const runner of ["javascript", "python"] as const)
-    await engines.runsc.snapshot({ image: found.digest, runtime: "runsc", runner, limits: LIMITS, owner: "bench" });
+    await engines.runsc.snapshot({
+      image: found.digest,
+      runtime: "runsc",
+      runner,
+      limits: LIMITS,
+      owner: "bench",
+    });
   return engines;
 }
 
 /** A sandbox that runs a trivial program, from its start until nothing of it is left. */
 async function live(engine: SandboxEngine, image: string, runner: RunnerName): Promise<void> {
-  const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", runner, limits: LIMITS });
+  const source = new SandboxStarter({
+    engine,
+    owner: "bench",
+    image,
+    runtime: "runsc",
+    runner,
+    limits: LIMITS,
+  });
   const sandbox = await source.acquire(NO_OUTPUT);
   sandbox.channel.resume();
   const program = {
@@ -97,7 +110,13 @@ async function processorTime(bench: Bench, engines: Engines, runner: RunnerName)
       if (round >= 0) spent[name].push((busyMs() - before) / TOGETHER);
     }
   const name = `processor time of a sandbox's whole life, ${runner}`;
-  return ratio({ name, measuredMs: spent.runsc, against: "Docker's", baselineMs: spent.docker, maxRatio: 0.32 });
+  return ratio({
+    name,
+    measuredMs: spent.runsc,
+    against: "Docker's",
+    baselineMs: spent.docker,
+    maxRatio: 0.32,
+  });
 }
 
 /** A sandbox that is started for its program, as where a pool is drained. */
@@ -123,7 +142,13 @@ async function onDemand(bench: Bench, engines: Engines): Promise<Figure> {
       await sandbox.dispose();
     }
   const name = "trivial program, its sandbox started for it";
-  return ratio({ name, measuredMs: took.runsc, against: "Docker's", baselineMs: took.docker, maxRatio: 0.35 });
+  return ratio({
+    name,
+    measuredMs: took.runsc,
+    against: "Docker's",
+    baselineMs: took.docker,
+    maxRatio: 0.35,
+  });
 }
 
 /** What a waiting sandbox holds of the machine's memory, its share of what processes have in common counted once. */
@@ -162,7 +187,10 @@ function proportionalKb(id: string): number {
     pid !== undefined && pid > 1 && (named.has(pid) || belongs(parents.get(pid)));
   return [...parents.keys()]
     .filter(belongs)
-    .reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0), 0);
+    .reduce(
+      (sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0),
+      0,
+    );
 }
 
 function pidsOf(): number[] {

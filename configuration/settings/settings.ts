@@ -1,7 +1,7 @@
 /** Every key of ptc.yaml, in the order of docs/settings.md and of the ptc.yaml that `ptc init` writes. */
 import * as z from "zod";
-import { ENGINE_NAMES } from "../../sandbox/sandbox-engine.ts";
 import { LANGUAGE_NAMES } from "../../languages/languages.ts";
+import { ENGINE_NAMES } from "../../sandbox/sandbox-engine.ts";
 import { countriesWith } from "../../secrets/pii/pii-kinds.ts";
 import {
   headed,

@@ -35,7 +35,10 @@ const thisMachine: ThisMachine = { platform: process.platform, name: hostname(),
  * engine is on this machine, shares its kernel, and its runtime lets sandboxes open such a socket; else over the attached stdin
  * and stdout, which works with every engine. Where that is not known, it is the latter. Pure.
  */
-export function chooseChannel(situation: Situation, here = thisMachine): ChosenChannel & { kind: ChannelKind } {
+export function chooseChannel(
+  situation: Situation,
+  here = thisMachine,
+): ChosenChannel & { kind: ChannelKind } {
   if (situation.preference !== "auto") {
     return { kind: situation.preference, why: "sandbox.channel says so" };
   }

@@ -69,12 +69,14 @@ export function buildContainerRequest({
       })),
       Tmpfs: Object.fromEntries(scratch),
       // Docker copies the host's name servers into a container. Every engine's machine has this empty file.
-      Mounts: [...profile.mounts, { source: "/dev/null", target: "/etc/resolv.conf" }].map(({ source, target }) => ({
-        Type: "bind" as const,
-        Source: source,
-        Target: target,
-        ReadOnly: true,
-      })),
+      Mounts: [...profile.mounts, { source: "/dev/null", target: "/etc/resolv.conf" }].map(
+        ({ source, target }) => ({
+          Type: "bind" as const,
+          Source: source,
+          Target: target,
+          ReadOnly: true,
+        }),
+      ),
     },
   };
 }

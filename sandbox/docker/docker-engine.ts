@@ -7,10 +7,10 @@ import { GUARD_COMMANDS } from "../../protocol/guard.ts";
 import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
 import type { StartedSandbox } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { readSentryProcess, type SentryProcess } from "../sentry-process.ts";
 import type { DockerRuntime, EngineMachine } from "./choose-channel.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 import { type DockerClient, explainDockerFault, httpStatusOf, openDockerClient } from "./docker-client.ts";
-import { readSentryProcess, type SentryProcess } from "../sentry-process.ts";
 
 /** A started container. How its runner connects is left to the caller. */
 export type StartedContainer = Omit<StartedSandbox, "connected" | "clear" | "release"> & {

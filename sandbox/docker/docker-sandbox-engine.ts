@@ -21,12 +21,12 @@ import type {
   StartedSandbox,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { isUnprivileged } from "../sentry-process.ts";
 import { chooseChannel, socketFlagProblem } from "./choose-channel.ts";
 import { buildContainerRequest } from "./container-profile.ts";
 import { DOCKER_ADVICE } from "./docker-advice.ts";
-import type { DockerImages } from "./docker-image-store.ts";
 import { type ContainerEngine, DockerEngine, type StartedContainer } from "./docker-engine.ts";
-import { isUnprivileged } from "../sentry-process.ts";
+import type { DockerImages } from "./docker-image-store.ts";
 
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";

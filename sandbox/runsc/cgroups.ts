@@ -173,14 +173,14 @@ export class SandboxGroup {
   }
 
   /** The group of a sandbox of any ptc process; undefined where there is none. */
-  static find(
-    hierarchy: Extract<CgroupHierarchy, { version: 1 | 2 }>,
-    id: string,
-  ): SandboxGroup | undefined {
+  static find(hierarchy: Extract<CgroupHierarchy, { version: 1 | 2 }>, id: string): SandboxGroup | undefined {
     const found = SandboxGroup.list(hierarchy).find((group) => group.id === id);
     if (found === undefined) return undefined;
     const name = `${found.owner}~${id}`;
-    const folders = CONTROLLERS.map((each): [Controller, string] => [each, join(hierarchy.roots[each], name)]);
+    const folders = CONTROLLERS.map((each): [Controller, string] => [
+      each,
+      join(hierarchy.roots[each], name),
+    ]);
     return new SandboxGroup(hierarchy.version, Object.fromEntries(folders) as Record<Controller, string>);
   }
 }

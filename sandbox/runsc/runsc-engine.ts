@@ -36,7 +36,7 @@ import {
 } from "./runsc-command.ts";
 import { RunscImages } from "./runsc-image-store.ts";
 import { RunscSandbox, type SandboxPlace } from "./runsc-sandbox.ts";
-import { snapshotKey, Snapshots } from "./snapshots.ts";
+import { Snapshots, snapshotKey } from "./snapshots.ts";
 
 /** The one runtime of this engine. */
 export const RUNSC = "runsc";
@@ -113,7 +113,9 @@ export class RunscEngine implements SandboxEngine {
     const weak = this.#whyNoLimits();
     return {
       version,
-      identity: createHash("sha256").update(JSON.stringify([runsc.identity, version, this.#machine])).digest("hex"),
+      identity: createHash("sha256")
+        .update(JSON.stringify([runsc.identity, version, this.#machine]))
+        .digest("hex"),
       profile: profileDigest(this.#runners),
       endpoint: "without an engine",
       processors: availableParallelism(),
@@ -251,7 +253,11 @@ export class RunscEngine implements SandboxEngine {
   }
 
   /** Makes the place of a sandbox and starts it there. @throws SandboxError `start_failed`, and leaves nothing. */
-  #launch({ runsc, root, profile, owner }: SandboxParts, output: SandboxOutput, command: string[]): RunscSandbox {
+  #launch(
+    { runsc, root, profile, owner }: SandboxParts,
+    output: SandboxOutput,
+    command: string[],
+  ): RunscSandbox {
     const place = this.#makePlace(owner, profile);
     const { id, folder } = place;
     try {
@@ -306,7 +312,13 @@ export class RunscEngine implements SandboxEngine {
           sandbox.wake();
           await ready;
           const { folder, id } = this.#placeOf(sandbox);
-          const args = [...runscFlags(folder), "checkpoint", "--compression=none", `--image-path=${snapshot}`, id];
+          const args = [
+            ...runscFlags(folder),
+            "checkpoint",
+            "--compression=none",
+            `--image-path=${snapshot}`,
+            id,
+          ];
           const [program = "", ...rest] = runscCommand(parts.runsc, args);
           await promisify(execFile)(program, rest);
         } finally {
@@ -352,7 +364,8 @@ export class RunscEngine implements SandboxEngine {
       };
       channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
       await sandbox.exited;
-      if (!claim.startsWith('{"ok":true,')) throw new Error(`a sandbox that is restored from it fails: ${claim}`);
+      if (!claim.startsWith('{"ok":true,'))
+        throw new Error(`a sandbox that is restored from it fails: ${claim}`);
       return claim;
     } finally {
       await end(sandbox);
@@ -375,7 +388,12 @@ export class RunscEngine implements SandboxEngine {
         root: { path: root, readonly: false },
       };
       writeFileSync(join(folder, "config.json"), JSON.stringify(configuration));
-      const [program = "", ...args] = runscCommand(runsc, [...runscFlags(folder), "run", `--bundle=${folder}`, id]);
+      const [program = "", ...args] = runscCommand(runsc, [
+        ...runscFlags(folder),
+        "run",
+        `--bundle=${folder}`,
+        id,
+      ]);
       await promisify(execFile)(program, args);
     } catch (cause) {
       const { stderr = "" } = cause as { stderr?: string };

@@ -121,8 +121,7 @@ export class RunscImages implements ImageStore {
     const before = await this.inspect(reference);
     const built = await this.#make(reference, "build_failed", async (folder) => {
       const root = join(folder, "root");
-      // The files of the base are shared with it. Those that differ are written anew.
-      await runProcess("cp", ["--archive", "--link", found.path, root]);
+      await copyTree(found.path, root);
       await completeRoot(root, files);
       if (await isThere(join(root, INSIDE.python))) {
         onProgress("Compiling Python's modules ...");
@@ -286,6 +285,12 @@ async function unpack(tar: Readable, root: string): Promise<void> {
   });
 }
 
+/** Copies a tree, whose files are shared with it where both are on one file system. Those that differ are written anew. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const isOneFileSystem = (await stat(from)).dev === (await stat(dirname(to))).dev;
+  await runProcess("cp", ["--archive", isOneFileSystem ? "--link" : "--reflink=auto", from, to]);
+}
+
 /** Puts into a base what Dockerfile.runner does, and what an engine would give a container. */
 async function completeRoot(root: string, files: ImageRequest["files"]): Promise<void> {
   for (const folder of MOUNT_POINTS) await mkdir(join(root, folder), { recursive: true });
@@ -347,7 +352,9 @@ const PULLERS: readonly {
     program: "skopeo",
     async unpack(reference, root, work) {
       await runProcess("skopeo", ["copy", `docker://${reference}`, `dir:${work}`]);
-      const manifest = Manifest.parse(parseForeignJson(await readFile(join(work, "manifest.json")), MANIFEST));
+      const manifest = Manifest.parse(
+        parseForeignJson(await readFile(join(work, "manifest.json")), MANIFEST),
+      );
       for (const { digest } of manifest.layers) {
         const layer = join(work, hexOf(digest));
         await applyWhiteouts(layer, root);
@@ -369,6 +376,7 @@ const Manifest = z.object({
   layers: z.array(z.object({ digest: z.string().check(z.regex(DIGEST)) })).check(z.maxLength(200)),
 });
 const WHITEOUT = /(?:^|\/)\.wh\.([^/]+)$/;
+/** What follows `.wh.` in the name of a file that hides all that lower layers have in its folder. */
 const OPAQUE = ".wh..opq";
 
 /** Removes what a layer removes of those below it (OCI image-spec, `layer.md`, "Whiteouts"). */
@@ -383,10 +391,9 @@ async function applyWhiteouts(layer: string, root: string): Promise<void> {
     const name = WHITEOUT.exec(path)?.[1];
     if (name === undefined || path.split("/").includes("..")) continue;
     const folder = join(root, dirname(path));
-    if (`.wh.${name}` !== OPAQUE) await rm(join(folder, name), { recursive: true, force: true });
+    if (name !== OPAQUE) await rm(join(folder, name), { recursive: true, force: true });
     else
       for (const entry of await readdir(folder).catch(() => []))
         await rm(join(folder, entry), { recursive: true, force: true });
   }
 }
-

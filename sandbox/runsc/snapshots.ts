@@ -128,9 +128,7 @@ export class Snapshots {
 
   failures(key: string): SnapshotFailures {
     try {
-      return Failures.parse(
-        parseForeignJson(readFileSync(join(this.#folder, `${key}.failed`)), LIMITS),
-      );
+      return Failures.parse(parseForeignJson(readFileSync(join(this.#folder, `${key}.failed`)), LIMITS));
     } catch {
       return { count: 0, reason: "" };
     }
@@ -149,7 +147,9 @@ export class Snapshots {
     const newestFirst = dated.sort((a, b) => b.usedMs - a.usedMs);
     const kept = newestFirst.filter(({ name }) => /^[0-9a-f]{32}$/.test(name));
     const dayAgo = Date.now() - 24 * 60 * 60 * 1000;
-    const abandoned = newestFirst.filter(({ name, usedMs }) => !kept.some((each) => each.name === name) && usedMs < dayAgo);
+    const abandoned = newestFirst.filter(
+      ({ name, usedMs }) => !kept.some((each) => each.name === name) && usedMs < dayAgo,
+    );
     for (const { path } of [...kept.slice(MAX_SNAPSHOTS), ...abandoned])
       await rm(path, { recursive: true, force: true });
   }
@@ -160,7 +160,8 @@ function stateOf(folder: string): string | undefined {
   try {
     const states = [folder, ...[...FILES, ABOUT].map((name) => join(folder, name))].map((path) => {
       const found = statSync(path);
-      if (found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) throw new Error(`${path} is not private`);
+      if (found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0)
+        throw new Error(`${path} is not private`);
       return path.endsWith(ABOUT) || path === folder ? String(found.ino) : fileIdentity(found);
     });
     return states.join(" ");
@@ -180,5 +181,7 @@ async function isWhole(folder: string): Promise<boolean> {
 }
 
 async function digest(path: string): Promise<string> {
-  return createHash("sha256").update(await readFile(path)).digest("hex");
+  return createHash("sha256")
+    .update(await readFile(path))
+    .digest("hex");
 }

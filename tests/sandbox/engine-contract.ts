@@ -89,7 +89,13 @@ export function describeEngine(
     beforeAll(async () => {
       if (opened.isRestored !== true) return;
       const image = (await engine.findImage(opened.image))?.digest ?? "";
-      const request = { image, runtime: opened.runtime, runner: "javascript", limits: LIMITS, owner } as const;
+      const request = {
+        image,
+        runtime: opened.runtime,
+        runner: "javascript",
+        limits: LIMITS,
+        owner,
+      } as const;
       await engine.snapshot?.(request);
       expect(await engine.describeSnapshot?.(request)).toBe("sandboxes are restored from one");
     });

@@ -73,7 +73,8 @@ export class ProgramRandomness {
   /** V8 seeds `Math.random` of each new context when it is first called there. */
   #installContexts(): void {
     const makeContext = (...args: Parameters<typeof createContext>) => {
-      if (typeof args[0] === "object" && args[0] !== null && isContext(args[0])) return createContext(...args);
+      if (typeof args[0] === "object" && args[0] !== null && isContext(args[0]))
+        return createContext(...args);
       setFlagsFromString(`--random-seed=${1 + Math.floor(this.#contexts.fraction() * MAX_V8_SEED)}`);
       try {
         const context = createContext(...args);

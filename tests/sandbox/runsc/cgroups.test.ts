@@ -15,7 +15,10 @@ function mounted(version: 1 | 2): { folder: string; mounts: string } {
   for (const name of controllers) mkdirSync(join(folder, name));
   const lines = controllers.map((name) => `cgroup ${join(folder, name)} cgroup rw,relatime,${name} 0 0`);
   // A hybrid machine has the second version mounted beside the first, without controllers.
-  return { folder, mounts: ["tmpfs / tmpfs rw 0 0", `cgroup2 ${newFolder()} cgroup2 rw 0 0`, ...lines].join("\n") };
+  return {
+    folder,
+    mounts: ["tmpfs / tmpfs rw 0 0", `cgroup2 ${newFolder()} cgroup2 rw 0 0`, ...lines].join("\n"),
+  };
 }
 
 function found(version: 1 | 2) {
@@ -57,15 +60,18 @@ test("a sandbox has its limits in the one group of version 2, which dies as a wh
 test.each([
   [1, "memory/", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill 0\n"],
   [2, "", "memory.events", "low 0\noom 3\noom_kill 12\n", "oom 3\noom_kill 0\n"],
-] as const)("the counters of version %i say whether the memory was full", (version, prefix, file, full, not) => {
-  const { folder, group } = found(version);
-  const path = join(folder, `${prefix}ptc/${OWNER}~abc123`, file);
-  expect(group.hasRunOutOfMemory()).toBe(false);
-  writeFileSync(path, not);
-  expect(group.hasRunOutOfMemory()).toBe(false);
-  writeFileSync(path, full);
-  expect(group.hasRunOutOfMemory()).toBe(true);
-});
+] as const)(
+  "the counters of version %i say whether the memory was full",
+  (version, prefix, file, full, not) => {
+    const { folder, group } = found(version);
+    const path = join(folder, `${prefix}ptc/${OWNER}~abc123`, file);
+    expect(group.hasRunOutOfMemory()).toBe(false);
+    writeFileSync(path, not);
+    expect(group.hasRunOutOfMemory()).toBe(false);
+    writeFileSync(path, full);
+    expect(group.hasRunOutOfMemory()).toBe(true);
+  },
+);
 
 test("the groups of all ptc processes are listed by owner and id, whatever else is there", () => {
   const { folder, hierarchy } = found(1);
@@ -100,7 +106,10 @@ test.each([
     "null bytes",
   ],
 ])("where %s no limit holds, and it is said why", (_, mounts, problem) => {
-  expect(findCgroups(mounts())).toMatchObject({ version: undefined, problem: expect.stringContaining(problem) });
+  expect(findCgroups(mounts())).toMatchObject({
+    version: undefined,
+    problem: expect.stringContaining(problem),
+  });
 });
 
 test("a removed group is gone, and removing it again does nothing", async () => {

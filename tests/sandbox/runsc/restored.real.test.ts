@@ -196,7 +196,16 @@ describeSandboxed("sandboxes that are restored from one snapshot", () => {
       function data_now() { return ${Date.now()}; }`;
     const restored = await run("javascript", look);
     expect(restored).toEqual({
-      ...{ agrees: true, waited: true, young: true, host: "sandbox", cwd: "/workspace", argv: 2, pid: true, tz: "UTC" },
+      ...{
+        agrees: true,
+        waited: true,
+        young: true,
+        host: "sandbox",
+        cwd: "/workspace",
+        argv: 2,
+        pid: true,
+        tz: "UTC",
+      },
       env: ["HOME", "LANG", "LC_ALL", "NODE_ENV", "TZ"],
     });
   });

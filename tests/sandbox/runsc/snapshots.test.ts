@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { snapshotKey, Snapshots } from "../../../sandbox/runsc/snapshots.ts";
+import { Snapshots, snapshotKey } from "../../../sandbox/runsc/snapshots.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
 const FILES = ["checkpoint.img", "pages.img", "pages_meta.img"];
