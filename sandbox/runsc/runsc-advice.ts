@@ -1,6 +1,6 @@
 import type { EngineAdvice } from "../sandbox-profile.ts";
 
-export const GVISOR_INSTALLATION = "https://gvisor.dev/docs/user_guide/install/";
+const GVISOR_INSTALLATION = "https://gvisor.dev/docs/user_guide/install/";
 
 const INSTALL = `install gVisor, which is one file: ${GVISOR_INSTALLATION}; on Debian and Ubuntu it is a package, \`runsc\` or \`gvisor\``;
 const REBUILD = "run `ptc image build`";

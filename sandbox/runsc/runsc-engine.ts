@@ -39,7 +39,7 @@ import { RunscSandbox, type SandboxPlace } from "./runsc-sandbox.ts";
 import { Snapshots, snapshotKey } from "./snapshots.ts";
 
 /** The one runtime of this engine. */
-export const RUNSC = "runsc";
+const RUNSC = "runsc";
 
 /** Increase this number when a sandbox would not be the same after a change that no other part of a snapshot's key tells of. */
 const SNAPSHOT_FORMAT = 1;
@@ -352,7 +352,8 @@ export class RunscEngine implements SandboxEngine {
     };
     const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
     try {
-      const channel = await (sandbox.wake(), sandbox.connected);
+      sandbox.wake();
+      const channel = await sandbox.connected;
       await hellos(channel, 1);
       const program: ProgramMessage = {
         type: "program",

@@ -126,9 +126,10 @@ test("it keeps to the engine that it has settled on, and passes on all that is a
   const output = { onStdout() {}, onStderr() {} };
   const image = (await engine.findImage("some"))?.digest ?? "";
   const request = {
-    ...{ image, runtime: "runsc", runner: "javascript", owner: "me" },
+    ...{ image, runtime: "runsc", owner: "me" },
+    runner: "javascript" as const,
     limits: { memoryMb: 1, cpus: 1, pids: 1 },
-  } as const;
+  };
   const started = await engine.start(request, output);
   expect(await engine.list()).toEqual([{ id: started.id, owner: "me" }]);
   expect(made.docker.requests).toEqual([request]);

@@ -30,7 +30,7 @@ export type ProgramFunction = (program: InProcessProgram) => Promise<unknown>;
 
 /** Starts sandboxes that are functions in this process. There is no container and no socket: messages go through a pair of streams. */
 export class InProcessEngine implements SandboxEngine {
-  readonly name = "In-process";
+  readonly name: string = "In-process";
   readonly advice = ADVICE;
   readonly requests: SandboxRequest[] = [];
   /** The programs that were sent in. */

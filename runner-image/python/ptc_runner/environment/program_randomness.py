@@ -21,8 +21,8 @@ class ProgramRandomness:
         self._rest = b""
 
     def renew(self) -> None:
-        """Seeds everything from the kernel, where the memory of this process was copied from a snapshot. OpenSSL seeds itself when it
-        is first used, unless a package has used it while it was imported."""
+        """Seeds everything from the kernel, where the memory of this process was copied from a snapshot. OpenSSL seeds
+        itself when it is first used, unless a package has used it while it was imported."""
         ssl = cast("Any", sys.modules.get("ssl"))
         if ssl is not None:
             ssl.RAND_add(_real_urandom(32), 32.0)
