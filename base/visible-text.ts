@@ -37,7 +37,7 @@ export function oneLine(text: string, maxChars = Number.POSITIVE_INFINITY): stri
   return line.slice(0, Math.max(0, maxChars - DOTS.length)).replace(/[\ud800-\udbff]$/, "") + DOTS;
 }
 
-/** As many items as fit, and how many more there are. */
+/** As many items as fit, and the number of the others. */
 export function listUpTo(items: readonly string[], maxChars: number, separator = ", "): string {
   let text = "";
   for (const [index, item] of items.entries()) {

@@ -9,7 +9,7 @@ import type { RecordedPii } from "./record/run-recorder.ts";
 export interface RunRedaction {
   /** For what leaves the run. */
   redactor: Redactor;
-  /** For what is compared with a record: it does not depend on what the run has read by then. */
+  /** For what is compared with a record: it does not depend on what the run has read so far. */
   comparing: Redactor;
   /** For questions to a person, who has to see what is to be approved. */
   asking: Redactor;

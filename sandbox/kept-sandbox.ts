@@ -32,7 +32,7 @@ const LEFTOVERS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * One sandbox for the programs of a session, one after the other. Each gets it as a sandbox of its own, whose channel and
+ * One sandbox for the programs of a session, one after the other. Each sees a separate sandbox, whose channel and
  * output begin with that program's hello and end with the program. Three things keep what a program has left from acting in
  * the next one:
  *

@@ -81,8 +81,8 @@ const HEAP_SHARE = 0.75;
 /**
  * Decides how a sandbox is isolated. Pure.
  *
- * @param socketDirectory folder of the host that holds the sockets and nothing else. Without it the channel goes over the
- *   guard's stdin and stdout.
+ * @param socketDirectory folder of the host that holds the sockets and nothing else. If absent, the channel goes over the
+ * guard's stdin and stdout.
  */
 export function sandboxProfile(
   start: RunnerStart,
@@ -157,7 +157,7 @@ export const WALLS = {
 
 export type WallName = keyof typeof WALLS;
 
-/** What to do about an engine that is not as it has to be. Each text goes on after a semicolon. */
+/** What to do about an engine that is not as it has to be. Each text follows a semicolon. */
 export interface EngineAdvice {
   /** Where the engine does not know the runtime. */
   missingRuntime: string;

@@ -134,7 +134,7 @@ interface SecretCommandOptions {
 }
 
 /**
- * Runs a command, without a shell and in a process group of its own, and resolves with what it prints to stdout, without the
+ * Runs a command, without a shell and in a separate process group, and resolves with what it prints to stdout, without the
  * line feed at its end. It has no stdin, and is killed when it takes too long or prints too much.
  *
  * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.

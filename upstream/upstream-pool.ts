@@ -353,7 +353,7 @@ export class PooledUpstream implements Upstream {
     this.#announce("disconnected");
   }
 
-  /** Waits for a start, which other callers may share and which goes on without this caller. */
+  /** Waits for a start, which other callers may share and which continues without this caller. */
   async #wait(
     promise: Promise<UpstreamConnection>,
     signal: AbortSignal | undefined,

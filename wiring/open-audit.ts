@@ -23,7 +23,7 @@ export function auditPath({ directory }: Pick<Configuration, "directory">): stri
 /**
  * Opens the audit log of a configuration. It reads and creates nothing before its first line. The caller closes it.
  *
- * @param options `redact` takes the secrets out of names. `onWarning` is told when the log cannot be written or sent.
+ * @param options `redact` takes the secrets out of names. `onWarning` receives a line when the log cannot be written or sent.
  */
 export function openAuditLog(
   configuration: Pick<Configuration, "directory" | "audit">,

@@ -103,7 +103,7 @@ function describePending({
     asked_at: new Date(askedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     answered: isAnswered,
-    /** Whether the run still has its sandbox, and goes on by itself with the answer. */
+    /** Whether the run still has its sandbox, and continues by itself with the answer. */
     live: isLive,
     tool: request.tool,
     definition_digest: request.definitionDigest,

@@ -183,10 +183,10 @@ export async function run(
 }
 
 /**
- * Takes a suspended run, to go on with it. A question that nobody has answered is put to the person who is here.
+ * Takes a suspended run, to continue it. A question that nobody has answered is put to the person who is here.
  *
  * @param beginning the first characters of its ticket.
- * @throws UsageError when it cannot go on.
+ * @throws UsageError when the run cannot continue.
  */
 async function takeAnswered(
   beginning: string,

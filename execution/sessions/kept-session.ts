@@ -30,7 +30,7 @@ export interface SessionStatus {
 /** The sessions of one principal. */
 export interface OpenSessions {
   list(): Promise<SessionStatus[]>;
-  /** False when there is none of this name. */
+  /** False when no session has this name. */
   end(name: string): Promise<boolean>;
 }
 

@@ -18,8 +18,8 @@ const MAX_LOST = 200;
 export type EnteringProgram = Pick<ProgramRequest, "session" | "context" | "signal">;
 
 /**
- * What a program in a session is executed with, in the place of what other programs have. It has no keeper: it is not suspended,
- * because its sandbox could not be had again.
+ * What a program in a session is executed with, instead of what other programs have. It has no keeper: it is not suspended,
+ * because its sandbox could not be started again.
  */
 interface SessionParts {
   sandboxes: SandboxSource;
@@ -101,7 +101,7 @@ export class Sessions {
       .map((session) => session.status());
   }
 
-  /** Ends a session, also under a program. False when there is none of this name. */
+  /** Ends a session, also while a program runs in it. False when no session has this name. */
   async end(principal: string, name: string): Promise<boolean> {
     const key = keyOf(principal, name);
     const session = this.#sessions.get(key);

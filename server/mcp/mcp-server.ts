@@ -37,7 +37,7 @@ const QUESTION = "approval";
 interface Stdio {
   stdin: Readable;
   stdout: Writable;
-  /** Receives what goes wrong on the connection. The server goes on. */
+  /** Receives what goes wrong on the connection. The server continues. */
   onWarning: (message: string) => void;
 }
 

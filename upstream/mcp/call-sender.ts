@@ -36,7 +36,7 @@ type BuildFault = (
 
 /**
  * Sends calls to one server and sees each through to its result: what the server asks in the middle of one goes to the caller.
- * An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
+ * An older server asks in a request (MCP 2025-11-25), a newer one in a result, upon which the call is sent
  * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
  */
 export class CallSender {

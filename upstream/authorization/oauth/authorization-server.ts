@@ -221,7 +221,7 @@ const MAX_SHOWN_CHARS = 300;
 /**
  * The error for what failed between ptc and an authorization server.
  *
- * @param what the beginning of the message, which goes on after the name of the server.
+ * @param what the beginning of the message, which follows the name of the server.
  */
 export function explainFault(error: unknown, what: string): AuthorizationError {
   if (error instanceof AuthorizationError) return error;
