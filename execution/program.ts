@@ -176,7 +176,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     let outcome = await this.#run({ ...run, signal }, output, calls);
     if (run.faulted.aborted) {
       this.#isFaulted = true;
-      const message = `the host could not go on with this run: ${messageOf(run.faulted.reason)}`;
+      const message = `the host could not continue this run: ${messageOf(run.faulted.reason)}`;
       outcome = { ...outcome, ...fail("InternalError", message) };
     }
     if (calls !== undefined && outcome.suspended === undefined && !this.#isFaulted)

@@ -163,7 +163,7 @@ export class KeptSandbox implements SandboxSource {
     patienceMs: number,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    const silent = () => new SandboxError("start_failed", "the session's sandbox does not answer any more");
+    const silent = () => new SandboxError("start_failed", "the session's sandbox no longer answers");
     try {
       await orCancelled(inTime(answered, patienceMs, silent), signal);
       return turn.sandbox;

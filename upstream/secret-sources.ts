@@ -78,11 +78,7 @@ export class SecretSources {
     const running = this.#running.get(key) ?? this.#start(key, argv, cwd);
     running.waiting++;
     try {
-      return await orAborted(
-        running.secret,
-        signal,
-        () => new SecretSourceError("it is not needed any more"),
-      );
+      return await orAborted(running.secret, signal, () => new SecretSourceError("it is no longer needed"));
     } finally {
       running.waiting--;
       if (running.waiting === 0) running.abort.abort();
@@ -158,7 +154,7 @@ export async function runSecretCommand(
     case "late":
       throw new SecretSourceError(`${name} did not answer within ${patienceMs / 1_000} s`);
     case "aborted":
-      throw new SecretSourceError(`${name} is not needed any more`);
+      throw new SecretSourceError(`${name} is no longer needed`);
     case "too_much":
       throw tooLarge(`${name} printed`);
     case "exited": {

@@ -67,7 +67,7 @@ export class UpstreamPool {
         this.#retired.add(upstream);
         upstream.retire(
           source === undefined
-            ? "it is not configured any more"
+            ? "it is no longer configured"
             : "its configuration has just been changed; call it again",
         );
       }

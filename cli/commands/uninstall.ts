@@ -59,7 +59,7 @@ export const uninstallCommand = defineCommand(
       .option("--json", "print what there is as JSON; with --yes, what was removed")
       .addHelpText(
         "after",
-        "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. Without --yes, in a pipe, nothing is removed.\n\nExample:\n  ptc uninstall --json\n",
+        "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. In a pipe, ptc removes nothing without --yes.\n\nExample:\n  ptc uninstall --json\n",
       ),
 );
 

@@ -134,7 +134,7 @@ export async function elicitOnTerminal(
     draw(console.quote(visibleLine(elicitation.url)));
     return yesOrNo(
       await typed(
-        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call go on? [y]es, [N]o: `,
+        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call continue? [y]es, [N]o: `,
       ),
       {},
     );

@@ -123,7 +123,7 @@ export const Settings = section({
       suspend: setting(
         trueOrFalse().default(true),
         "whether a run that waits longer than its client can is suspended; else the call is denied",
-        { comment: "a run that waits longer than its client can gives up its sandbox, and goes on later" },
+        { comment: "a run that waits longer than its client can gives up its sandbox, and continues later" },
       ),
       expire_minutes: setting(
         wholeNumber(1, 43_200).default(1_440),

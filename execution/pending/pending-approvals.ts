@@ -247,10 +247,10 @@ export class PendingApprovals {
   async #goLive(ticket: string): Promise<string | undefined> {
     try {
       const isOurs = await plainly(() => this.#store.remove(ticket, this.#owner));
-      return isOurs ? undefined : "another process goes on with this run, or its ticket has expired";
+      return isOurs ? undefined : "another process continues this run, or its ticket has expired";
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
-      return `that this run goes on could not be noted, so nothing more was called (${error.message})`;
+      return `ptc could not note that this run continues, so nothing more was called (${error.message})`;
     }
   }
 

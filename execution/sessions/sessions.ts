@@ -119,7 +119,7 @@ export class Sessions {
   #begin(key: string, name: string, context: RunContext, language: string): KeptSession | string {
     const max = this.#options.settings()?.max ?? 0;
     if (this.#sessions.size >= max)
-      return `as many sessions are open (${max}) as may be (sessions.max); end one with \`ptc sessions end\`, or wait until one was idle for long`;
+      return `the most sessions that may be open (${max}) are (sessions.max); end one with \`ptc sessions end\`, or wait until an idle one ends`;
     const { sandboxesWith, clock } = this.#options;
     const source = sandboxesWith(runnerOf(language));
     const session = new KeptSession(name, context, language, source, clock.wallMs());

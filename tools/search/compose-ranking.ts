@@ -63,7 +63,7 @@ function endpointOf(
   { env, onSecret, onWarning }: RankingOptions,
 ) {
   const health = new EndpointHealth((reason) =>
-    onWarning(`tools are found without ${name}, which ${reason}; ptc goes on asking it now and then`),
+    onWarning(`tools are found without ${name}, which ${reason}; ptc still asks it now and then`),
   );
   const readKey = off === undefined ? keyOf(key, env, onSecret) : () => Promise.reject(new Error(off));
   return { endpoint: { url, model, key: readKey }, health, name, timeoutMs };

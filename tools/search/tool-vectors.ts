@@ -217,7 +217,7 @@ async function embed(
     const vector = parseVector(embedding);
     if (vector === undefined) throw new EndpointError("answers with an embedding that is no list of numbers");
     if (typeof index !== "number" || texts[index] === undefined || vectors[index] !== undefined)
-      throw new EndpointError("answers with embeddings of which it does not say what they are of");
+      throw new EndpointError("answers with embeddings that do not say which text they belong to");
     vectors[index] = vector;
   }
   const [first] = vectors;

@@ -168,7 +168,7 @@ export class CallSender {
   async #answersTo(result: Record<string, unknown>, call: SentCall): Promise<Params> {
     const wanted = parseWantedInput(result);
     if (wanted === undefined)
-      throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
+      throw this.#faults.build("protocol_error", "asked for input in a form that the protocol does not have");
     const { requests, requestState } = wanted;
     if (requests.length === 0) await delay(PUT_OFF_MS, undefined, { signal: call.signal });
     return {

@@ -223,8 +223,8 @@ function refusePlace(reason: NoPlace, patienceMs: number, { maxRunning, maxQueue
   const advice = "wait for one to end, or do more in one program";
   const message =
     reason === "full"
-      ? `as many programs run (${maxRunning}) and wait (${maxQueued}) as may; ${advice}`
-      : `as many programs run (${maxRunning}) as may, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
+      ? `the most programs that may run (${maxRunning}) and wait (${maxQueued}) do so already; ${advice}`
+      : `the most programs that may run (${maxRunning}) do so already, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
   return buildRefusalReply(buildFailure("Busy", message));
 }
 

@@ -210,7 +210,7 @@ export async function takeAnswered(
       case "live":
         return reply(describeLive(taken.pending));
       case "elsewhere":
-        return reply("this program goes on in another process; see `ptc runs list`");
+        return reply("this program continues in another process; see `ptc runs list`");
       case "unknown":
         return reply(OVER);
     }
@@ -270,5 +270,5 @@ function describeWaiting({ ticket, request }: PendingApproval): string {
 }
 
 function describeLive({ ticket, request }: PendingApproval): string {
-  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and goes on by itself then: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
+  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and then continues by itself: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
 }

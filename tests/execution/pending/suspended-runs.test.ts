@@ -211,7 +211,7 @@ describe("a suspended run", () => {
     const later = await project.open(program);
     await answer(later, ticket);
     expect((await goOn(later, ticket)).envelope.result).toMatchObject({
-      data: expect.stringContaining("server 'r' is not configured any more"),
+      data: expect.stringContaining("server 'r' is no longer configured"),
     });
     expect(project.calls()).toEqual(["read"]);
   });

@@ -91,7 +91,7 @@ async function findResourceMetadata({
       found = await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch);
     } catch (error) {
       // Only a host that cannot be reached throws this: elsewhere there may be no metadata, or something else at its place.
-      if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be had");
+      if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be fetched");
       continue;
     }
     requireResource(serverUrl, found.resource);
