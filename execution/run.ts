@@ -18,7 +18,7 @@ import { redactEmitted } from "./output/emitted-blocks.ts";
 import type { ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, type RunLimits } from "./output/runner-output.ts";
 import type { RunRecorder, RunRecording, RunReport } from "./record/run-recorder.ts";
-import { redactObserver } from "./redact-observer.ts";
+import { redactObserver } from "./redact-run.ts";
 import { type SealedVerdict, sealVerdict } from "./seal.ts";
 import { addUp, continued } from "./suspension/continuation.ts";
 import type { ResumedRun, RunKeeper } from "./suspension/suspended-run.ts";

@@ -13,7 +13,7 @@ import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
 import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { openLoginAudit } from "../../wiring/login-audit.ts";
+import { openLoginAudit } from "../../wiring/open-audit.ts";
 import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
