@@ -29,7 +29,7 @@ describe("an observer behind the redactor", () => {
     });
   });
 
-  it("is told of nothing that it does not ask for", () => {
+  it("receives nothing that it does not ask for", () => {
     expect(redactObserver({}, new Redactor([]))).toEqual({});
   });
 });

@@ -121,7 +121,7 @@ describe("a suspended run", () => {
       result: { ok: true, data },
     });
     expect(project.calls().sort()).toEqual(["first", "second", ...before].sort());
-    // It is one run, in the archive of whoever ended it.
+    // It is one run, in the archive of the process that ended it.
     const { record } = await third.store.read(envelope.run_id);
     expect(record.calls.map(({ decision }) => decision).sort()).toEqual(
       [...before.map(() => "allowed"), "approved-once", "approved-once"].sort(),
@@ -284,7 +284,7 @@ describe("a suspended run", () => {
     });
     const { ticket } = await suspend(host);
     expect(readFileSync(project.file, "latin1")).not.toContain(SECRET);
-    // Whoever is asked sees no secret, and the program gets its own back.
+    // The person who is asked sees no secret, and the program gets its own back.
     expect(JSON.stringify(await (await host.pendingApprovals()).list("local"))).not.toContain(SECRET);
     await answer(host, ticket);
     const key = readFileSync(project.key);

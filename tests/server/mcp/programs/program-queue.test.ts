@@ -158,7 +158,9 @@ it("programs of several connections share the places of their process, and end w
   const waiting = there.callTool(executing("waiting"));
   await expect
     .poll(async () => (await here.callTool(executing("refused"))).content)
-    .toMatchObject([{ text: expect.stringContaining("the most programs that may run (1) and wait (1) do so already") }]);
+    .toMatchObject([
+      { text: expect.stringContaining("the most programs that may run (1) and wait (1) do so already") },
+    ]);
   await gates.open("running");
   expect(await running).not.toHaveProperty("isError");
   await expect.poll(() => gates.started).toEqual(["running", "waiting"]);
