@@ -39,7 +39,7 @@ await w.note({ id: "write " + JSON.stringify(seen) });
 globalThis.result = { seen, later: Date.now() - seen.at };
 `;
 
-test("a run is suspended by one process, approved by another, and gone on with by a third, which sees the same again", async () => {
+test("a run is suspended by one process, approved by another, and continued by a third, which sees the same again", async () => {
   project.write("program.ts", PROGRAM);
   const ptc = (...args: string[]) => project.start(args, { env }).exited;
   const first = await ptc("run", "program.ts", "--suspend");
@@ -111,7 +111,7 @@ result = {"seen": seen, "later": time.time() - seen["at"]}
 ];
 
 test.each(PYTHON_PROGRAMS)(
-  "a run in Python that %s is gone on with, and sees the same again",
+  "a run in Python that %s continues, and sees the same again",
   async (_, code) => {
     project.write("program.py", code);
     const first = await project.ptc(["run", "program.py", "--suspend"], { env });
