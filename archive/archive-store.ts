@@ -57,7 +57,7 @@ export interface ArchiveStore extends RunArchiver {
   beginImport(origin: RunOrigin): Promise<RunImport>;
 }
 
-/** Archives runs while they go on. Failures of the archive are reported only at the end of a run. */
+/** Archives runs in progress. Failures of the archive are reported only at the end of a run. */
 export interface RunArchiver {
   /** Begins to archive a run. Never throws. */
   begin(runId: string): PendingRun;

@@ -53,7 +53,7 @@ export interface LiveRow extends Row {
 /** A question as it is listed. */
 export interface PendingRow extends Row {
   answer: Uint8Array | null;
-  /** The process that has offered the question, or goes on with the run. */
+  /** The process that offered the question, or continues the run. */
   owner: string | null;
   /** Whether the run is kept; otherwise it still has its sandbox. */
   isKept: boolean;
@@ -63,8 +63,8 @@ export interface PendingRow extends Row {
 export type Claimed =
   | { kind: "claimed"; run: Uint8Array; answer: Uint8Array }
   | { kind: "unanswered" }
-  /** Another process goes on with it. */
+  /** Another process continues it. */
   | { kind: "taken" }
-  /** It has its sandbox, and goes on by itself when its question is answered. */
+  /** It has its sandbox, and continues by itself when its question is answered. */
   | { kind: "live" }
   | { kind: "unknown" };

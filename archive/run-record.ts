@@ -111,7 +111,10 @@ export const RunRecord = z.strictObject({
   /** Texts of the generated modules that the program imported. */
   modules: list(z.strictObject({ module: text(512), digest: Digest })),
   calls: z.array(CallRecord).check(z.maxLength(MAX_CALLS)),
-  /** The files that the program was handed, with the digests of their bytes, and of the blobs that have them as base64. Runs without any do not have this member. */
+  /**
+   * The files that the program was handed, with the digests of their bytes, and of the blobs that have them as base64. Runs
+   * without any do not have this member.
+   */
   files: z.optional(
     z
       .array(z.strictObject({ name: ProgramFileName, bytes: Count, digest: Digest, content: Digest }))
@@ -220,7 +223,7 @@ const EnvelopeOfFormat1 = z.looseObject({
 
 /**
  * How archived runs are read, by the `format` of their record. What a version adds without another format is a member that older
- * readers may leave out of account: they read the run without it, and the digests tell whether it was changed. What older readers
+ * readers may ignore: they read the rest of the run, and the digests show whether it was changed. What older readers
  * would misread is another format, which they refuse by its number.
  */
 export const FORMS: ReadonlyMap<number, RunForm> = new Map([

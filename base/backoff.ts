@@ -1,4 +1,4 @@
-/** Pauses that grow: how long, when repeated work may go on, and when failed work is tried again. */
+/** Pauses that grow: how long they are, when repeated work may continue, and when failed work is tried again. */
 
 export interface PauseBounds {
   firstMs: number;
@@ -12,7 +12,10 @@ export function doublingPause({ firstMs, longestMs }: PauseBounds, doublings: nu
 
 const GROWING = { firstMs: 1_000, longestMs: 30_000 };
 
-/** How long repeated work waits before each attempt. The wait grows while attempts follow each other closely, and is short after a quiet time. */
+/**
+ * How long repeated work waits before each attempt. The wait grows while attempts follow each other closely, and is short after a
+ * quiet time.
+ */
 export class GrowingPause {
   #doublings = 0;
   #since = Number.NEGATIVE_INFINITY;

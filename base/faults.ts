@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
  * The last resort against faults that nobody catches: each run and each server has a boundary around all that is done for it, so
- * that such a fault ends it alone. What happens outside of any boundary is reported, and the process goes on.
+ * that such a fault ends it alone. A fault outside any boundary is reported, and the process continues.
  */
 
 /** Ends the run or the server in which a fault has happened; returns false when that has ended already. Must not throw. */
@@ -20,7 +20,7 @@ export function withinBoundary<T>(onFault: FaultHandler, work: () => T): T {
 }
 
 /**
- * Does work inside of a boundary of its own, which ends with it.
+ * Does work inside a new boundary, which ends with the work.
  *
  * @param work gets a signal that the first fault that nobody catches aborts, with the fault as its reason.
  */

@@ -14,7 +14,7 @@ export type JsonFault =
   | "non_finite"
   | "duplicate_key";
 
-/** Thrown for JSON that is refused. The message says what is wrong in words that go on after a subject. */
+/** Thrown for JSON that is refused. The message is a predicate: it follows a subject. */
 export class ForeignJsonError extends Error {
   override readonly name = "ForeignJsonError";
   readonly code: JsonFault;
@@ -138,7 +138,7 @@ const EXACT_DIGITS = 15;
 const MANY_DIGITS = 300;
 
 const EXPONENT = 2;
-/** By character code: what a number goes on with. */
+/** By character code: what a number continues with. */
 const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
   const character = String.fromCharCode(code);
   return "eE".includes(character) ? EXPONENT : "0123456789.+-".includes(character) ? 1 : 0;

@@ -39,7 +39,7 @@ export class LineSplitter {
     this.#maxDiscardedBytes = maxDiscardedBytes;
   }
 
-  /** @throws LineSplitterError when a line goes on beyond all bounds. The stream is then lost. */
+  /** @throws LineSplitterError when a line is longer than all bounds. The stream is then lost. */
   push(chunk: Buffer): (string | OversizeLine)[] {
     const lines: (string | OversizeLine)[] = [];
     let start = 0;

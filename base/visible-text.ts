@@ -31,13 +31,15 @@ const DOTS = "...";
  * What is longer than `maxChars` UTF-16 code units ends in three dots.
  */
 export function oneLine(text: string, maxChars = Number.POSITIVE_INFINITY): string {
-  const line = visibleLine(text.replaceAll(/[\s\u0085]+/g, " ").trim());
+  // A repeat without a bound would overflow V8's stack on a long text, where it has stopped to optimize regular expressions.
+  const words = text.split(/[\s\u0085]{1,1000}/).filter((word) => word !== "");
+  const line = visibleLine(words.join(" "));
   if (line.length <= maxChars) return line;
   // Half a surrogate pair is no character.
   return line.slice(0, Math.max(0, maxChars - DOTS.length)).replace(/[\ud800-\udbff]$/, "") + DOTS;
 }
 
-/** As many items as fit, and how many more there are. */
+/** As many items as fit, and the number of the others. */
 export function listUpTo(items: readonly string[], maxChars: number, separator = ", "): string {
   let text = "";
   for (const [index, item] of items.entries()) {

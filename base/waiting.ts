@@ -1,4 +1,4 @@
-/** Waits for work for a limited time, in milliseconds. Work that is late goes on. */
+/** Waits for work for a limited time, in milliseconds. Work that is late continues. */
 
 /** Returns the value of the work. @throws what `late` builds when the time is over, and what the work throws. */
 export async function inTime<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {

@@ -98,7 +98,7 @@ async function logIn(
     if (!(error instanceof UpstreamError)) throw error;
     return false;
   } finally {
-    login?.cancel("nobody waits for it any more");
+    login?.cancel("nobody waits for it");
   }
 }
 

@@ -83,15 +83,15 @@ export interface RequestedCall {
 export interface CallingRun {
   approvals: RunApprovals;
   signal: AbortSignal;
-  /** The number of the call within its run, from 1. Without it, calls are numbered as they come. */
+  /** The number of the call within its run, from 1. By default calls are numbered as they come. */
   seq?: number | undefined;
   /** The size of the call as the program sent it. */
   bytes?: number | undefined;
-  /** Is told what is decided about the call. */
+  /** Receives what is decided about the call. */
   events?: RunEvents | undefined;
   /** What the request to the server holds in its `_meta` besides what MCP needs. */
   meta?: RequestMeta | undefined;
-  /** Is told how far the server says that the call has come, in its words. */
+  /** Receives the server's reports of how far the call has come. */
   onProgress?: OnCallProgress | undefined;
 }
 

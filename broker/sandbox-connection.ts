@@ -132,7 +132,7 @@ export class SandboxConnection {
     return this.#active;
   }
 
-  /** Starts no further call until `letGo`. Calls that were started go on. */
+  /** Starts no further call until `letGo`. Calls that were started continue. */
   hold(): void {
     this.#held = true;
   }
@@ -155,7 +155,7 @@ export class SandboxConnection {
     await Promise.race([came, late]);
   }
 
-  /** The program has ended: drops waiting calls, and goes on reading what the runner sends. */
+  /** The program has ended: drops waiting calls, and still reads what the runner sends. */
   finish(): void {
     this.#finishing = true;
     this.#queue.length = 0;

@@ -6,13 +6,13 @@ import type { ServerTools, Tool } from "./tool.ts";
 
 /** What is known of servers beyond those whose tools are in the catalog. */
 interface CatalogContext {
-  /** Modules of all servers in the configuration; without it, of those in the catalog. */
+  /** Modules of all servers in the configuration. By default those of the catalog. */
   configured?: readonly string[] | undefined;
   /** Configured servers whose tools are not known, by module, with the reason. */
   unlisted?: ReadonlyMap<string, string> | undefined;
   /** The index of the catalog that this one follows, so that only what has changed is indexed. */
   index?: ToolIndex | undefined;
-  /** Ranks what a search by words has found; without it, nothing does. */
+  /** Ranks what a search by words has found. If absent, nothing does. */
   ranking?: RankingStage | undefined;
 }
 

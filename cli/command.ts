@@ -97,7 +97,7 @@ export interface Surroundings {
   cwd(): string;
   on(event: (typeof SIGNALS)[number], listener: () => void): unknown;
   exit(code: number): never;
-  /** Reads files where the user is; without it, this process does. */
+  /** Reads files where the user is. By default this process does. */
   readFile?: ReadFile;
   /** The background host that runs the command. */
   shared?: SharedHost;
@@ -110,14 +110,14 @@ export interface Surroundings {
   };
 }
 
-/** A host that goes on after the command. */
+/** A host that outlives the command. */
 export interface SharedHost {
   host: Pick<Host, "currentTools" | "run" | "pendingApprovals">;
   /** Leaves the command to its caller when the host was started with another configuration or environment. */
   accept(configuration: Configuration): void;
   /** Is about to make the first call of a run. Resolves when the caller knows. */
   onCalling(runId: string): Promise<void>;
-  /** Receives the failures that belong to no run, while the command goes on. */
+  /** Receives the failures that belong to no run, while the command runs. */
   onWarning(listener: (message: string) => void): void;
 }
 

@@ -110,13 +110,13 @@ export async function defineCommands(
   finish: (code: ExitCode) => void,
 ): Promise<void> {
   program.hook("preAction", (_, command) => refuseBlank(command));
-  // Where the help command stands, which no file defines.
-  program.commandsGroup("This machine:").helpCommand(true);
   const called = COMMANDS.find(({ name }) => name === surroundings.argv[2]);
   for (const { group, name, load } of called === undefined ? COMMANDS : [called]) {
     (await load())(program, surroundings, finish);
     program.commands.find((command) => command.name() === name)?.helpGroup(`${group}:`);
   }
+  // The place of the help command, which no file defines. Commands that are added before this do not inherit it.
+  program.commandsGroup("This machine:").helpCommand(true);
 }
 
 /** Arguments that are passed on as they are: a server's own, a tool's and a saved program's. All others name something. */

@@ -22,7 +22,7 @@ if (process.argv[2] === HOST_PROCESS) {
   process.exit(await runBackgroundHost(process, process.argv[3], main));
 }
 if (asked.why !== undefined) {
-  const then = asked.lostRun === undefined ? "going on alone" : "the program is not run again";
+  const then = asked.lostRun === undefined ? "continuing alone" : "the program is not run again";
   process.stderr.write(`ptc: ${asked.why}; ${then}\n`);
 }
 const { argv, env, stdin, stdout, stderr } = process;

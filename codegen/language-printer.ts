@@ -45,7 +45,7 @@ export interface ToolPrinter {
   /** The name by which a program chooses the language. */
   readonly language: string;
   readonly guide: ProgramGuide;
-  /** The signature of a tool's function: with every description, or compact, with the first sentence of its own. */
+  /** The signature of a tool's function: with every description, or compact, with the first sentence of the tool's description. */
   signature(tool: ShownTool, form: "full" | "compact"): Promise<string>;
   /** The line with which a program imports a server's module. */
   importLine(module: string): string;

@@ -155,7 +155,7 @@ export class FollowedConfiguration {
   }
 
   #refuse(error: unknown): void {
-    const problem = `the configuration was edited and cannot be used, so that the one of before is still in force: ${messageOf(error)}`;
+    const problem = `the configuration was edited and cannot be used, so the earlier one is still in force: ${messageOf(error)}`;
     if (problem === this.#problem) return;
     this.#problem = problem;
     this.#options.onEdit(problem);

@@ -70,7 +70,7 @@ class CallWarnings {
 
 /** The most ended calls that wait for observers. Above this, the program waits too, because results take memory. */
 const MAX_BEHIND = 16;
-/** How long observers are told of calls before the event loop gets a turn. */
+/** How long observers receive calls before the event loop gets a turn. */
 const SLICE_MS = 2;
 
 /** Observes the calls of one run. */
@@ -82,7 +82,7 @@ export class CallLog {
   #count = 0;
   /** Ended calls that observers have not finished with. */
   #behind = 0;
-  /** Ended calls of which observers have not been told. */
+  /** Ended calls that observers have not received. */
   readonly #untold: ObservedCall[] = [];
   #telling: Promise<void> | undefined;
   #denied = false;

@@ -107,7 +107,7 @@ class CallBody implements RunBody<OwnOfCall> {
     };
     const { warnings } = log;
     if (fault !== undefined) {
-      const message = `the host could not go on with this call: ${messageOf(fault)}`;
+      const message = `the host could not continue this call: ${messageOf(fault)}`;
       return { ...fail("InternalError", message), metrics, warnings, suspended };
     }
     if (suspended !== undefined)

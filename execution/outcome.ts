@@ -7,7 +7,7 @@ import type { Trace } from "../protocol/messages.ts";
 /** How a run ended: its value, or its failure. */
 export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
-/** A run that was suspended, in what its client needs to go on with it. */
+/** A run that was suspended: what its client needs to continue it. */
 export interface Suspended {
   ticket: string;
   tool: string;

@@ -38,8 +38,8 @@ import { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /**
- * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in common
- * with a replay: the program is checked and bundled while a sandbox starts, sent in, and judged by how it ended.
+ * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in
+ * common with a replay: the program is checked and bundled while a sandbox starts, sent in, and judged by how it ended.
  */
 
 /**
@@ -122,11 +122,11 @@ export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatie
   readonly languages: readonly Language[];
   readonly modules: ModuleSource;
   readonly typecheck: TypecheckMode;
-  /** Clock and randomness for a replay. A live run gets random values of its own. */
+  /** Clock and randomness for a replay. A live run gets new ones. */
   readonly environment?: ProgramEnvironment | undefined;
   /** The session that the program runs in, whose sandbox `sandboxes` has. */
   readonly session?: ProgramSession | undefined;
-  /** Is told of the run's parts. */
+  /** Is called when a part of the run begins. */
   readonly onPhase?: OnPhase | undefined;
 }
 
@@ -176,7 +176,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     let outcome = await this.#run({ ...run, signal }, output, calls);
     if (run.faulted.aborted) {
       this.#isFaulted = true;
-      const message = `the host could not go on with this run: ${messageOf(run.faulted.reason)}`;
+      const message = `the host could not continue this run: ${messageOf(run.faulted.reason)}`;
       outcome = { ...outcome, ...fail("InternalError", message) };
     }
     if (calls !== undefined && outcome.suspended === undefined && !this.#isFaulted)

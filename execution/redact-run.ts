@@ -1,15 +1,17 @@
+import type { CallOutcome } from "../broker/dispatcher.ts";
 import type { RunState } from "../broker/policy/run-history.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { PiiMasks } from "../secrets/pii/pii-mask.ts";
 import type { Redactor } from "../secrets/redaction.ts";
+import type { CallObserver, ObservedCall } from "./call-log.ts";
 import type { RecordedPii } from "./record/run-recorder.ts";
 
 /** What redacts one run. */
 export interface RunRedaction {
   /** For what leaves the run. */
   redactor: Redactor;
-  /** For what is compared with a record: it does not depend on what the run has read by then. */
+  /** For what is compared with a record: it does not depend on what the run has read so far. */
   comparing: Redactor;
   /** For questions to a person, who has to see what is to be approved. */
   asking: Redactor;
@@ -82,4 +84,36 @@ export async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMas
   const masks = new PiiMasks({ kinds, countries });
   made.set(key, masks);
   return masks;
+}
+
+/**
+ * Redacts names, arguments and messages of calls for an observer that shows them to people or models. Data of outcomes is passed
+ * on unchanged.
+ */
+export function redactObserver({ onCall, onCallStarted }: CallObserver, redactor: Redactor): CallObserver {
+  return {
+    ...(onCallStarted && {
+      onCallStarted: ({ seq, tool }) => onCallStarted({ seq, tool: redactor.redactText(tool).value }),
+    }),
+    ...(onCall && { onCall: (call) => onCall(redactCall(call, redactor)) }),
+  };
+}
+
+function redactCall(call: ObservedCall, redactor: Redactor): ObservedCall {
+  return {
+    ...call,
+    tool: redactor.redactText(call.tool).value,
+    arguments: redactor.redactValue(call.arguments).value,
+    outcome: redactFailure(call.outcome, redactor),
+  };
+}
+
+function redactFailure(outcome: CallOutcome, redactor: Redactor): CallOutcome {
+  if (outcome.ok) {
+    const { warning } = outcome;
+    return warning === undefined ? outcome : { ...outcome, warning: redactor.redactText(warning).value };
+  }
+  const { error } = outcome;
+  const message = redactor.redactText(error.message).value;
+  return message === error.message ? outcome : { ...outcome, error: { ...error, message } };
 }

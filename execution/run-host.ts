@@ -18,7 +18,7 @@ import type { RunFeed } from "./runs/run-feed.ts";
 import type { Arrival } from "./sessions/arrival-order.ts";
 import type { LazySessions } from "./sessions/open-sessions.ts";
 
-/** What runs get from the host that they are in. `run-request.ts` has what they get from whoever asks for them. */
+/** What runs get from their host. `run-request.ts` has what they get from their callers. */
 
 /** The tools that a run begins with. It keeps them when the catalog changes meanwhile. */
 export interface RunTools {
@@ -52,7 +52,7 @@ export interface RunHost {
   readonly validator: SchemaValidator;
   /** Makes the recorder of one run. */
   recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
-  /** Starts the login of a principal at a server. Without it, nobody is asked to log in. */
+  /** Starts the login of a principal at a server. If absent, nobody is asked to log in. */
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
   /** Receives the events of runs. */
   readonly runs?: RunFeed | undefined;

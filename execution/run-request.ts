@@ -13,7 +13,7 @@ import type { ResumedRun } from "./suspension/suspended-run.ts";
 
 /**
  * What is run, and for whom. It is made once, where a run comes in (a command, a request of an MCP client), and handed down
- * whole: nothing on the way changes or repacks it. Observers are told without secrets.
+ * whole: nothing on the way changes or repacks it. Observers receive no secrets.
  */
 export interface RunRequest extends Readonly<CallObserver> {
   /** On whose behalf it runs, and through what it came. */
@@ -30,7 +30,7 @@ export interface RunRequest extends Readonly<CallObserver> {
 /** A program to run. Of a `resumed` run, program, limits and mode are those of the run. */
 export interface ProgramRequest extends RunRequest {
   readonly program: UnresolvedProgram;
-  /** A suspended run to go on with. */
+  /** A suspended run to continue. */
   readonly resumed?: ResumedRun | undefined;
   /** Overrides the configured time limit. */
   readonly timeoutMs?: number | undefined;
@@ -61,7 +61,7 @@ export interface CallRequest extends RunRequest {
   readonly call: DirectCall;
   /** Whether the answer of the tool is handed on in its own form too. */
   readonly withAnswer?: boolean | undefined;
-  /** Is told how far the server says that the call has come. */
+  /** Receives the server's reports of how far the call has come. */
   readonly onProgress?: OnCallProgress | undefined;
 }
 
@@ -76,7 +76,7 @@ export interface ProgramRunner {
 
 /** Runs that wait for approvals. Methods reject with a `PendingError` when the store of these runs cannot be used. */
 export interface SuspendedPrograms {
-  /** Takes a run of this principal, to go on with it. */
+  /** Takes a run of this principal, to continue it. */
   take(principal: string, ticket: string): Promise<TakenRun>;
   /** Gives the first answer to a question. False when it was answered before, or has expired. */
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;

@@ -54,7 +54,7 @@ interface ListFailure {
   message: string;
   /** Whether its modules are kept. Otherwise it has none. */
   isKept: boolean;
-  /** Whether it is off by the configuration, so that trying it again is of no use. */
+  /** Whether it is off by the configuration, so that another try cannot succeed. */
   isOff: boolean;
   /** Whether it did not already fail in the previous generation. */
   isNew: boolean;
@@ -66,7 +66,7 @@ export interface GeneratorOptions {
   servers: readonly ServerConfiguration[];
   upstreams: ConfiguredServers;
   folder: GeneratedFolder;
-  /** Learns what tools do not declare of their results; without it, modules are printed with what the folder holds of that. */
+  /** Learns what tools do not declare about their results. By default modules are printed with what the folder holds. */
   learn?: ((stored: StoredCatalog | undefined) => Promise<LearnedTypes | undefined>) | undefined;
 }
 
@@ -174,8 +174,8 @@ function findDamage(
 const BUDGET_MS = 5_000;
 
 /**
- * What the modules of a folder are to be printed with: what this machine's archive shows of results. It is no reason not to
- * generate when that cannot be had; then `onWarning` is told why. `undefined` where nothing is to be learned.
+ * What the modules of a folder are to be printed with: what this machine's archive shows of results. Where the archive cannot be
+ * read, `onWarning` receives the reason, and ptc generates all the same. `undefined` where nothing is to be learned.
  */
 export function learnForGeneration(
   configuration: Configuration,

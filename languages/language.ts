@@ -11,7 +11,7 @@ export type TypecheckMode = "error" | "warn" | "off";
 /** How the types of a program are checked. */
 export interface TypecheckOptions {
   mode: TypecheckMode;
-  /** How long the program waits for its check, in milliseconds, before it runs unchecked; without it, as its language has it. */
+  /** How long the program waits for its check, in milliseconds, before it runs unchecked. By default its language decides. */
   patienceMs?: number | undefined;
 }
 
@@ -110,7 +110,7 @@ export interface LanguageProcesses {
   /** Receive each process's start and end, so that a later ptc can end it if this one is killed. */
   onSpawn?(pid: number): void;
   onExit?(pid: number): void;
-  /** Where the files of such processes are kept, which a later ptc clears too; the system's folder for such files without it. */
+  /** Where the files of such processes are kept, which a later ptc clears too. Defaults to the system's folder for such files. */
   folder?: string | undefined;
 }
 

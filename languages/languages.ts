@@ -1,7 +1,7 @@
 /**
- * The languages that programs may be in. Each registers itself in its own folder (languages/typescript/language.ts): what is known
- * of it without loading anything, and how its printer, its checker and the rest are loaded when a program needs them. Adding a
- * language takes a folder and a line in the table below; its printer stands in codegen/, its runner in runner-image/.
+ * The languages that programs may be in. Each registers itself in its own folder (languages/typescript/language.ts): what is
+ * known of it without loading anything, and how its printer, its checker and the rest are loaded when a program needs them.
+ * Adding a language takes a folder and a line in the table below; its printer stands in codegen/, its runner in runner-image/.
  */
 import { extname } from "node:path";
 import type { LanguagePrinter, ToolPrinter } from "../codegen/language-printer.ts";
@@ -101,7 +101,7 @@ export function syntaxOf(language: string): CodeSyntax {
   return languageOr(language).syntax;
 }
 
-/** The language of a name, on or off; the first one where there is none of that name. */
+/** The language with a name, on or off; the first one where no language has that name. */
 function languageOr(name: string): RegisteredLanguage {
   return findLanguage(LANGUAGES, name) ?? REGISTERED.typescript;
 }

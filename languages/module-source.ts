@@ -8,7 +8,7 @@ export interface SavedProgram {
   readonly fileName: string;
   readonly language: string;
   readonly code: string;
-  /** JSON schema of its value, as JSON text; absent where nothing is said of it. */
+  /** JSON schema of its value, as JSON text; absent where the manifest has none. */
   readonly output?: string | undefined;
 }
 

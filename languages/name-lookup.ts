@@ -38,14 +38,14 @@ export async function findFunctions(name: string, source: ModuleSource): Promise
   return { isExact: exact.length > 0, functions: meant };
 }
 
-/** What a program is told that takes `result` of a value that is no longer wrapped in it. */
+/** Advice for a program that takes `result` of a value that is no longer wrapped in an object. */
 export function describeUnwrapped(identifier: string): string {
   return `${identifier} returns the value itself, which its server wraps as {result: ...}: leave out the 'result'`;
 }
 
 const TAKES_RESULT = /\.result\b(?!\s*\()|\[\s*["']result["']\s*\]|\{[^{}]*\bresult\b[^{}]*\}\s*=\s*await\b/;
 
-/** Advice for a failed program that takes `result` of what a tool returned without it; `undefined` where it does not. */
+/** Advice for a failed program that takes `result` of a value that has no such member; `undefined` for any other program. */
 export async function adviseOnUnwrapped(code: string, source: ModuleSource): Promise<string | undefined> {
   if (!TAKES_RESULT.test(code)) return undefined;
   for (const module of source.modules().slice(0, MAX_MODULES)) {

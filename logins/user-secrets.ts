@@ -107,7 +107,7 @@ export function serverCredentials(
     {
       sources: server.secretSources,
       areHeaders: "headers" in server,
-      // Each value belongs to one tool, and the other tools work without it.
+      // Each value belongs to one tool, and the other tools do not need it.
       areApart: server.transport === "local",
     },
   ]);

@@ -13,7 +13,7 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import { EmittedBlocks } from "../protocol/emitted.ts";
 import { Envelope } from "../protocol/envelope.ts";
 
-/** The largest file of a recorded example, in bytes. A larger one is of no use in a repository. */
+/** The largest file of a recorded example, in bytes. A larger one does not belong in a repository. */
 export const MAX_EXAMPLE_BYTES = 8 * 1024 * 1024;
 
 const VERSION = 1;
@@ -51,8 +51,8 @@ const ExampleCall = z.strictObject({
 });
 
 /**
- * `programs/<name>.example.json`: one run of a saved program, with all that it takes to run it again without any server. Everything
- * in it was in the archive, and so without secrets.
+ * `programs/<name>.example.json`: one run of a saved program, with all that it takes to run it again without any server.
+ * Everything in it was in the archive, and so without secrets.
  */
 const Example = z.strictObject({
   version: z.literal(VERSION, `must be ${VERSION}, the only version that this ptc reads`),

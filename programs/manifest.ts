@@ -12,11 +12,11 @@ export interface Manifest {
   readonly program: string;
   /** JSON schema of its data, which is an object. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** JSON schema of its value; `undefined` where nothing is said of it. */
+  /** JSON schema of its value; `undefined` where the manifest has none. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
-  /** Whether `ptc serve` has it as a tool of its own. */
+  /** Whether `ptc serve` has it as a tool. */
   readonly expose: boolean;
-  /** Time limit of a run of it by name; the configured one without it. */
+  /** Time limit of a run by name. Defaults to the configured one. */
   readonly timeoutMs: number | undefined;
 }
 
@@ -88,7 +88,7 @@ function problemOf(
       isMissing: isMissing(issue, source),
     };
   });
-  // A key that is missing has no line of its own, and is most often one that is misspelled.
+  // A key that is missing has no line, and is most often one that is misspelled.
   const first = problems.reduce((a, b) => (b.line < a.line || (a.isMissing && !b.isMissing) ? b : a));
   const where = first.path.length === 0 ? "the file" : first.path.map(String).join(".");
   return new ConfigurationError("invalid", `${file}:${first.line}: ${where}: ${first.message}`);

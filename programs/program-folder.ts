@@ -44,7 +44,7 @@ export function exampleFile(name: string): string {
   return `${name}.example.json`;
 }
 
-/** Reads the saved programs. One that is wrong is a problem of its own, and no other program's. */
+/** Reads the saved programs. A program that is wrong is one problem, and affects no other program. */
 export function readPrograms(configuration: Pick<Configuration, "directory">): ProgramFolder {
   const directory = programsDirectory(configuration);
   const names = listFiles(directory)

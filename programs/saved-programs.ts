@@ -108,8 +108,8 @@ export class SavedPrograms {
   }
 
   /**
-   * What a run calls saved programs through. One is let begin only if its text is a part of the run, which a program that names
-   * one at run time alone is told of.
+   * What a run calls saved programs through. A program may begin only if its text is a part of the run; one that is named only
+   * at run time is refused with the reason.
    */
   forRun(
     modules: ModuleSource,

@@ -77,8 +77,8 @@ export class FrameDecoder {
   #isKeptFree = true;
 
   /**
-   * @param keptBytes up to how many bytes of memory are kept for large payloads, which later chunks overwrite. Without it, each
-   *   payload has memory of its own.
+   * @param keptBytes up to how many bytes of memory are kept for large payloads, which later chunks overwrite. By default each
+   * payload has separate memory.
    */
   constructor(maxBytes: number, keptBytes = 0) {
     this.#maxBytes = maxBytes;
@@ -176,7 +176,7 @@ export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = 
 
 /**
  * A large text is most of the result that it stands in. To write it as JSON and to parse it again takes longer than its way into
- * the sandbox, so it goes as a frame of its own after the message, which has `null` in its place.
+ * the sandbox, so it goes as a separate frame after the message, which has `null` in its place.
  */
 
 /** Where in a value a text stands: the names and indices that lead to it, none where the value is the text. */

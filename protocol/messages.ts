@@ -83,8 +83,8 @@ export interface ProgramMessage {
   /** Makes the runner stay for further programs, each requested with `next`. Otherwise the runner ends. */
   session?: true;
   /**
-   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. It does not where the
-   * program has left threads, which would go on meanwhile. Without it, it ends at once.
+   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. It does not wait where the
+   * program has left threads, which would run meanwhile. By default it ends at once.
    */
   linger_ms?: number;
 }
@@ -125,7 +125,7 @@ export type ReplyMessage =
   /** `data`: what the tool answered all the same, where that contradicts what it promises. */
   | { type: "reply"; id: number; ok: false; error: CallError; data?: unknown; raw?: unknown };
 
-/** Asks for a trace of all that was delivered so far. A runner that knows no such message goes on as it would without it. */
+/** Asks for a trace of all that was delivered so far. A runner that does not know this message ignores it. */
 export interface TraceRequest {
   type: "trace";
 }

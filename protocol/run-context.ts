@@ -40,7 +40,7 @@ export const LOCAL_PRINCIPAL = "local";
 /** A part of a run whose time is measured. Parts may overlap: a sandbox starts while the program is bundled. */
 export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 
-/** Is told when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */
+/** Is called when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */
 export type OnPhase = (phase: RunPhase) => () => void;
 
 /** Tells of a part of a run around work. Without a listener nothing is done but the work. */

@@ -20,7 +20,7 @@ export function parseTraceContext(
 ): TraceContext | undefined {
   const { traceparent, tracestate } = carrier ?? {};
   if (typeof traceparent !== "string" || traceIdOf({ traceparent }) === undefined) return undefined;
-  // A state that cannot be read is dropped; the trace goes on (section 3.3.1.3).
+  // A state that cannot be read is dropped; the trace continues (section 3.3.1.3).
   return typeof tracestate === "string" && TRACESTATE.test(tracestate)
     ? { traceparent, tracestate }
     : { traceparent };

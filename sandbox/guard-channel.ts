@@ -355,7 +355,7 @@ export class GuardAnswers {
     return this.#waiting.length > 0;
   }
 
-  /** Resolves with the answer to what is told to the guard now; never for a guard that has ended. */
+  /** Resolves with the guard's answer to the next command; never for a guard that has ended. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

@@ -32,7 +32,7 @@ const LEFTOVERS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * One sandbox for the programs of a session, one after the other. Each gets it as a sandbox of its own, whose channel and
+ * One sandbox for the programs of a session, one after the other. Each sees a separate sandbox, whose channel and
  * output begin with that program's hello and end with the program. Three things keep what a program has left from acting in
  * the next one:
  *
@@ -163,7 +163,7 @@ export class KeptSandbox implements SandboxSource {
     patienceMs: number,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    const silent = () => new SandboxError("start_failed", "the session's sandbox does not answer any more");
+    const silent = () => new SandboxError("start_failed", "the session's sandbox no longer answers");
     try {
       await orCancelled(inTime(answered, patienceMs, silent), signal);
       return turn.sandbox;

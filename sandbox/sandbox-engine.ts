@@ -104,7 +104,7 @@ export interface SandboxEngine {
   readonly advice: EngineAdvice;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
-  /** Digest of an image; `undefined` when there is none of that name. @throws SandboxError `engine_unreachable` */
+  /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */
   prepare?(runtime: string): Promise<void>;

@@ -27,7 +27,7 @@ export function refuseCancelled(signal: AbortSignal | undefined): void {
 }
 
 /**
- * Settles as the work does, unless the signal is aborted first. The work itself goes on.
+ * Settles as the work does, unless the signal is aborted first. The work itself continues.
  *
  * @throws SandboxError `cancelled`
  */

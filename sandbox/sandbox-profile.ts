@@ -156,7 +156,7 @@ export const WALLS = {
 
 export type WallName = keyof typeof WALLS;
 
-/** What to do about an engine that is not as it has to be. Each text goes on after a semicolon. */
+/** What to do about an engine that is not as it has to be. Each text follows a semicolon. */
 export interface EngineAdvice {
   /** Where the engine does not know the runtime. */
   missingRuntime: string;

@@ -73,7 +73,7 @@ export function withoutUnused(): Plugin {
       }));
       onLoad({ filter: /node_modules\/docker-modem\/lib\/modem\.js$/ }, ({ path }) => {
         const text = readFileSync(path, "utf8");
-        if (!DESCRIBED_REQUEST.test(text)) throw new Error(`${path} does not describe its requests any more`);
+        if (!DESCRIBED_REQUEST.test(text)) throw new Error(`${path} no longer describes its requests`);
         return { contents: text.replace(DESCRIBED_REQUEST, ""), loader: "js" };
       });
     },

@@ -84,7 +84,7 @@ function hashBlock(bytes: Uint8Array, last: number): number {
 /** Finds where the end of a text could be the beginning of a literal. */
 export class LiteralPrefixes {
   readonly #sorted: readonly string[];
-  /** The first two characters of the literals, and the first alone: most positions are told by them. */
+  /** The first two characters of the literals, and the first alone: most positions are decided by them. */
   readonly #starts: ReadonlySet<string>;
   readonly #longest: number;
 

@@ -3,13 +3,14 @@
  * that tell by their form what they are. A mark stands in their place (text-redaction.ts), and redacting again changes nothing. Numbers
  * are left alone: a secret that is one is found only as text.
  *
- * One redactor serves a whole process. Where personal data is redacted as well (pii/), a run has one of its own that knows the same
- * secrets; what is no part of a run, such as definitions of tools, has no personal data taken out. These are the places where texts leave ptc, and what each of them redacts:
+ * One redactor serves a whole process. Where personal data is redacted as well (pii/), each run has a separate one that knows the
+ * same secrets; in what is no part of a run, such as definitions of tools, personal data stays. These are the places where texts
+ * leave ptc, and what each of them redacts:
  *
  * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/run.ts: the value or the failure of a run, and the arguments that a person is asked about.
  * - languages/prepare-program.ts: what bundler and type check say of a program, since they quote it.
- * - execution/redact-observer.ts: names and arguments of calls, for observers of a run.
+ * - execution/redact-run.ts: names and arguments of calls, for observers of a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
  * - archive/audit/audit-log.ts: every line, through a function that wiring/ hands in.

@@ -17,14 +17,14 @@ export interface Telemetry {
   queued(): () => void;
   /** Has the state of the sandbox pool read whenever metrics are sent. */
   observePool(read: () => PoolState): void;
-  /** Sends what has not been sent, for so long at most. Nothing is told after that. Never rejects. */
+  /** Sends what has not been sent, within this time. Reports nothing after that. Never rejects. */
   close(patienceMs: number): Promise<void>;
 }
 
 export interface TelemetryOptions {
   /** The version of ptc. */
   version: string;
-  /** Is told of settings that cannot be followed, and once when a collector does not take what it is sent. */
+  /** Receives a line about settings that cannot be followed, and one when a collector does not accept what it is sent. */
   onWarning: (message: string) => void;
 }
 
@@ -33,7 +33,7 @@ export interface BegunRunFacts {
   context: RunContext;
   language: string;
   parent: TraceContext | undefined;
-  /** Where the run was told of before it was suspended. */
+  /** Where the run was reported before it was suspended. */
   earlier?: TraceContext | undefined;
   /** What is known of a tool by the name that a program calls it by; `undefined` for a name of no tool. */
   describeTool: (name: string) => CalledTool | undefined;

@@ -7,7 +7,7 @@ const ROUNDS = 20;
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Whether nothing holds an object any more, after garbage was collected some times. */
+/** Whether nothing holds an object after some garbage collections. */
 export async function isCollected(held: WeakRef<object>): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
     // An object that was looked at is there until the end of the turn.

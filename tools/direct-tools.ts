@@ -30,7 +30,7 @@ interface DirectDefinition {
   _meta?: Record<string, boolean>;
 }
 
-/** A tool that `ptc serve` has as a tool of its own. */
+/** A server's tool that `ptc serve` lists too. */
 export interface DirectTool {
   readonly tool: Tool;
   readonly definition: DirectDefinition;
@@ -38,7 +38,7 @@ export interface DirectTool {
   readonly tokens: number;
 }
 
-/** The tools that `ptc serve` has as tools of its own. */
+/** The servers' tools that `ptc serve` lists too. */
 export interface DirectTools {
   /** By namespaced name. */
   readonly tools: readonly DirectTool[];
@@ -58,7 +58,8 @@ const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
 
 /**
  * Chooses the tools that somebody has directly: those that `direct` names, and all where `discovery` is `direct`, or `auto` and
- * they cost little and each may be called on its own. Only tools that the view shows are among them. Methods, saved programs and the model are for programs.
+ * they cost little and each may be called on its own. Only tools that the view shows are among them. Methods, saved programs and
+ * the model are for programs.
  */
 export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configuration: Choice): DirectTools {
   const { discovery, direct } = configuration;
@@ -112,7 +113,7 @@ function costUpTo(tools: readonly Tool[], most: number): number {
   return tokens;
 }
 
-/** @param isNamed whether the user asks for this tool: then clients that look for tools first are told to have it at once. */
+/** @param isNamed whether the user asks for this tool: then clients that look for tools first load it at once. */
 function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: boolean): DirectDefinition {
   const outputSchema = tool.outputSchema === undefined ? undefined : listableOutput(tool.outputSchema);
   return {
@@ -214,7 +215,7 @@ function listableOutput(schema: unknown): ObjectSchema | undefined {
 }
 
 function listable(given: unknown, what: string): { schema: ObjectSchema } | { why: string } {
-  // A name of its own could be that of another tool's schema, and references begin at the top all the same.
+  // An `$id` could be that of another tool's schema, and references begin at the top all the same.
   const { $id: _, ...schema } = isObject(given) ? given : {};
   if (!isObject(given) || (schema.type ?? "object") !== "object") return { why: `${what} is of no object` };
   const problem = findSchemaProblem(schema, []);

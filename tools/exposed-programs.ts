@@ -7,7 +7,7 @@ import { callByName } from "../programs/call-by-name.ts";
 import { moduleUrl } from "../system/package.ts";
 import type { ProgramTools } from "./program-tools.ts";
 
-/** A saved program that `ptc serve` has as a tool of its own. */
+/** A saved program that `ptc serve` lists as a tool. */
 export interface ExposedProgram {
   /** The tool's name. */
   readonly name: string;

@@ -10,10 +10,10 @@ import type { ExposedProgram } from "./exposed-programs.ts";
 export interface LiveCatalog {
   /** The tools that programs of somebody's can call just now. */
   current(viewer: Viewer): Promise<ToolCatalog>;
-  /** The saved programs that are tools of their own; without it, there are none. */
+  /** The saved programs that are tools. If absent, there are none. */
   exposed?(viewer: Viewer): Promise<readonly ExposedProgram[]>;
-  /** The tools that are tools of the server's own just now; without it, there are none. */
+  /** The direct tools as they are now. If absent, there are none. */
   direct?(viewer: Viewer): Promise<DirectTools>;
-  /** The listener is told when the set of servers, or of such programs, has changed. */
+  /** Calls the listener when the set of servers, or of such programs, has changed. */
   onServersChanged(listener: () => void): void;
 }

@@ -46,7 +46,7 @@ interface ServedState {
 }
 
 /**
- * @param authorizer decides who is shown what; the lists of the configuration without it.
+ * @param authorizer decides who sees which tools. By default the lists of the configuration.
  * @param known the saved programs, or those on disk without them, and what ranks tools beside words, for those who search.
  * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
  */
@@ -164,7 +164,7 @@ export function catalogVersion(configuration: Configuration): string | undefined
   return programs === undefined ? generated : `${generated}\n${programs}`;
 }
 
-/** What clients are told of when it changes: the servers, and the programs that are tools of their own. */
+/** The parts whose changes clients learn of: the servers, and the programs that are tools. */
 export function toldOf({ all, programs }: ProgramTools): string {
   const exposed = programs?.programs.filter(({ manifest }) => manifest.expose) ?? [];
   const names = exposed.map(({ tool }) => `${tool.name} ${tool.definitionDigest}`);

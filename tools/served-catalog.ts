@@ -118,7 +118,7 @@ export class ServedCatalog implements LiveCatalog {
     this.#listeners.add(listener);
   }
 
-  /** Takes in what a server has just listed, and rewrites its modules when the definitions have changed. */
+  /** Stores what a server has just listed, and rewrites its modules when the definitions have changed. */
   async absorb(name: string, listing: UpstreamListing): Promise<void> {
     const { configuration, onWarning } = this.#options;
     const server = configuration.servers.find((each) => each.name === name);

@@ -48,7 +48,7 @@ export class LiveToolServers implements ToolServers {
     this.#followed = followed;
   }
 
-  /** Replaces the servers. Open calls to an earlier server go on. */
+  /** Replaces the servers. Open calls to an earlier server continue. */
   replace(servers: ReadonlyMap<string, LiveServer>): void {
     this.#servers = servers;
   }

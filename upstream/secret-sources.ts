@@ -78,11 +78,7 @@ export class SecretSources {
     const running = this.#running.get(key) ?? this.#start(key, argv, cwd);
     running.waiting++;
     try {
-      return await orAborted(
-        running.secret,
-        signal,
-        () => new SecretSourceError("it is not needed any more"),
-      );
+      return await orAborted(running.secret, signal, () => new SecretSourceError("it is no longer needed"));
     } finally {
       running.waiting--;
       if (running.waiting === 0) running.abort.abort();
@@ -134,7 +130,7 @@ interface SecretCommandOptions {
 }
 
 /**
- * Runs a command, without a shell and in a process group of its own, and resolves with what it prints to stdout, without the
+ * Runs a command, without a shell and in a separate process group, and resolves with what it prints to stdout, without the
  * line feed at its end. It has no stdin, and is killed when it takes too long or prints too much.
  *
  * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.
@@ -158,7 +154,7 @@ export async function runSecretCommand(
     case "late":
       throw new SecretSourceError(`${name} did not answer within ${patienceMs / 1_000} s`);
     case "aborted":
-      throw new SecretSourceError(`${name} is not needed any more`);
+      throw new SecretSourceError(`${name} is no longer needed`);
     case "too_much":
       throw tooLarge(`${name} printed`);
     case "exited": {

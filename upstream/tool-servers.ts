@@ -65,7 +65,7 @@ export class CallBudget {
   }
 }
 
-/** The error of a call whose time ended before it was sent. Its server goes on starting and listing, for later calls. */
+/** The error of a call whose time ended before it was sent. Its server still starts and lists, for later calls. */
 export function notReadyInTime(
   server: string,
   limitMs: number,

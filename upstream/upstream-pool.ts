@@ -67,7 +67,7 @@ export class UpstreamPool {
         this.#retired.add(upstream);
         upstream.retire(
           source === undefined
-            ? "it is not configured any more"
+            ? "it is no longer configured"
             : "its configuration has just been changed; call it again",
         );
       }
@@ -353,7 +353,7 @@ export class PooledUpstream implements Upstream {
     this.#announce("disconnected");
   }
 
-  /** Waits for a start, which other callers may share and which goes on without this caller. */
+  /** Waits for a start, which other callers may share and which continues without this caller. */
   async #wait(
     promise: Promise<UpstreamConnection>,
     signal: AbortSignal | undefined,

@@ -39,7 +39,7 @@ export interface ServerQuestion {
 export type QuestionAnswer =
   /** The result of `elicitation/create`, as it is sent to the server. */
   | { kind: "answered"; result: Readonly<Record<string, unknown>> }
-  /** The question is not one that can be put to anybody. The server is told why. `reason` follows the server's name. */
+  /** The question cannot be put to anybody. The server learns why. `reason` follows the server's name. */
   | { kind: "invalid"; reason: string }
   /** Nobody can be asked. The call is called off. `reason` follows the server's name. */
   | { kind: "unasked"; reason: string };

@@ -21,7 +21,7 @@ export interface CallerOptions {
   env: EnvironmentVariables;
   /** The generated tools of that configuration. */
   tools: ProgramTools;
-  /** What tells a collector of calls. Whoever opened it closes it. */
+  /** Reports calls to a collector. Its opener closes it. */
   telemetry?: Telemetry | undefined;
   /** Receives failures that belong to no call. */
   onWarning: (message: string) => void;

@@ -106,8 +106,8 @@ export class Host implements ProgramRunner {
   }
 
   /**
-   * Takes another configuration into use: for later programs, and for later calls of those that run. Its archive is not
-   * looked at, and who may call what is decided by the `authorizer` of before.
+   * Takes another configuration into use: for later programs, and for later calls of those that run. Its archive is ignored, and
+   * the earlier `authorizer` still decides who may call what.
    */
   async reconfigure(next: Configuration): Promise<void> {
     this.#configuration = next;
@@ -193,7 +193,7 @@ export class Host implements ProgramRunner {
     return openPending(this.configuration, this.#options.env);
   }
 
-  /** The same, as a client goes on with them. */
+  /** The same, for a client that continues them. */
   readonly suspended: SuspendedPrograms = {
     take: async (principal, ticket) => {
       await this.#options.observer?.beforeRun();

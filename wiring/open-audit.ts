@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { AuditLog, type AuditSink, LazySink } from "../archive/audit/audit-log.ts";
 import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { localActor } from "../system/local-actor.ts";
 import { version } from "../system/package.ts";
@@ -23,7 +24,7 @@ export function auditPath({ directory }: Pick<Configuration, "directory">): stri
 /**
  * Opens the audit log of a configuration. It reads and creates nothing before its first line. The caller closes it.
  *
- * @param options `redact` takes the secrets out of names. `onWarning` is told when the log cannot be written or sent.
+ * @param options `redact` takes the secrets out of names. `onWarning` receives a line when the log cannot be written or sent.
  */
 export function openAuditLog(
   configuration: Pick<Configuration, "directory" | "audit">,
@@ -39,6 +40,16 @@ export function openAuditLog(
     bounds: { maxBytes: maxFileMb * 1024 * 1024, keepMs: keepDays * DAY_MS },
     sink: sinkOf(configuration, options),
   });
+}
+
+/** The audit log of a configuration, for a command that changes logins and runs nothing. The caller closes it. */
+export function openLoginAudit(
+  configuration: Configuration,
+  env: EnvironmentVariables,
+  onWarning: (message: string) => void,
+): AuditLog {
+  const redactor = new Redactor(configuration.secrets, configuration.credentials);
+  return openAuditLog(configuration, { redact: (name) => redactor.redactText(name).value, env, onWarning });
 }
 
 function sinkOf(

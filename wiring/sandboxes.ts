@@ -102,8 +102,8 @@ export function composeSandboxes(
 
 /**
  * Sandboxes for a command that will run one program, one of which starts while the rest of ptc is loaded. A `Host` takes them
- * over, and ends that one when no program takes it. Resolves as soon as the start goes on by itself, or has failed; why it
- * failed is told to the program that asks for a sandbox.
+ * over, and ends that one when no program takes it. Resolves as soon as the start continues by itself, or has failed; the
+ * program that asks for a sandbox gets the reason.
  *
  * @param language of the program, as far as it is known.
  * @throws SandboxError when the folder for this process's files cannot be made.

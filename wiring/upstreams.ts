@@ -252,7 +252,7 @@ export function composeAuthorizations(
       key: loginKeyOf(principal, server),
       store,
       async refresh(login, signal) {
-        // What the configuration has now is not for the authorization server of then.
+        // The present configuration names another authorization server than the login has.
         if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
         const { refreshLogin } = await import("../upstream/authorization/oauth/login-tokens.ts");
         // The secret may be another one since the login. That of a registration is with the login alone.

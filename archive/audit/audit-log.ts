@@ -3,7 +3,7 @@
  * share, each linked to the one before (chain/chained-file.ts). The file can be moved or deleted at any time.
  *
  * Only callers that ask for it wait for the log, and its failures affect nothing else. Lines that cannot be written are kept, up
- * to a bound, and tried again. A line of its own counts the lines that had to be dropped.
+ * to a bound, and tried again. A separate line counts the lines that had to be dropped.
  */
 
 import type { Clock } from "../../base/clock.ts";

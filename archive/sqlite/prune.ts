@@ -77,7 +77,7 @@ const DAILY_MAX_RUNS = 400;
 
 /**
  * Applies `keep_days` once a day, for all processes that share the archive. Deletes a bounded number of runs, so that nobody
- * waits long. While some are left, the next call goes on.
+ * waits long. While some are left, the next call continues.
  */
 export function pruneDaily(db: Database, keepDays: number, nowMs: number): void {
   const last = db.get(Meta, PRUNED_AT)?.value ?? 0;

@@ -42,7 +42,7 @@ import type { WriterOptions } from "./writer/run-writer.ts";
 
 /**
  * Keeps runs in one SQLite file. Connections are opened on first use: one for reading and one for deleting and importing. A
- * thread of its own archives runs.
+ * separate thread archives runs.
  */
 export class SqliteArchiveStore implements ArchiveStore {
   readonly #path: string;

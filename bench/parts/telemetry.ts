@@ -17,7 +17,7 @@ const PATIENCE_MS = 10_000;
 
 /**
  * The host's part of a call, with a server that answers at once: as it is composed where nothing asks for telemetry, against the
- * broker alone; and where a collector is told of every call, against that.
+ * broker alone; and where a collector receives every call, against that.
  */
 export async function measureTelemetry(): Promise<Comparison[]> {
   const collector = createServer(
@@ -50,7 +50,7 @@ export async function measureTelemetry(): Promise<Comparison[]> {
       maxRatio: 1.2,
     },
     {
-      name: `${CALLS} calls that a collector is told of`,
+      name: `${CALLS} calls that a collector receives`,
       measuredMs: times.on,
       against: "without telemetry",
       baselineMs: times.off,

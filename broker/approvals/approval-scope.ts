@@ -14,11 +14,11 @@ interface ChosenScope {
   calls: "all" | "like";
   /** With `like`: the arguments that may differ, each as `name=pattern`. */
   except?: readonly string[];
-  /** A whole number, also as text; `DEFAULT_AT_MOST` without it. */
+  /** A whole number, also as text. Defaults to `DEFAULT_AT_MOST`. */
   atMost?: unknown;
 }
 
-/** The scope that was chosen, or why it is none. @param args those of the call. */
+/** The scope that was chosen, or why the choice is not valid. @param args those of the call. */
 export function parseScope(
   { calls, except = [], atMost }: ChosenScope,
   args: unknown,

@@ -80,16 +80,16 @@ export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
   /**
-   * Is told that an answer counts which was given by another way before its own.
+   * Receives the answer that counts, when it was given by another way before its own.
    *
    * @param answer what it is, where that is known.
    */
   answeredElsewhere?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
-  /** Puts a question of a server to a person. Without it nobody can be asked. */
+  /** Puts a question of a server to a person. If absent, nobody can be asked. */
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
-  /** Whether the person's client shows addresses and opens them. Without it, it does not. */
+  /** Whether the person's client shows addresses and opens them. By default it does not. */
   canVisit?(): boolean;
-  /** Whether it asks at a terminal, where a person has to type. Without it, it does not. */
+  /** Whether it asks at a terminal, where a person has to type. By default it does not. */
   asksByTyping?: boolean;
 }
 
@@ -130,7 +130,7 @@ export interface RunApprovalsOptions {
   answered?: { digest: string; answer: ApprovalAnswer } | undefined;
   /**
    * Suspends the run because of this question. Resolves only when that was not possible, with the answer that then counts.
-   * Without it, no run is suspended.
+   * If absent, no run is suspended.
    */
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
 }
@@ -291,9 +291,9 @@ export class RunApprovals {
 interface Grant {
   tool: string;
   definitionDigest: string;
-  /** Only calls like this one; any call of the tool without it. */
+  /** Only calls like this one. By default any call of the tool. */
   pattern?: ArgumentPattern | undefined;
-  /** How many calls are left; as many as the program makes without it. */
+  /** How many calls are left. By default there is no bound. */
   left?: number | undefined;
   by: string;
   how?: string | undefined;

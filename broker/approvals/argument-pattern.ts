@@ -31,7 +31,7 @@ export function matchesArguments({ like, except }: ArgumentPattern, args: unknow
 
 function matchesText(pattern: string, value: unknown): boolean {
   const text = typeof value === "string" ? value : canonicalJson(value ?? null);
-  // Whoever writes `/tmp/*` does not mean what `/tmp/../etc` leads to.
+  // A person who writes `/tmp/*` does not mean what `/tmp/../etc` leads to.
   if (climbs(text) && !climbs(pattern)) return false;
   return matchesPieces(pattern.split("*"), text);
 }

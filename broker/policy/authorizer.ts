@@ -26,7 +26,7 @@ export type Decision = DecisionGround &
   );
 
 /**
- * Decides who may call which tool with which arguments. When deciding fails, the call is denied and its run goes on.
+ * Decides who may call which tool with which arguments. When deciding fails, the call is denied and its run continues.
  */
 export interface Authorizer {
   /**

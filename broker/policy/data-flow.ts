@@ -65,7 +65,7 @@ export function findForbiddenFlow(
     if (labels !== undefined && label === undefined) continue;
     const carries =
       label === undefined
-        ? `data whose labels are not known, because server '${read.server}' is not configured any more`
+        ? `data whose labels are not known, because server '${read.server}' is no longer configured`
         : `'${label}' data`;
     return {
       rule: `accepts: server '${tool.server}'`,

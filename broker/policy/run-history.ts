@@ -62,7 +62,7 @@ export class RunState {
   /**
    * Notes that a call has begun.
    *
-   * @param seq the number of the call within its run, from 1. A number of before is a call that is tried again.
+   * @param seq the number of the call within its run, from 1. An earlier number is a call that is tried again.
    * @returns the number, and what the run has done before. Answers that come later are in it.
    */
   begin({ namespacedName }: Pick<CalledTool, "namespacedName">, seq = this.#highestSeq + 1) {

@@ -150,7 +150,7 @@ export function addObserved(
   return new Map(observed).set(key, { ...of, calls: (known?.calls ?? 0) + 1, shape: boundShape(merged) });
 }
 
-/** The types of what was observed. Of results that could be anything there is none. */
+/** The types of what was observed. Results that could be anything have none. */
 export function typesOf(observed: Iterable<Observed>): LearnedTypes {
   const records = [...observed].map(({ server, tool, definition, calls, shape }) => {
     return { server, tool, definition, calls, schema: schemaOfShape(shape) };
@@ -192,8 +192,8 @@ const MIN_SEEN = 20;
 const MIN_SEEN_EACH = 5;
 
 /**
- * The JSON Schema of a shape, with members in one order, whatever order they were seen in. No member is required. Of what was
- * seen as null alone, nothing is said.
+ * The JSON Schema of a shape, with members in one order, whatever order they were seen in. No member is required. A place where
+ * only null was seen has no type.
  */
 export function schemaOfShape(shape: Shape): JsonObject {
   if (shape.isAny) return {};
@@ -264,8 +264,8 @@ const SHORT_WORDS: ReadonlySet<string> = new Set(
 
 /**
  * What an object is: one of members; a map, whose names are data; or open, when its names may be data and what they stand for is
- * of several kinds. Names are data that come and go from object to object, that are many at once or that are codes. As long as few
- * objects were seen, so are those that have no word in them that members are known by: in doubt no name is kept.
+ * of several kinds. Names are data that come and go from object to object, that are many at once or that are codes. As long as
+ * few objects were seen, so are those that have no word in them that members are known by: in doubt no name is kept.
  */
 function objectKind(object: ObjectShape): "members" | "map" | "open" {
   const { seen, members, rest, isMap } = object;

@@ -13,7 +13,7 @@ export interface LearnedType {
   readonly schema: JsonObject;
 }
 
-/** The tool that something was learned of. Of a tool of another server, or with another definition, it says nothing. */
+/** The tool that something was learned of. It says nothing about a tool of another server, or with another definition. */
 export interface LearnedOf {
   /** Configured name of the server. */
   readonly server: string;
@@ -50,7 +50,10 @@ export function learnedKey({ server, tool, definition }: LearnedOf): string {
   return JSON.stringify([server, tool, definition]);
 }
 
-/** Learned types by their keys. Of two of the same tool the one that was observed in more calls counts; of as many, the first. */
+/**
+ * Learned types by their keys. Of two of the same tool the one that was observed in more calls counts; of two with equally many
+ * calls, the first.
+ */
 export function collectLearned(records: Iterable<LearnedRecord>): LearnedTypes {
   const types = new Map<string, LearnedRecord>();
   for (const record of records) {
@@ -86,7 +89,7 @@ export function sorted<Record extends LearnedOf>(records: Iterable<Record>): Rec
   );
 }
 
-/** The digest of what was learned of some tools; `undefined` where there is nothing. */
+/** The digest of what was learned of some tools; `undefined` where nothing was. */
 export function learnedDigest(records: readonly LearnedRecord[]): string | undefined {
   if (records.length === 0) return undefined;
   return digestOf(

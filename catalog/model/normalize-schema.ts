@@ -27,7 +27,7 @@ import {
 /**
  * Reduces a JSON Schema (draft-07 or 2020-12, unaudited) to a type. Only the keywords read here have any effect;
  * `title`, `$id`, `tsType` and everything else unknown have none. A value that the schema accepts always has the type:
- * what cannot be expressed becomes wider, and a construct that cannot be followed is told to `onProblem`.
+ * what cannot be expressed becomes wider, and `onProblem` receives a construct that cannot be followed.
  */
 export function normalizeSchema(schema: unknown, onProblem: (message: string) => void): TypeModel {
   return new Normalizer(schema, onProblem).model();

@@ -131,7 +131,7 @@ export type Vector = Float32Array;
 /** Models have up to a few thousand. */
 const MAX_DIMENSIONS = 16_384;
 
-/** What somebody else says is an embedding, scaled to length 1; `undefined` when it is none. */
+/** An embedding that somebody else sent, scaled to length 1; `undefined` when it is not one. */
 export function parseVector(value: unknown): Vector | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_DIMENSIONS) return undefined;
   let squares = 0;
@@ -144,7 +144,7 @@ export function parseVector(value: unknown): Vector | undefined {
   return Float32Array.from(value as number[], (each) => each / length);
 }
 
-/** The cosine of the angle between two vectors of as many dimensions. */
+/** The cosine of the angle between two vectors of the same number of dimensions. */
 export function likeness(a: Vector, b: Vector): number {
   let sum = 0;
   for (let index = 0; index < a.length; index++) sum += (a[index] as number) * (b[index] as number);

@@ -100,15 +100,15 @@ function raise(terms: Map<string, number>, term: string, weight: number): void {
   terms.set(term, Math.max(weight, terms.get(term) ?? 0));
 }
 
-/** Whoever names a need in so few words means each of them; in a longer text most words are circumstances. */
+/** A query of so few words means each of them; in a longer text most words are circumstances. */
 const MAX_WORDS_OF_A_NEED = 4;
 /** The share of a need that one word which a tool has must be, when the tool has no other. */
 const MIN_SHARE = 0.45;
 /** How much a word counts that says what is done, and not to what: a tool that sends something else does not fit. */
 const ACTION_WEIGHT = 0.5;
 /**
- * A word counts for less from so little impact on: it stands in the descriptions of parameters alone, or once in a long text, and says
- * what the tool is given or how, not what it does.
+ * A word counts for less from so little impact on: it stands in the descriptions of parameters alone, or once in a long text,
+ * and says what the tool is given or how, not what it does.
  */
 const SUBJECT_IMPACT = 0.22;
 const PASSING_WEIGHT = 0.5;

@@ -41,9 +41,9 @@ export class ToolIndex {
 
 /** What a stage makes of a search by words. */
 export interface Ranking {
-  /** Best first, with scores of the stage's own. Without it, the answer of the search by words stands. */
+  /** Best first, with the stage's own scores. If absent, the answer of the search by words stands. */
   readonly hits?: readonly SearchHit[];
-  /** Whether even the best has next to nothing of what the query says; without it, what the search by words has found of that. */
+  /** Whether even the best says next to nothing of the query. By default the search by words decides. */
   readonly fitsPoorly?: boolean;
   /** Why the stage could not do its part, in words for a person. */
   readonly problem?: string;
@@ -51,7 +51,7 @@ export interface Ranking {
 
 /**
  * A stage after the search by words, such as a comparison of embeddings or a model that chooses. It may reorder the
- * candidates, drop some, and name other tools of `tools`. It has a time limit of its own, and never rejects.
+ * candidates, drop some, and name other tools of `tools`. It has its own time limit, and never rejects.
  */
 export interface RankingStage {
   rank(query: string, found: SearchHits, tools: readonly SearchableTool[]): Promise<Ranking>;

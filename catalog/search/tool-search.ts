@@ -27,7 +27,7 @@ export interface SearchOptions {
   server?: string | undefined;
   /** Most results that are returned. */
   limit: number;
-  /** Whether `coverage` is wanted, which takes time of its own. */
+  /** Whether `coverage` is wanted, which takes additional time. */
   measuresCoverage?: boolean;
 }
 
@@ -41,10 +41,11 @@ const RARITY_EXPONENT = 0.7;
  * Full-text search over tool definitions: BM25F, in memory, for names, needs in plain words and misspelt words. The same
  * tools give the same results whatever the order in which they came.
  *
- * The index is our own, because no library does as well. MiniSearch 7.2.0 with our words, clauses and weights, its boosts and BM25
- * parameters tuned on the very sets that are measured, reaches nDCG@10 of 0.587 on MetaTool, 0.665 on its queries of two needs and
- * 0.883 on Seal-Tools, where this reaches 0.584, 0.672 and 0.928. A query among the 4,076 tools of Seal-Tools takes it 17 times as
- * long, since it adds up fields where BM25F weighs them together, counts rarity over all servers, and makes an object of each match.
+ * The index is our own, because no library does as well. MiniSearch 7.2.0 with our words, clauses and weights, its boosts and
+ * BM25 parameters tuned on the very sets that are measured, reaches nDCG@10 of 0.587 on MetaTool, 0.665 on its queries of two
+ * needs and 0.883 on Seal-Tools, where this reaches 0.584, 0.672 and 0.928. A query among the 4,076 tools of Seal-Tools takes it
+ * 17 times as long, since it adds up fields where BM25F weighs them together, counts rarity over all servers, and makes an
+ * object of each match.
  */
 export class ToolSearch {
   readonly #index = new InvertedIndex();

@@ -21,7 +21,7 @@ export type Delegation =
       why?: string | undefined;
       /** Whether a host may be started for the next command. */
       mayStart: boolean;
-      /** Where stdin goes on, with what the host has read of it already. */
+      /** The rest of stdin, with what the host has read of it already. */
       stdin?: Readable | undefined;
       /** The run that had started to make calls when its host was lost. It must not run again. */
       lostRun?: string | undefined;

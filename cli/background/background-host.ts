@@ -146,8 +146,8 @@ function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
 }
 
 /**
- * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command
- * in a process of its own.
+ * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command in
+ * a separate process.
  */
 class CatalogOnDisk implements HostCatalog {
   readonly #configuration: Configuration;

@@ -31,7 +31,7 @@ export const approvalsCommand = defineGroup(
   () => [defineListApprovals, defineShowApproval, defineApprove, defineDeny],
   (command) =>
     command
-      .description("show and answer what runs wait for, suspended ones and those that wait just now")
+      .description("show and answer the questions that runs wait for, suspended ones and others")
       .addHelpText("after", "\nExample:\n  ptc approvals list\n  ptc approvals approve 3f9a2c\n"),
 );
 
@@ -103,7 +103,7 @@ function describePending({
     asked_at: new Date(askedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
     answered: isAnswered,
-    /** Whether the run still has its sandbox, and goes on by itself with the answer. */
+    /** Whether the run still has its sandbox, and continues by itself with the answer. */
     live: isLive,
     tool: request.tool,
     definition_digest: request.definitionDigest,
@@ -128,7 +128,7 @@ interface AnswerFlags extends CommonFlags {
 const defineApprove = defineCommand("approve", approve, (command) =>
   command
     .description(
-      "approve the call that a run waits for; it goes on at once, or where it was suspended, when its client or `ptc run --ticket` asks for it",
+      "approve the call that a run waits for; the run continues at once, or if it was suspended, when its client or `ptc run --ticket` asks for it",
     )
     .argument("<ticket>", "its ticket, or the beginning of it")
     .option("--all-calls", "also all further calls of this tool in this run")
@@ -140,7 +140,7 @@ const defineApprove = defineCommand("approve", approve, (command) =>
     )
     .option(
       "--at-most <calls>",
-      `with --all-calls or --like: so many calls, this one among them (default: ${DEFAULT_AT_MOST})`,
+      `with --all-calls or --like: how many calls, this one included (default: ${DEFAULT_AT_MOST})`,
     )
     .option(...CONFIG)
     .option("--json", "print what came of it as JSON")
@@ -154,7 +154,7 @@ async function approve(ticket: string, flags: AnswerFlags, surroundings: Surroun
 /** `ptc approvals deny` */
 const defineDeny = defineCommand("deny", deny, (command) =>
   command
-    .description("deny the call that a run waits for; its program is told so when it goes on")
+    .description("deny the call that a run waits for; its program learns of it when it continues")
     .argument("<ticket>", "its ticket, or the beginning of it")
     .option(...CONFIG)
     .option("--json", "print what came of it as JSON")
@@ -193,7 +193,7 @@ async function answer(
       await write(stdout, renderPending({ ...pending, isAnswered: true }));
       const next = pending.isLive
         ? "its run goes on"
-        : `\`ptc run --ticket ${ticket}\` goes on with the run, or its client does`;
+        : `\`ptc run --ticket ${ticket}\` continues the run, or its client does`;
       await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
     }
     if (isFirst) return EXIT.done;
@@ -260,7 +260,7 @@ function renderPending({
   const { tool, runId, reason, claims } = request;
   const claimed = renderClaims(claims);
   const waits = isLive ? "its run waits for an answer just now" : "waits for an answer";
-  const state = isAnswered ? "answered; the run has not gone on yet" : waits;
+  const state = isAnswered ? "answered; the run has not continued yet" : waits;
   return [
     `Ticket ${ticket}: ${state}`,
     `Run ${runId} of ${visibleLine(fileName)}, asked ${new Date(askedAt).toISOString()}${isLive ? "" : `, expires ${new Date(expiresAt).toISOString()}`}`,

@@ -69,7 +69,7 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--event <events>", `some of ${AUDIT_EVENTS.join(", ")}, with commas between them`)
     .option("--server <server>", "of this server")
     .option("--tool <pattern>", "of matching tools (mcp__..., * is a wildcard)")
-    .option("--run <id>", "of this run, or of those whose ids begin so")
+    .option("--run <id>", "of this run, or of those whose ids begin with this")
     .option("--principal <name>", "on this principal's behalf")
     .option("--user <name>", "of this account of the system")
     .option("--host <name>", "of this machine")
@@ -78,10 +78,13 @@ export const auditCommand: DefineCommand = (program, surroundings, finish) => {
       "--client-session <id>",
       "of runs of this conversation of a client, or `current` for that of this shell",
     )
-    .option("--decision <decision>", "so decided, such as denied")
+    .option("--decision <decision>", "with this decision, such as denied")
     .option("--failed", "only what was refused or has failed")
-    .option("--limit <number>", `the newest so many (default: ${DEFAULT_LIMIT}; all with --json and --ocsf)`)
-    .option("--follow", "go on with what is written from now on, until Ctrl-C")
+    .option(
+      "--limit <number>",
+      `how many to show, the newest (default: ${DEFAULT_LIMIT}; all with --json and --ocsf)`,
+    )
+    .option("--follow", "print new lines as they are written, until Ctrl-C")
     .option("--json", "the lines as they are in the file, as JSON lines")
     .option("--ocsf", "as events of the Open Cybersecurity Schema Framework, as JSON lines")
     .addHelpText(
@@ -240,7 +243,7 @@ async function printHead(flags: CommonFlags, { env, cwd, stdout, stderr }: Surro
     return EXIT.failed;
   }
   if (head === undefined || head.seq === 0) {
-    await tell(stderr, `no line of ${current} is in a chain, so that it has no head`);
+    await tell(stderr, `no line of ${current} is in a chain, so it has no head`);
     return EXIT.failed;
   }
   const { seq, hash } = head;
@@ -268,7 +271,7 @@ const defineVerifyAudit: DefineCommand = (audit, surroundings, finish) => {
     .option("--json", "print what was found as JSON")
     .addHelpText(
       "after",
-      '\nFiles are those of the log that were moved elsewhere. With --head, all up to that line is proven to be as it was; without it, an end that was cut off together with the head beside the log is not noticed.\n\nExample:\n  ptc audit verify --head "$(ssh keeper tail -n 1 heads)"\n',
+      '\nFiles are those of the log that were moved elsewhere. With --head, ptc proves that all lines up to that one are unchanged. Without a head, it does not notice an end that was cut off together with the head beside the log.\n\nExample:\n  ptc audit verify --head "$(ssh keeper tail -n 1 heads)"\n',
     )
     .action(async (files: string[], flags: VerifyFlags, command: { optsWithGlobals(): VerifyFlags }) => {
       finish(await verify(files, { ...command.optsWithGlobals(), ...flags }, surroundings));

@@ -13,7 +13,7 @@ import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
 import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
 import { UserSecrets } from "../../logins/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { openLoginAudit } from "../../wiring/login-audit.ts";
+import { openLoginAudit } from "../../wiring/open-audit.ts";
 import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
@@ -77,7 +77,7 @@ async function logout(
 /** `ptc auth status` */
 const defineStatus = defineCommand("status [server]", showStatus, (command) =>
   command
-    .description("show which servers are logged in to, without asking them")
+    .description("show at which servers you are logged in, without asking them")
     .option(...CONFIG)
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc auth status\n"),
@@ -143,12 +143,12 @@ const MAX_BYTES = 64 * 1024;
 /** `ptc auth set NAME` */
 const defineSet = defineCommand("set", set, (command) =>
   command
-    .description("put a secret into the keyring, for { keyring: NAME } in ptc.yaml, without it being seen")
+    .description("put a secret into the keyring, for { keyring: NAME } in ptc.yaml, without showing it")
     .argument("<name>", "letters, digits, . _ / and -")
     .option("--remove", "take it out again")
     .addHelpText(
       "after",
-      "\nIt is asked for on the terminal, or read from stdin. It is no argument, because others see those.\n\nExample:\n  ptc auth set github-token\n  pass show github | ptc auth set github-token\n",
+      "\nptc asks for the secret on the terminal, or reads it from stdin. It is not an argument, because other users can see those.\n\nExample:\n  ptc auth set github-token\n  pass show github | ptc auth set github-token\n",
     ),
 );
 

@@ -64,7 +64,7 @@ export const callCommand: DefineCommand = (program, surroundings, finish) => {
       [],
     )
     .option("--envelope", "print the envelope of the run, as `ptc run` does")
-    .option("-h, --help", "what this command takes; after a tool, what the tool takes")
+    .option("-h, --help", "show what this command takes; after a tool, what the tool takes")
     .addHelpText(
       "after",
       "\nExamples:\n  ptc call github.list_issues --help\n  ptc call github.list_issues owner=ada labels='[\"bug\"]' limit=5\n",

@@ -80,7 +80,7 @@ const SHELLS = Object.keys(COMPLETION_SCRIPTS).join(", ");
 export const completionCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("completion")
-    .description("print what makes a shell complete commands, options, tools, servers and runs")
+    .description("print the script that makes a shell complete commands, options, tools, servers and runs")
     .argument("<shell>", SHELLS)
     .addHelpText(
       "after",

@@ -17,6 +17,6 @@ export async function findPending(
   const what =
     found.length > 1
       ? `${found.length} tickets begin with '${shown}'; give more of it`
-      : `no run waits under '${shown}': it was answered and went on, or has expired`;
+      : `no run waits under '${shown}': it was answered and has continued, or it has expired`;
   throw new UsageError(`${what}; see \`ptc approvals list\``);
 }

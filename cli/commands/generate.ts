@@ -50,7 +50,7 @@ export const generateCommand = defineCommand("generate", generate, (command) =>
     .option(...CONFIG)
     .option("--out <directory>", "where to write (default: generated, beside the configuration file)")
     .option("--check", "write nothing; exit 4 with a diff when what servers list has drifted")
-    .option("--watch", "go on, and generate again whenever a server says that its tools have changed")
+    .option("--watch", "keep running, and generate again whenever a server says that its tools have changed")
     .option("--json", "print what was done as JSON")
     .addHelpText("after", "\nExample:\n  ptc generate && git diff generated/\n"),
 );
@@ -311,7 +311,7 @@ function writeWarnings(
     ...edited
       .filter((path) => path !== "catalog.json" || damage.length === 0)
       .map((path) => `${join(shown, path)} had been edited, and was written again`),
-    ...left.map((path) => `${join(shown, path)} is no longer of use, but was edited: delete it yourself`),
+    ...left.map((path) => `${join(shown, path)} is no longer needed, but was edited: delete it yourself`),
   ];
 }
 

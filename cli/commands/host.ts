@@ -32,7 +32,7 @@ export const hostCommand = defineGroup(
 
 const defineStatus = defineCommand("status", status, (command) =>
   command
-    .description("tell whether it runs, and what it does")
+    .description("show whether it runs, and what it does")
     .option(...CONFIG)
     .option("--json", "print it as JSON")
     .addHelpText("after", "\nExample:\n  ptc host status --json | jq .running\n"),

@@ -41,7 +41,7 @@ const defineUpdate = defineCommand("update", update, (command) =>
   command
     .description("learn from the runs that were archived since the last time, and print the modules anew")
     .option(...CONFIG)
-    .option("--again", "read the whole archive again, also for what was forgotten")
+    .option("--again", "read the whole archive again, also for tools that were forgotten")
     .option("--json", "print what is known then as JSON")
     .addHelpText("after", "\nExample:\n  ptc learn update && git diff generated/\n"),
 );
@@ -128,7 +128,7 @@ const defineShowLearned = defineCommand(
   show,
   (command) =>
     command
-      .description("show the tools whose results were learned, or what is known of those that are named")
+      .description("show the tools whose results were learned, or what is known about the named ones")
       .argument(
         "[tools...]",
         "mcp__<server>__<tool>, or <server>.<tool>, or the tool's name where only one has it",
@@ -149,7 +149,7 @@ async function show(names: string[], flags: CommonFlags, surroundings: Surroundi
   }
   if (learned.length === 0) {
     const what =
-      names.length === 0 ? "nothing is learned yet" : "nothing is known of the results of what is named";
+      names.length === 0 ? "nothing is learned yet" : "nothing is known about the results of the named tools";
     await tell(surroundings.stderr, `${what}: run programs, then \`ptc learn update\``);
     return EXIT.done;
   }

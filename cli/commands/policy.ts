@@ -108,9 +108,7 @@ A case may also have principal (local), groups, source (run, serve, call), time,
 /** `ptc policy test FILE` */
 const defineTest = defineCommand("test", test, (command) =>
   command
-    .description(
-      "try what would be decided about calls; exit 1 when a case comes out otherwise than expected",
-    )
+    .description("decide about calls without making them; exit 1 when a decision is not the expected one")
     .argument("<file>", "cases in YAML")
     .option(...CONFIG)
     .option("--json", "print the results as JSON")

@@ -187,7 +187,7 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
   const { stdout, stderr } = surroundings;
   const { run, limits, typecheck, session } = await requireReplayable(runId, context);
   if (session !== undefined)
-    throw new UsageError(`run ${runId} is of a session, and cannot be run live without it; replay it`);
+    throw new UsageError(`run ${runId} is part of a session, and cannot run live alone; replay it`);
   const console = new ProgramConsole(surroundings, limits.maxStderrBytes);
   const calls: ObservedCall[] = [];
   const made = new MadeCalls();
@@ -349,7 +349,7 @@ function describe(runId: string, problem: Unreplayable): string {
     case "values-not-kept":
       return `run ${runId} cannot be replayed: the values of call ${problem.call} are not in the archive (${oneLine(problem.why)})`;
     case "session-incomplete":
-      return `run ${runId} cannot be replayed: it is of a session, and program ${problem.position} of that cannot be replayed before it: ${problem.why}`;
+      return `run ${runId} cannot be replayed: it is part of a session, and program ${problem.position} of that session cannot be replayed before it: ${problem.why}`;
     case "other-version":
       return `run ${runId} was archived by another version of ptc and cannot be replayed`;
   }

@@ -57,10 +57,7 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       [],
     )
     .option("--suspend", "suspend the run where nobody can be asked, instead of denying the call")
-    .option(
-      "--ticket <ticket>",
-      "go on with a suspended run whose question was answered; see `ptc approvals`",
-    )
+    .option("--ticket <ticket>", "continue a suspended run whose question was answered; see `ptc approvals`")
     .option(
       "--session <name>",
       "keep what the program leaves for the next one in this session; see `ptc sessions`",
@@ -69,7 +66,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")
     .option(...NO_HOST)
-    .option("-h, --help", "what this command takes; after a saved program's name, what that takes")
+    .option(
+      "-h, --help",
+      "show what this command takes; after a saved program's name, what that program takes",
+    )
     .addHelpText(
       "after",
       '\nExamples:\n  ptc run report.ts --data \'{"month": "2026-05"}\' | jq .result.data\n  ptc run weekly-report --month 2026-05\n',

@@ -183,10 +183,10 @@ export async function run(
 }
 
 /**
- * Takes a suspended run, to go on with it. A question that nobody has answered is put to the person who is here.
+ * Takes a suspended run, to continue it. A question that nobody has answered is put to the person who is here.
  *
  * @param beginning the first characters of its ticket.
- * @throws UsageError when it cannot go on.
+ * @throws UsageError when the run cannot continue.
  */
 async function takeAnswered(
   beginning: string,
@@ -206,13 +206,13 @@ async function takeAnswered(
         `--ticket: nobody has answered yet; run \`ptc approvals approve ${pending.ticket}\` first`,
       );
     case "elsewhere":
-      throw new UsageError("--ticket: another process goes on with this run");
+      throw new UsageError("--ticket: another process continues this run");
     case "live":
       throw new UsageError(
-        `--ticket: this run goes on by itself when it has its answer; run \`ptc approvals approve ${pending.ticket}\` instead`,
+        `--ticket: this run continues by itself when it has its answer; run \`ptc approvals approve ${pending.ticket}\` instead`,
       );
     case "unknown":
-      throw new UsageError("--ticket: this run went on already, or its ticket has expired");
+      throw new UsageError("--ticket: this run has continued already, or its ticket has expired");
   }
 }
 

@@ -68,9 +68,7 @@ export const runsCommand = defineGroup(
 /** `ptc runs import FILE` */
 const defineImport = defineCommand("import", importFrom, (command) =>
   command
-    .description(
-      "take in the runs of a file that `ptc runs export` wrote; exit 1 when one of them is refused",
-    )
+    .description("import the runs of a file that `ptc runs export` wrote; exit 1 when one of them is refused")
     .argument("<file>", "the file")
     .option(...CONFIG)
     .option("--json", "print the ids of the runs as JSON")
@@ -108,7 +106,7 @@ const defineExport = defineCommand("export", exportTo, (command) =>
   command
     .description("write runs to one file that another ptc can import and replay")
     .argument("[refs...]", "input digests (every run of it), run ids, or the beginning of one")
-    .requiredOption("--out <file>", "the file to write; it must not be there yet")
+    .requiredOption("--out <file>", "the file to write; it must not exist yet")
     .option(...CONFIG)
     .option("--since <when>", "runs that started then or later: 24h, 7d, 2026-11-01 (UTC), 2026-11-01T08:30Z")
     .option("--all", "every run in the archive")
@@ -247,7 +245,7 @@ const defineVerify = defineCommand("verify", verify, (command) =>
     .option("--json", "print what was found as JSON")
     .addHelpText(
       "after",
-      '\nWith --head, all up to that record is proven to be as it was; without it, newest records that were cut off are not noticed.\n\nExample:\n  ptc runs verify --head "$(ssh keeper tail -n 1 heads)"\n',
+      '\nWith --head, ptc proves that all records up to that one are unchanged. Without a head, it does not notice that the newest records were cut off.\n\nExample:\n  ptc runs verify --head "$(ssh keeper tail -n 1 heads)"\n',
     ),
 );
 

@@ -55,7 +55,7 @@ async function list(flags: CommonFlags, surroundings: Surroundings): Promise<Exi
 
 const defineEnd = defineCommand("end", end, (command) =>
   command
-    .description("end a session, also under the program that runs in it; what it kept is lost")
+    .description("end a session, also while a program runs in it; its names and files are lost")
     .argument("<name>", "the name of the session")
     .option("--pid <pid>", "of the process that keeps it, where several have one of this name")
     .option(...CONFIG)
@@ -115,7 +115,7 @@ export async function askForSession(
   if (shared !== undefined || withoutHost?.lostRun !== undefined) return undefined;
   if (configuration.host.off || host === false || env.PTC_HOST === "off")
     throw new UsageError(
-      "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); without it nothing stays after a command",
+      "--session needs the background host, which is off (`host: off`, --no-host or PTC_HOST); a command that runs alone keeps nothing for the next one",
     );
   const { askStartedHost } = await import("../background/start-host.ts");
   const asked = await askStartedHost(surroundings, flags.config);

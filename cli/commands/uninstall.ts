@@ -59,7 +59,7 @@ export const uninstallCommand = defineCommand(
       .option("--json", "print what there is as JSON; with --yes, what was removed")
       .addHelpText(
         "after",
-        "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. Without --yes, in a pipe, nothing is removed.\n\nExample:\n  ptc uninstall --json\n",
+        "\nptc.yaml, programs/ and generated/ stay, and so do the runs of all folders, but for those that --archive names. In a pipe, ptc removes nothing without --yes.\n\nExample:\n  ptc uninstall --json\n",
       ),
 );
 
@@ -358,7 +358,7 @@ function findState(
         // While somebody was asked, another ptc may have started, and a host may not have ended.
         const whyNow = whyInUse(base);
         if (whyNow !== undefined) throw new Error(whyNow);
-        // A host that goes on is found by what is in here.
+        // A host that still runs is found by the files in this folder.
         if (ended.some((identity) => !isDead(identity, currentProcess())))
           throw new Error("a background host still runs; uninstall again when it has ended");
         rmSync(base, { recursive: true, force: true });

@@ -61,11 +61,11 @@ export interface Finding {
 export interface ExamineOptions extends FindOptions {
   /** On whose behalf servers are tried. */
   principal: string;
-  /** What starts sandboxes; Docker's without it. */
+  /** The engine that starts sandboxes. Defaults to Docker's. */
   engine?: OpenEngine;
-  /** Where `{ keyring: NAME }` is read from; the user's keyring without it. */
+  /** Where `{ keyring: NAME }` is read from. Defaults to the user's keyring. */
   keyring?: SecretKeyring;
-  /** Is told of a server that takes long to start. */
+  /** Receives a line about a server that takes long to start. */
   onWarning?: (message: string) => void;
 }
 
@@ -401,8 +401,9 @@ async function examineTool(
 const MAX_NAMES_CHARS = 200;
 
 /**
- * The first thing that would keep a program from running, or from being archived, as far as that can be known without starting a sandbox or a server;
- * `undefined` when there is nothing. A folder without a configuration uses no ptc, so nothing is wrong with it.
+ * The first thing that would keep a program from running, or from being archived, as far as that can be known without starting a
+ * sandbox or a server; `undefined` when there is nothing. A folder without a configuration uses no ptc, so nothing is wrong with
+ * it.
  *
  * @throws SandboxError when the folder for this process's files cannot be made.
  */

@@ -118,7 +118,7 @@ interface ToolCalls {
   error: string | undefined;
 }
 
-/** Counts the calls of a run by tool while it goes on. Values of calls are not held. */
+/** Counts the calls of a run by tool while it runs. Values of calls are not held. */
 export class MadeCalls {
   readonly #tools = new Map<string, ToolCalls>();
   #count = 0;

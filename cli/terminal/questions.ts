@@ -26,7 +26,7 @@ but for the arguments named, * being anything. calls: how many, ${DEFAULT_AT_MOS
 export interface QuestionParts {
   console: ProgramConsole;
   surroundings: Surroundings;
-  /** Who wants the call, in words that go before the tool; a program without it. */
+  /** Who wants the call, in words that go before the tool. By default a program. */
   asker?: string | undefined;
   /** Is called for Ctrl-C while a question is open. */
   onInterrupt: () => void;
@@ -134,7 +134,7 @@ export async function elicitOnTerminal(
     draw(console.quote(visibleLine(elicitation.url)));
     return yesOrNo(
       await typed(
-        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call go on? [y]es, [N]o: `,
+        `Have you opened it at ${visibleLine(elicitation.host)}, and may the call continue? [y]es, [N]o: `,
       ),
       {},
     );
@@ -236,7 +236,7 @@ function promptFor(field: FormField): string {
   return `${hint}${byDefault}${leaves}> `.trimStart();
 }
 
-/** The value that was typed; `undefined` when it is none of the field's kind. */
+/** The value that was typed; `undefined` when it does not fit the field. */
 function readTyped(field: FormField, line: string): FormValue | undefined {
   const text = line.trim();
   switch (field.kind) {

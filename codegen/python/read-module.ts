@@ -19,7 +19,7 @@ interface FoundTool {
  * Reads the text of a module back: as it was printed, or as it was archived, with a mark at each tool that programs may not
  * call. Takes time linear in the text.
  *
- * @param callable namespaced names of the tools that programs may call; without it, those that bear no mark.
+ * @param callable namespaced names of the tools that programs may call; by default those without a mark.
  */
 export function readPythonModule(
   module: string,

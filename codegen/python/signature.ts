@@ -12,7 +12,7 @@ const MAX_SENTENCE_CHARS = 300;
 /** Objects within one another that are written out. Below them, an object is a dict. */
 const MAX_LEVELS = 24;
 
-/** Whether descriptions are shown, each in a line of its own. */
+/** Whether descriptions are shown, each on a separate line. */
 type Form = "full" | "compact";
 
 /**

@@ -154,8 +154,8 @@ stream/web string_decoder sys timers timers/promises tls trace_events tty url ut
 zlib`;
 
 /**
- * The file of the declarations. Its name begins with a dot, so that a project around the output folder, which takes in all
- * files, does not take in this one: there it would contradict the real declarations.
+ * The file of the declarations. Its name begins with a dot, so that a project around the output folder, which includes all
+ * files, does not include this one: there it would contradict the real declarations.
  */
 export const NODE_FILE = ".node.d.ts";
 

@@ -110,7 +110,7 @@ class Skeleton implements Placeholders {
     }
   }
 
-  /** Prints each possible length as a tuple of its own, because the library does not bracket the union that it makes. */
+  /** Prints each possible length as a separate tuple, because the library does not bracket the union that it makes. */
   #tuple(type: Extract<TypeNode, { kind: "tuple" }>, request: PrintRequest): Schema {
     const items = type.items.map((each) => this.schemaOf(each, request));
     const rest = type.rest === undefined ? false : this.schemaOf(type.rest, request);

@@ -131,7 +131,7 @@ function declareTypes(
       ...(model.root.kind === "reference" ? [] : [root]),
       ...[...model.definitions].map(([name, definition]) => ({
         ...declare(named.get(name) ?? "never", definition.type, definition.documentation),
-        // Mistakes in programs are told of the tool whose arguments have the type, so that no two tools share that one.
+        // A mistake in a program names the tool whose arguments have the type, so no two tools share one.
         group: named.get(name) === names.get("input") ? undefined : groups.get(definition),
       })),
     ];

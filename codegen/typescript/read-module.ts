@@ -6,7 +6,7 @@ import type { GeneratedModule } from "../language-printer.ts";
  * Reads the text of a module back: as it was printed, or as it was archived, with a mark at each tool that programs may not
  * call.
  *
- * @param callable namespaced names of the tools that programs may call; without it, those that bear no mark.
+ * @param callable namespaced names of the tools that programs may call; by default those without a mark.
  */
 export function readModule(module: string, text: string, callable?: ReadonlySet<string>): GeneratedModule {
   const declarations = readToolDeclarations(text);

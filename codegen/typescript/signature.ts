@@ -23,7 +23,10 @@ export const SIGNATURE_FORM =
   "Signatures are TypeScript, `name({arguments}):Promise<result>`, without a result where the tool declares none; " +
   "behind a property's type stand, after a space, its default (`= value`), (format) and description.";
 
-/** The TypeScript signature of a tool's function: with every description, or in one line with the first sentence of its own. */
+/**
+ * The TypeScript signature of a tool's function: with every description, or in one line with the first sentence of the tool's
+ * description.
+ */
 export async function toolSignature(tool: ShownTool, form: "full" | "compact"): Promise<string> {
   const definition = parseTool(tool);
   if (definition === undefined) return `${tool.identifier}(args:object)`;

@@ -29,7 +29,7 @@ ${JSON.stringify(
       moduleDetection: "force",
       allowImportingTsExtensions: true,
       allowJs: true,
-      // The last leads from a program beside ptc.yaml to the module of saved programs, which is in a root of its own.
+      // The last leads from a program beside ptc.yaml to the module of saved programs, which is in a separate root.
       rootDirs: ["..", ".", "../programs", "./programs"],
       paths: { "servers/*": ["./servers/*"] },
       types: [],

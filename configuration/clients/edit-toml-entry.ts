@@ -120,7 +120,7 @@ function isWhole(text: string): boolean {
   }
 }
 
-/** The names in a header, or `undefined` where it is none. */
+/** The names in a header; `undefined` for a line that is not a header. */
 function keysOf(inside: string): string[] | undefined {
   try {
     const names: string[] = [];

@@ -3,7 +3,7 @@ import { type ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 /** The largest file that is read. Clients keep other state than servers in it, so it can be large. */
 export const MAX_CLIENT_FILE_BYTES = 64 * 1024 * 1024;
 
-/** The largest TOML file that is read. The TOML parser has no size limit of its own; real files are far smaller. */
+/** The largest TOML file that is read. The TOML parser has no size limit; real files are far smaller. */
 const MAX_TOML_BYTES = 1024 * 1024;
 
 const MAX_DEPTH = 128;

@@ -12,9 +12,9 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 interface SettingText {
   /** What the setting is for: a row of docs/settings.md. A mapping without a description has no row. */
   readonly description?: string;
-  /** The line in the commented ptc.yaml; a setting without it is left out there. */
+  /** The line in the commented ptc.yaml, which leaves out settings that have none. */
   readonly line?: {
-    /** The comment above the key. Without it, the key follows the one before. */
+    /** The comment above the key. A key that has none follows the one before. */
     readonly heading?: string;
     /** The value, as YAML. By default the default of the setting, or the keys below it. */
     readonly value?: string;

@@ -141,10 +141,7 @@ export function piiKinds() {
 
 /** The kinds of personal data that are shown although they are redacted elsewhere. */
 function piiAllowed(shown: string) {
-  return setting(
-    section({ allow: setting(piiKinds(), shown) }).optional(),
-    "of kinds of personal data that are redacted",
-  );
+  return setting(section({ allow: setting(piiKinds(), shown) }).optional(), "exceptions from `pii.redact`");
 }
 
 const PERSON_OR_MACHINE = ["oauth", "client_credentials", "none"] as const;
@@ -158,11 +155,14 @@ const Auth = z.preprocess(
   // `auth: oauth` is short for `auth: { type: oauth }`.
   (value) => (typeof value === "string" ? { type: value } : value),
   mapping({
-    type: setting(oneOf(PERSON_OR_MACHINE), "a person's login, or one of a machine"),
-    client_id: setting(text(2_048).optional(), "a client that is registered already"),
+    type: setting(
+      oneOf(PERSON_OR_MACHINE),
+      "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does",
+    ),
+    client_id: setting(text(2_048).optional(), "the id of a client that is registered already"),
     client_secret: setting(
       secret(secretValue(text(8_192)).optional()),
-      "its secret; a value as for `env`. It goes to `issuer` alone, which it needs beside it",
+      "the client's secret; a value as for `env`. It needs `issuer`, and goes nowhere else",
     ),
     scopes: setting(
       z
@@ -170,10 +170,10 @@ const Auth = z.preprocess(
           error: "must be a list of scopes, or a text with spaces between them",
         })
         .optional(),
-      "instead of those that the server asks for",
+      "the scopes to ask for, instead of those that the server names",
     ),
-    issuer: setting(text(2_048).optional(), "tokens are asked for there and nowhere else"),
-    client_metadata_url: setting(text(2_048).optional(), "a client by its metadata document"),
+    issuer: setting(text(2_048).optional(), "the only authorization server that ptc asks for tokens"),
+    client_metadata_url: setting(text(2_048).optional(), "the URL of a client's metadata document"),
     callback_host: setting(oneOf(["127.0.0.1", "localhost"]).optional(), "the host of the redirect"),
     callback_port: setting(
       wholeNumber(1, 65_535).optional(),
@@ -181,9 +181,9 @@ const Auth = z.preprocess(
     ),
     private_key: setting(
       secret(secretValue(text(65_536)).optional()),
-      "signs instead of a secret: PKCS#8 PEM or a JWK (RFC 7523)",
+      "the key that signs instead of a secret: PKCS#8 PEM or a JWK (RFC 7523)",
     ),
-    signing_algorithm: setting(oneOf(SIGNING_ALGORITHMS).optional(), "with which algorithm"),
+    signing_algorithm: setting(oneOf(SIGNING_ALGORITHMS).optional(), "the algorithm that signs"),
     token_endpoint_auth_method: setting(
       oneOf(["client_secret_basic", "client_secret_post"]).optional(),
       "how the secret is sent",
@@ -192,11 +192,8 @@ const Auth = z.preprocess(
 );
 
 const Server = mapping({
-  name: setting(
-    ownName("server"),
-    "its name; in code it is written in snake_case. No two may be the same there",
-  ),
-  description: setting(text(4_096).optional(), "what it is for, for models"),
+  name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
+  description: setting(text(4_096).optional(), "what the server is for; models read it"),
   transport: setting(
     oneOf(["stdio", "http", "sse"]).optional(),
     "how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`",
@@ -205,10 +202,13 @@ const Server = mapping({
   args: setting(expanded(list(word()).optional()), "its arguments"),
   env: setting(
     expanded(environment()),
-    "its environment, beside a minimal one; a value is a text, in which names of variables are expanded, or says where it is read from",
+    "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
-  cwd: setting(expanded(text(4_096).optional()), "the folder it is started in, from that of ptc.yaml"),
-  url: setting(expanded(text(8_192).optional()), "where it is, over HTTP"),
+  cwd: setting(
+    expanded(text(4_096).optional()),
+    "the folder that it starts in, relative to that of ptc.yaml",
+  ),
+  url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
   headers: setting(expanded(headers()), "what is sent with each request; values as for `env`"),
   roots: setting(
     expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
@@ -220,7 +220,7 @@ const Server = mapping({
   ),
   ...flow(),
   pii: piiAllowed(
-    "those that are shown in a run that has read of this server, and of no other that does not allow them",
+    "kinds that a run shows which has read from this server, and from no other that does not allow them",
   ),
   tools: setting(
     z
@@ -228,8 +228,8 @@ const Server = mapping({
         text(512),
         mapping(
           flow(
-            "what the tool's results carry, before its server's",
-            "which labels may flow into the tool, before its server's",
+            "what the tool's results carry, instead of its server's labels",
+            "which labels may flow into the tool, instead of its server's",
           ),
         ),
         { error: "must be a mapping of tools to their labels" },
@@ -243,7 +243,7 @@ const Server = mapping({
   ),
   connect_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
-    "for starting or reaching it, and for each page of its tools; on stdio only while nothing goes on, up to five minutes in all",
+    "for starting or reaching it, and for each page of its tools. On stdio only time without progress counts, up to five minutes in all",
   ),
 });
 export type ServerEntry = z.infer<typeof Server>;
@@ -299,7 +299,7 @@ const LocalTool = mapping({
       .min(1, { error: "must have at least one exit code, such as [0, 1]" })
       .max(256, { error: "must have at most 256 exit codes" })
       .default([0]),
-    "those that mean no failure",
+    "exit codes that mean no failure",
   ),
   outputSchema: setting(jsonSchema().optional(), "with `output: json`, JSON Schema of that value"),
   annotations: mapping({
@@ -313,7 +313,7 @@ const LocalTool = mapping({
     "of one call; by default `execution.tool_call_timeout_seconds`",
   ),
   max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
-  cwd: setting(expanded(text(4_096).optional()), "the folder that it runs in, from that of ptc.yaml"),
+  cwd: setting(expanded(text(4_096).optional()), "the folder that it runs in, relative to that of ptc.yaml"),
   env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
   ...flow(),
 });
@@ -327,10 +327,10 @@ export const LocalTools = setting(
     - name: word_count            # servers/local/index.ts, mcp__local__word_count
       description: Counts the words of a text
       command: ["wc", "-w"]       # no shell; "{name}" in an element is an argument's value
-      stdin: "{text}"             # without it: the arguments as JSON
+      stdin: "{text}"             # by default the arguments as JSON
       inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
       output: text                # text | json
-      exit_codes: [0]             # those that mean no failure
+      exit_codes: [0]             # exit codes that mean no failure
       timeout_seconds: 10`,
   },
 );
@@ -350,13 +350,13 @@ const ExtractModel = mapping({
   max_input_bytes: setting(wholeNumber(1_000, 4_194_304).default(262_144), "of one call"),
   timeout_seconds: setting(wholeNumber(1, 600).default(60), "of one call"),
   ...flow(),
-  pii: piiAllowed("those that are sent to the model as they are; for others it is sent marks"),
+  pii: piiAllowed("kinds that the model gets as they are; for others it gets marks"),
 });
 export type ExtractEntry = z.infer<typeof ExtractModel>;
 
 /** Without any key below it, there is none. */
 export const Extract = headed(
-  "The model that `extract(value, type)` of programs asks. Without it, programs have no such function.",
+  "The model that `extract(value, type)` of programs asks. By default programs have no such function.",
   z.preprocess((value) => value ?? undefined, ExtractModel.optional()),
 );
 
@@ -391,7 +391,7 @@ function isEnvReference(value: unknown): value is { env: string } {
 
 /** What finds tools beside words. Names and descriptions of tools, and queries, are sent there. */
 export const Search = headed(
-  "Tools are found by words; a model for embeddings finds them by meaning too. Names and descriptions of tools are sent to it.",
+  "ptc finds tools by words; a model for embeddings finds them by meaning too. ptc sends it names and descriptions of tools.",
   section({
     embedding: setting(
       searchModel(

@@ -106,7 +106,7 @@ export const Settings = section({
     }),
   ),
   approvals: headed(
-    "Asked for before they are called, besides tools that say that they are destructive; `allow` is never asked for.",
+    "A person approves calls of tools that say that they are destructive, and of those in `ask`; never of those in `allow`.",
     section({
       default: setting(
         oneOf(APPROVAL_DEFAULTS).default("annotated"),
@@ -124,11 +124,11 @@ export const Settings = section({
       suspend: setting(
         trueOrFalse().default(true),
         "whether a run that waits longer than its client can is suspended; else the call is denied",
-        { comment: "a run that waits longer than its client can gives up its sandbox, and goes on later" },
+        { comment: "a run that waits longer than its client can gives up its sandbox, and continues later" },
       ),
       expire_minutes: setting(
         wholeNumber(1, 43_200).default(1_440),
-        "after that, a suspended run is gone",
+        "a suspended run expires after this time",
         {},
       ),
     }),
@@ -144,11 +144,11 @@ export const Settings = section({
         .refine((names) => new Set(names).size === names.length, { error: "must name each language once" })
         .default(["typescript"]),
     ),
-    "the languages of programs; the first is that of programs that do not say it, and of signatures",
+    "the languages of programs; the first is the default, and the language of signatures",
     {
       comment: "python",
       heading:
-        "What programs may be in. The first is that of programs that do not say it, and of the signatures that a model reads.",
+        "The languages of programs. The first is the default, and the language of the signatures that a model reads.",
     },
   ),
   execution: headed(
@@ -169,7 +169,7 @@ export const Settings = section({
       ),
       tool_call_timeout_seconds: setting(
         wholeNumber(1, 86_400).default(30),
-        "of one call: starting and listing its server counts, a person's time does not, and progress that the server reports gives it all again, up to ten times",
+        "of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times",
         {},
       ),
       max_parallel_calls: setting(
@@ -181,11 +181,11 @@ export const Settings = section({
       max_parallel_programs: setting(
         wholeNumber(1, 64).optional(),
         "programs that run at a time; by default two for each core if the memory is enough",
-        { value: "4", comment: "of `ptc serve`; without it, as the machine has cores and memory" },
+        { value: "4", comment: "of `ptc serve`; the default depends on cores and memory" },
       ),
       max_queued_programs: setting(
         wholeNumber(1, 1_000).default(32),
-        "more wait in the order in which they came; only then does one fail with `Busy`",
+        "programs that wait for their turn, in the order of arrival; a further one fails with `Busy`",
       ),
       memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
       cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
@@ -209,7 +209,7 @@ export const Settings = section({
     }),
   ),
   sessions: headed(
-    "With it, programs that name a session find the variables and files of those before it. Without it, there are none.",
+    "A program that names a session finds the variables and files of the programs before it. Off by default.",
     shorthand(
       z.preprocess(
         (value) => {
@@ -225,7 +225,7 @@ export const Settings = section({
             ),
             idle_minutes: setting(
               wholeNumber(1, 1_440).default(10),
-              "a session ends when no program came for so long",
+              "a session ends after this long without a program",
               { comment: true },
             ),
           },
@@ -248,26 +248,26 @@ export const Settings = section({
       ),
       runtime: setting(
         text(128).default("runsc"),
-        "the container runtime; another than runsc needs `allow_weaker_isolation`",
+        "the container runtime; any other than runsc needs `allow_weaker_isolation`",
       ),
       image: setting(text(512).default("ptc-runner"), "the image that programs run in"),
       warm: setting(
         wholeNumber(0, 64).default(2),
-        "sandboxes that are kept started at least; 0 turns the pool off",
-        { comment: "sandboxes kept started by `ptc serve`, at least; 0 turns the pool off" },
+        "the fewest sandboxes that are kept started; 0 turns the pool off",
+        { comment: "the fewest sandboxes that `ptc serve` keeps started; 0 turns the pool off" },
       ),
       max_warm: setting(
         wholeNumber(0, 64).optional(),
-        "and at most, while many programs come; by default four for each core if the memory is enough",
+        "the most, while many programs come; by default four for each core if the memory is enough",
         {
           value: "8",
-          comment: "and at most, while many programs come; without it, as the machine has cores and memory",
+          comment: "the most, while many programs come; the default depends on cores and memory",
         },
       ),
       channel: setting(
         oneOf(["auto", "socket", "attached"]).default("auto"),
-        "how programs reach ptc; `auto` is what the engine can do",
-        { comment: "how programs reach ptc: socket, attached, or what the engine can do" },
+        "how programs reach ptc; `auto`: by a socket where the engine can mount one, else attached",
+        { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
       ),
       python_packages: setting(
         orEmpty(
@@ -284,7 +284,7 @@ export const Settings = section({
             "such as [numpy, pandas]: packages of the distribution for programs in Python; `ptc image build` builds them in",
         },
       ),
-      allow_weaker_isolation: setting(trueOrFalse().default(false), "lets `runtime` be another than runsc"),
+      allow_weaker_isolation: setting(trueOrFalse().default(false), "allows a `runtime` other than runsc"),
     }),
   ),
   host: setting(
@@ -293,7 +293,7 @@ export const Settings = section({
         off: setting(z.literal(true).optional(), "the same as `host: off`"),
         idle_seconds: setting(
           wholeNumber(1, 86_400).default(600),
-          "it ends when no command came for so long",
+          "the background host ends after this long without a command",
           {},
         ),
       },
@@ -303,16 +303,16 @@ export const Settings = section({
         error: "must be off, or a mapping with idle_seconds",
       },
     ),
-    "the background host; `off` has every command run alone",
+    "the background host; with `off`, every command runs alone",
     {
       heading:
-        "What is ready for later commands is kept by a process in the background, until none came for so long. `host: off`: none is.",
+        "A process in the background keeps things ready for later commands, and ends when none came for so long. `host: off`: there is none.",
     },
   ),
   search: Search,
   extract: Extract,
   pii: headed(
-    "Personal data that is taken out of what leaves a run: email, phone, card, iban, national_id, ip. Off without it.",
+    "Kinds of personal data that ptc masks in what leaves a run: email, phone, card, iban, national_id, ip. Off by default.",
     // `pii: [email, phone]` is short for `pii: { redact: [email, phone] }`.
     section(
       {
@@ -363,11 +363,11 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       ),
       { enum: ["on", "off"] },
     ),
-    "whether types of results that tools do not declare are learned and used: [learned types](learned-types.md)",
+    "whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)",
     {
       value: "on",
       heading:
-        "What tools do not declare of their results is learned from archived results. `off`: nothing is learned or used.",
+        "ptc learns types of results that tools do not declare from archived results. `off`: it learns and uses none.",
     },
   ),
   audit: setting(
@@ -378,7 +378,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
           "a call that may change something goes out only when its line is on the disk",
           {},
         ),
-        max_file_mb: setting(wholeNumber(1, 1_024).default(64), "then another file is begun"),
+        max_file_mb: setting(wholeNumber(1, 1_024).default(64), "ptc begins another file at this size"),
         keep_days: setting(keptDays().default(365), "of files, from their last line", {}),
         ...auditAddresses(),
       },

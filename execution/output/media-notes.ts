@@ -33,29 +33,31 @@ const URI_CHARACTER = ASCII.map((character) => /[A-Za-z0-9+/_-]/.test(character)
 /** The text with a note such as `[image/png, 34 KB]` for each image and sound in it. */
 export function noteMedia(text: string): string {
   if (text.length < MIN_CHARS) return text;
-  const pieces: string[] = [];
+  const parts: string[] = [];
   let from = 0;
   for (const match of text.matchAll(HEADS)) {
     if (match.index < from) continue;
     const start = match.index + match[0].length;
     const named = match.groups?.mimeType;
-    const end = endOfBase64(text, start, named === undefined ? BASE64_CHARACTER : URI_CHARACTER);
-    const base64 = text.slice(start, end);
-    const isLong = base64.length >= MIN_CHARS && base64[MIN_CHARS - 1] !== "=";
-    const mimeType = named ?? (isLong ? mimeTypeOf(base64) : undefined);
-    if (mimeType === undefined || base64 === "") continue;
-    pieces.push(text.slice(from, match.index), note(mimeType, base64));
+    const end = endOfRun(text, start, named === undefined ? BASE64_CHARACTER : URI_CHARACTER);
+    const chars = end - start;
+    const mimeType =
+      named ?? (chars < MIN_CHARS ? undefined : mimeTypeOf(text.slice(start, start + MIN_CHARS)));
+    if (mimeType === undefined || chars === 0) continue;
+    parts.push(text.slice(from, match.index), note(mimeType, chars));
     from = end;
+    for (let padding = 0; padding < 2 && text[from] === "="; padding++) from++;
   }
-  return from === 0 ? text : pieces.join("") + text.slice(from);
+  return from === 0 ? text : parts.join("") + text.slice(from);
 }
 
-/** Where the base64 that begins there ends, its padding included. Not a regular expression: V8 has no stack for runs of millions. */
-function endOfBase64(text: string, start: number, isPart: readonly boolean[]): number {
+/**
+ * Where the base64 that begins there ends, without its padding. Not a regular expression: where V8 has stopped to optimize these,
+ * as it does in a process that has many, it keeps each place of a repeat to go back to, and its stack overflows.
+ */
+function endOfRun(text: string, start: number, isPart: readonly boolean[]): number {
   let end = start;
   while (isPart[text.charCodeAt(end)] === true) end++;
-  if (end === start) return end;
-  for (let padding = 0; padding < 2 && text[end] === "="; padding++) end++;
   return end;
 }
 
@@ -68,7 +70,10 @@ export function noteMediaIn(value: unknown): unknown {
   const isMedia = typeof mimeType === "string" && MEDIA_TYPE.test(mimeType);
   const entries = Object.entries(value).map(([key, member]): [string, unknown] => {
     const isData = isMedia && (key === "data" || key === "blob") && typeof member === "string";
-    return [key, isData && isBase64(member) ? note(mimeType, member) : noteMediaIn(member)];
+    return [
+      key,
+      isData && isBase64(member) ? note(mimeType, endOfRun(member, 0, URI_CHARACTER)) : noteMediaIn(member),
+    ];
   });
   // `fromEntries` defines members, so that one named `__proto__` stays a member.
   return Object.fromEntries(entries);
@@ -81,10 +86,12 @@ function mimeTypeOf(base64: string): string | undefined {
 }
 
 function isBase64(text: string): boolean {
-  return text.length > 0 && endOfBase64(text, 0, URI_CHARACTER) === text.length;
+  const end = endOfRun(text, 0, URI_CHARACTER);
+  return end > 0 && /^={0,2}$/.test(text.slice(end, end + 3));
 }
 
-function note(mimeType: string, base64: string): string {
-  const bytes = Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
+/** @param chars of base64, without padding. */
+function note(mimeType: string, chars: number): string {
+  const bytes = Math.floor((chars * 3) / 4);
   return `[${mimeType}, ${bytes < 1_000 ? `${bytes} B` : `${Math.round(bytes / 1_000)} KB`}]`;
 }

@@ -14,7 +14,7 @@ const ESCAPED = 8;
 
 export interface OutputLimits {
   maxOutputBytes: number;
-  /** How much of the console text and of the result is kept; without it, what is shown. */
+  /** How much of the console text and of the result is kept. By default what is shown. */
   maxKeptBytes?: number | undefined;
   maxStderrBytes: number;
   /** Where a result may be larger than the output, as one that is written to a file: how large. */
@@ -166,7 +166,7 @@ export class RunnerOutput implements SandboxOutput {
   }
 }
 
-/** How a text ends that the runner has cut. The mark is on a line of its own; the second form is for an empty text. */
+/** How a text ends that the runner has cut. The mark is on a separate line; the second form is for an empty text. */
 const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
 
 interface ConsoleTextOptions {

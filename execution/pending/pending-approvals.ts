@@ -23,7 +23,7 @@ import { currentProcess, formatIdentity, isDead } from "../../system/process-ide
 import type { KeptRun, ResumedRun, SuspendedRun } from "../suspension/suspended-run.ts";
 import { newTicket, PendingError } from "./tickets.ts";
 
-/** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
+/** The form of what is sealed. A version of ptc that has another form does not continue it. */
 const FORMAT = 1;
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 const MAX_PENDING = 100;
@@ -35,7 +35,7 @@ export interface PendingApproval {
   askedAt: number;
   expiresAt: number;
   isAnswered: boolean;
-  /** Whether its run still has its sandbox, and goes on by itself with the answer. */
+  /** Whether its run still has its sandbox, and continues by itself with the answer. */
   isLive: boolean;
   /** The request as it was asked. Its arguments hold no secrets. */
   request: ApprovalRequest;
@@ -53,13 +53,13 @@ export interface KeptAnswer {
 
 /** A suspended run that this process has claimed, or why it has not. */
 export type TakenRun =
-  /** `resumed` is for the request that goes on with it. Its `leave` gives it back instead. */
+  /** `resumed` is for the request that continues the run. Its `leave` gives it back instead. */
   | { kind: "taken"; resumed: ResumedRun }
   /** Nobody has answered its question yet. */
   | { kind: "unanswered"; pending: PendingApproval }
-  /** Another process goes on with it. */
+  /** Another process continues it. */
   | { kind: "elsewhere" }
-  /** It still has its sandbox, and goes on by itself when its question is answered. */
+  /** It still has its sandbox, and continues by itself when its question is answered. */
   | { kind: "live"; pending: PendingApproval }
   | { kind: "unknown" };
 
@@ -67,7 +67,7 @@ export interface PendingApprovalsOptions {
   configuration: Pick<Configuration, "directory" | "approvals">;
   env: EnvironmentVariables;
   clock: Pick<Clock, "wallMs">;
-  /** Keeps what waits; a file in the project's private folder without it. */
+  /** Keeps what waits. By default a file in the project's private folder. */
   store?: PendingStore | undefined;
 }
 
@@ -214,7 +214,7 @@ export class PendingApprovals {
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
-  /** Claims a run that was answered, to go on with it. */
+  /** Claims a run that was answered, to continue it. */
   async take(principal: string, ticket: string): Promise<TakenRun> {
     const claimed = await plainly(() =>
       this.#store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
@@ -247,10 +247,10 @@ export class PendingApprovals {
   async #goLive(ticket: string): Promise<string | undefined> {
     try {
       const isOurs = await plainly(() => this.#store.remove(ticket, this.#owner));
-      return isOurs ? undefined : "another process goes on with this run, or its ticket has expired";
+      return isOurs ? undefined : "another process continues this run, or its ticket has expired";
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
-      return `that this run goes on could not be noted, so nothing more was called (${error.message})`;
+      return `ptc could not note that this run continues, so nothing more was called (${error.message})`;
     }
   }
 

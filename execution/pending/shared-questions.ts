@@ -20,8 +20,8 @@ interface SharedQuestionsOptions {
 }
 
 /**
- * Lets `ptc approvals` answer approvals too, while the approver waits for its own answer. The first answer counts, and the approver
- * is told when it is not its own. A question that cannot be offered there is asked all the same.
+ * Lets `ptc approvals` answer approvals too, while the approver waits for its own answer. The first answer counts, and the
+ * approver learns of an answer that is not its own. A question that cannot be offered there is asked all the same.
  */
 export function shareQuestions(options: SharedQuestionsOptions): QuestionInterceptor {
   return (next) => ({

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What waits for approvals cannot be had. The message is one line. */
+/** What waits for approvals cannot be read or written. The message is one line. */
 export class PendingError extends Error {
   override readonly name = "PendingError";
 }

@@ -29,7 +29,7 @@ export interface RecorderOptions extends RunAuditOptions {
   /** Without one, runs are only audited. */
   archive: Pick<RunArchiver, "begin"> | undefined;
   redactor: Redactor;
-  /** Redacts arguments, so that a replay can compare them; `redactor` without it. */
+  /** Redacts arguments, so that a replay can compare them. Defaults to `redactor`. */
   comparing?: Redactor | undefined;
   /** What is redacted of personal data as things are. */
   pii?: (() => RecordedPii | undefined) | undefined;

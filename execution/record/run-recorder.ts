@@ -53,7 +53,7 @@ export interface RunReport {
   session?: SessionPlace | undefined;
 }
 
-/** Records one run while it goes on. None of its methods throws or rejects. */
+/** Records one run while it runs. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
   /** Notes how the run has ended. Resolves when that is written, or after a bounded time. Never rejects. */
   beforeAnswer?(report: RunReport): Promise<void>;
@@ -61,7 +61,7 @@ export interface RunRecording extends CallObserver, RunEvents {
   beforeSuspension?(): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
-  /** The run is suspended. Whoever goes on with it records all of it; calls that were audited are not audited again. */
+  /** The run is suspended. The process that continues it records all of it; calls that were audited are not audited again. */
   suspend?(): void;
 }
 

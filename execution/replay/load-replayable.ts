@@ -42,7 +42,7 @@ export async function loadReplayable(archive: Pick<ArchiveStore, "read">, runId:
   return { ok: true, replayable: { ...loaded.replayable, session: { place, before } } };
 }
 
-/** A run of before, or why it cannot be replayed. */
+/** An earlier run, or why it cannot be replayed. */
 async function loadEarlier(archive: Pick<ArchiveStore, "read">, runId: string): Promise<Replayable | string> {
   try {
     const loaded = await loadOne(archive, runId);

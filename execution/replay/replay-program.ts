@@ -58,7 +58,7 @@ export const NEVER_RAN: ReadonlySet<string> = new Set<FailureType>([
   "InternalError",
 ]);
 
-/** Failures by which a run was ended from outside. How far the program got by then depends on the machine. */
+/** Failures by which a run was ended from outside. How far the program got before depends on the machine. */
 const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
 
 /** The replay of a cancelled run may take this many times as long, because the machine may be busy. */

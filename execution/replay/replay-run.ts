@@ -13,7 +13,7 @@ import { replaceResult } from "../seal.ts";
 import type { RecordedSession, Replayable } from "./recorded-run.ts";
 import { type RecordedRun, type Replayed, type ReplayScope, replayProgram } from "./replay-program.ts";
 
-/** A recorded run to replay: what it takes, as it was loaded, and who is told. */
+/** A recorded run to replay, as it was loaded, and the observers of the replay. */
 export interface ReplayRequest
   extends Omit<Replayable, "modules">,
     Pick<ReplayScope, "edited" | "modules">,

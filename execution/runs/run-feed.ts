@@ -15,7 +15,7 @@ export class RunFeed {
   readonly #subscriptions = new Map<Subscription, string | undefined>();
 
   /**
-   * @param runId limits the subscription to this run, until it ends; without it, the events of all runs are delivered.
+   * @param runId limits the subscription to this run, until it ends. By default the events of all runs are delivered.
    * @returns a function that ends the subscription. Events that already wait are still delivered.
    */
   subscribe(listener: RunListener, runId?: string): () => void {

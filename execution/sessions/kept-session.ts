@@ -30,7 +30,7 @@ export interface SessionStatus {
 /** The sessions of one principal. */
 export interface OpenSessions {
   list(): Promise<SessionStatus[]>;
-  /** False when there is none of this name. */
+  /** False when no session has this name. */
   end(name: string): Promise<boolean>;
 }
 
@@ -81,9 +81,9 @@ export class KeptSession {
 
   /** Why no further program can run in it; `undefined` when one can. */
   get whyFull(): string | undefined {
-    if (this.programs >= MAX_PROGRAMS) return `has run ${MAX_PROGRAMS} programs, as many as one may`;
+    if (this.programs >= MAX_PROGRAMS) return `has run ${MAX_PROGRAMS} programs, the most that a session may`;
     if (this.#codeChars >= MAX_CODE_CHARS)
-      return `has run programs of ${MAX_CODE_CHARS} characters together, as many as one may`;
+      return `has run programs of ${MAX_CODE_CHARS} characters together, the most that a session may`;
     return undefined;
   }
 

@@ -73,7 +73,7 @@ export class SessionsSocket {
           );
       });
     });
-    // Without it, `ptc sessions` does not find them. Programs run all the same.
+    // `ptc sessions` does not find the sessions then, and programs run all the same.
     this.#server.on("error", () => {});
     this.#server.listen(this.#path, () => chmodSync(this.#path, 0o600));
     this.#server.unref();

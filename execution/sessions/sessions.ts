@@ -18,8 +18,8 @@ const MAX_LOST = 200;
 export type EnteringProgram = Pick<ProgramRequest, "session" | "context" | "signal">;
 
 /**
- * What a program in a session is executed with, in the place of what other programs have. It has no keeper: it is not suspended,
- * because its sandbox could not be had again.
+ * What a program in a session is executed with, instead of what other programs have. It has no keeper: it is not suspended,
+ * because its sandbox could not be started again.
  */
 interface SessionParts {
   sandboxes: SandboxSource;
@@ -101,7 +101,7 @@ export class Sessions {
       .map((session) => session.status());
   }
 
-  /** Ends a session, also under a program. False when there is none of this name. */
+  /** Ends a session, also while a program runs in it. False when no session has this name. */
   async end(principal: string, name: string): Promise<boolean> {
     const key = keyOf(principal, name);
     const session = this.#sessions.get(key);
@@ -119,7 +119,7 @@ export class Sessions {
   #begin(key: string, name: string, context: RunContext, language: string): KeptSession | string {
     const max = this.#options.settings()?.max ?? 0;
     if (this.#sessions.size >= max)
-      return `as many sessions are open (${max}) as may be (sessions.max); end one with \`ptc sessions end\`, or wait until one was idle for long`;
+      return `the most sessions that may be open (${max}) are (sessions.max); end one with \`ptc sessions end\`, or wait until an idle one ends`;
     const { sandboxesWith, clock } = this.#options;
     const source = sandboxesWith(runnerOf(language));
     const session = new KeptSession(name, context, language, source, clock.wallMs());

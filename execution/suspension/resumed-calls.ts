@@ -29,7 +29,7 @@ export class ResumedCalls {
     });
   }
 
-  /** Why the run cannot go on, if it cannot. */
+  /** Why the run cannot continue, if it cannot. */
   get stopped(): string | undefined {
     return this.#stopped;
   }
@@ -81,7 +81,7 @@ function describeOther(position: number, kept: KeptCall, { tool }: RequestedCall
   return `the program made another call ${position + 1} than before it was suspended: expected ${kept.tool}; got ${what}`;
 }
 
-/** Rejects when the run is over: what is not answered by then never is. */
+/** Rejects when the run is over: a call without an answer never gets one. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => reject(new Error("the run is over"));

@@ -5,7 +5,7 @@ import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { RunLimits } from "../output/runner-output.ts";
 import type { KeptCall } from "./kept-calls.ts";
 
-/** All that it takes to go on with a run whose sandbox was given up. Nothing in it is redacted. */
+/** All that it takes to continue a run whose sandbox was given up. Nothing in it is redacted. */
 export interface SuspendedRun {
   runId: string;
   traceId: string;
@@ -18,7 +18,7 @@ export interface SuspendedRun {
   modules: readonly (readonly [module: string, text: string])[];
   knownModules: readonly string[];
   environment: Omit<ProgramEnvironment, "replay">;
-  /** What the program had seen by then; `undefined` when its runner has never told. */
+  /** What the program had seen until then; `undefined` when its runner sent no trace. */
   trace: Trace | undefined;
   limits: RunLimits;
   typecheck: TypecheckMode;
@@ -45,13 +45,13 @@ export interface RunKeeper {
   keep(run: SuspendedRun, question: ApprovalRequest, ticket: string | undefined): Promise<KeptRun>;
 }
 
-/** A suspended run that is gone on with, because its question was answered. */
+/** A suspended run that continues, because its question was answered. */
 export interface ResumedRun {
   run: SuspendedRun;
   /** The answer, and the question for which alone it counts. */
   answered: { digest: string; answer: ApprovalAnswer };
   /**
-   * Is called once, before the first live call. Resolves when no other process can go on with the run, and that is certain to
+   * Is called once, before the first live call. Resolves when no other process can continue the run, and that is certain to
    * outlive this one; with a reason when another already does.
    */
   goLive(): Promise<string | undefined>;

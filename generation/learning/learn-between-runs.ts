@@ -26,7 +26,7 @@ export interface LearningSurroundings {
 }
 
 /**
- * Learns types while no program runs, on a thread of its own. Modules are printed anew when a type has changed, or when it was
+ * Learns types while no program runs, on a separate thread. Modules are printed anew when a type has changed, or when it was
  * observed in twice as many calls as they say: they are files that people keep in version control.
  */
 export class LearningBetweenRuns {
@@ -43,10 +43,10 @@ export class LearningBetweenRuns {
     this.#surroundings = surroundings;
   }
 
-  /** Takes in what happens in runs. */
+  /** Follows what happens in runs. */
   onRun(event: RunEvent | MissedEvents): void {
     if (event.kind === "started") this.#running.add(event.runId);
-    // Ends may be among what was missed. A run that goes on tells of itself again.
+    // Ends may be among what was missed. A run that continues sends events again.
     if (event.kind === "missed") this.#running.clear();
     if (event.kind === "ended") {
       this.#running.delete(event.runId);
@@ -117,7 +117,7 @@ export class LearningBetweenRuns {
   }
 }
 
-/** Whether modules that were printed with the types of before would say something else that matters. */
+/** Whether modules that were printed with the earlier types would now differ in something that matters. */
 function isNews(learned: LearnedTypes, before: LearnedTypes | undefined): boolean {
   return [...learned].some(([key, { calls, schema }]) => {
     const known = before?.get(key);

@@ -37,7 +37,7 @@ export interface LearningTask {
   archive: Configuration["archive"];
   statePath: string;
   tools: ReadonlyMap<string, LearnableTool>;
-  /** How long to read the archive at most, in milliseconds; as long as it takes without it. */
+  /** How long to read the archive at most, in milliseconds. By default as long as it takes. */
   budgetMs?: number | undefined;
 }
 
@@ -101,7 +101,7 @@ const MAX_RESULT_BYTES = 4 * 1024 * 1024;
 type ReadableArchive = Pick<ArchiveStore, "following" | "read">;
 
 interface ObserveOptions {
-  /** How long to go on at most, in milliseconds. The next time begins where this one stopped. */
+  /** How long to read at most, in milliseconds. The next time begins where this one stopped. */
   budgetMs?: number | undefined;
 }
 

@@ -6,7 +6,7 @@ export interface BlankedProgram {
   isClosed: boolean;
 }
 
-/** Deeper than strings of Python 3.11 can nest in each other: each needs quotes of its own. */
+/** Deeper than strings of Python 3.11 can nest in each other: each needs other quotes. */
 const MAX_NESTED_STRINGS = 6;
 const CLOSING: ReadonlyMap<string, string> = new Map([
   [")", "("],

@@ -77,7 +77,7 @@ interface Client {
   process?: ChildProcess;
 }
 
-/** TypeScript in a process of its own, which sees only virtual files and its own library, and is ended by killing it. */
+/** TypeScript in a separate process, which sees only virtual files and its own library, and is ended by killing it. */
 export class TypeScriptProcess {
   readonly #api: API;
   readonly #config: string;

@@ -27,7 +27,7 @@ const FIRST_PROGRAM: Program = {
   fileName: "first.js",
 };
 
-/** Programs in TypeScript and JavaScript: bundled into one module, and checked by TypeScript in a process of its own. */
+/** Programs in TypeScript and JavaScript: bundled into one module, and checked by TypeScript in a separate process. */
 export function openTypeScript(processes: LanguageProcesses = {}): LanguageService {
   const typeChecker = createTypeChecker(processes);
   return {

@@ -86,7 +86,7 @@ export class Channel implements Answers {
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
         else if (message.type === "wake") onWake();
-        // Answers that came before are delivered first, each in a turn of its own.
+        // Answers that came before are delivered first, each in a separate turn.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else if (message.ok && message.texts !== undefined)
           this.#incomplete = { reply: message, places: [...message.texts] };
@@ -185,7 +185,7 @@ export class Channel implements Answers {
     return encodeFrame(message, MAX_CALL_FRAME_BYTES, MAX_VALUES, this.#mark);
   }
 
-  /** Takes the host's answer to a call, and lets the program have it in a turn of the event loop of its own. */
+  /** Takes the host's answer to a call, and delivers it to the program in a separate turn of the event loop. */
   #settle(reply: ReplyMessage): void {
     const { id } = reply;
     if (!this.#unanswered.delete(id)) return;

@@ -36,7 +36,7 @@ class ModulesInMemory {
     },
   });
 
-  /** Imports a module under a URL of its own. Node.js loads it before this returns, and evaluates it later. */
+  /** Imports a module under a separate URL. Node.js loads it before this returns, and evaluates it later. */
   import(url: string, text: string): Promise<unknown> {
     this.#texts.set(url, text);
     try {
@@ -69,7 +69,7 @@ const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA
 /**
  * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
  * source maps, framing, calls, the console, randomness, the log of events, and what turns a result into JSON. Ends soon after
- * that program has come, which takes less time without it.
+ * that program has come, which the work would slow down.
  *
  * @param arrival resolves when the first program has come.
  */

@@ -264,7 +264,7 @@ export class ProgramRun {
     else this.#channel.sendLast(messages, () => this.#linger());
   }
 
-  /** Waits for the sandbox to be ended, and ends the process. Threads that the program has left would go on meanwhile. */
+  /** Waits for the sandbox to be ended, and ends the process. Threads that the program has left would run meanwhile. */
   #linger(): void {
     if (this.#workers.size === 0) wait(pause, 0, 0, this.#lingerMs);
     exit(0);
@@ -342,7 +342,7 @@ export class ProgramRun {
 
 /**
  * Puts the files that the program was handed into its workspace. They are not writable, so that a program does not change one by
- * mistake; in a session, a file replaces one of the same name of an earlier program. Rejects with what the program is told.
+ * mistake; in a session, a file replaces one of the same name of an earlier program. Rejects with the message for the program.
  */
 async function placeFiles(files: NonNullable<ProgramMessage["files"]>): Promise<void> {
   for (const { name, base64 } of files) {

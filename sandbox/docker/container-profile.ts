@@ -7,7 +7,7 @@ export interface ContainerProfile {
   runtime: string;
   start: RunnerStart;
   limits: SandboxLimits;
-  /** Host folder that holds the sockets and nothing else. Without it the channel goes over the attached stdin and stdout. */
+  /** Host folder that holds the sockets and nothing else. If absent, the channel goes over the attached stdin and stdout. */
   socketDirectory?: string | undefined;
   labels: Record<string, string>;
 }

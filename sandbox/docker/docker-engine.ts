@@ -37,7 +37,7 @@ export interface ContainerEngineDescription {
 export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<ContainerEngineDescription>;
-  /** Digest of an image; `undefined` when there is none of that name. */
+  /** Digest of an image; `undefined` when no image has that name. */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /**
    * @param onRequested called when only the engine's answer to the last request is missing.

@@ -7,7 +7,7 @@ import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, RefillPlan } from "./pool-policy.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
-/** How many sandboxes are started at the same time to refill the pool, when nothing is said of the machine. */
+/** How many sandboxes are started at the same time to refill the pool, when nothing is known about the machine. */
 const MAX_STARTS = 2;
 /** How often it is looked whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
@@ -106,7 +106,7 @@ export class WarmPool implements SandboxSource {
     this.#fill();
   }
 
-  /** Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start goes on, for the pool. */
+  /** Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start continues, for the pool. */
   async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);

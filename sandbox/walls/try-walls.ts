@@ -128,7 +128,7 @@ async function tryMemory(options: WallOptions): Promise<boolean> {
   return line !== "";
 }
 
-/** Whether a program goes on after it has been ended in the given way. */
+/** Whether a program still runs after it has been ended in the given way. */
 async function tryEnding(
   options: WallOptions,
   code: string,

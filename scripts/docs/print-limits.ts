@@ -25,7 +25,7 @@ const VALUES = {
 const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
   "A program": [
     {
-      what: "its text",
+      what: "text of the program",
       fixed: ["MAX_CODE_BYTES"],
       past: "`BundleError`; hand data over as `data` or `--file`",
     },
@@ -42,7 +42,7 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
     {
       what: "time",
       setting: "execution.timeout_seconds",
-      past: "`Timeout`; the sandbox is ended from outside",
+      past: "`Timeout`; ptc ends the sandbox from outside",
     },
     {
       what: "memory, files of `/workspace` and `/tmp` included (MB)",
@@ -50,10 +50,10 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       past: "`OutOfMemory`",
     },
     { what: "`/workspace` and `/tmp`", fixed: ["WORKSPACE_MB", "TMP_MB"], past: "writing fails (`ENOSPC`)" },
-    { what: "processor cores", setting: "execution.cpus", past: "it is slower" },
+    { what: "processor cores", setting: "execution.cpus", past: "the program runs slower" },
     { what: "processes", setting: "execution.pids", past: "starting one fails (`EAGAIN`)" },
     {
-      what: "programs at a time, where the setting is not given: by cores and memory",
+      what: "programs at a time; by default ptc decides by cores and memory",
       setting: "execution.max_parallel_programs",
       past: "more wait",
     },
@@ -122,30 +122,27 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       setting: "execution.tool_call_timeout_seconds",
       past: "the call fails; whether it took effect is not known",
     },
-    { what: "name of a tool", fixed: ["MAX_TOOL_NAME_CHARS"], past: "the program is ended" },
+    { what: "name of a tool", fixed: ["MAX_TOOL_NAME_CHARS"], past: "ptc ends the program" },
     {
-      what: "what a command of `tools.local` prints",
+      what: "output of a command of `tools.local`",
       setting: "tools.local[].max_output_bytes",
-      past: "it is killed, the call fails",
+      past: "ptc kills the command, and the call fails",
     },
-    {
-      what: "`extract`: calls of a program, input of one",
-      setting: "extract.max_calls",
-      past: "the call fails",
-    },
+    { what: "calls of `extract` in a program", setting: "extract.max_calls", past: "the call fails" },
+    { what: "input of a call of `extract`", setting: "extract.max_input_bytes", past: "the call fails" },
   ],
   "What is kept": [
-    { what: "days that runs are kept", setting: "archive.keep_days", past: "they are pruned" },
+    { what: "age of a run", setting: "archive.keep_days", past: "ptc deletes it" },
     {
-      what: "of each series in the trace of a run, and traces of a run",
+      what: "each series in the trace of a run, and traces of a run",
       fixed: ["MAX_TRACE_SERIES_CHARS", "MAX_TRACES"],
-      past: "a replay goes on with real clocks",
+      past: "a replay continues with real clocks",
     },
-    { what: "sessions at a time", setting: "sessions.max", past: "another is refused" },
-    { what: "minutes that a session may be idle", setting: "sessions.idle_minutes", past: "it ends" },
-    { what: "minutes that a suspended run waits", setting: "approvals.expire_minutes", past: "it is gone" },
-    { what: "days that audit files are kept", setting: "audit.keep_days", past: "they are removed" },
-    { what: "connections of a sandbox", fixed: ["MAX_CONNECTIONS"], past: "refused" },
+    { what: "sessions at a time", setting: "sessions.max", past: "ptc refuses another" },
+    { what: "idle time of a session", setting: "sessions.idle_minutes", past: "the session ends" },
+    { what: "time that a suspended run waits", setting: "approvals.expire_minutes", past: "the run expires" },
+    { what: "age of an audit file", setting: "audit.keep_days", past: "ptc removes it" },
+    { what: "connections of a sandbox", fixed: ["MAX_CONNECTIONS"], past: "ptc refuses another" },
   ],
 };
 
@@ -179,7 +176,7 @@ export function printLimits(): string {
 
 const INTRODUCTION = `# Limits
 
-What a program and its calls may use, what is fixed and what a [setting](settings.md) changes. Made from the code: \`node scripts/docs.ts\`.
+What a program and its calls may use. Some limits are fixed; a [setting](settings.md) changes the others. Made from the code: \`node scripts/docs.ts\`.
 `;
 
 /** A number with its unit, which the end of its name says. */

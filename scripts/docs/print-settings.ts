@@ -52,15 +52,13 @@ function valuesOf(schema: unknown): string {
   if (schema instanceof z.ZodLiteral)
     return [...schema.values].map((each) => `\`${String(each)}\``).join(", ");
   if (schema instanceof z.ZodNumber) {
-    const whole = schema.format === "safeint" ? "whole number, " : "";
-    return `${whole}${schema.minValue} to ${schema.maxValue}`;
+    const range = `${schema.minValue} to ${schema.maxValue}`;
+    return schema.format === "safeint" ? `whole number, ${range}` : range;
   }
   if (schema instanceof z.ZodBoolean) return "`true`, `false`";
   if (schema instanceof z.ZodArray) {
     const entry = valuesOf(unwrap(schema.element).inner);
-    return entry === "mapping"
-      ? "list of mappings"
-      : `list of ${entry.startsWith("`") ? entry : `${entry}s`}`;
+    return `list of ${entry.replace(/^(?:text|mapping|whole number)\b/, "$&s")}`;
   }
   if ([z.ZodRecord, z.ZodObject, z.ZodCustom, z.ZodUnknown].some((kind) => schema instanceof kind))
     return "mapping";

@@ -264,7 +264,7 @@ function parseElicitationAnswer(elicitation: ElicitationRequest, response: unkno
   }
 }
 
-const NO_ANSWER = "the client's answer is none";
+const NO_ANSWER = "the client's answer is not valid";
 
 function renderElicitation(elicitation: ElicitationRequest): string {
   const { server, tool, message } = elicitation;

@@ -37,7 +37,7 @@ const QUESTION = "approval";
 interface Stdio {
   stdin: Readable;
   stdout: Writable;
-  /** Receives what goes wrong on the connection. The server goes on. */
+  /** Receives what goes wrong on the connection. The server continues. */
   onWarning: (message: string) => void;
 }
 
@@ -226,7 +226,7 @@ function boundWarnings(onWarning: (message: string) => void): (message: string) 
   return (message) => {
     count++;
     if (count <= TOLD_EACH) onWarning(oneLine(message, MAX_WARNING_CHARS));
-    if (count === TOLD_EACH) onWarning(`from now on only one in ${THEN_ONE_IN} warnings is told`);
+    if (count === TOLD_EACH) onWarning(`from now on only one in ${THEN_ONE_IN} warnings is shown`);
     else if (count % THEN_ONE_IN === 0)
       onWarning(`${oneLine(message, MAX_WARNING_CHARS)} (warning ${count})`);
   };

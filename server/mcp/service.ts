@@ -61,9 +61,9 @@ export interface ServiceOptions extends ProgramsOptions {
   outputs: OutputSource;
   /** Receives the clients' requests. */
   telemetry?: Telemetry | undefined;
-  /** Why no program can run in a session of this name now; `undefined` when one can. Without it, there are none. */
+  /** Why no program can run in a session of this name now; `undefined` when one can. If absent, there are no sessions. */
   whyNoSession?: ((name: string) => string | undefined) | undefined;
-  /** Why a value is not what a schema allows, in one line; without it, nothing is known to be allowed. */
+  /** Why a value is not what a schema allows, in one line. If absent, nothing is known to be allowed. */
   checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
   /** A line that every reply must say now; `undefined` when there is none. */
   notice?: () => string | undefined;
@@ -251,7 +251,7 @@ export class McpConnection implements ClientConnection {
     return endOfProgram(executed, this, options);
   }
 
-  /** Goes on with the program whose question has this ticket. */
+  /** Continues the program whose question has this ticket. */
   async #resume(ticket: string, response: unknown, request: ClientRequest): Promise<ProgramAnswer> {
     const answer = await this.#service.programs.resume(ticket, response, request);
     if (answer.kind !== "taken") return answer;

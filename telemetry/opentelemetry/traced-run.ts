@@ -183,7 +183,7 @@ export class OpenRun implements TracedRun {
   }
 }
 
-/** Ends a span, as failed where there is a kind of error. Messages quote servers and programs, so none is told. */
+/** Ends a span, as failed where there is a kind of error. Messages quote servers and programs, so none is reported. */
 export function endSpan(span: Span, errorType: string | undefined): void {
   if (errorType !== undefined) {
     span.setAttribute("error.type", errorType);

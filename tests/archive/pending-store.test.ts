@@ -46,7 +46,7 @@ describe.each(KINDS)("what waits for an approval, kept by %s,", (_, make) => {
     expect(await open().claim("t", "p", "one", nobody)).toEqual(claimed);
     expect(await open().claim("t", "p", "two", nobody)).toEqual({ kind: "taken" });
     expect(await open().claim("t", "p", "two", (owner) => owner === "one")).toEqual(claimed);
-    // The one that was thought dead cannot go live any more, nor give back what is not its own.
+    // The one that was thought dead can no longer go live, nor give back what is not its own.
     expect(await open().remove("t", "one")).toBe(false);
     await open().release("t", "one");
     expect(await open().claim("t", "p", "three", nobody)).toEqual({ kind: "taken" });

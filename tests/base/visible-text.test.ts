@@ -38,6 +38,10 @@ describe("text as a part of a line", () => {
     expect(oneLine(text)).toBe(line);
   });
 
+  it("has one space for white space, however long that is", () => {
+    expect(oneLine(`a${" \n".repeat(5_000)}b\u0085`)).toBe("a b");
+  });
+
   it("is cut between characters", () => {
     expect(oneLine("x".repeat(10), 10)).toBe("x".repeat(10));
     expect(oneLine("x".repeat(11), 10)).toBe("xxxxxxx...");

@@ -7,7 +7,7 @@ const newProject = usePtc();
 const WHY =
   "HUB_TOKEN is not set in the environment (ptc.yaml:1: servers[1].env.TOKEN); set it where ptc is started, or write ${HUB_TOKEN:-default}";
 
-/** A folder with a server whose variable was set when its modules were generated, and is not any more. */
+/** A folder with a server whose variable was set when its modules were generated, and is no longer. */
 async function unset(): Promise<Project> {
   const project = newProject({
     "ptc.yaml": {

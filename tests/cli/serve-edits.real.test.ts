@@ -71,7 +71,7 @@ describe("ptc serve while its configuration is edited", () => {
     await project.generate();
     const { client, stderr } = await project.serve();
     const NOTICE =
-      "ptc: the configuration was edited and cannot be used, so that the one of before is still in force: ";
+      "ptc: the configuration was edited and cannot be used, so the earlier one is still in force: ";
     for (const [tools, why] of [
       [{ blok: [] }, "ptc.yaml:1: tools.blok: is not a known key"],
       [{ block: ["mcp__docs__no_such"] }, "'mcp__docs__no_such' matches no tool"],

@@ -39,7 +39,7 @@ await w.note({ id: "write " + JSON.stringify(seen) });
 globalThis.result = { seen, later: Date.now() - seen.at };
 `;
 
-test("a run is suspended by one process, approved by another, and gone on with by a third, which sees the same again", async () => {
+test("a run is suspended by one process, approved by another, and continued by a third, which sees the same again", async () => {
   project.write("program.ts", PROGRAM);
   const ptc = (...args: string[]) => project.start(args, { env }).exited;
   const first = await ptc("run", "program.ts", "--suspend");
@@ -110,25 +110,22 @@ result = {"seen": seen, "later": time.time() - seen["at"]}
   ],
 ];
 
-test.each(PYTHON_PROGRAMS)(
-  "a run in Python that %s is gone on with, and sees the same again",
-  async (_, code) => {
-    project.write("program.py", code);
-    const first = await project.ptc(["run", "program.py", "--suspend"], { env });
-    expect(envelopeOf(first)).toMatchObject({ result: { error: { type: "ApprovalPending" } } });
-    const [seen = ""] = /(?<=seen ).*/.exec(first.stderr) ?? [];
-    const before = calls();
-    const [{ ticket }] = JSON.parse((await project.ptc(["approvals", "list", "--json"], { env })).stdout);
-    await project.ptc(["approvals", "approve", ticket], { env });
-    const { run_id, result } = envelopeOf(await project.ptc(["run", "--ticket", ticket], { env }));
-    expect(result).toMatchObject({ ok: true, data: { seen: JSON.parse(seen), later: expect.any(Number) } });
-    // Its clock is that of the present again: a sandbox was started in between.
-    expect((result.ok && (result.data as { later: number }).later) || 0).toBeGreaterThan(0.1);
-    expect(calls()).toEqual([...before, `write ${seen}`]);
-    const replayed = await project.ptc(["replay", run_id], { env });
-    expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: 4 calls") });
-  },
-);
+test.each(PYTHON_PROGRAMS)("a run in Python that %s continues, and sees the same again", async (_, code) => {
+  project.write("program.py", code);
+  const first = await project.ptc(["run", "program.py", "--suspend"], { env });
+  expect(envelopeOf(first)).toMatchObject({ result: { error: { type: "ApprovalPending" } } });
+  const [seen = ""] = /(?<=seen ).*/.exec(first.stderr) ?? [];
+  const before = calls();
+  const [{ ticket }] = JSON.parse((await project.ptc(["approvals", "list", "--json"], { env })).stdout);
+  await project.ptc(["approvals", "approve", ticket], { env });
+  const { run_id, result } = envelopeOf(await project.ptc(["run", "--ticket", ticket], { env }));
+  expect(result).toMatchObject({ ok: true, data: { seen: JSON.parse(seen), later: expect.any(Number) } });
+  // Its clock is that of the present again: a sandbox was started in between.
+  expect((result.ok && (result.data as { later: number }).later) || 0).toBeGreaterThan(0.1);
+  expect(calls()).toEqual([...before, `write ${seen}`]);
+  const replayed = await project.ptc(["replay", run_id], { env });
+  expect(replayed).toMatchObject({ code: 0, stderr: expect.stringContaining("same: 4 calls") });
+});
 
 test("a call that was approved is not made again when ptc was killed after it", async () => {
   const code = 'import * as w from "./servers/w/index.js";\nawait w.hold({ id: "held" });';

@@ -49,7 +49,7 @@ describeClient(
       });
     });
 
-    test("is told of a failure as a failure", async () => {
+    test("sees a failure as a failure", async () => {
       expect(await call("execute_program", { code: WRONG_PROGRAM })).toMatchObject({
         isError: true,
         content: [

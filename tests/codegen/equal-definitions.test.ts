@@ -200,7 +200,7 @@ async def call() -> None:
     expect(named(python)).toEqual(["OneAnything", "OneBoth", "OneOdd"]);
   });
 
-  test("stay apart as the arguments of tools, by which the mistakes of a program are told of the tool", async () => {
+  test("stay apart as the arguments of tools, so that a program's mistake names its tool", async () => {
     const Node = { type: "object", properties: { child: { $ref: "#/$defs/Node" } } };
     const inputSchema = { $ref: "#/$defs/Node", $defs: { Node } };
     const { typescript } = await printed([

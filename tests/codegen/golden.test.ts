@@ -18,7 +18,7 @@ async function generate(name: string) {
 }
 
 describe("golden modules", () => {
-  test("show at least 25 tools of real servers, and each is told of in the README", async () => {
+  test("show at least 25 tools of real servers, and the README describes each", async () => {
     const modules = await Promise.all(cases.map(generate));
     expect(modules.flatMap(({ server }) => server.tools).length).toBeGreaterThanOrEqual(25);
     const readme = readFileSync(join(folder, "README.md"), "utf8");

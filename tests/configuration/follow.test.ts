@@ -67,7 +67,7 @@ describe("a configuration that is followed", () => {
     else write(text);
     for (let i = 0; i < 3; i++) expect(await blocked()).toEqual(["a"]);
     const problem = expect.stringMatching(
-      "^the configuration was edited and cannot be used, so that the one of before",
+      "^the configuration was edited and cannot be used, so the earlier one is still",
     );
     expect(edits).toEqual([problem]);
     expect(followed.problem).toContain(why);

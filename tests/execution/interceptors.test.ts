@@ -36,7 +36,7 @@ const SECRET = "s3cr3t-of-a-server";
 const { signal } = new AbortController();
 const context = { principal: "local", source: "run" } as const;
 
-/** One run as a collector that is not there is told of it. */
+/** One run, reported to a collector that is not there. */
 async function tracedRun() {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" };
   const telemetry = await openTelemetry(env, { version: "0", onWarning: () => {} });

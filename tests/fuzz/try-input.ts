@@ -60,7 +60,7 @@ async function tryOnce(
     });
     return patiently(checked, top).then(async (inTime) => {
       settled = inTime;
-      // A rejection that nobody handles is told of when the turn is over.
+      // A rejection that nobody handles is reported when the turn is over.
       await nextTurn();
     });
   });

@@ -36,16 +36,19 @@ const NO_FUNCTION =
 const MISSPELT = 'await mcp__github__create_issue({ titel: "x" });';
 
 describe("a program with several mistakes", () => {
-  it.each(["error", "warn"] as const)("is told all of them once, whoever found them (%s)", async (mode) => {
-    expect(await failureOf(`${MISSING}\n${MISSPELT}`, mode)).toEqual([
-      "BundleError",
-      [
-        NO_FUNCTION,
-        "program.ts:3:35: 'titel' is not a property of createIssue's argument; did you mean 'title'?",
-        "expected: createIssue({ title: string }): Promise<any>",
-      ],
-    ]);
-  });
+  it.each(["error", "warn"] as const)(
+    "gets all of them once, whichever check found them (%s)",
+    async (mode) => {
+      expect(await failureOf(`${MISSING}\n${MISSPELT}`, mode)).toEqual([
+        "BundleError",
+        [
+          NO_FUNCTION,
+          "program.ts:3:35: 'titel' is not a property of createIssue's argument; did you mean 'title'?",
+          "expected: createIssue({ title: string }): Promise<any>",
+        ],
+      ]);
+    },
+  );
 
   it("is told what it cannot import, and its other mistakes", async () => {
     const [type, told] = await failureOf(`import "lodash";\n${MISSPELT}`);
@@ -61,7 +64,7 @@ describe("a program with several mistakes", () => {
     ]);
   });
 
-  it("is told of missing functions when types are not checked, too", async () => {
+  it("learns of missing functions when types are not checked, too", async () => {
     expect(await failureOf(`${MISSING}\n${MISSPELT}`, "off")).toEqual(["BundleError", [NO_FUNCTION]]);
   });
 });
@@ -110,7 +113,7 @@ describe("why a program cannot be run", () => {
 describe("a tool that is not available", () => {
   const code = 'import { dropRepo } from "./servers/github/index.js";\nawait dropRepo({});';
 
-  it("is told of before anything runs", async () => {
+  it("is reported before anything runs", async () => {
     const expected =
       "program.ts:1:10: 'mcp__github__drop_repo' is not available in execute_program: the configuration does not allow it";
     expect(await failureOf(code)).toEqual(["TypeCheckError", [expected]]);

@@ -172,7 +172,7 @@ describe("what holds the one thread of a session", () => {
     const session = open("javascript");
     expect(await session.value(IMPOSTOR)).toBe("first");
     expect(await session.value("globalThis.result = 'own';")).toBe(
-      "SandboxUnavailable: the session's sandbox does not answer any more",
+      "SandboxUnavailable: the session's sandbox no longer answers",
     );
     expect(session.called).toEqual([[], []]);
     expect(session.kept.isLost).toBe(true);

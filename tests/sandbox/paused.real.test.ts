@@ -26,7 +26,7 @@ const options = {
 };
 const tools = { tick: () => ++ticks, grave: () => ({ done: true }) };
 
-/** Waits until nothing ticks any more. */
+/** Waits until nothing ticks. */
 async function stillness(): Promise<void> {
   for (let same = 0, seen = -1; same < 3; await delay(400)) {
     same = seen === ticks ? same + 1 : 0;

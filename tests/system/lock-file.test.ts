@@ -39,7 +39,7 @@ test("a lock keeps out other processes and this one, also after this one has tri
   expect(isFree(path)).toBe(true);
 });
 
-test("a lock is held until it is let go of, also where nothing refers to it any more", async () => {
+test("a lock is held until it is released, also where nothing refers to it", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const path = lockPath();

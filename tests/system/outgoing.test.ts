@@ -16,7 +16,7 @@ import { ELSEWHERE, openProxiedWorld, type ProxiedWorld } from "./proxied-world.
 
 const rows = rowsBeside(import.meta.filename);
 
-/** Variables of whoever runs the tests. */
+/** Variables of the person who runs the tests. */
 const OWN = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].flatMap((name) => [
   name,
   name.toUpperCase(),

@@ -32,7 +32,7 @@ async function receive(behaviour?: Parameters<typeof startOtlpReceiver>[0]) {
 }
 
 describe("a call from a shell", () => {
-  it("is told of in the caller's trace, and the server in the call's", async () => {
+  it("is reported in the caller's trace, and the server in the call's", async () => {
     const receiver = await receive();
     const env = { TRACEPARENT, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint };
     const { code, stdout, stderr } = await call(["meta.show", "--json", '{"key":"canary-9f1c"}'], env);

@@ -25,7 +25,7 @@ function tree({ spans }: OtlpReceiver): string[] {
   return spans.map(({ name, parentSpanId }) => `${nameOf(parentSpanId)} > ${name}`).sort();
 }
 
-describeSandboxed("a program that is told of", () => {
+describeSandboxed("a program that is reported", () => {
   test("is in the trace of the client's request, with its calls, its question and its servers", async () => {
     const receiver = await startOtlpReceiver();
     onTestFinished(() => receiver.close());
@@ -83,7 +83,7 @@ describeSandboxed("a program that is told of", () => {
     for (const { body } of receiver.requests) expect(body.includes(SECRET)).toBe(false);
   });
 
-  test("is told of by the background host, each in the trace of its command, and nothing is lost when that ends", async () => {
+  test("is reported by the background host, each in the trace of its command, and nothing is lost when that ends", async () => {
     const receiver = await startOtlpReceiver();
     onTestFinished(() => receiver.close());
     const project = hosted({ "ptc.yaml": { servers: [] }, "program.ts": "globalThis.result = 1;" });

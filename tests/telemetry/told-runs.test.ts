@@ -88,7 +88,7 @@ async function tell(telemetry: Telemetry, parent: TraceContext | undefined) {
   return { run, metas };
 }
 
-describe("a run that is told of", () => {
+describe("a run that is reported", () => {
   it.each(["http/protobuf", "http/json"])("has spans for its parts, over %s", async (protocol) => {
     const { telemetry, warnings } = await open("takes", {
       OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
@@ -284,7 +284,7 @@ describe("a run that is told of", () => {
     });
   });
 
-  it("is in its parent's trace where metrics alone are sent, and servers are told of nothing where that is turned off", async () => {
+  it("is in its parent's trace where metrics alone are sent, and servers receive nothing where that is turned off", async () => {
     const { telemetry } = await open("takes", { OTEL_TRACES_EXPORTER: "none" });
     const { run, metas } = await tell(telemetry, PARENT);
     await telemetry.close(30_000);
@@ -302,7 +302,7 @@ describe("a collector", () => {
   it.each<[string, Parameters<typeof startOtlpReceiver>[0], string]>([
     ["that hangs", "hangs", "no answer in time"],
     ["that refuses", 400, "HTTP 400"],
-  ])("%s is told of once and waited for no longer than that", async (_, behaviour, why) => {
+  ])("%s is reported once and waited for no longer than that", async (_, behaviour, why) => {
     const { telemetry, warnings } = await open(behaviour);
     await tell(telemetry, undefined);
     await telemetry.close(behaviour === "hangs" ? 50 : 30_000);

@@ -129,7 +129,7 @@ describe("modules for a program", () => {
     ]);
   });
 
-  it("that cannot be written again are told of in one line", async () => {
+  it("that cannot be written again are reported in one line", async () => {
     const { path, newCatalog } = await newFolder();
     const { catalog, warnings } = newCatalog();
     await catalog.absorb("x", listing("one"));

@@ -392,7 +392,7 @@ it("lets a call that is under way come to its end, and refuses the next on the s
   await eventually(() => expect(held.isCalled).toBe(true));
   replace();
   expect(connection.closed).toBe(false);
-  const message = "server 'gone' is not used: it is not configured any more";
+  const message = "server 'gone' is not used: it is no longer configured";
   expect(await upstreamErrorOf(go(gone))).toMatchObject({ message });
   held.answer({ tool: "go", args: {} });
   await call;

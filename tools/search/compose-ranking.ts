@@ -26,9 +26,9 @@ export interface RankingOptions {
   env: EnvironmentVariables;
   /** Whether a search waits, within its time, for vectors that are missing: where nothing computes them in the background. */
   waits: boolean;
-  /** Is told of every key that was read from elsewhere. */
+  /** Receives every key that was read from elsewhere. */
   onSecret: (secret: string) => void;
-  /** Is told once of an endpoint that does not do its part, until it does. */
+  /** Receives one line about an endpoint that does not answer as it should, until it does again. */
   onWarning: (message: string) => void;
 }
 
@@ -63,7 +63,7 @@ function endpointOf(
   { env, onSecret, onWarning }: RankingOptions,
 ) {
   const health = new EndpointHealth((reason) =>
-    onWarning(`tools are found without ${name}, which ${reason}; ptc goes on asking it now and then`),
+    onWarning(`tools are found without ${name}, which ${reason}; ptc still asks it now and then`),
   );
   const readKey = off === undefined ? keyOf(key, env, onSecret) : () => Promise.reject(new Error(off));
   return { endpoint: { url, model, key: readKey }, health, name, timeoutMs };
@@ -97,7 +97,7 @@ interface MeaningOptions {
   waits: boolean;
 }
 
-/** Ranks by words and by meaning, where the vectors of the tools and of the query can be had in time. */
+/** Ranks by words and by meaning, where the vectors of the tools and of the query come in time. */
 export class MeaningStage implements RankingStage {
   readonly #options: MeaningOptions;
 
@@ -153,7 +153,7 @@ interface ChoiceOptions {
   /** How the endpoint is called in messages. */
   name: string;
   timeoutMs: number;
-  /** Ranks before the model chooses; without it, words do. */
+  /** Ranks before the model chooses. By default words do. */
   before?: RankingStage | undefined;
 }
 
@@ -202,7 +202,7 @@ class ChoiceStage implements RankingStage {
   }
 }
 
-/** What a ranking of before has, and one more reason why it is not better. */
+/** What an earlier ranking has, and one more reason why it is not better. */
 function withProblem(ranking: Ranking, problem: string): Ranking {
   return { ...ranking, problem: [ranking.problem, problem].filter((each) => each !== undefined).join("; ") };
 }

@@ -16,7 +16,7 @@ export interface ModelEndpoint {
   readonly key: ((signal: AbortSignal) => Promise<string>) | undefined;
 }
 
-/** An endpoint did not do its part. The message goes on after its name, and holds nothing of what it has said. */
+/** An endpoint did not answer as it should. The message follows its name, and quotes nothing that it sent. */
 export class EndpointError extends Error {
   override readonly name = "EndpointError";
   /** Whether the endpoint works, and refuses what it was asked: a text may be too long for its model. */
@@ -101,8 +101,8 @@ function toEndpointError(error: unknown, signal: AbortSignal): EndpointError {
 const PAUSE = { firstMs: 5_000, longestMs: 300_000 };
 
 /**
- * Whether an endpoint is worth asking. After a failure it is left alone for a while, longer after each, so that searches do not
- * wait for it. Of each time of failures, the first is told.
+ * Whether an endpoint is worth asking. After a failure it is not asked for a while, longer after each, so that searches do not
+ * wait for it. Only the first of a series of failures is reported.
  */
 export class EndpointHealth {
   readonly #onFirstFailure: (reason: string) => void;

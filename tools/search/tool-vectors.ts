@@ -26,13 +26,13 @@ interface ToolVectorsOptions {
   endpoint: ModelEndpoint;
   file: VectorFile;
   health: EndpointHealth;
-  /** Is told when vectors cannot be kept on disk. */
+  /** Receives a line when vectors cannot be kept on disk. */
   onWarning: (message: string) => void;
 }
 
 /**
  * The vectors of tools and of queries. Those of tools are computed in the background and kept on disk, by the digests of the
- * tools' definitions. Nothing here rejects: what cannot be had is not there.
+ * tools' definitions. Nothing here rejects: a vector that cannot be computed is absent.
  */
 export class ToolVectors {
   readonly #options: ToolVectorsOptions;
@@ -87,7 +87,10 @@ export class ToolVectors {
     await this.#save();
   }
 
-  /** The vectors of a query's texts; `undefined` when the endpoint does not answer within the time. It is not asked while it is not well. */
+  /**
+   * The vectors of a query's texts; `undefined` when the endpoint does not answer within the time. It is not asked while it is
+   * not well.
+   */
   async ofTexts(texts: readonly string[], ms: number): Promise<Vector[] | undefined> {
     const unknown = texts.filter((text) => !this.#queries.has(text));
     const { health } = this.#options;
@@ -159,7 +162,7 @@ export class ToolVectors {
     }
   }
 
-  /** Another model may answer under the same name: then all vectors of before are worth nothing. @throws EndpointError */
+  /** Another model may answer under the same name: then all earlier vectors are worthless. @throws EndpointError */
   #refuseOtherDimensions([vector]: readonly Vector[]): void {
     const [known] = this.#vectors.values();
     if (known === undefined || vector === undefined || known.length === vector.length) return;
@@ -194,8 +197,8 @@ export class ToolVectors {
 }
 
 /**
- * Embeds texts through `POST /embeddings` of an OpenAI-compatible API. Resolves with a vector for each text, in their order
- * and all of as many dimensions.
+ * Embeds texts through `POST /embeddings` of an OpenAI-compatible API. Resolves with a vector for each text, in their order and
+ * all of the same number of dimensions.
  *
  * @throws EndpointError
  */
@@ -214,7 +217,7 @@ async function embed(
     const vector = parseVector(embedding);
     if (vector === undefined) throw new EndpointError("answers with an embedding that is no list of numbers");
     if (typeof index !== "number" || texts[index] === undefined || vectors[index] !== undefined)
-      throw new EndpointError("answers with embeddings of which it does not say what they are of");
+      throw new EndpointError("answers with embeddings that do not say which text they belong to");
     vectors[index] = vector;
   }
   const [first] = vectors;

@@ -29,7 +29,7 @@ export interface OAuthSettings<Secret = string> extends AnyAuthSettings<Secret> 
   readonly callbackPort: number | undefined;
 }
 
-/** A machine has credentials of its own (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
+/** A machine has its own credentials (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
 export interface ClientCredentialsSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "client_credentials";
   readonly clientId: string;

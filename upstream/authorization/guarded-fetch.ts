@@ -17,7 +17,7 @@ export interface GuardedFetchOptions {
   patienceMs?: number;
 }
 
-/** An answer is refused. The message goes on after the name of a host. */
+/** An answer is refused. The message follows the name of a host. */
 class AnswerRefusedError extends Error {
   override readonly name = "AnswerRefusedError";
 }
@@ -187,7 +187,7 @@ export function zoneOf(address: string): Zone {
   return ZONES[range] ?? "forbidden";
 }
 
-/** A request is refused because of where it leads. The message goes on after the name of a host. */
+/** A request is refused because of where it leads. The message follows the name of a host. */
 class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
 }

@@ -190,7 +190,7 @@ function accountOf(key: LoginKey): string {
 
 function keyringFault(error: unknown): Error {
   if (!(error instanceof KeyringError)) return error as Error;
-  return new AuthorizationError(`has a login that cannot be had: ${error.message}`);
+  return new AuthorizationError(`has a login that cannot be read: ${error.message}`);
 }
 
 function parseLogin(value: unknown): Login | undefined {

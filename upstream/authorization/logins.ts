@@ -98,7 +98,7 @@ export class StoredLogin implements Authorization {
 
   /** Replaces the outdated token of the login, or leaves a login without a token. */
   #renew(outdated: string, signal?: AbortSignal): Promise<void> {
-    // Callers share one renewal, which therefore goes on when one of them gives up.
+    // Callers share one renewal, which therefore continues when one of them gives up.
     this.#renewing ??= this.#renewLocked(outdated).finally(() => {
       this.#renewing = undefined;
     });

@@ -27,7 +27,7 @@ const MAX_NAME_CHARS = 80;
 export interface LocalConnectionOptions extends GroupObserver {
   /** Variables of all tools, by `ownVariable`. A command sees those of its tool beside the few that every program needs. */
   env: Readonly<Record<string, string>>;
-  /** The variables that could not be read. A tool that needs one reads it again, and is not run without it. */
+  /** The variables that could not be read. A tool that needs one reads it again, and does not run if it cannot. */
   unread?: UnreadValues | undefined;
   /** What the server says it is. */
   version: string;

@@ -36,7 +36,7 @@ type BuildFault = (
 
 /**
  * Sends calls to one server and sees each through to its result: what the server asks in the middle of one goes to the caller.
- * An older server asks in a request of its own (MCP 2025-11-25), a newer one in a result, upon which the call is sent
+ * An older server asks in a request (MCP 2025-11-25), a newer one in a result, upon which the call is sent
  * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
  */
 export class CallSender {
@@ -168,7 +168,7 @@ export class CallSender {
   async #answersTo(result: Record<string, unknown>, call: SentCall): Promise<Params> {
     const wanted = parseWantedInput(result);
     if (wanted === undefined)
-      throw this.#faults.build("protocol_error", "asked for input in a form that is none of the protocol's");
+      throw this.#faults.build("protocol_error", "asked for input in a form that the protocol does not have");
     const { requests, requestState } = wanted;
     if (requests.length === 0) await delay(PUT_OFF_MS, undefined, { signal: call.signal });
     return {

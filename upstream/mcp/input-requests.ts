@@ -4,7 +4,7 @@ import { isObject } from "../../base/json.ts";
 const MAX_REQUESTS = 16;
 export const MAX_ROUNDS = 10;
 
-/** What a server wants before it goes on with a call (MCP 2026-07-28, "InputRequiredResult"). */
+/** What a server wants before it continues a call (MCP 2026-07-28, "InputRequiredResult"). */
 export interface WantedInput {
   requests: readonly { key: string; method: string; params: unknown }[];
   /** Is sent back as it came. */

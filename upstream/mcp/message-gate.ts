@@ -39,7 +39,7 @@ interface JsonRpcError {
 /** A request that waits for its answer. */
 interface WaitingRequest {
   readonly method: string;
-  /** Receives the answer. Without it, the request is the MCP client's, and the answer becomes a message for it. */
+  /** Receives the answer. If absent, the request is the MCP client's, and the answer becomes a message for it. */
   readonly settle?: (answer: Answer) => void;
 }
 
@@ -61,7 +61,7 @@ export interface GateListener {
   onListChanged(list: ChangingList): void;
   /** @param params reads the parameters, within bounds; `undefined` when there are none or they are refused. */
   onRequest(id: RequestId, method: string, params: () => unknown): void;
-  /** The server no longer wants the answer to a request of its own. */
+  /** The server no longer wants the answer to one of its requests. */
   onRequestCancelled(id: RequestId): void;
   /** The server reports progress, with these parameters, on the request that was sent with this token. */
   onProgress(token: RequestId, params: unknown): void;

@@ -156,7 +156,7 @@ export type SendRequest = (
  * Calls a method of a server as if it were a tool: resolves with a result whose structured content is what the method
  * answered. Lists are followed to their last page, and all of it takes no longer than one call.
  *
- * @throws UpstreamError, and ToolListingError for an answer that is none of the method's.
+ * @throws UpstreamError, and ToolListingError for an answer that the method cannot give.
  */
 export async function callMethod(
   method: ServerMethod,

@@ -92,7 +92,7 @@ export interface RequestOptions {
   /** The time for the answer; unlimited by default. */
   timeoutMs?: number;
   signal?: AbortSignal | undefined;
-  /** Sent with the request, where it is an HTTP request of its own. */
+  /** Sent with the request, where each request is a separate HTTP request. */
   headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 
-/** The longest that a server on stdio may take to start while something goes on. */
+/** The longest that a server on stdio may take to start while it makes progress. */
 const MOST_MS = 5 * 60_000;
 
 /** A start that takes longer is reported. */

@@ -54,7 +54,7 @@ const STDERR_TAIL_BYTES = 4_096;
 const DEFAULT_GRACE_MS = 500;
 /** How long to wait for output that is already written, because another process may hold the pipe open. */
 const DRAIN_MS = 200;
-/** How long a server may go on after it has closed its output. */
+/** How long a server may run after it has closed its output. */
 const MUTE_MS = 1_000;
 /** A server that leaves more than this unread is ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
@@ -180,7 +180,7 @@ export class StdioClientTransport implements MessageTransport {
     child.stdin.on("error", (error) => this.onerror?.(error));
     child.stdout.on("error", (error) => this.onerror?.(error));
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
-    // A server that closes its output can send no more answers, although it may go on running.
+    // A server that closes its output can send no more answers, although it may still run.
     child.stdout.once("close", () => void this.#endMute());
     child.stderr.on("error", () => {});
     child.stderr.on("data", (chunk: Buffer) => this.#keepStderr(chunk));

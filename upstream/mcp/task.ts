@@ -94,7 +94,7 @@ export async function seeTaskThrough(
           }
           if (answer === created) break;
           const wanted = isObject(answer) ? parseWantedInput(answer) : undefined;
-          if (wanted === undefined) throw odd("asked for input in a form that is none of the protocol's");
+          if (wanted === undefined) throw odd("asked for input in a form that the protocol does not have");
           const open = wanted.requests.filter(({ key }) => !answered.has(key));
           if (open.length === 0) break;
           if (++rounds > MAX_ROUNDS) throw odd(`asked for input more than ${MAX_ROUNDS} times in one call`);

@@ -104,7 +104,7 @@ export class UpstreamFaults {
     return this.build("connect_timeout", `${text}; is it an MCP server? ${LONGER}`);
   }
 
-  /** One line for a start that takes long and goes on. */
+  /** One line for a start that takes long and continues. */
   describeSlowStart(seconds: number): string {
     const target = this.#target;
     const why = target.transport === "stdio" ? whySlow(target.command) : undefined;

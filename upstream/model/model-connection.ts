@@ -111,7 +111,7 @@ export class ModelConnection implements UpstreamConnection {
   }
 
   onLost(): void {
-    // Each call makes a request of its own.
+    // Each call makes a separate request.
   }
 
   async close(): Promise<void> {

@@ -4,7 +4,7 @@ import { endsWithLineFeed } from "../audit-file.ts";
 import type { AuditMembers } from "../audit-line.ts";
 import { type ChainEnd, type ChainHead, NO_LINE, parseLink } from "./chain-head.ts";
 
-/** Where the next line goes on. */
+/** Where the next line continues the chain. */
 export interface Continuation {
   end: ChainEnd;
   /** Members of a line that says what was found, which comes first. */
@@ -19,7 +19,7 @@ const PIECE_BYTES = 256 * 1024;
 const MAX_LINE_BYTES = 64 * 1024;
 
 /**
- * Finds where a log goes on. The head counts and not the end of the file, so that lines that were removed from the end are
+ * Finds where a log continues. The head counts and not the end of the file, so that lines that were removed from the end are
  * missing from the chain for ever. Lines beyond the head are those of a process that died before it could write the head; what
  * is beyond them and in no chain, such as half a line, is accounted for by its digest.
  *

@@ -18,7 +18,7 @@ const ROOM = Promise.resolve();
 type FinishRequest = Extract<WriterRequest, { kind: "finish" }>;
 
 /**
- * Archives runs in a thread of its own. A failure of the archive is reported only at the end of a run. The next run tries
+ * Archives runs in a separate thread. A failure of the archive is reported only at the end of a run. The next run tries
  * again.
  */
 export class ArchiveWriter implements RunArchiver {

@@ -69,7 +69,7 @@ class CedarEngine {
     }
   }
 
-  /** Every mistake in a set of rules, in no order: what is no Cedar, and what the schema does not know. */
+  /** Every mistake in a set of rules, in no order: text that is not Cedar, and names that the schema does not know. */
   findProblems(rules: ReadonlyMap<string, string>): { errors: RuleProblem[]; warnings: RuleProblem[] } {
     const errors: RuleProblem[] = [];
     const validate = (texts: ReadonlyMap<string, string>) =>

@@ -276,7 +276,7 @@ function buildRequest(
   if (needs.run) {
     const unknown = run.reads.find((read) => flow.labelsOf(read) === undefined);
     if (unknown !== undefined)
-      return `this run has read ${describeRead(unknown)}, whose server is not configured any more`;
+      return `this run has read ${describeRead(unknown)}, whose server is no longer configured`;
     told.run = {
       calls: run.calls,
       callsOfTool: run.callsOfTool,

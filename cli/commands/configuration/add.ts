@@ -54,7 +54,7 @@ export const addCommand = defineCommand("add", add, (command) =>
     .option("--header <header>", "'Name: value', a header for the URL (repeatable)", collect, [])
     .option("--transport <transport>", "stdio, http or sse (default: by the target)")
     .option("--description <text>", "what it is for")
-    .option("--force", "write it also when it cannot be tried with success")
+    .option("--force", "write it even if the server does not answer")
     .option(
       "--config <file>",
       "configuration file (default: ptc.yaml here, which is made where there is none)",

@@ -328,7 +328,7 @@ async function describeProgram(
     output: ran === undefined ? undefined : inferOutput(ran.value),
   };
   const kept = earlier && (await fits(earlier, ran));
-  if (kept === false) notes.push("the schemas of before do not fit this run, and were inferred anew");
+  if (kept === false) notes.push("the earlier schemas do not fit this run, and were inferred anew");
   if (ran === undefined && earlier === undefined && /\bdata\b/.test(code))
     notes.push(`say in ${shownFile(manifestFile(name))} under \`input\` what the program finds in \`data\``);
   return {

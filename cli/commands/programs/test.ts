@@ -248,10 +248,10 @@ async function compareDefinitions(
     // What is different about other saved programs is seen in what is called.
     if (tool?.server === PROGRAMS_MODULE) continue;
     if (tool === undefined) {
-      lines.push(`${name}: no server lists it any more`);
+      lines.push(`${name}: no server lists it now`);
       continue;
     }
-    if (callable.get(name) === undefined) lines.push(`${name}: the configuration does not allow it any more`);
+    if (callable.get(name) === undefined) lines.push(`${name}: the configuration no longer allows it`);
     if (tool.definitionDigest === digest) continue;
     lines.push(`${name}: its definition has changed since the example was recorded`);
     for (const call of example.calls.filter((each) => each.tool === name)) {

@@ -50,7 +50,7 @@ export function whyPyrightIsMissing(): string | undefined {
 }
 
 /**
- * pyright in a process of its own, which is ended by killing it. It can read its own files and a folder that holds nothing but
+ * pyright in a separate process, which is ended by killing it. It can read its own files and a folder that holds nothing but
  * stubs, can write nothing, and starts no other process. Programs are shown to it as texts.
  */
 export class PyrightProcess {

@@ -31,7 +31,7 @@ const MAX_MODULES = 60;
 /** The stubs that programs were checked with. Modules stay, so that the next program that uses them finds them read. */
 class ShownStubs {
   readonly #shown = new Map<string, GeneratedModule>();
-  /** The type of the data of the program that was shown last; Any without it. */
+  /** The type of the data of the program that was shown last. Any by default. */
   #dataType: string | undefined;
 
   get size(): number {
@@ -63,8 +63,8 @@ class ShownStubs {
   }
 
   /**
-   * What a program names of the stubs, in a root of their own, so that a second look at it neither reads large modules again nor has
-   * the next program do so.
+   * What a program names of the stubs, in a root of their own, so that a second look at it neither reads large modules again nor
+   * has the next program do so.
    *
    * @param declaredOnly what was observed of results and not declared is Any.
    */
@@ -285,7 +285,7 @@ class PyrightChecker implements PythonTypeChecker {
     )
       return { kind: "clean" };
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
-      // Which argument is wrong is told only where a function has one signature.
+      // pyright says which argument is wrong only where a function has one signature.
       const aside = stubs.aside(mode, text, false);
       found = withDetails(found, ofProgram(await checkSignatures(text, aside, mode, process)));
     }
@@ -409,7 +409,7 @@ function renderMistakes(
   return rendered.join("\n").slice(0, MAX_ERROR_MESSAGE_CHARS);
 }
 
-/** The most hints that are told of one program. */
+/** The most hints for one program. */
 const MAX_HINTS = 3;
 const MAX_HINT_CHARS = 300;
 
@@ -432,7 +432,7 @@ async function checkDeclared(
     : found;
 }
 
-/** What is found where each function has one signature, so that it is told which argument is wrong. */
+/** What pyright finds where each function has one signature, so that it says which argument is wrong. */
 async function checkSignatures(
   code: string,
   aside: ReadonlyMap<string, string>,

@@ -12,7 +12,7 @@ const MAX_MEMORY_KIB = 2 * 1024 * 1024;
 /** The most bytes of one answer. A larger one would fit neither into one string nor into a frame for a sandbox. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A shell command that starts the bundler, `$0`, under the limit, or without it where the limit cannot be set. */
+/** A shell command that starts the bundler, `$0`, under the limit, or without a limit where none can be set. */
 const CONTAINED = `ulimit -v ${MAX_MEMORY_KIB} 2>/dev/null; exec "$0" "$@" 2>/dev/null`;
 
 /** Counts the bytes of the answer that the process is sending. */

@@ -14,9 +14,9 @@ export interface SavedModule extends CalledProgram {
 
 /**
  * What saved programs run with. A call first asks the broker, as any call of a tool does; then the program runs where its caller
- * does. It is given data of its own, and what it gives back is what JSON makes of it. What it prints is its log and goes to stderr;
- * without a result it is its value, as it is of any program. A name that is computed at run time leads around what `collectPrograms`
- * refuses, and not around what is refused here.
+ * does. It gets separate data, and what it gives back passes through JSON. What it prints is its log and goes to stderr;
+ * without a result it is its value, as it is of any program. A name that is computed at run time leads around what
+ * `collectPrograms` refuses, and not around what is refused here.
  */
 export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";

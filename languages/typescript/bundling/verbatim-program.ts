@@ -2,7 +2,7 @@ import type { Parser, Token } from "acorn";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import type { Program } from "../../program.ts";
 
-/** Longer programs are left to the bundler, which is a process of its own. */
+/** Longer programs are left to the bundler, which is a separate process. */
 const MAX_CHARS = 64 * 1024;
 
 /**

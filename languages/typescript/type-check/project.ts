@@ -62,7 +62,7 @@ export interface CheckedTexts {
   modules: ReadonlyMap<string, string>;
   /** Namespaced names that the program uses as globals, and the function that each stands for. */
   toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
-  /** The type of the program's data, as the module of saved programs declares it; any without it. */
+  /** The type of the program's data, as the module of saved programs declares it. `any` by default. */
   dataType?: DataType | undefined;
   /** Whether the program may ask a model. */
   hasExtract: boolean;

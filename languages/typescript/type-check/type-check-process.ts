@@ -137,7 +137,7 @@ export class TypeCheckProcess {
       opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
       opened.program.getSemanticDiagnostics(PROGRAM_PATH),
     ]);
-    // What is behind the program is none of its own.
+    // Text behind the end of the program is not its own.
     const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
     if (syntax === undefined || semantics === undefined) return [];
     if (syntax.length > 0 || semantics.length === 0) return [];
@@ -184,7 +184,7 @@ function renderFindings(findings: readonly TypeMistake[], code: string, fileName
   return lines.join("\n").slice(0, MAX_ERROR_MESSAGE_CHARS);
 }
 
-/** The most hints that are told of one program. */
+/** The most hints for one program. */
 const MAX_HINTS = 3;
 
 /** What contradicts results as they were observed so far, a line each. It may be right, and stops nothing. */

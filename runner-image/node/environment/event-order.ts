@@ -127,7 +127,7 @@ export class EventOrder {
     return next !== undefined && next % 2 === 0 && this.#answers?.expect(next / 2) === true;
   }
 
-  /** Delivers held events in the order of the log, each in a turn of the event loop of its own. */
+  /** Delivers held events in the order of the log, each in a separate turn of the event loop. */
   #takeTurns(): void {
     const turns = Math.min(this.#held.size, MAX_TURNS_AHEAD);
     for (; this.#turns < turns; this.#turns++) {

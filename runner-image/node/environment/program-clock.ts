@@ -23,7 +23,7 @@ export class ProgramClock {
   #startedMs = 0;
   /** The real clock when this one showed 0. */
   #zeroMs = 0;
-  /** How far the present is ahead of a replay at its start; `undefined` where the clock goes on from the last reading. */
+  /** How far the present is ahead of a replay at its start; `undefined` where the clock continues from the last reading. */
   #aheadMs: number | undefined;
   #last = 0;
   #resolution = 1;

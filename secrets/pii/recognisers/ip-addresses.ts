@@ -28,7 +28,7 @@ export function findIpAddresses(excerpt: Excerpt): PiiRange[] {
   const found: PiiRange[] = [];
   if (text.includes(":", from)) {
     for (const { 0: match, index } of text.matchAll(V6)) {
-      // A sentence or a list goes on after it.
+      // A sentence or a list continues after it.
       const address = match.replace(/[:.]$/, "");
       const end = index + address.length;
       if (index < from || !isIPv6(address) || !SOMEBODYS.check(address, "ipv6")) continue;

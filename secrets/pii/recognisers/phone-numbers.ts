@@ -12,12 +12,12 @@ const MIN_DIGITS = 7;
 const MAX_DIGITS = 17;
 const MAX_GROUPS = 8;
 
-/** A longer run is a table of numbers, in which no number is told from its neighbours. */
+/** A longer run is a table of numbers, in which a number cannot be told from its neighbours. */
 const MAX_RUN_GROUPS = 12;
 
 /**
- * How often libphonenumber is asked in one excerpt, because it takes long. A text of numbers asks less; what is left after that is
- * taken for what it looks like.
+ * How often libphonenumber is asked in one excerpt, because it takes long. A text of numbers asks less; what is left after that
+ * is taken for what it looks like.
  */
 const MAX_PARSED = 400;
 
@@ -182,8 +182,8 @@ const TYPES = [
 ];
 
 /**
- * Whether digits are a number of a country, dialled there: what libphonenumber decides of a number that it has parsed, by the same
- * patterns, in a hundredth of the time. Texts may be full of digits that are none.
+ * Whether digits are a number of a country, dialled there: what libphonenumber decides of a number that it has parsed, by the
+ * same patterns, in a hundredth of the time. Texts may be full of digits that are none.
  */
 export class NumberingPlan {
   readonly country: CountryCode;

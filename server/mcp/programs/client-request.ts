@@ -35,8 +35,8 @@ export interface ClientRequest {
   /** The question that it answers: its ticket, and the client's response if it brings one. */
   readonly answers?: { ticket: string; response: unknown } | undefined;
   /**
-   * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. Without
-   * it, a question is returned as the result of the request, and the client's next request brings the answer.
+   * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. If
+   * absent, a question is the result of the request, and the client's next request brings the answer.
    */
   readonly ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
 }

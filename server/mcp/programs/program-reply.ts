@@ -71,7 +71,7 @@ export function describeSuspension(status: string, { ticket, tool, expiresAt }: 
   return [
     status,
     `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal before ${renderMinute(expiresAt)}.`,
-    `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program goes on from here. Do not run it again: what it has called stays called.`,
+    `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program continues from here. Do not run it again: what it has called stays called.`,
   ].join("\n");
 }
 

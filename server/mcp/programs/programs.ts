@@ -20,7 +20,7 @@ export interface ProgramsOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** The limits as they are now. */
   limits: () => ProgramLimits;
-  /** Whether approvals count that are given at the client. Without it, they do. */
+  /** Whether approvals count that are given at the client. By default they do. */
   approvesAtClient?: (() => boolean) | undefined;
   /** Receives the programs that wait for their turn. */
   telemetry?: Pick<Telemetry, "queued"> | undefined;
@@ -79,7 +79,7 @@ export class Programs {
   }
 
   /**
-   * Waits for a program's turn, or a single call's, which needs no sandbox and has places of its own. Resolves with the run, to be
+   * Waits for a program's turn, or a single call's, which needs no sandbox and has separate places. Resolves with the run, to be
    * started and followed at once, or with the reply that it has no turn.
    *
    * @param patienceMs how long it waits at most; by default as long as it may run.
@@ -110,7 +110,7 @@ export class Programs {
   }
 
   /**
-   * Goes on with the run that waits for an answer with this ticket: follows it where it waits in this process, else takes it for a
+   * Continues the run that waits for an answer with this ticket: follows it where it waits in this process, else takes it for a
    * new run. A ticket can be used once. Without a response, the person is asked again.
    */
   async resume(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
@@ -200,7 +200,7 @@ export class Programs {
     return { kind: "question", question, ticket };
   }
 
-  /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without it. */
+  /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without the request. */
   #isLate({ signal: { aborted, reason }, connection }: ClientRequest): boolean {
     const isSuspendable = this.#options.runner.suspended !== undefined && !connection.closed.aborted;
     return aborted && isSuspendable && /\btime(?:d[ -]?|[ -]?)out\b/i.test(messageOf(reason));
@@ -223,8 +223,8 @@ function refusePlace(reason: NoPlace, patienceMs: number, { maxRunning, maxQueue
   const advice = "wait for one to end, or do more in one program";
   const message =
     reason === "full"
-      ? `as many programs run (${maxRunning}) and wait (${maxQueued}) as may; ${advice}`
-      : `as many programs run (${maxRunning}) as may, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
+      ? `the most programs that may run (${maxRunning}) and wait (${maxQueued}) do so already; ${advice}`
+      : `the most programs that may run (${maxRunning}) do so already, and its turn did not come in ${patienceMs / 1_000} s; ${advice}`;
   return buildRefusalReply(buildFailure("Busy", message));
 }
 

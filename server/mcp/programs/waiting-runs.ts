@@ -49,7 +49,7 @@ export class WaitingRuns {
     this.#isKept = isKept;
   }
 
-  /** Lets a run wait. Returns its ticket. When the question is answered by another way, the run goes on and takes its place back. */
+  /** Lets a run wait. Returns its ticket. When the question is answered by another way, the run continues and takes its place back. */
   add(run: LiveRun, question: Question): string {
     run.detach();
     const ticket = this.#wait(run, question);
@@ -146,7 +146,7 @@ export class WaitingRuns {
   }
 }
 
-/** The ticket of a question, a new one where it has none of its own. */
+/** The ticket of a question, a new one where it has none. */
 function ticketOf(question: Question): string {
   const own = question.kind === "approval" ? question.request.ticket : undefined;
   return own ?? randomBytes(TICKET_BYTES).toString("hex");
@@ -168,7 +168,7 @@ const POLL_MS = 500;
 
 export const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
 
-/** A run that can go on, a question for the client, or the reply to the client instead. */
+/** A run that can continue, a question for the client, or the reply to the client instead. */
 type Continued =
   | Extract<TakenRun, { kind: "taken" }>
   | { kind: "question"; question: Question }
@@ -210,7 +210,7 @@ export async function takeAnswered(
       case "live":
         return reply(describeLive(taken.pending));
       case "elsewhere":
-        return reply("this program goes on in another process; see `ptc runs list`");
+        return reply("this program continues in another process; see `ptc runs list`");
       case "unknown":
         return reply(OVER);
     }
@@ -270,5 +270,5 @@ function describeWaiting({ ticket, request }: PendingApproval): string {
 }
 
 function describeLive({ ticket, request }: PendingApproval): string {
-  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and goes on by itself then: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
+  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and then continues by itself: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
 }

@@ -42,7 +42,7 @@ export async function answerSearchTools(
     return textReply([nothing, ...notSearched(catalog, told)].join("\n"));
   }
   const nearest = fitsPoorly ? tools.slice(0, MAX_NEAREST) : tools;
-  // How to call a tool that does something else is of no use.
+  // A model needs no example of a tool that does something else.
   const shownAs = fitsPoorly && detail === "signature" ? "description" : detail;
   const shown = await Promise.all(nearest.map((tool) => render(tool, shownAs, printer)));
   const first = fitsPoorly
@@ -147,7 +147,7 @@ function renderCounts({ servers }: ToolCatalog, total: number): string {
 /** How tools are shown in the languages that are on; in that of programs that name none first. */
 export type ShownLanguages = readonly [ToolPrinter, ...ToolPrinter[]];
 
-/** Why a language that a request names is of no use, and what to do; `undefined` when it is, or none is named. */
+/** Why a language that a request names cannot be used, and what to do; `undefined` when it can, or none is named. */
 export function whyOff(name: string | undefined, printers: ShownLanguages): string | undefined {
   if (name === undefined) return undefined;
   return whyNotOn(

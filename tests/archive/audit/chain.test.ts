@@ -348,7 +348,7 @@ describe("what is no fault", () => {
     expect((await verifyLog(path)).problems).toEqual([expect.stringContaining("that no line accounts for")]);
   });
 
-  test("lines whose head could not be written any more", async () => {
+  test("lines whose head could not be written", async () => {
     await written(3);
     const head = join(folder, "audit.head");
     const before = await readFile(head);

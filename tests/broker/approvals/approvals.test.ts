@@ -61,7 +61,7 @@ describe("the approvals of a run", () => {
     expect(approvals.state).toBe("DENIED");
   });
 
-  it("tell a denial from there being nobody to ask, whoever denied", async () => {
+  it("tell a denial from there being nobody to ask, for every approver", async () => {
     const { approvals } = answeredBy({ decision: "denied", by: "nobody" }, UNASKED);
     expect((await approvals.approve(tool, {}, signal)).isUnasked ?? false).toBe(false);
     expect(await approvals.approve(tool, {}, signal)).toEqual({

@@ -5,7 +5,7 @@ import { toolOf } from "../../catalog/tool-of.ts";
 const READ = toolOf("crm", "read");
 const SEND = toolOf("web", "send");
 
-test("a call is told of the calls that began before it, and of every answer until it is decided", () => {
+test("a call sees the calls that began before it, and every answer until it is decided", () => {
   const state = new RunState();
   expect(state.begin(READ).history).toEqual({ calls: 0, callsOfTool: 0, reads: [] });
   const second = state.begin(READ);

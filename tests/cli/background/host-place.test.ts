@@ -146,7 +146,7 @@ function identityOf(text: string, env: Record<string, string>, build = BUILD, fi
   return identify(build, parseConfiguration(text, { file, directory: "/project", environment: env }), env);
 }
 
-// A YAML escape hides the variable from whoever only reads the text.
+// A YAML escape hides the variable from a search of the text.
 const SERVER = 'servers: [{name: a, command: x, env: {K: "\\x24{HIDDEN}"}}]';
 
 it.each([

@@ -72,17 +72,17 @@ describeSandboxed("the background host", () => {
     const unsafe = await project.ptc(["run", "program.ts"]);
     expect(unsafe).toMatchObject({ code: 0 });
     expect(unsafe.stderr).toMatch(
-      /^ptc: the background host is not used: .*\.sock is open to other users; chmod 600 it; going on alone\n/,
+      /^ptc: the background host is not used: .*\.sock is open to other users; chmod 600 it; continuing alone\n/,
     );
     chmodSync(project.socket, 0o600);
     chmodSync(project.folder, 0o755);
     expect((await project.ptc(["list"])).stderr).toMatch(
-      /is open to other users; chmod 700 it; going on alone\n$/,
+      /is open to other users; chmod 700 it; continuing alone\n$/,
     );
     chmodSync(project.folder, 0o700);
     const token = readFileSync(join(project.folder, "token"));
     writeFileSync(join(project.folder, "token"), "guessed");
-    expect((await project.ptc(["list"])).stderr).toMatch(/^ptc: the background host .*; going on alone\n$/);
+    expect((await project.ptc(["list"])).stderr).toMatch(/^ptc: the background host .*; continuing alone\n$/);
     writeFileSync(join(project.folder, "token"), token);
   });
 
@@ -147,7 +147,7 @@ describeSandboxed("the background host", () => {
     expect(await greet("one")).toEqual({ data: "one", stderr: "" });
     expect(await greet("two")).toEqual({
       data: "two",
-      stderr: "ptc: the background host was started with another environment; going on alone\n",
+      stderr: "ptc: the background host was started with another environment; continuing alone\n",
     });
     // A host that was just started is not replaced for another environment.
     const second = await eventually(async () => {
@@ -165,7 +165,7 @@ describeSandboxed("the background host", () => {
     project.project.write("ptc.yaml", { ...CONFIG, execution: { timeout_seconds: 77 } });
     expect(await greet("two")).toEqual({
       data: "two",
-      stderr: "ptc: the background host was started with another configuration; going on alone\n",
+      stderr: "ptc: the background host was started with another configuration; continuing alone\n",
     });
     const third = await project.inService(second);
     expect(await greet("two")).toEqual({ data: "two", stderr: "" });
@@ -195,7 +195,7 @@ describeSandboxed("the background host", () => {
     const again = await slow.exited;
     expect(again).toMatchObject({
       code: 0,
-      stderr: "begun\nptc: the background host has ended unexpectedly; going on alone\nbegun\n",
+      stderr: "begun\nptc: the background host has ended unexpectedly; continuing alone\nbegun\n",
     });
     expect(envelopeOf(again).result).toMatchObject({ data: "whole" });
 
@@ -221,14 +221,14 @@ describeSandboxed("the background host", () => {
     const stale = await project.ptc(["run", "program.ts"]);
     expect(stale).toMatchObject({
       code: 0,
-      stderr: "ptc: the background host has ended unexpectedly; going on alone\nsaid\nwarned\n",
+      stderr: "ptc: the background host has ended unexpectedly; continuing alone\nsaid\nwarned\n",
     });
     const hung = await project.inService(second);
     process.kill(hung, "SIGSTOP");
     const alone = await project.ptc(["run", "program.ts"]);
     expect(alone).toMatchObject({
       code: 0,
-      stderr: "ptc: the background host does not answer; going on alone\nsaid\nwarned\n",
+      stderr: "ptc: the background host does not answer; continuing alone\nsaid\nwarned\n",
     });
     const replacement = await eventually(async () => {
       const pid = (await project.status()).host?.pid;

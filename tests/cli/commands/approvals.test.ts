@@ -75,7 +75,7 @@ it("an approval of further calls has a bound, also when nobody gives one, and no
   });
 });
 
-it("a question that is asked just now is listed, shown and answered too, and its run goes on at once", async () => {
+it("a question that is asked just now is listed, shown and answered too, and its run continues at once", async () => {
   const { ptc, run } = await setUp();
   const answeredElsewhere = vi.fn();
   const running = run({ ask: () => new Promise(() => {}), answeredElsewhere });
@@ -96,7 +96,7 @@ it("a question that is asked just now is listed, shown and answered too, and its
   expect(answeredElsewhere).toHaveBeenCalledOnce();
   expect(await ptc("approve", listed.ticket)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("it was answered and went on"),
+    stderr: expect.stringContaining("it was answered and has continued"),
   });
 });
 

@@ -138,7 +138,7 @@ test("verify says what only a head that was kept elsewhere can prove, and takes 
   expect(await ptc("head")).toEqual({
     code: 1,
     stdout: "",
-    stderr: `ptc: no line of ${path} is in a chain, so that it has no head\n`,
+    stderr: `ptc: no line of ${path} is in a chain, so it has no head\n`,
   });
   await writeRun();
   const first = (await ptc("head")).stdout.trim();

@@ -82,7 +82,7 @@ describe("the words that may come next", () => {
     for (const line of await complete("inspect", "")) expect(line).toMatch(/^[\w.:@/+=-]+\t[^\t]*$/);
   });
 
-  it("are all that commands have: every command is completed, and takes what is told of its options", async () => {
+  it("are all that commands have: every command is completed, and accepts the options that are shown", async () => {
     const commands = await wordsOf("");
     expect(commands).toEqual(
       expect.arrayContaining(["run", "serve", "runs", "install", "completion", "help"]),

@@ -79,7 +79,7 @@ test("every part is tried, and a server that cannot be listed takes no other wit
   expect(findings.at(-3)?.detail).toMatch(/^echo-v1 1\.2\.3, 2 tools, MCP /);
 });
 
-test("a command of tools.local that is not there is told of, and so is a secret of one", async () => {
+test("a command of tools.local that does not exist is reported, and so is a missing secret of one", async () => {
   const tool = { inputSchema: {}, command: ["true"] };
   const local = [
     { ...tool, name: "fine" },
@@ -138,7 +138,7 @@ test("a sandbox is tried for the programs of every language, and one whose image
   ]);
 });
 
-test("a runtime that lets no sandbox connect is told of, with what to write", async () => {
+test("a runtime that lets no sandbox connect is reported, with what to write", async () => {
   const findings = await find("servers: []", withRuntime({ problem: "is set up wrongly; write this there" }));
   expect(findings.at(-1)).toMatchObject({
     part: "gvisor",
@@ -147,7 +147,7 @@ test("a runtime that lets no sandbox connect is told of, with what to write", as
   });
 });
 
-test("a file of a secret that others may read is told of, and a secret that cannot be had is its server's", async () => {
+test("a file of a secret that others may read is reported, and a secret that cannot be read is reported as its server's", async () => {
   const folder = folderOfTest();
   const file = join(folder, "token");
   writeFileSync(file, "a-token", { mode: 0o644 });

@@ -81,7 +81,7 @@ describe("programs beside ptc.yaml, in an editor", () => {
     expect(existsSync(join(project.directory, "tsconfig.json"))).toBe(false);
   });
 
-  test("are told of by --check when what the editor reads is missing or was edited", async () => {
+  test("are reported by --check when what the editor reads is missing or was edited", async () => {
     const project = await generated();
     const check = () => project.ptc(["generate", "--check"]);
     expect(await check()).toMatchObject({ code: 0, stdout: "" });

@@ -85,7 +85,7 @@ describe("a module that is read back", () => {
     expect(readModule("x", text)).toMatchObject({ tools: [], text, archived: text });
   });
 
-  it("is read in time, whoever wrote the archive that it comes from", () => {
+  it("is read in time, whatever archive it comes from", () => {
     const lines = [
       `export const a = tool<${"A".repeat(500_000)}`,
       `export const a = tool<A, B>("${"\\".repeat(500_000)}`,

@@ -5,7 +5,7 @@ import { type LocalAccount, resolveGroups } from "../../../configuration/policy/
 
 const ADA: LocalAccount = { user: () => "ada", groups: () => ["staff", "domain users"] };
 
-it("whoever started ptc is in the groups that name what they are for the system", () => {
+it("the person who started ptc is in the groups that name their system account and groups", () => {
   const groups = {
     staff: ["os-group:staff", "bob"],
     spaced: ["os-group:domain users"],

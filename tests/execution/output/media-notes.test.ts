@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { noteMedia, noteMediaIn } from "../../../execution/output/media-notes.ts";
 
@@ -31,6 +33,18 @@ describe("base64 of images and sound", () => {
   it("is told from a word however long it is", () => {
     const word = "z".repeat(16_000_000);
     expect(noteMedia(word) === word).toBe(true);
+  });
+
+  // V8 stops to optimize regular expressions in a process that has compiled many of them.
+  it("is found and told from words by a process that has stopped to optimize regular expressions", () => {
+    const program = `
+      const { noteMedia } = await import(${JSON.stringify(join(import.meta.dirname, "../../../execution/output/media-notes.ts"))});
+      const word = "z".repeat(16_000_000);
+      const file = "iVBORw0KGgo".padEnd(8_000_000, "A");
+      console.log(noteMedia(word) === word, noteMedia(file), noteMedia("data:image/gif;base64," + file));`;
+    const flags = ["--no-regexp-optimization", "--input-type=module", "--eval", program];
+    const printed = execFileSync(process.execPath, flags, { encoding: "utf8" });
+    expect(printed).toBe("true [image/png, 6000 KB] [image/gif, 6000 KB]\n");
   });
 
   it("in a value is a note where a content block or a text has it, and nothing else is touched", () => {

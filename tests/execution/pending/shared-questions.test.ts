@@ -27,7 +27,7 @@ const REQUEST: ApprovalRequest = {
 const YES: ApprovalAnswer = { decision: "once", by: "ada", how: "ptc approvals" };
 const OWN: ApprovalAnswer = { decision: "once", by: "terminal" };
 
-/** A question that waits for the answer of whoever is asked here, and for any other. */
+/** A question that waits for the answer of the person who is asked here, and for any other. */
 function asking(open: () => PendingApprovals, request = REQUEST, signal = new AbortController().signal) {
   let give: (answer: ApprovalAnswer) => void = () => {};
   let withdrawn: AbortSignal | undefined;
@@ -73,7 +73,7 @@ async function waiting(signal?: AbortSignal) {
 }
 
 describe("a question that a run waits for", () => {
-  it("is answered by whoever is first, and whoever was asked is told that it was another", async () => {
+  it("counts the first answer, and the person who was asked learns that another answered", async () => {
     const { file, elsewhere, pending, answer, answeredElsewhere, withdrawn } = await waiting();
     expect(pending).toMatchObject({
       isLive: true,

@@ -121,7 +121,7 @@ describe("a suspended run", () => {
       result: { ok: true, data },
     });
     expect(project.calls().sort()).toEqual(["first", "second", ...before].sort());
-    // It is one run, in the archive of whoever ended it.
+    // It is one run, in the archive of the process that ended it.
     const { record } = await third.store.read(envelope.run_id);
     expect(record.calls.map(({ decision }) => decision).sort()).toEqual(
       [...before.map(() => "allowed"), "approved-once", "approved-once"].sort(),
@@ -211,7 +211,7 @@ describe("a suspended run", () => {
     const later = await project.open(program);
     await answer(later, ticket);
     expect((await goOn(later, ticket)).envelope.result).toMatchObject({
-      data: expect.stringContaining("server 'r' is not configured any more"),
+      data: expect.stringContaining("server 'r' is no longer configured"),
     });
     expect(project.calls()).toEqual(["read"]);
   });
@@ -284,7 +284,7 @@ describe("a suspended run", () => {
     });
     const { ticket } = await suspend(host);
     expect(readFileSync(project.file, "latin1")).not.toContain(SECRET);
-    // Whoever is asked sees no secret, and the program gets its own back.
+    // The person who is asked sees no secret, and the program gets its own back.
     expect(JSON.stringify(await (await host.pendingApprovals()).list("local"))).not.toContain(SECRET);
     await answer(host, ticket);
     const key = readFileSync(project.key);

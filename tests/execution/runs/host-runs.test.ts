@@ -54,7 +54,7 @@ function twoCalls(isEndTold: () => boolean): ProgramFunction {
   };
 }
 
-test("a listener of the host's is told of a whole run, in order and without secrets, and of no part of it twice", async () => {
+test("a listener of the host receives a whole run, in order and without secrets, and no part of it twice", async () => {
   const told: (RunEvent | MissedEvents)[] = [];
   const { host, run, archive } = await openHost(
     twoCalls(() => told.some(({ kind }) => kind === "call-ended")),

@@ -20,7 +20,7 @@ const ended = (runId: string): RunEvent => ({
   toolCalls: 0,
 });
 
-test("whoever wants one run is told of that run alone, to its end", async () => {
+test("a listener of one run receives that run alone, to its end", async () => {
   const feed = new RunFeed();
   const told: (RunEvent | MissedEvents)[] = [];
   feed.subscribe((event) => void told.push(event), "1");
@@ -54,7 +54,7 @@ test("a slow listener is told in order, and how many events it has missed", asyn
   await eventually(() => expect(told.at(-1)).toEqual(ended("1")));
 });
 
-test("a fault of a listener's is none of the run's that it is told of", async () => {
+test("a fault of a listener does not affect the run that it follows", async () => {
   const feed = new RunFeed();
   const ofRun: unknown[] = [];
   const strays: unknown[] = [];

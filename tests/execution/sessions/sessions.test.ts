@@ -15,7 +15,7 @@ test("a session is one principal's and one language's, and is bounded in number"
   expect((await run("a", "x", { language: "python" })).value).toBe(
     "SandboxUnavailable: session 'a' runs typescript programs, and a session is never shared between languages; give another name",
   );
-  expect((await run("b", "1")).value).toContain("as many sessions are open (2) as may be (sessions.max)");
+  expect((await run("b", "1")).value).toContain("the most sessions that may be open (2) are (sessions.max)");
   const own = host.sessions("local");
   expect(await own.list()).toMatchObject([{ name: "a", language: "typescript", programs: 2 }]);
   expect(await own.end("b")).toBe(false);

@@ -66,7 +66,7 @@ describe("the file of observations", () => {
     expect(readFileSync(path, "utf8")).toBe('{"version":2,"whatever":true}');
   });
 
-  it("is told of in one line where it cannot be written", async () => {
+  it("is reported in one line where it cannot be written", async () => {
     const path = fileIn("folder");
     mkdirSync(join(path, "something"), { recursive: true });
     await expect(observeOne(path, "title")).rejects.toThrow(

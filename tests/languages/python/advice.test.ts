@@ -66,7 +66,7 @@ describe("a program in Python that failed", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("is told of the tool that it may have meant, and where calls get more time", async () => {
+  it("learns of the tool that it may have meant, and where calls get more time", async () => {
     const unknown = "ToolError: 'mcp__filesystem__serch_code' is not available in execute_program";
     expect(await advise("ToolError", traced(unknown))).toEqual(["did you mean servers.github.search_code?"]);
     const forbidden = "ToolError: 'mcp__github__search_code' is not available in execute_program";
@@ -101,7 +101,7 @@ describe("a program in Python that gave nothing back", () => {
     expect(ended(code)).toEqual([`nothing was printed and no result is set: ${advice}`]);
   });
 
-  it("is told of a call that was printed and not awaited, of no network, and else in general how to give something back", () => {
+  it("learns of a call that was printed and not awaited, of no network, and otherwise how to give something back", () => {
     expect(ended("print(f())", "<coroutine object f at 0x1>")).toEqual([
       "a call was printed and not its value: await it first",
     ]);

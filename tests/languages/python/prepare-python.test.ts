@@ -115,7 +115,7 @@ describe("a program in Python", () => {
     expect(checked).toEqual([wrong, wrong]);
   });
 
-  it("is told of a model where it means one that it may ask", async () => {
+  it("learns of a model where it means one that it may ask", async () => {
     const { files: texts } = await planGeneration({
       listings: [listingOf([{ name: "extract" }], "ptc")],
       printers: [PYTHON_PRINTER],

@@ -186,7 +186,7 @@ describe("a program that printed", () => {
       "fetch failed\n",
       "a program has no network",
     ],
-  ])("%s is told of what is not there", async (code, text, advice) => {
+  ])("%s learns what is not there", async (code, text, advice) => {
     expect((await advise(code, text)).join()).toContain(advice);
   });
 

@@ -15,7 +15,7 @@ const PROGRAM = `
   globalThis.result = documents.map(({ title }) => title);
 `;
 
-/** Runtimes of the second engine, and what is told of gVisor's kernel under them. */
+/** Runtimes of the second engine, and what is reported of gVisor's kernel under them. */
 const KERNELS: [runtime: string, verdict: string, line: RegExp][] = [
   ["runsc", "holds", /gVisor's kernel is nobody on this machine$/m],
   ["runsc-directfs", "does not hold", /gVisor's kernel is root on this machine: add `--directfs=false`/],
@@ -70,7 +70,7 @@ describeSandboxed("an engine on another machine", () => {
     expect(await ptc(["image", "build", "--base", "base-over-there"])).toMatchObject({ code: 0 });
   });
 
-  test("is told of by ptc doctor, with the channel and why it is that one", async () => {
+  test("is reported by ptc doctor, with the channel and why it is that one", async () => {
     const { code, stdout } = await ptc(["doctor"]);
     expect(stdout).toMatch(/^ok {4}docker .*tcp:\/\/127\.0\.0\.1:2376 \(DOCKER_HOST\)$/m);
     expect(stdout).toMatch(/^ok {4}channel +attached: the engine is reached over a network$/m);
@@ -115,7 +115,7 @@ describeSandboxed("an engine on another machine", () => {
 
   // It is on this machine after all, where its processes are seen.
   test.each(KERNELS)(
-    "is told of by what its kernel may on its host, as the process has it: %s",
+    "is reported by what its kernel may do on its host, as the process has it: %s",
     async (runtime, verdict, line) => {
       project.write("ptc.yaml", { servers: [], sandbox: { runtime, allow_weaker_isolation: true } });
       const env = { XDG_STATE_HOME: join(project.directory, "state") };

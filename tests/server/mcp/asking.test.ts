@@ -120,7 +120,7 @@ describe("a question to a client of 2026-07-28", () => {
     expect(killed).toEqual([1, 2, 3, 5]);
   });
 
-  it("ends what is told of the request that asked", async () => {
+  it("ends the reports to the request that asked", async () => {
     let goOn = () => {};
     const served = serve(async (_, { approver, signal, onEvent }) => {
       goOn = () => void onEvent?.(callStarted(1, "mcp__a__b"));

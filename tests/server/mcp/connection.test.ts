@@ -179,7 +179,7 @@ describe("a connection", () => {
     expect(served.warnings.length).toBeGreaterThan(0);
   });
 
-  it("takes an answer only from whoever holds the ticket, and only once", async () => {
+  it("takes an answer only from the holder of the ticket, and only once", async () => {
     let asked = 0;
     const served = serve(async (_, { approver, signal }) => {
       asked++;
@@ -209,7 +209,7 @@ describe("a connection", () => {
   });
 });
 
-it("runs a client's programs on behalf of whoever its session belongs to", async () => {
+it("runs a client's programs on behalf of the owner of its session", async () => {
   const context: RunContext = { principal: "ada", source: "serve", session: "s-1" };
   const contexts: RunContext[] = [];
   const served = serve(

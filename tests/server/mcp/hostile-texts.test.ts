@@ -130,7 +130,7 @@ describe.each(CONTROLS)("a catalog full of %j", (control) => {
     }
   });
 
-  it("adds no line to the reply of a program, to its hints, or to what is told of its progress", async () => {
+  it("adds no line to the reply of a program, to its hints, or to its progress", async () => {
     const failure = buildFailure("ToolError", `${tool}: wrong`);
     const calls = [call(tool, "allowed", true), call(tool, "allowed", false)];
     const plain = tool.replaceAll(control, "");

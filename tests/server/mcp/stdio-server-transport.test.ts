@@ -199,7 +199,7 @@ describe("a line that is too large", () => {
     },
   );
 
-  it("is, as an answer, a failure for whoever waits for it, and is not answered", async () => {
+  it("is, as an answer, a failure for its waiting request, and is not answered", async () => {
     const { stdin, received, sent } = await open();
     stdin.write(`{"jsonrpc":"2.0","id":3,"result":{"text":"${"x".repeat(2_000)}"}}\n`);
     await expect.poll(() => received).toEqual([{ jsonrpc: "2.0", id: 3, error: TOO_LARGE }]);

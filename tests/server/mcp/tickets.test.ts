@@ -255,7 +255,7 @@ describe("a ticket", () => {
     expect((await going).content).toMatchObject(valued("once by a shell"));
   });
 
-  it("has the person asked at a client that can, and whoever answers first counts", async () => {
+  it("has the person asked at a client that can, and counts the first answer", async () => {
     const { served: open, run, kept, by, answer } = keptPrograms();
     let asked = 0;
     const client = await connectLegacy(open(), () => {

@@ -57,7 +57,7 @@ describe("the tools that are listed directly", () => {
   ] as const)("are chosen by what they cost, and by name: %#", (view, discovery, direct, names) => {
     const chosen = chooseDirectTools(view, { ...CHOICE, discovery, direct });
     expect(namesOf(chosen)).toEqual(names);
-    // Whoever names a tool has it loaded, also where a client looks for tools first.
+    // A tool that is named is loaded, also where a client looks for tools first.
     for (const { definition } of chosen.tools)
       expect(definition._meta).toEqual(direct.length > 0 ? { "anthropic/alwaysLoad": true } : undefined);
   });

@@ -41,6 +41,6 @@ test("a ptc that serves embeds in the background what may be seen, follows edits
   );
   await search();
   expect(warnings.filter((line) => line.includes("search.embedding"))).toEqual([
-    "tools are found without search.embedding, which answers with status 503; ptc goes on asking it now and then",
+    "tools are found without search.embedding, which answers with status 503; ptc still asks it now and then",
   ]);
 });

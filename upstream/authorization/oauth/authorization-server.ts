@@ -91,7 +91,7 @@ async function findResourceMetadata({
       found = await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch);
     } catch (error) {
       // Only a host that cannot be reached throws this: elsewhere there may be no metadata, or something else at its place.
-      if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be had");
+      if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be fetched");
       continue;
     }
     requireResource(serverUrl, found.resource);
@@ -221,7 +221,7 @@ const MAX_SHOWN_CHARS = 300;
 /**
  * The error for what failed between ptc and an authorization server.
  *
- * @param what the beginning of the message, which goes on after the name of the server.
+ * @param what the beginning of the message, which follows the name of the server.
  */
 export function explainFault(error: unknown, what: string): AuthorizationError {
   if (error instanceof AuthorizationError) return error;

@@ -100,7 +100,7 @@ describe("rules", () => {
       `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.run.labels.contains("x") };`,
     );
     expect(tainted.rules.decide(callOf({ run: readOf("gone") })).reason).toContain(
-      "mcp__gone__get (call 1), whose server is not configured any more",
+      "mcp__gone__get (call 1), whose server is no longer configured",
     );
   });
 

@@ -40,7 +40,7 @@ describe("why a program cannot be bundled", () => {
     expect(await reasonsOf(code)).toEqual([reason]);
   });
 
-  it("is told of each error that the message shows, in its order", async () => {
+  it("has each error that the message shows, in its order", async () => {
     const imports = ["a", "b", "c", "d", "e", "f"].map((name) => `import "./servers/${name}/index.js";`);
     expect(await reasonsOf(`import "lodash";\n${imports.join("\n")}`)).toEqual([
       { code: "unknown_import", path: "lodash" },

@@ -150,7 +150,7 @@ describe("the checker's process", () => {
     expect(await verdict(limited, modules, WRONG)).toContain("'titel' is not a property");
     expect(children()).not.toEqual(before);
     expect(children()).toHaveLength(before.length);
-    // Whoever waits less is not kept waiting, by another's check neither.
+    // A caller that waits less is not kept waiting by the check of another.
     const program = { code: BOMB, data: {}, language: "typescript", fileName: "program.ts" };
     const reason = "type checking took longer than 50 ms";
     const unchecked = { kind: "unchecked", reason };

@@ -82,10 +82,10 @@ describe.each(ERAS)("programs beyond those that may run, of a client of %s", (er
     const refused = await client.callTool(executing("refused"));
     const busy = (why: RegExp) => ({ isError: true, content: [{ text: expect.stringMatching(why) }] });
     expect(refused).toMatchObject(
-      busy(/\nBusy: as many programs run \(1\) and wait \(1\) as may; wait for one/),
+      busy(/\nBusy: the most programs that may run \(1\) and wait \(1\) do so already; wait for one/),
     );
     expect(await late).toMatchObject(
-      busy(/\nBusy: as many programs run \(1\) as may, and its turn did not come in 1 s/),
+      busy(/\nBusy: the most programs that may run \(1\) do so already, and its turn did not come in 1 s/),
     );
     await gates.open("first");
     await first;
@@ -158,7 +158,9 @@ it("programs of several connections share the places of their process, and end w
   const waiting = there.callTool(executing("waiting"));
   await expect
     .poll(async () => (await here.callTool(executing("refused"))).content)
-    .toMatchObject([{ text: expect.stringContaining("as many programs run (1) and wait (1) as may") }]);
+    .toMatchObject([
+      { text: expect.stringContaining("the most programs that may run (1) and wait (1) do so already") },
+    ]);
   await gates.open("running");
   expect(await running).not.toHaveProperty("isError");
   await expect.poll(() => gates.started).toEqual(["running", "waiting"]);

@@ -192,7 +192,7 @@ it.each([
   },
 );
 
-it("a run that could not be recorded is told of with the next reply, once", async () => {
+it("a run that could not be recorded is reported with the next reply, once", async () => {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const problems = [promise];
   const served = serve(async () =>

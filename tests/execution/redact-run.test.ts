@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ObservedCall } from "../../execution/call-log.ts";
-import { redactObserver } from "../../execution/redact-observer.ts";
+import { redactObserver } from "../../execution/redact-run.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 
 const SECRET = "tok-4f6Hq81zLw";
@@ -29,7 +29,7 @@ describe("an observer behind the redactor", () => {
     });
   });
 
-  it("is told of nothing that it does not ask for", () => {
+  it("receives nothing that it does not ask for", () => {
     expect(redactObserver({}, new Redactor([]))).toEqual({});
   });
 });
