@@ -10,6 +10,9 @@ const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 
+/** Where tests give commands no Docker, they find no other engine either, whatever the machine has. */
+const WITHOUT_ENGINE = { env: { ...ENVIRONMENT.env, PTC_ENGINE: "docker" } };
+
 /** Limits that only a test that hangs reaches, also on a busy machine. */
 const PATIENCE = { testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } };
 
@@ -28,7 +31,7 @@ export default defineConfig({
           include: ["tests/**/*.test.ts"],
           exclude: [...real, ...alone],
           ...PATIENCE,
-          ...ENVIRONMENT,
+          ...WITHOUT_ENGINE,
           // With a process for each file, a third of the time would go into starting them.
           isolate: false,
           // Many of these tests wait for a process or a timer.
@@ -41,7 +44,7 @@ export default defineConfig({
           name: "alone",
           include: alone,
           ...PATIENCE,
-          ...ENVIRONMENT,
+          ...WITHOUT_ENGINE,
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
         },

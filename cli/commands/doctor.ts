@@ -31,7 +31,7 @@ const EXIT_CODES: Record<Finding["area"], ExitCode> = {
 };
 
 /** Parts that the set-up script installs. */
-const ENGINE: ReadonlySet<string> = new Set(["docker", "gvisor"]);
+const ENGINE: ReadonlySet<string> = new Set(["docker", "runsc", "gvisor"]);
 const SETUP = `\nOn Debian and Ubuntu this installs Docker and gVisor, and leaves a working engine alone:\n  sudo sh ${engineSetupScript}\n`;
 
 /** `ptc doctor` */

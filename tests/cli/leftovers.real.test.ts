@@ -2,12 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { startTimeOf } from "../../system/process-identity.ts";
-import { containersOf } from "../sandbox/containers-of.ts";
+import { containersOf, lookingEngine } from "../sandbox/containers-of.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
+import { TESTED_ENGINE } from "../sandbox/tested-engine.ts";
 import { envelopeOf, fixtureServer, type Project, type PtcProcess, usePtc } from "./ptc-process.ts";
 
 const project = usePtc();
-const engine = new DockerEngine();
 
 /** Calls a server that ignores every request to end, and so does its child; prints their pids and never ends. */
 const STUBBORN = "console.log(JSON.stringify(await mcp__x__go({}))); for (;;) {}";
@@ -27,12 +27,14 @@ async function clearUp(ptc: PtcProcess, pids: number[]): Promise<void> {
   ptc.kill("SIGKILL");
   await ptc.exited;
   for (const pid of alive(pids)) process.kill(pid, "SIGKILL");
-  for (const id of await containersOf(ptc.pid)) await engine.remove(id);
+  for (const id of await containersOf(ptc.pid)) await lookingEngine.remove(id);
 }
 
 async function runningOf(pid: number): Promise<string[]> {
-  const running = new Set((await engine.docker.listContainers()).map(({ Id }) => Id));
-  return (await containersOf(pid)).filter((id) => running.has(id));
+  const owned = await containersOf(pid);
+  if (TESTED_ENGINE !== "docker") return owned;
+  const running = new Set((await new DockerEngine().docker.listContainers()).map(({ Id }) => Id));
+  return owned.filter((id) => running.has(id));
 }
 
 /** Waits until nothing is left of the containers of a ptc, which no other ptc clears meanwhile. */

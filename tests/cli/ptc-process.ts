@@ -184,7 +184,11 @@ export class Project {
       env: {
         PATH: process.env.PATH ?? "",
         XDG_RUNTIME_DIR: join(this.directory, "run"),
-        ...(process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST }),
+        ...Object.fromEntries(
+          ["DOCKER_HOST", "PTC_ENGINE"].flatMap((name) =>
+            process.env[name] === undefined ? [] : [[name, process.env[name]]],
+          ),
+        ),
         ...env,
       },
       stderr: "pipe",

@@ -298,8 +298,10 @@ it("programs run on the engine that managed settings name, whatever variables sa
   onTestFinished(() => void vi.unstubAllEnvs());
   const own = { state: { path: folder }, self: { pid: 1 } } as never;
   await expect(sandboxOptions(configuration, own).engine.describe()).rejects.toThrow("/nowhere/managed.sock");
-  const other = await load("", "");
+  const other = await load("sandbox: { engine: docker }", "");
   await expect(sandboxOptions(other, own).engine.describe()).rejects.toThrow("/nowhere/of-the-user.sock");
+  const named = await load("sandbox: { engine: docker }", "sandbox: { engine: runsc }");
+  expect([named.sandbox.engine, named.sandbox.engineAddress]).toEqual(["runsc", undefined]);
 });
 
 describe("a file of managed settings", () => {

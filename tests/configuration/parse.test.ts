@@ -59,7 +59,7 @@ describe("a configuration that is right", () => {
         ...{ typecheck: "error", schemaMismatch: "warn" },
       },
       sandbox: {
-        ...{ runtime: "runsc", allowWeakerIsolation: false, image: "ptc-runner", channel: "auto" },
+        ...{ engine: "auto", runtime: "runsc", allowWeakerIsolation: false, image: "ptc-runner", channel: "auto" },
         ...{ warm: 2, maxWarm: Math.max(2, defaultCeiling(thisMachine())), pythonPackages: [] },
       },
       host: { idleMs: 600_000 },

@@ -14,7 +14,12 @@ const RAW_SOCKET = `
     header.writeUInt32BE(body.length);
     return Buffer.concat([header, body]);
   };
-  const send = (bytes) => writeSync(socket, bytes);
+  const send = (bytes) => {
+    // The host takes a long frame in pieces.
+    for (let at = 0; at < bytes.length; ) {
+      try { at += writeSync(socket, bytes, at); } catch (error) { if (error.code !== "EAGAIN") throw error; }
+    }
+  };
   const wait = () => new Promise((resolve) => setTimeout(resolve, 20_000));
 `;
 

@@ -100,7 +100,8 @@ describeSandboxed("a program that takes all it can get", () => {
       `import { writeSync } from "node:fs";
        const chunk = Buffer.alloc(1024 * 1024, 120);
        for (;;) { try { writeSync(2, chunk); } catch {} }`,
-      { limits: { timeoutMs: 60_000 } },
+      // Where the guard relays what is written, it is megabytes a second.
+      { limits: { timeoutMs: 150_000 } },
     );
     expect(result).toMatchObject({ ok: false, error: { type: "OutputLimit" } });
     expect(Buffer.byteLength(console.err)).toBeLessThanOrEqual(262_144 + "\n... (truncated)\n".length);

@@ -12,8 +12,10 @@ import { SOCKET_FILE_NAME, STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../prot
 import { buildContainerRequest } from "../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { SocketListener } from "../../sandbox/guard-channel.ts";
+import { killFromOutside } from "./containers-of.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
 import { RealSandboxes, useRealSandboxes } from "./real-sandboxes.ts";
+import { TESTED_ENGINE } from "./tested-engine.ts";
 
 const LIMIT_MS = 8_000;
 const ALLOWED: ApprovalAnswer = { decision: "once", by: "test" };
@@ -111,7 +113,7 @@ describeSandboxed("while a person is asked", () => {
     answer = async (signal) => {
       await stillness();
       const [id = ""] = await sandboxes.containers();
-      await new DockerEngine().docker.getContainer(id).kill();
+      await killFromOutside(id);
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       return { decision: "denied", by: "test" };
     };
@@ -122,30 +124,33 @@ describeSandboxed("while a person is asked", () => {
     sandboxes.close();
   });
 
-  test("a sandbox that is paused ends with the ptc that holds it", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "ptc-paused-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    chmodSync(folder, 0o755);
-    const [, stdout] = await Promise.all(
-      [SOCKET_FILE_NAME, STDOUT_FILE_NAME, STDERR_FILE_NAME].map((name) =>
-        SocketListener.listen(folder, name),
-      ),
-    );
-    const request = buildContainerRequest({
-      image: "ptc-runner",
-      runtime: "runsc",
-      start: RUNNER_STARTS.javascript,
-      limits: { memoryMb: 256, cpus: 1, pids: 128 },
-      socketDirectory: folder,
-      labels: {},
-    });
-    const container = await new DockerEngine().start(
-      { ...request, Cmd: ["/usr/local/bin/node", "-e", "console.log(1); for (;;) {}", "--"] },
-      { onStdout() {}, onStderr() {} },
-    );
-    await once((await stdout?.connection) as Socket, "data");
-    container.pause();
-    container.leave();
-    expect(await container.exited).toEqual({ code: GUARD_EXITS.unattended });
-  });
+  test.skipIf(TESTED_ENGINE !== "docker")(
+    "a container that is paused ends with the ptc that holds it",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "ptc-paused-"));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      chmodSync(folder, 0o755);
+      const [, stdout] = await Promise.all(
+        [SOCKET_FILE_NAME, STDOUT_FILE_NAME, STDERR_FILE_NAME].map((name) =>
+          SocketListener.listen(folder, name),
+        ),
+      );
+      const request = buildContainerRequest({
+        image: "ptc-runner",
+        runtime: "runsc",
+        start: RUNNER_STARTS.javascript,
+        limits: { memoryMb: 256, cpus: 1, pids: 128 },
+        socketDirectory: folder,
+        labels: {},
+      });
+      const container = await new DockerEngine().start(
+        { ...request, Cmd: ["/usr/local/bin/node", "-e", "console.log(1); for (;;) {}", "--"] },
+        { onStdout() {}, onStderr() {} },
+      );
+      await once((await stdout?.connection) as Socket, "data");
+      container.pause();
+      container.leave();
+      expect(await container.exited).toEqual({ code: GUARD_EXITS.unattended });
+    },
+  );
 });

@@ -238,7 +238,8 @@ describe("the package, as it is published", () => {
   );
 
   it("names the script in it that sets up an engine", async () => {
-    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });
+    const env = { DOCKER_HOST: "unix:///no/such/socket", PTC_ENGINE: "docker" };
+    const { stdout } = await project.ptc(["doctor"], { env });
     const script = /^ {2}sudo sh (.*)$/m.exec(stdout)?.[1] ?? "";
     expect(readFileSync(script, "utf8")).toContain("gVisor");
   });
@@ -246,7 +247,8 @@ describe("the package, as it is published", () => {
   it("runs programs in Python unchecked where pyright is not installed, and says what to install", async () => {
     project.write("ptc.yaml", { languages: ["python"], servers: [fixtureServer("echoes", "echo-v1.mjs")] });
     const missing = `pyright is not installed: \`${INSTALL_PYRIGHT}\``;
-    const { stdout } = await project.ptc(["doctor"], { env: { DOCKER_HOST: "unix:///no/such/socket" } });
+    const env = { DOCKER_HOST: "unix:///no/such/socket", PTC_ENGINE: "docker" };
+    const { stdout } = await project.ptc(["doctor"], { env });
     expect(stdout).toMatch(new RegExp(`^ok +type check +${missing}`, "m"));
     await project.generate();
     project.write("program.py", 'result = call_tool("mcp__echoes__echo", text="x")');

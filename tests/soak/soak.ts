@@ -2,8 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
-import { containersOf } from "../sandbox/containers-of.ts";
+import { containersOf, lookingEngine } from "../sandbox/containers-of.ts";
 import { HOLDING, KINDS, LARGEST, LASTING, type SoakKind } from "./kinds.ts";
 import { environmentIn, processesIn, ServedPtc, type SoakRun, stateFolders } from "./served-ptc.ts";
 
@@ -166,7 +165,7 @@ class Soak {
     const running = Array.from({ length: this.#options.inFlight }, () => this.#run(LASTING));
     await this.#noted(`run-${this.#number - 1}/0`);
     const [id] = shuffled(await containersOf(this.#served.pid));
-    if (id !== undefined) await new DockerEngine().remove(id);
+    if (id !== undefined) await lookingEngine.remove(id);
     const runs = await Promise.all(running);
     const failed = runs.filter((run) => !isAsExpected(run));
     const typed = failed.every(({ envelope }) => envelope !== undefined && !envelope.result.ok);

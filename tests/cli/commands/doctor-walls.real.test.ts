@@ -1,10 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/languages.ts";
-import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
+import { openTestedEngine } from "../../sandbox/tested-engine.ts";
 import { envelopeOf, fixtureServer, usePtc } from "../ptc-process.ts";
 
 const project = usePtc();
@@ -26,7 +24,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc serve from starting where a wall is known not to hold", async () => {
     const folder = project({ "ptc.yaml": { servers: [fixtureServer("x", "documents.mjs")] } });
     const state = join(folder.directory, "state");
-    const engine = new DockerSandboxEngine(new DockerEngine(), { folder: state, runners: RUNNER_STARTS });
+    const engine = openTestedEngine(state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     await new KnownWalls(join(state, "ptc/walls.json")).note({ engine, runtime: "runsc", image }, [
       "network",
@@ -39,7 +37,7 @@ describeSandboxed("ptc doctor --walls", () => {
   test("keeps ptc run from running anything where a wall is known not to hold", async () => {
     const folder = project();
     const state = join(folder.directory, "state");
-    const engine = new DockerSandboxEngine(new DockerEngine(), { folder: state, runners: RUNNER_STARTS });
+    const engine = openTestedEngine(state);
     const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
     const walls = new KnownWalls(join(state, "ptc/walls.json"));
     await walls.note({ engine, runtime: "runsc", image }, ["network"]);

@@ -144,17 +144,34 @@ describeSandboxed("ptc run", () => {
     ["image", "sandbox: { image: ptc-no-such-image }", {}, /ptc image build/],
     [
       "runtime",
-      "sandbox: { runtime: no-such-runtime, allow_weaker_isolation: true }",
+      "sandbox: { engine: docker, runtime: no-such-runtime, allow_weaker_isolation: true }",
       {},
       /install .*gVisor/,
     ],
     [
+      "runtime but runsc without an engine",
+      "sandbox: { engine: runsc, runtime: no-such-runtime, allow_weaker_isolation: true }",
+      {},
+      /without an engine there is no runtime but runsc/,
+    ],
+    [
+      "runsc",
+      "sandbox: { engine: runsc }",
+      { PATH: "/nowhere" },
+      /there is no runsc on this machine; install gVisor/,
+    ],
+    [
       "engine",
-      "",
+      "sandbox: { engine: docker }",
       { DOCKER_HOST: "unix:///nonexistent/docker.sock" },
       /which is DOCKER_HOST.* install .*gVisor/,
     ],
-    ["context", "", { DOCKER_CONTEXT: "gone" }, /context 'gone' is not there; `docker context ls`/],
+    [
+      "context",
+      "sandbox: { engine: docker }",
+      { DOCKER_CONTEXT: "gone" },
+      /context 'gone' is not there; `docker context ls`/,
+    ],
   ])("exits 3 with what to do where there is no %s", async (_, config, env, advice) => {
     const { code, envelope } = await project({ "ptc.yaml": config }).run("globalThis.result = 1;", [], {
       env,

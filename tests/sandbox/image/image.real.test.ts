@@ -11,14 +11,14 @@ import { DockerImageStore } from "../../../sandbox/docker/docker-image-store.ts"
 import { ensureDebianBase } from "../../../sandbox/image/debian-base.ts";
 import { buildRunnerImage, type RunnerImage } from "../../../sandbox/image/runner-image.ts";
 import type { ImageStore } from "../../../sandbox/sandbox-engine.ts";
-import { describeSandboxed } from "../in-sandbox.ts";
+import { describeDocker } from "../in-sandbox.ts";
 
 const repository = join(import.meta.dirname, "../../..");
 const reference = `ptc-image-test-${process.pid}`;
 /** Where there are packages, it is the base that they make which is tested: it also has Python. */
 const hasPackages = existsSync("/usr/bin/apt-get");
 
-describeSandboxed("the runner image", () => {
+describeDocker("the runner image", () => {
   const { docker } = new DockerEngine();
   const store = new DockerImageStore(docker);
   const directory = mkdtempSync(join(tmpdir(), "ptc-image-test-"));

@@ -5,16 +5,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
 import { SandboxConnection } from "../../../broker/sandbox-connection.ts";
-import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { bundleProgram } from "../../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../../protocol/claim.ts";
 import { ConsoleDecoder } from "../../../protocol/console-stream.ts";
 import type { Call, ProgramEnvironment, Trace } from "../../../protocol/messages.ts";
-import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
-import { DockerSandboxEngine } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import type { SandboxEngine } from "../../../sandbox/sandbox-engine.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
+import { openTestedEngine } from "../tested-engine.ts";
 
 /** Answers a call; one that throws fails it. */
 type Answer = (call: { tool: string; args: Record<string, unknown> }) => Promise<unknown>;
@@ -44,12 +42,11 @@ export const unsteady = async ({ args }: { args: Record<string, unknown> }) => {
 const LIMITS = { maxParallelCalls: 100, maxToolCalls: 1_000, maxOutputBytes: 65_536, maxStderrBytes: 65_536 };
 
 /**
- * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than Docker's, for
+ * Sandboxes in which a test speaks the host's side of the protocol itself. @param engine opens another engine than the tested one, for
  * sandboxes with their files in a folder
  */
 export function useRecordedPrograms(
-  engine: (folder: string) => SandboxEngine = (folder) =>
-    new DockerSandboxEngine(new DockerEngine(), { folder, runners: RUNNER_STARTS }),
+  engine: (folder: string) => SandboxEngine = openTestedEngine,
 ): RecordedPrograms {
   const base = mkdtempSync(join(tmpdir(), "ptc-replay-"));
   const owner = formatIdentity(currentProcess());

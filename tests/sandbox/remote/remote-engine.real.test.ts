@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Exited, envelopeOf, fixtureServer, type Project, usePtc } from "../../cli/ptc-process.ts";
-import { describeSandboxed } from "../in-sandbox.ts";
+import { describeDocker } from "../in-sandbox.ts";
 import { SecondEngine } from "./second-engine.ts";
 
 const PROGRAM = `
@@ -23,7 +23,7 @@ const KERNELS: [runtime: string, verdict: string, line: RegExp][] = [
 
 const newProject = usePtc();
 
-describeSandboxed("an engine on another machine", () => {
+describeDocker("an engine on another machine", () => {
   let engine: SecondEngine;
   let project: Project;
 

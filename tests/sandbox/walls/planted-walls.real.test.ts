@@ -20,7 +20,7 @@ import { judgeWalls, type WallFinding } from "../../../sandbox/walls/judge-walls
 import { tryWalls } from "../../../sandbox/walls/try-walls.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
 import { StateDirectory } from "../../../system/state-directory.ts";
-import { describeSandboxed } from "../in-sandbox.ts";
+import { describeDocker } from "../in-sandbox.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
 const docker = new DockerEngine();
@@ -198,7 +198,7 @@ const LASTING: Planted[] = [
   },
 ];
 
-describeSandboxed("every wall that ptc doctor --walls knows", () => {
+describeDocker("every wall that ptc doctor --walls knows", () => {
   test("holds around a sandbox as it is, or says why it cannot be told", async () => {
     const findings = [...(await find(docker)).values()];
     expect(findings.map(({ wall }) => wall)).toEqual(Object.keys(WALLS));
