@@ -13,6 +13,8 @@ const { askHost } = await import("./background/ask-host.ts");
 const asked = await askHost(process);
 if (asked.kind === "done") process.exit(asked.exitCode);
 
+// A client may close it and go on. Where nobody reads what goes wrong, that is no fault, which would be reported there in turn.
+process.stderr.on("error", () => {});
 const { main, reportStray } = await import("./main.ts");
 const { installLastResort } = await import("../base/faults.ts");
 installLastResort(process, (fault) => reportStray(fault, process));

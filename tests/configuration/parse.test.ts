@@ -91,6 +91,10 @@ describe("a configuration that is right", () => {
   });
 });
 
+it("refuses an engine that the variable names and that there is not", () => {
+  expect(() => parse("", { PTC_ENGINE: "podman" })).toThrow("PTC_ENGINE: must be one of auto, docker, runsc, not 'podman'");
+});
+
 describe("a server that needs a variable that is not set", () => {
   it("is named with the reason, by its name and by its module", () => {
     const configuration = parse('servers: [{ name: git-hub, command: "${X}" }, { name: b, command: y }]');
