@@ -3,6 +3,7 @@
 # An engine that works is left alone. Installs the distribution's packages, as root on Debian or Ubuntu.
 # Exit 0: ready. Exit 3: it cannot be done here; the last lines say what to do.
 #
+# PTC_ENGINE=runsc    sets up gVisor alone, without Docker.
 # PTC_RUNSC_PLATFORM  gVisor's platform: ptrace (default), systrap or kvm.
 set -eu
 
@@ -13,6 +14,7 @@ daemon_pid=/var/run/docker.pid
 policy=/usr/sbin/policy-rc.d
 platform=${PTC_RUNSC_PLATFORM:-ptrace}
 wrote_policy=no
+needs_docker=yes
 export DEBIAN_FRONTEND=noninteractive
 
 say() { printf '%s\n' "$*"; }
@@ -156,13 +158,13 @@ release_services() {
 
 install_packages() {
   packages=
-  command -v dockerd >/dev/null 2>&1 || docker_answers || packages=docker.io
+  [ "$needs_docker" = no ] || command -v dockerd >/dev/null 2>&1 || docker_answers || packages=docker.io
   runsc=$(command -v runsc) || runsc=
   if [ -z "$packages" ] && [ -n "$runsc" ]; then return 0; fi
   say "Reading the package lists ..."
   quiet_apt update || give_up "the package lists could not be read." "Check the network and apt's sources."
   # Newer releases have the command line in a package of its own.
-  if ! command -v docker >/dev/null 2>&1 && [ -n "$(candidate docker-cli)" ]; then packages="$packages docker-cli"; fi
+  if [ "$needs_docker" = yes ] && ! command -v docker >/dev/null 2>&1 && [ -n "$(candidate docker-cli)" ]; then packages="$packages docker-cli"; fi
   if [ -z "$runsc" ]; then
     runsc_package=runsc
     [ -n "$(candidate runsc)" ] || runsc_package=gvisor
@@ -291,8 +293,34 @@ try_gvisor() {
   say "Warning: gVisor could not start a sandbox: $(printf '%s' "$complaint" | tail -n 1)"
 }
 
+# --- Without Docker ---
+
+# An image as one file that cannot be written to needs no helper process beside a sandbox. Without the tool it is a folder.
+install_erofs() {
+  ! PATH=$PATH:/usr/sbin:/sbin command -v mkfs.erofs >/dev/null 2>&1 || return 0
+  [ "$(id -u)" = 0 ] && [ -n "$(candidate erofs-utils)" ] || return 0
+  quiet_apt install -y --no-install-recommends erofs-utils || say "erofs-utils could not be installed; images are folders."
+}
+
+set_up_without_docker() {
+  if ! command -v runsc >/dev/null 2>&1; then
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || give_up "gVisor's runsc is missing." \
+      "Install it: https://gvisor.dev/docs/user_guide/install/"
+    say "gVisor is missing; setting it up."
+    needs_docker=no
+    install_packages
+  fi
+  install_erofs
+  try_gvisor
+  say "gVisor (runsc $(runsc --version | sed -n 's/^runsc version //p')) is ready, without Docker."
+}
+
 # --- All of it ---
 
+if [ "${PTC_ENGINE:-}" = runsc ]; then
+  set_up_without_docker
+  exit 0
+fi
 if docker_answers && runsc_usable; then
   improve_engine
   report_ready
@@ -301,6 +329,7 @@ fi
 require_a_machine_it_knows
 say "$(what_is_missing); setting it up."
 install_packages
+install_erofs
 if docker_answers; then extend_engine; else start_engine; fi
 runsc_usable || give_up "Docker runs, but without a usable runsc." "See: docker info"
 try_gvisor

@@ -8,7 +8,7 @@
  * group's own counters say whether the memory was full, which no exit code says for certain.
  */
 
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
@@ -20,6 +20,8 @@ type Controller = (typeof CONTROLLERS)[number];
 /** The folder of ptc's groups in each hierarchy. */
 const OWN = "ptc";
 const PERIOD_US = 100_000;
+/** A group is empty for a moment before its sandbox is launched into it. */
+const ABANDONED_MS = 30_000;
 /** A group is busy for a moment after its last process has ended. */
 const REMOVAL_LOOK_MS = 10;
 const REMOVAL_PATIENCE_MS = 10_000;
@@ -35,7 +37,7 @@ export type CgroupHierarchy =
  *
  * @param mounts the text of /proc/self/mounts.
  */
-export function findCgroups(mounts = readMounts()): CgroupHierarchy {
+export function findCgroups(mounts = readIfThere("/proc/self/mounts") ?? ""): CgroupHierarchy {
   const found = new Map<string, string>();
   let unified: string | undefined;
   for (const line of mounts.split("\n")) {
@@ -60,14 +62,6 @@ export function findCgroups(mounts = readMounts()): CgroupHierarchy {
 
 function none(problem: string): CgroupHierarchy {
   return { version: undefined, problem };
-}
-
-function readMounts(): string {
-  try {
-    return readFileSync("/proc/self/mounts", "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function makeFolders(mounted: Record<Controller, string>): Record<Controller, string> {
@@ -128,12 +122,8 @@ export class SandboxGroup {
   /** Whether the kernel has ended a process of the group because the group's memory was full. */
   hasRunOutOfMemory(): boolean {
     const file = this.#version === 1 ? "memory.oom_control" : "memory.events";
-    try {
-      const text = readFileSync(join(this.#folders.memory, file), "utf8");
-      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
-    } catch {
-      return false;
-    }
+    const text = readIfThere(join(this.#folders.memory, file)) ?? "";
+    return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
   }
 
   /** Kills what is left in the group and removes it. Never rejects. */
@@ -163,25 +153,49 @@ export class SandboxGroup {
     }
   }
 
+  /** Whether no process is in the group. */
+  isEmpty(): boolean {
+    return this.entrances.every((path) => (readIfThere(path) ?? "").trim() === "");
+  }
+
+  /** Removes the group of a sandbox that has ended with the ptc that started it. Leaves one that may be about to be used. */
+  removeAbandoned(): void {
+    const isOld = this.#paths.every((path) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found === undefined || Date.now() - found.mtimeMs > ABANDONED_MS;
+    });
+    if (isOld) this.#removeNow();
+  }
+
   /** The groups of all ptc processes. */
-  static list({ roots }: Extract<CgroupHierarchy, { version: 1 | 2 }>): { id: string; owner: string }[] {
+  static list({ version, roots }: Extract<CgroupHierarchy, { version: 1 | 2 }>): ListedGroup[] {
     const names = new Set([...new Set(Object.values(roots))].flatMap((root) => foldersIn(root)));
     return [...names].flatMap((name) => {
       const [, owner, id] = NAME.exec(name) ?? [];
-      return owner === undefined || id === undefined ? [] : [{ id, owner }];
+      if (owner === undefined || id === undefined) return [];
+      const folders = CONTROLLERS.map((each): [Controller, string] => [each, join(roots[each], name)]);
+      const group = new SandboxGroup(version, Object.fromEntries(folders) as Record<Controller, string>);
+      return [{ id, owner, group }];
     });
   }
 
   /** The group of a sandbox of any ptc process; undefined where there is none. */
   static find(hierarchy: Extract<CgroupHierarchy, { version: 1 | 2 }>, id: string): SandboxGroup | undefined {
-    const found = SandboxGroup.list(hierarchy).find((group) => group.id === id);
-    if (found === undefined) return undefined;
-    const name = `${found.owner}~${id}`;
-    const folders = CONTROLLERS.map((each): [Controller, string] => [
-      each,
-      join(hierarchy.roots[each], name),
-    ]);
-    return new SandboxGroup(hierarchy.version, Object.fromEntries(folders) as Record<Controller, string>);
+    return SandboxGroup.list(hierarchy).find((listed) => listed.id === id)?.group;
+  }
+}
+
+interface ListedGroup {
+  id: string;
+  owner: string;
+  group: SandboxGroup;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
   }
 }
 

@@ -174,9 +174,13 @@ export class RunscEngine implements SandboxEngine {
 
   async list(): Promise<{ id: string; owner: string }[]> {
     const hierarchy = this.#cgroups();
-    const grouped = hierarchy.version === undefined ? [] : SandboxGroup.list(hierarchy);
-    const found = new Map(grouped.map(({ id, owner }) => [id, owner]));
-    for (const { id, owner } of this.#placesOfAll()) found.set(id, owner);
+    const found = new Map(this.#placesOfAll().map(({ id, owner }) => [id, owner]));
+    for (const { id, owner, group } of hierarchy.version === undefined ? [] : SandboxGroup.list(hierarchy)) {
+      if (found.has(id)) continue;
+      // What has no process and no place is what is left of one that has ended.
+      if (group.isEmpty()) group.removeAbandoned();
+      else found.set(id, owner);
+    }
     return [...found].map(([id, owner]) => ({ id, owner }));
   }
 

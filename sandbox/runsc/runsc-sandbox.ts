@@ -64,7 +64,9 @@ export class RunscSandbox implements StartedSandbox {
       control.end();
       await delivered;
       if (this.#isKilled || group?.hasRunOutOfMemory() === true) return { code: SIGKILLED };
-      if (code === null || code === LOST) return { code: SIGKILLED, isKilledByOthers: true };
+      // The guard has another code for a program that killed itself.
+      const isLost = code === null || code === LOST || code === SIGKILLED;
+      if (isLost) return { code: SIGKILLED, isKilledByOthers: group !== undefined };
       return { code };
     });
     this.#removed = this.exited.then(async () => {

@@ -79,5 +79,8 @@ export function useServedProject(): () => ServedProject {
 function serveCommandOf(project: Project): ServeCommand {
   const { directory } = project;
   const [command = "", ...args] = project.command(["serve", "--config", join(directory, "ptc.yaml")]);
-  return { command, args, env: { XDG_RUNTIME_DIR: join(directory, "run") } };
+  // Clients hand on few variables.
+  const { PTC_ENGINE } = process.env;
+  const engine = PTC_ENGINE === undefined ? {} : { PTC_ENGINE };
+  return { command, args, env: { XDG_RUNTIME_DIR: join(directory, "run"), ...engine } };
 }

@@ -59,7 +59,13 @@ describe("a configuration that is right", () => {
         ...{ typecheck: "error", schemaMismatch: "warn" },
       },
       sandbox: {
-        ...{ engine: "auto", runtime: "runsc", allowWeakerIsolation: false, image: "ptc-runner", channel: "auto" },
+        ...{
+          engine: "auto",
+          runtime: "runsc",
+          allowWeakerIsolation: false,
+          image: "ptc-runner",
+          channel: "auto",
+        },
         ...{ warm: 2, maxWarm: Math.max(2, defaultCeiling(thisMachine())), pythonPackages: [] },
       },
       host: { idleMs: 600_000 },
@@ -92,7 +98,9 @@ describe("a configuration that is right", () => {
 });
 
 it("refuses an engine that the variable names and that there is not", () => {
-  expect(() => parse("", { PTC_ENGINE: "podman" })).toThrow("PTC_ENGINE: must be one of auto, docker, runsc, not 'podman'");
+  expect(() => parse("", { PTC_ENGINE: "podman" })).toThrow(
+    "PTC_ENGINE: must be one of auto, docker, runsc, not 'podman'",
+  );
 });
 
 describe("a server that needs a variable that is not set", () => {

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import type { EngineName } from "../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
-import { openTestedEngine } from "./tested-engine.ts";
+import { openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
 const OLDEST_NODE = 22;
 const RUNTIME = "runsc";
@@ -13,6 +14,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Why no sandbox can be started here; empty when one can. */
     sandboxProblem: string;
+    /** The same of the other engine than the tested one. */
+    otherEngineProblem: string;
     /** Where ptc is built for tests that start it, by the first of them. */
     buildFolder: string;
   }
@@ -25,9 +28,15 @@ export async function setup(project: TestProject): Promise<() => void> {
   if (major < OLDEST_NODE) {
     throw new Error(`the tests need Node.js ${OLDEST_NODE} or newer, and this is ${process.version}`);
   }
-  const problem = await findProblem();
+  const problem = await findProblem(TESTED_ENGINE);
   if (problem !== "" && isRequired(process.env)) throw new Error(`the sandbox is missing: ${problem}`);
   provide("sandboxProblem", problem);
+  // Docker needs runsc too. Where there is no Docker, it is not asked for.
+  const other = TESTED_ENGINE === "docker" ? "runsc" : "docker";
+  const otherProblem = await findProblem(other);
+  if (otherProblem !== "" && other === "runsc" && isRequired(process.env))
+    throw new Error(`sandboxes without Docker are missing: ${otherProblem}`);
+  provide("otherEngineProblem", otherProblem);
   const folder = mkdtempSync(join(tmpdir(), "ptc-built-"));
   provide("buildFolder", folder);
   // In watch mode the sources may be others by then.
@@ -39,8 +48,8 @@ function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
   return PTC_REQUIRE_SANDBOX === "1" || (CI !== undefined && CI !== "" && CI !== "false");
 }
 
-async function findProblem(): Promise<string> {
-  const engine = openTestedEngine(tmpdir());
+async function findProblem(name: EngineName): Promise<string> {
+  const engine = openTestedEngine(tmpdir(), undefined, name);
   try {
     const { runtimes } = await engine.describe();
     if (!runtimes.has(RUNTIME))

@@ -68,6 +68,10 @@ export class ProgramRandomness {
     });
     this.#installWebCrypto();
     this.#installContexts();
+    // An engine is native code, and no program's is loaded.
+    replaceFunction(crypto, "setEngine", () => {
+      throw new Error("engines of OpenSSL are native code, which is not loaded here");
+    });
   }
 
   /** V8 seeds `Math.random` of each new context when it is first called there. */

@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findCgroups, SandboxGroup } from "../../../sandbox/runsc/cgroups.ts";
@@ -79,13 +88,29 @@ test("the groups of all ptc processes are listed by owner and id, whatever else 
   mkdirSync(join(folder, "pids/ptc/half-removed~00ff00"));
   mkdirSync(join(folder, "memory/ptc/foreign"));
   writeFileSync(join(folder, "memory/ptc/cgroup~123456"), "");
-  expect(SandboxGroup.list(hierarchy)).toEqual([
+  const listed = SandboxGroup.list(hierarchy);
+  expect(listed.map(({ id, owner }) => ({ id, owner }))).toEqual([
     { id: "abc123", owner: OWNER },
     { id: "0000ff", owner: "other" },
     { id: "00ff00", owner: "half-removed" },
   ]);
   expect(SandboxGroup.find(hierarchy, "0000ff")?.entrances[0]).toContain("other~0000ff");
   expect(SandboxGroup.find(hierarchy, "123456")).toBeUndefined();
+});
+
+test("a group is empty when no process is in it, and is removed as abandoned when it has been for a while", () => {
+  const { folder, group } = found(2);
+  const path = join(folder, `ptc/${OWNER}~abc123`);
+  expect(group.isEmpty()).toBe(true);
+  writeFileSync(join(path, "cgroup.procs"), "12\n");
+  expect(group.isEmpty()).toBe(false);
+  for (const name of readdirSync(path)) rmSync(join(path, name));
+  group.removeAbandoned();
+  expect(existsSync(path)).toBe(true);
+  const before = new Date(Date.now() - 31_000);
+  utimesSync(path, before, before);
+  group.removeAbandoned();
+  expect(existsSync(path)).toBe(false);
 });
 
 test("a group whose limits cannot be set leaves nothing", () => {

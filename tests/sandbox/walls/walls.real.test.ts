@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { describeSandboxed } from "../in-sandbox.ts";
+import { describeOnEngines } from "../in-sandbox.ts";
 import { useRealSandboxes } from "../real-sandboxes.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../..");
@@ -15,8 +15,8 @@ const ATTEMPT = `
   };
 `;
 
-describeSandboxed("what a program can reach", () => {
-  const run = useRealSandboxes();
+describeOnEngines("what a program can reach", (open) => {
+  const run = useRealSandboxes({}, { open });
 
   test("no host, port or name on any network, nor the host's loopback and abstract sockets", async () => {
     let reached = 0;
@@ -73,7 +73,7 @@ describeSandboxed("what a program can reach", () => {
     }
   });
 
-  test("no file of the host, no Docker socket, and in its socket's folder the socket alone", async () => {
+  test("no file of the host, no Docker socket, and in its socket's folder, where it has one, the socket alone", async () => {
     expect(existsSync(join(REPOSITORY, "package.json"))).toBe(true);
     const { result } = await run(
       `import { existsSync, readdirSync, readFileSync, writeFileSync, unlinkSync } from "node:fs";
@@ -138,8 +138,8 @@ describeSandboxed("what a program can reach", () => {
   });
 });
 
-describeSandboxed("what a program can tell of where it runs", () => {
-  const run = useRealSandboxes();
+describeOnEngines("what a program can tell of where it runs", (open) => {
+  const run = useRealSandboxes({}, { open });
 
   test("is the same every time: name, time zone, language", async () => {
     const look = `import { hostname } from "node:os";
@@ -152,8 +152,8 @@ describeSandboxed("what a program can tell of where it runs", () => {
   });
 });
 
-describeSandboxed("what a program may do to its own sandbox", () => {
-  const run = useRealSandboxes();
+describeOnEngines("what a program may do to its own sandbox", (open) => {
+  const run = useRealSandboxes({}, { open });
   let facts: Record<string, unknown>;
 
   beforeAll(async () => {
@@ -198,17 +198,26 @@ describeSandboxed("what a program may do to its own sandbox", () => {
 
   test("it cannot load native code into its process, nor open a debugger by a signal", async () => {
     const { result } = await run(
-      `import { url } from "node:inspector";
+      `import crypto, { setEngine } from "node:crypto";
+       import { url } from "node:inspector";
        ${ATTEMPT}
        process.on("SIGUSR1", () => {});
        process.kill(process.pid, "SIGUSR1");
        await new Promise((resolve) => setTimeout(resolve, 100));
        globalThis.result = {
          addon: await attempt(() => process.dlopen({ exports: {} }, "/lib/x86_64-linux-gnu/libc.so.6")),
+         engine: await attempt(() => setEngine("/lib/x86_64-linux-gnu/libz.so.1")),
+         sameEngine: setEngine === crypto.setEngine,
          debugger: url() ?? "none",
        };`,
     );
-    expect(result).toMatchObject({ ok: true, data: { addon: "ERR_DLOPEN_DISABLED", debugger: "none" } });
+    expect(result).toMatchObject({
+      ok: true,
+      data: {
+        ...{ addon: "ERR_DLOPEN_DISABLED", debugger: "none", sameEngine: true },
+        engine: "Error: engines of OpenSSL are native code, which is not loaded here",
+      },
+    });
   });
 
   test("it works in /workspace", () => {
