@@ -2,13 +2,22 @@
  * The limits of sandboxes without an engine: one cgroup each, of ptc's own making.
  *
  *     v1  <controller>/ptc/<owner>~<id>   on each of memory, pids and cpu
- *     v2  ptc/<owner>~<id>                where the controllers can be handed down to it
+ *     v2  ptc/<owner>~<id>                of the whole, or of the part that is this user's
  *
  * The launcher writes itself into the group before it becomes runsc, so that no process of a sandbox is ever outside. The
  * group's own counters say whether the memory was full, which no exit code says for certain.
  */
 
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
@@ -25,6 +34,8 @@ const ABANDONED_MS = 30_000;
 /** A group is busy for a moment after its last process has ended. */
 const REMOVAL_LOOK_MS = 10;
 const REMOVAL_PATIENCE_MS = 10_000;
+/** The part of the second version that is a user's own, where this process is in it (systemd, "Delegation"). */
+const DELEGATED = /^0::(\/.*\/user@\d+\.service)(?:\/|$)/m;
 const NAME = /^(.+)~([0-9a-f]+)$/;
 
 /** What a machine offers: where groups are made, by controller, or why no limit can hold. */
@@ -33,11 +44,16 @@ export type CgroupHierarchy =
   | { version: undefined; problem: string };
 
 /**
- * Finds the hierarchies, and makes ptc's folder in them.
+ * Finds the hierarchies, and makes ptc's folder in them: at their top or, for a user to whom systemd has handed down a part of
+ * version 2, at the top of that part.
  *
  * @param mounts the text of /proc/self/mounts.
+ * @param own the text of /proc/self/cgroup.
  */
-export function findCgroups(mounts = readIfThere("/proc/self/mounts") ?? ""): CgroupHierarchy {
+export function findCgroups(
+  mounts = readIfThere("/proc/self/mounts") ?? "",
+  own = readIfThere("/proc/self/cgroup") ?? "",
+): CgroupHierarchy {
   const found = new Map<string, string>();
   let unified: string | undefined;
   for (const line of mounts.split("\n")) {
@@ -51,8 +67,9 @@ export function findCgroups(mounts = readIfThere("/proc/self/mounts") ?? ""): Cg
     if (memory !== undefined && pids !== undefined && cpu !== undefined)
       return { version: 1, roots: makeFolders({ memory, pids, cpu }) };
     if (unified === undefined) return none("no cgroups are mounted here");
-    const roots = makeFolders({ memory: unified, pids: unified, cpu: unified });
-    for (const folder of [unified, roots.memory])
+    const top = join(unified, DELEGATED.exec(own)?.[1] ?? "");
+    const roots = makeFolders({ memory: top, pids: top, cpu: top });
+    for (const folder of [top, roots.memory])
       writeFileSync(join(folder, "cgroup.subtree_control"), CONTROLLERS.map((name) => `+${name}`).join(" "));
     return { version: 2, roots };
   } catch (error) {
@@ -66,7 +83,11 @@ function none(problem: string): CgroupHierarchy {
 
 function makeFolders(mounted: Record<Controller, string>): Record<Controller, string> {
   const entries = CONTROLLERS.map((name): [Controller, string] => [name, join(mounted[name], OWN)]);
-  for (const [, path] of entries) mkdirSync(path, { recursive: true });
+  for (const [, path] of entries) {
+    mkdirSync(path, { recursive: true });
+    // It may be there and be root's.
+    accessSync(path, constants.W_OK);
+  }
   return Object.fromEntries(entries) as Record<Controller, string>;
 }
 

@@ -6,7 +6,7 @@ const INSTALL = `install gVisor, which is one file: ${GVISOR_INSTALLATION}; on D
 const REBUILD = "run `ptc image build`";
 const NEWER = `use a runsc of 2024 or newer: ${GVISOR_INSTALLATION}`;
 const CGROUPS =
-  "run ptc as root, or where the controllers memory, pids and cpu are delegated to your user; or use Docker as the engine";
+  "run ptc as root, or where the controllers memory, pids and cpu are delegated to your user (`systemd-run --user --scope ptc ...`); or use Docker as the engine";
 
 /** What to do where runsc alone does not keep a wall. */
 export const RUNSC_ADVICE: EngineAdvice = {

@@ -88,12 +88,15 @@ export function runscFlags(rootFolder: string): string[] {
   ];
 }
 
+/** Whether ptc runs as root. runsc restores nothing for anybody else. */
+export const isRoot = process.getuid?.() === 0;
+
 /** What an ordinary user puts before runsc: root of a namespace of their own, which maps no other user. */
 const AS_ROOT_OF_OWN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"];
 
 /** The command line that calls runsc on behalf of this user. */
 export function runscCommand(runsc: Runsc, args: readonly string[]): string[] {
-  return [...(process.getuid?.() === 0 ? [] : AS_ROOT_OF_OWN_NAMESPACE), runsc.path, ...args];
+  return isRoot ? [runsc.path, ...args] : [...AS_ROOT_OF_OWN_NAMESPACE, runsc.path, "--rootless", ...args];
 }
 
 /** The last that runsc itself says. */

@@ -28,6 +28,7 @@ import { ociConfiguration, type RootFileSystem } from "./oci-configuration.ts";
 import { NO_LIMITS, RUNSC_ADVICE } from "./runsc-advice.ts";
 import {
   findRunsc,
+  isRoot,
   machineIdentity,
   type Runsc,
   runscCommand,
@@ -160,10 +161,11 @@ export class RunscEngine implements SandboxEngine {
 
   async snapshot(request: SandboxRequest): Promise<void> {
     const parts = await this.#partsOf(request);
-    if ((await this.#snapshots.find(parts.key)) === undefined) await this.#make(parts);
+    if (isRoot && (await this.#snapshots.find(parts.key)) === undefined) await this.#make(parts);
   }
 
   async describeSnapshot(request: SandboxRequest): Promise<string> {
+    if (!isRoot) return "none: runsc restores sandboxes for root alone, so each is booted";
     const { key } = await this.#partsOf(request);
     const { count, reason } = this.#snapshots.failures(key);
     const failed = count === 0 ? "" : `; ${count} failed, the last one because ${reason}`;
@@ -218,7 +220,7 @@ export class RunscEngine implements SandboxEngine {
       throw new SandboxError("image_missing", "the image is gone or was edited; run `ptc image build`");
     const weak = this.#whyNoLimits();
     if (weak !== undefined && !this.#allowsWeaker)
-      throw new SandboxError("start_failed", `no sandbox is started: ${weak}`);
+      throw new SandboxError("start_failed", `a sandbox ${weak}`);
     const flags = runscFlags("");
     const profile = sandboxProfile(this.#runners[runner], limits, "direct");
     const key = snapshotKey([
@@ -294,10 +296,12 @@ export class RunscEngine implements SandboxEngine {
   }
 
   #makeSoon(parts: SandboxParts): void {
-    if (this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
+    if (!isRoot || this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
     this.#making.add(parts.key);
     const later = setTimeout(() => {
-      this.#lastMade = this.#lastMade.then(() => this.#make(parts).catch(() => {}));
+      // It may have been made meanwhile, by this process or another.
+      const make = () => (this.#snapshots.mayMake(parts.key) ? this.#make(parts).catch(() => {}) : undefined);
+      this.#lastMade = this.#lastMade.then(make);
       void this.#lastMade.finally(() => this.#making.delete(parts.key));
     }, SNAPSHOT_AFTER_MS);
     later.unref();

@@ -66,6 +66,20 @@ test("a sandbox has its limits in the one group of version 2, which dies as a wh
   expect(group.entrances).toEqual([join(folder, own, "cgroup.procs")]);
 });
 
+test("an ordinary user's groups are in the part of version 2 that systemd has handed down", () => {
+  const { folder, mounts } = mounted(2);
+  const part = "user.slice/user-1000.slice/user@1000.service";
+  mkdirSync(join(folder, part), { recursive: true });
+  const inside = `0::/${part}/app.slice/run-u7.scope\n`;
+  expect(findCgroups(mounts, inside)).toMatchObject({
+    version: 2,
+    roots: { memory: join(folder, part, "ptc") },
+  });
+  expect(readFileSync(join(folder, part, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids +cpu");
+  const outside = "0::/user.slice/user-1000.slice/session-3.scope\n";
+  expect(findCgroups(mounts, outside)).toMatchObject({ roots: { memory: join(folder, "ptc") } });
+});
+
 test.each([
   [1, "memory/", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill 0\n"],
   [2, "", "memory.events", "low 0\noom 3\noom_kill 12\n", "oom 3\noom_kill 0\n"],
