@@ -14,7 +14,7 @@ import {
   MAX_FILE_RESULT_VALUES,
 } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
-import { duringPhase, type OnPhase } from "../protocol/run-context.ts";
+import { bothPhases, duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { limitsOf, openScope } from "./live-run.ts";
@@ -87,7 +87,7 @@ export async function runProgram(
         if (server?.tools.some((tool) => host.authorizer.isVisible(context, tool)) === true)
           await servers.startAhead?.(server.name, context.principal);
       },
-      onPhase: scope.surroundings?.traced?.onPhase,
+      onPhase: bothPhases(scope.surroundings?.traced?.onPhase, request.onPhase),
     };
     if (entered === undefined) return await executeProgram(programScope);
     return await entered.execute((own) => executeProgram({ ...programScope, ...own }));
