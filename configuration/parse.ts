@@ -55,7 +55,8 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
     throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
   }
   const expanded = expandVariables(source, options.environment);
-  const parsed = Settings.safeParse(expanded.value);
+  // It is parsed once, and the code that zod would compile for that takes longer than parsing.
+  const parsed = Settings.safeParse(expanded.value, { jitless: true });
   const problems = [
     ...expanded.problems,
     ...(parsed.success

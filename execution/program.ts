@@ -14,7 +14,7 @@ import {
   MAX_FILE_RESULT_VALUES,
 } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
-import { duringPhase, type OnPhase } from "../protocol/run-context.ts";
+import { bothPhases, duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { limitsOf, openScope } from "./live-run.ts";
@@ -33,6 +33,7 @@ import {
 import type { ProgramHost, RunStart, RunTools } from "./run-host.ts";
 import { runInside } from "./run-inside.ts";
 import type { ProgramRequest } from "./run-request.ts";
+import { ServersAhead } from "./servers-ahead.ts";
 import { divergenceOf, environmentOf, isToBeTriedAgain } from "./suspension/continuation.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -81,7 +82,12 @@ export async function runProgram(
       typecheck: request.typecheck ?? execution.typecheck,
       checkPatienceMs: request.checkPatienceMs,
       onConsole: request.onConsole,
-      onPhase: scope.surroundings?.traced?.onPhase,
+      async startServer(module) {
+        const server = all.servers.find((each) => each.module === module);
+        if (server?.tools.some((tool) => host.authorizer.isVisible(context, tool)) === true)
+          await servers.startAhead?.(server.name, context.principal);
+      },
+      onPhase: bothPhases(scope.surroundings?.traced?.onPhase, request.onPhase),
     };
     if (entered === undefined) return await executeProgram(programScope);
     return await entered.execute((own) => executeProgram({ ...programScope, ...own }));
@@ -126,6 +132,8 @@ export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatie
   readonly environment?: ProgramEnvironment | undefined;
   /** The session that the program runs in, whose sandbox `sandboxes` has. */
   readonly session?: ProgramSession | undefined;
+  /** Starts the server of a module that the program names, if the policy leaves it any of that. Without it, its first call does. */
+  readonly startServer?: ((module: string) => Promise<void>) | undefined;
   /** Is called when a part of the run begins. */
   readonly onPhase?: OnPhase | undefined;
 }
@@ -148,6 +156,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   readonly session: ProgramSession["place"] | undefined;
   readonly timeLimit: TimeLimit;
   readonly #scope: ProgramScope;
+  readonly #servers: ServersAhead;
   #prepared: Prepared | undefined;
   /** The image of the sandbox that the program came to run in. */
   #image: string | undefined;
@@ -161,7 +170,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     this.program = scope.program;
     this.environment = scope.environment ?? environmentOf(earlier);
     this.typecheck = earlier?.typecheck ?? scope.typecheck;
-    this.modules = new UsedModules(scope.modules);
+    this.#servers = new ServersAhead(scope.startServer, scope.limits.maxParallelCalls);
+    this.modules = new UsedModules(scope.modules, (module) => this.#servers.start(module));
     this.session = scope.session?.place;
     this.timeLimit = new TimeLimit(scope.limits.timeoutMs, scope.clock);
   }
@@ -218,6 +228,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
       return fail(error instanceof SandboxError ? "SandboxUnavailable" : "InternalError", messageOf(error));
+    } finally {
+      this.#servers.end();
     }
   }
 

@@ -2,7 +2,7 @@ import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts"
 import type { TypecheckMode } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
-import type { RunContext } from "../protocol/run-context.ts";
+import type { OnPhase, RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 import type { OnCallProgress } from "../upstream/upstream.ts";
 import type { CallObserver } from "./call-log.ts";
@@ -46,6 +46,8 @@ export interface ProgramRequest extends RunRequest {
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
   /** Receives console text as it is printed, bounded by the limits. */
   readonly onConsole?: ((entry: ConsoleEntry) => void) | undefined;
+  /** Is told of the run's parts. */
+  readonly onPhase?: OnPhase | undefined;
   /** Receives the events of this run, as a listener of the host's `RunFeed` does. */
   readonly onEvent?: RunListener | undefined;
 }

@@ -41,6 +41,8 @@ export interface ModuleSource {
   load(module: string): Promise<GeneratedModule | undefined>;
   /** Loads a module to look something up in it. It does not count as one that the program uses. As `load` where absent. */
   peek?(module: string): Promise<GeneratedModule | undefined>;
+  /** Is told of each server's module that a program names for certain, as soon as that is known. Absent where nobody asks. */
+  readonly named?: ((module: string) => void) | undefined;
   /** Whether these are only what the record of a run holds, so that generating would add nothing to them. */
   readonly isRecord?: boolean;
   /** The texts of saved programs, whose functions are those of the module `programs`. Absent where there are none. */
@@ -53,9 +55,12 @@ export class UsedModules implements ModuleSource {
   readonly #source: ModuleSource;
   readonly #programs = new Map<string, SavedProgram>();
   readonly saved: SavedSources | undefined;
+  readonly named: ModuleSource["named"];
 
-  constructor(source: ModuleSource) {
+  /** @param named receives the modules that the program names. */
+  constructor(source: ModuleSource, named?: ModuleSource["named"]) {
     this.#source = source;
+    this.named = named;
     const { saved } = source;
     this.saved = saved && {
       ...saved,

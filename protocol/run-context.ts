@@ -43,6 +43,17 @@ export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 /** Is called when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */
 export type OnPhase = (phase: RunPhase) => () => void;
 
+/** Tells two listeners. */
+export function bothPhases(a: OnPhase | undefined, b: OnPhase | undefined): OnPhase | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return (phase) => {
+    const ends = [a(phase), b(phase)];
+    return () => {
+      for (const end of ends) end();
+    };
+  };
+}
+
 /** Tells of a part of a run around work. Without a listener nothing is done but the work. */
 export function duringPhase<T>(
   onPhase: OnPhase | undefined,

@@ -103,6 +103,14 @@ export class LiveToolServers implements ToolServers {
     if (upstream !== undefined) await this.#toolsOf(upstream, principal).definitions();
   }
 
+  async startAhead(name: string, principal: string): Promise<void> {
+    const upstream = this.#servers.get(name)?.upstreamFor(principal);
+    if (upstream === undefined) return;
+    const tools = this.#toolsOf(upstream, principal);
+    const ready = upstream.startAhead().then(() => tools.definitions());
+    await ready.catch(() => {});
+  }
+
   #toolsOf(upstream: Upstream, principal: string): ListedTools {
     const observer = principal === this.#followed?.principal ? this.#followed.observer : undefined;
     const tools = this.#listed.get(upstream) ?? new ListedTools(upstream, observer);

@@ -31,6 +31,11 @@ export interface ConnectToolsOptions {
 export interface ToolServers {
   /** @throws UpstreamError when the server cannot be reached, or is not ready before the call's time is over. */
   connect(server: string, signal: AbortSignal, options: ConnectToolsOptions): Promise<ToolServer>;
+  /**
+   * Starts a server and asks what it lists to a principal, for calls that will probably come. Never rejects: the first of them
+   * learns of a failure. Absent where nothing is to be started.
+   */
+  startAhead?(server: string, principal: string): Promise<void>;
 }
 
 /**

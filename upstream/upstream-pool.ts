@@ -131,7 +131,10 @@ export class PooledUpstream implements Upstream {
   readonly #retired = new Set<UpstreamConnection>();
   #active = 0;
   #idleTimer: NodeJS.Timeout | undefined;
-  #connecting: { promise: Promise<UpstreamConnection>; abort: AbortController } | undefined;
+  /** `isAwaited` once somebody waits who uses it. */
+  #connecting:
+    | { promise: Promise<UpstreamConnection>; abort: AbortController; isAwaited: boolean }
+    | undefined;
   #connection: UpstreamConnection | undefined;
   /** Why the server is no longer used. */
   #refusal: string | undefined;
@@ -144,6 +147,13 @@ export class PooledUpstream implements Upstream {
 
   get isConnected(): boolean {
     return this.#connection !== undefined;
+  }
+
+  async startAhead(): Promise<void> {
+    await this.#use(
+      () => this.#connect(undefined, { isAhead: true }),
+      async () => {},
+    );
   }
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
@@ -259,7 +269,7 @@ export class PooledUpstream implements Upstream {
     for (const listener of this.#listeners) listener(change);
   }
 
-  async #connect(signal: AbortSignal | undefined): Promise<UpstreamConnection> {
+  async #connect(signal: AbortSignal | undefined, { isAhead = false } = {}): Promise<UpstreamConnection> {
     if (signal?.aborted) throw this.#cancelled();
     if (this.#refusal !== undefined)
       throw new UpstreamError("cancelled", `server '${this.name}' is not used: ${this.#refusal}`);
@@ -267,10 +277,11 @@ export class PooledUpstream implements Upstream {
       throw new UpstreamError("off", `server '${this.name}' is off: ${this.#options.source.off}`);
     if (this.#connection !== undefined) return this.#connection;
     if (this.#connecting === undefined) {
-      this.#backoff.refuseDuringPause(this.name);
+      this.#backoff.refuseDuringPause(this.name, isAhead);
       const abort = new AbortController();
-      this.#connecting = { promise: this.#start(abort.signal), abort };
+      this.#connecting = { promise: this.#start(abort.signal), abort, isAwaited: false };
     }
+    if (!isAhead) this.#connecting.isAwaited = true;
     return this.#wait(this.#connecting.promise, signal);
   }
 
@@ -291,8 +302,9 @@ export class PooledUpstream implements Upstream {
     } catch (error) {
       const reason: unknown = faulted.signal.aborted ? faulted.signal.reason : error;
       if (!signal.aborted) {
+        const isTold = this.#connecting?.isAwaited;
         this.#connecting = undefined;
-        this.#backoff.failed(reason);
+        this.#backoff.failed(reason, isTold);
       }
       throw reason;
     }
@@ -388,6 +400,8 @@ export class RestartBackoff {
   #connectedAt = 0;
   #failures = 0;
   #lastFailure: UpstreamError | undefined;
+  /** Whether somebody has waited for what failed last. */
+  #isTold = true;
   #retryAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Pick<Clock, "monotonicMs">, options: BackoffOptions) {
@@ -406,18 +420,26 @@ export class RestartBackoff {
     this.#fail(reason, 1);
   }
 
-  /** A connection could not be made. */
-  failed(reason: unknown): void {
+  /** A connection could not be made. @param isTold whether somebody has waited for it. */
+  failed(reason: unknown, isTold = true): void {
     // A person may log in at any moment, and is not to wait then.
     if (reason instanceof UpstreamError && reason.code === "login_required") return;
     this.#fail(reason, 0);
+    this.#isTold = isTold;
   }
 
-  /** @throws UpstreamError during a pause, with the failure that caused the pause. */
-  refuseDuringPause(server: string): void {
+  /**
+   * @param isAhead whether nobody waits.
+   * @throws UpstreamError during a pause, with the failure that caused the pause; that failure itself to the first who waits.
+   */
+  refuseDuringPause(server: string, isAhead = false): void {
     const waitMs = this.#retryAt - this.#clock.monotonicMs();
     if (waitMs <= 0) return;
     const last = this.#lastFailure;
+    if (!this.#isTold && !isAhead && last !== undefined) {
+      this.#isTold = true;
+      throw last;
+    }
     const seconds = Math.ceil(waitMs / 1_000);
     const reason = last === undefined ? `server '${server}' failed` : last.message;
     throw new UpstreamError("backing_off", `${reason}; it will be tried again in ${seconds} s`, {
@@ -430,6 +452,7 @@ export class RestartBackoff {
   #fail(reason: unknown, free: number): void {
     const { firstMs, maxMs } = this.#options;
     this.#failures++;
+    this.#isTold = true;
     this.#lastFailure = reason instanceof UpstreamError ? reason : undefined;
     const doublings = this.#failures - 1 - free;
     const pauseMs = doublings < 0 ? 0 : doublingPause({ firstMs, longestMs: maxMs }, doublings);

@@ -93,6 +93,12 @@ export type ToolsChange = "announced" | "disconnected";
 export interface Upstream {
   readonly name: string;
   readonly isConnected: boolean;
+  /**
+   * Starts the server before its first use, which learns of a failure as if it had waited itself.
+   *
+   * @throws UpstreamError
+   */
+  startAhead(): Promise<void>;
   /** @throws UpstreamError */
   list(signal?: AbortSignal): Promise<UpstreamListing>;
   /**

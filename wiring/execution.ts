@@ -5,7 +5,6 @@ import type { ProgramHost } from "../execution/run-host.ts";
 import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import { OpenLanguages } from "../languages/languages.ts";
-import { beginLogin } from "../logins/log-in.ts";
 import { loginServer } from "../logins/logins.ts";
 import { moduleUrl } from "../system/package.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
@@ -81,11 +80,13 @@ export function composeExecution(configuration: Configuration, options: Executio
       authorizer: options.authorizer,
       recorder: records.recorder,
       runs: options.runs,
-      startLogin: (principal) => (server, signal) =>
-        beginLogin(loginServer(current, server), principal, {
+      startLogin: (principal) => async (server, signal) => {
+        const { beginLogin } = await import("../logins/log-in.ts");
+        return beginLogin(loginServer(current, server), principal, {
           ...{ env, secrets, signal },
           onLogin: (event) => audit.login(event),
-        }),
+        });
+      },
     },
     reconfigure(next) {
       current = next;

@@ -35,7 +35,7 @@ import {
 import { localContext } from "../local-user.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
-import { ProgramConsole } from "../terminal/program-console.ts";
+import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { parseMoment, selectRun, tellDamaged } from "./archived-runs.ts";
 
@@ -202,7 +202,9 @@ async function runLive(runId: string, context: ReplayContext): Promise<ExitCode>
     }),
     timeoutMs: limits.timeoutMs,
     typecheck,
+    checkPatienceMs: CHECK_PATIENCE_MS,
     onConsole: ({ text }) => console.print(text),
+    onPhase: console.onPhase,
     onCall: (call) => {
       calls.push(call);
       made.note(call);

@@ -40,7 +40,7 @@ import {
 import { LOCAL_USER, localContext } from "../local-user.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
-import { ProgramConsole } from "../terminal/program-console.ts";
+import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
 import { writeResult } from "../terminal/result-file.ts";
 import { findPending } from "./find-pending.ts";
 
@@ -78,9 +78,6 @@ export interface RunRequest {
   /** The program's sandbox, which is starting; `undefined` where a background host has sandboxes. */
   warmed: HostOptions["warmed"];
 }
-
-/** How long a program waits for its type check. A person would rather wait than have it run unchecked. */
-const CHECK_PATIENCE_MS = 15_000;
 
 /** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
@@ -136,6 +133,7 @@ export async function run(
         toFile: flags.out !== undefined,
         checkPatienceMs: CHECK_PATIENCE_MS,
         onConsole: ({ text }) => console.print(text),
+        onPhase: console.onPhase,
         onCall: (call) => calls.note(call),
         beforeCalls: shared?.onCalling,
         signal: cancel.signal,

@@ -1,4 +1,5 @@
 import { columnsOf, visibleLines } from "../../base/visible-text.ts";
+import type { OnPhase } from "../../protocol/run-context.ts";
 import { cutToBytes, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 import type { Surroundings } from "../command.ts";
 import { terminalOf } from "./terminal.ts";
@@ -13,6 +14,11 @@ const MAX_OWN_BYTES = 8 * 1024;
 /** The width of a terminal that does not report one. */
 const COLUMNS = 80;
 
+/** How long a program of a person's waits for its type check. They would rather wait than have it run unchecked. */
+export const CHECK_PATIENCE_MS = 15_000;
+/** When they are told what they wait for. */
+const SLOW_CHECK_MS = 2_000;
+
 /**
  * The stderr of a command that runs a program: the program's console and ptc's own lines. In a pipe, console text is printed
  * unchanged. On a terminal each of its lines is marked as the program's, and it waits while a question is open.
@@ -26,6 +32,7 @@ export class ProgramConsole {
   #bytes = 0;
   #isCut = false;
   #held: { isProgram: boolean; text: string }[] | undefined;
+  #slowCheck: NodeJS.Timeout | undefined;
 
   /** @param maxBytes bounds all that is printed here: a program's text and ptc's lines together, before they are marked */
   constructor({ stderr, env }: Pick<Surroundings, "stderr" | "env">, maxBytes: number) {
@@ -49,6 +56,13 @@ export class ProgramConsole {
     const fits = Buffer.byteLength(text) <= this.#maxBytes - this.#bytes;
     this.#write(false, fits ? text : this.#cut(text, this.#maxBytes));
   }
+
+  /** Tells on a terminal that the program waits for its type check, where that takes long. */
+  readonly onPhase: OnPhase = (phase) => {
+    if (phase !== "type_check" || this.#marked === undefined) return () => {};
+    this.#slowCheck = setTimeout(() => this.tell("ptc: checking types ..."), SLOW_CHECK_MS);
+    return () => clearTimeout(this.#slowCheck);
+  };
 
   /** Ends the current line. Later text waits for `release`. */
   hold(): void {
@@ -76,6 +90,7 @@ export class ProgramConsole {
 
   /** Ends the current line, so that other output on the same terminal begins a line. */
   end(): void {
+    clearTimeout(this.#slowCheck);
     this.#raw(this.#marked?.endLine() ?? "");
   }
 

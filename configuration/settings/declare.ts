@@ -68,12 +68,12 @@ export function shorthand<T extends z.ZodType>(schema: T, short: JsonSchema): T 
 
 export function wholeNumber(from: number, to: number): z.ZodInt {
   const error = `must be a whole number from ${from} to ${to}`;
-  return z.int({ error }).min(from, { error }).max(to, { error });
+  return z.int({ error }).check(z.gte(from, { error }), z.lte(to, { error }));
 }
 
 export function numberBetween(from: number, to: number): z.ZodNumber {
   const error = `must be a number from ${from} to ${to}`;
-  return z.number({ error }).min(from, { error }).max(to, { error });
+  return z.number({ error }).check(z.gte(from, { error }), z.lte(to, { error }));
 }
 
 export function trueOrFalse(): z.ZodBoolean {
@@ -82,11 +82,11 @@ export function trueOrFalse(): z.ZodBoolean {
 
 export function text(maxLength: number): z.ZodString {
   const error = `must be a text of 1 to ${maxLength} characters`;
-  return z
-    .string({ error })
-    .min(1, { error })
-    .max(maxLength, { error })
-    .refine((value) => !value.includes("\0"), { error: "must not contain a NUL character" });
+  return z.string({ error }).check(
+    z.minLength(1, { error }),
+    z.maxLength(maxLength, { error }),
+    z.refine((value) => !value.includes("\0"), { error: "must not contain a NUL character" }),
+  );
 }
 
 export function oneOf<const T extends readonly string[]>(values: T) {

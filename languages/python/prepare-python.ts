@@ -4,7 +4,7 @@ import { sandboxTable } from "../../codegen/python/read-module.ts";
 import { MAX_CODE_BYTES } from "../../protocol/limits.ts";
 import { duringPhase, type OnPhase } from "../../protocol/run-context.ts";
 import { encodePythonBundle, type PythonBundle } from "../../protocol/runners.ts";
-import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
+import { EXTRACT_SERVER, PROGRAMS_MODULE, ToolNames } from "../../protocol/tool-names.ts";
 import { type CalledProgram, collectEarlier, collectPrograms } from "../called-programs.ts";
 import { afterCheck, type FailureReason, type Preparation, type TypecheckOptions } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
@@ -60,6 +60,8 @@ export async function preparePython(
   const modules = loaded.flatMap(([name, module]): [string, GeneratedModule][] =>
     module === undefined ? [] : [[name, module]],
   );
+  for (const each of [program, ...saved])
+    for (const module of namedModules(each.code, new Map(modules))) source.named?.(module);
   const way = wayOf(code);
   const other = [...called.programs.values()].find((each) => wayOf(blankTexts(each.code).code) !== way);
   if (other !== undefined) return refuseOtherWay(other, program, way);
@@ -233,6 +235,19 @@ function mentionedModules(text: string, code: string, source: ModuleSource): str
     (module) =>
       imported.has(module) || named.has(module) || [...tools].some((rest) => rest.startsWith(`${module}__`)),
   );
+}
+
+/** Those of some modules that a program names for certain: by an import, as one of `servers`, or by the whole name of a tool. */
+function namedModules(text: string, modules: ReadonlyMap<string, GeneratedModule>): string[] {
+  const { code } = blankTexts(text);
+  const tools = new ToolNames([...modules.values()].flatMap((module) => module.tools));
+  const called = [...text.matchAll(/\bmcp__\w+/g)].flatMap(([name]) => {
+    const [meant, another] = tools.resolve(name);
+    return meant === undefined || another !== undefined ? [] : [meant.module];
+  });
+  const imported = importedModules(code).map(({ module }) => module);
+  const taken = [...code.matchAll(/\bservers\.([a-z0-9_]+)/g)].map(([, module = ""]) => module);
+  return [...new Set([...imported, ...taken, ...called])].filter((module) => modules.has(module));
 }
 
 /** Whether the name of a module may be made at run time, or all of them be taken. */

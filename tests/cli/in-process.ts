@@ -127,12 +127,13 @@ export function projectInProcess(
  * Folders in which commands run in this process, and programs in runners that are processes of this machine, without a wall:
  * for claims about commands that run programs. Returns the function that makes one with some files.
  */
-export function usePtcWithoutWalls(): (files?: Record<string, string | object>) => Project {
+export function usePtcWithoutWalls(
+  engine = new ProcessEngine(),
+): (files?: Record<string, string | object>) => Project {
   const folder = mkdtempSync(join(tmpdir(), "ptc-without-walls-"));
   const store = join(folder, "generated-once");
   let projects = 0;
   beforeAll(() => {
-    const engine = new ProcessEngine();
     const opened = vi.spyOn(ENGINE, "open").mockReturnValue(engine);
     return () => opened.mockRestore();
   });

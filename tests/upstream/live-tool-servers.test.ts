@@ -18,6 +18,8 @@ class FakeUpstream implements Upstream {
   answering: Promise<unknown> = Promise.resolve();
   announce: (change: ToolsChange) => void = () => {};
 
+  async startAhead(): Promise<void> {}
+
   async list(): Promise<UpstreamListing> {
     this.listings++;
     this.running ??= this.version;

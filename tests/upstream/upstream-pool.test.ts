@@ -343,6 +343,50 @@ describe("a server that fails", () => {
   });
 });
 
+describe("a server that is started ahead", () => {
+  const failure = new UpstreamError("start_failed", "server 'x' did not start");
+
+  it("is there for its first use, and ended where none comes in time", async () => {
+    useFakeTimers();
+    const { connections, connect, upstream } = setUp({ idleMs: 1_000 });
+    await upstream.startAhead();
+    await upstream.list();
+    expect(connect).toHaveBeenCalledOnce();
+    await vi.advanceTimersByTimeAsync(1_000);
+    await upstream.startAhead();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(connections.map(({ closed }) => closed)).toEqual([true, true]);
+  });
+
+  it("tells its failure to the first who uses it, and to nobody who starts it ahead", async () => {
+    const { connect, upstream } = setUp();
+    connect.mockRejectedValueOnce(failure);
+    await expect(upstream.startAhead()).rejects.toBe(failure);
+    expect(await upstreamErrorOf(upstream.startAhead())).toMatchObject({ code: "backing_off" });
+    expect(await upstreamErrorOf(go(upstream))).toBe(failure);
+    expect(await upstreamErrorOf(go(upstream))).toMatchObject({ code: "backing_off" });
+    expect(connect).toHaveBeenCalledOnce();
+  });
+
+  it("tells its failure once to those who waited for it", async () => {
+    const { connect, upstream } = setUp();
+    connect.mockRejectedValueOnce(failure);
+    const ahead = upstream.startAhead();
+    expect(await upstreamErrorOf(go(upstream))).toBe(failure);
+    await expect(ahead).rejects.toBe(failure);
+    expect(await upstreamErrorOf(go(upstream))).toMatchObject({ code: "backing_off" });
+  });
+
+  it("is tried again by a use that comes after the pause", async () => {
+    const { clock, connect, upstream } = setUp();
+    connect.mockRejectedValueOnce(failure);
+    await expect(upstream.startAhead()).rejects.toBe(failure);
+    clock.time += 1_000;
+    await go(upstream);
+    expect(connect).toHaveBeenCalledTimes(2);
+  });
+});
+
 /** A pool of three servers, and what replaces them. */
 function openThree() {
   const connections = new Map<string, FakeConnection[]>();

@@ -221,6 +221,7 @@ function closedResolver({ program, source, saved }: Bundled): Plugin {
           .find((name) => name !== undefined);
         if (module === undefined) return refuseImport(path, program, source);
         if (!source.modules().includes(module)) return refuseServer(module, source);
+        source.named?.(module);
         return { path: module, namespace: GENERATED };
       });
       // Never reached. Should the bundler find a way around the resolver, this keeps it from reading a file.
@@ -375,6 +376,7 @@ async function renderGlobalTools(
     const meant = names.resolve(name);
     const [first, another] = meant;
     const called = another === undefined && first !== undefined && saved.get(first.namespacedName);
+    if (another === undefined && first !== undefined) source.named?.(first.module);
     if (called) return `export { ${called.declared.identifier} as ${name} } from "${PROGRAMS_MODULE}";`;
     if (another === undefined)
       return `export const ${name} = tool(${JSON.stringify(first?.namespacedName ?? name)});`;

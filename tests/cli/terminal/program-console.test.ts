@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { reportEmitted } from "../../../cli/commands/run.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import type { EmittedBlock } from "../../../protocol/emitted.ts";
@@ -93,4 +93,44 @@ it("what cannot be written is said", async () => {
   const told: string[] = [];
   await reportEmitted(BLOCKS.slice(0, 1), file, (line) => told.push(line));
   expect(told).toEqual([expect.stringMatching(/^ptc: emitted: text, 5 B; it cannot be written to .*file: /)]);
+});
+
+describe("a type check that takes long", () => {
+  const SAID = "ptc: checking types ...\n";
+
+  function useFakeTimers(): void {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+  }
+
+  it("is told on a terminal once, after two seconds, and nothing is said of other parts of a run", () => {
+    useFakeTimers();
+    const terminal = new FakeTerminal();
+    const { onPhase } = new ProgramConsole(terminal.surroundings, 1_000);
+    onPhase("sandbox_wait");
+    onPhase("type_check");
+    vi.advanceTimersByTime(1_999);
+    expect(terminal.drawn).toBe("");
+    vi.advanceTimersByTime(60_000);
+    expect(terminal.drawn).toBe(SAID);
+  });
+
+  it("is not told where it, or the command, has ended before that", () => {
+    useFakeTimers();
+    const terminal = new FakeTerminal();
+    new ProgramConsole(terminal.surroundings, 1_000).onPhase("type_check")();
+    const ended = new ProgramConsole(terminal.surroundings, 1_000);
+    ended.onPhase("type_check");
+    ended.end();
+    vi.advanceTimersByTime(60_000);
+    expect(terminal.drawn).toBe("");
+  });
+
+  it("is not told in a pipe, where only the program's console and warnings are", () => {
+    useFakeTimers();
+    const { surroundings, written } = pipe();
+    new ProgramConsole(surroundings, 1_000).onPhase("type_check");
+    vi.advanceTimersByTime(60_000);
+    expect(written()).toBe("");
+  });
 });
