@@ -21,7 +21,7 @@ export async function killFromOutside(id: string): Promise<void> {
 }
 
 /** Pids of gVisor's kernels for a sandbox. */
-function kernelsOf(id: string): number[] {
+export function kernelsOf(id: string): number[] {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {

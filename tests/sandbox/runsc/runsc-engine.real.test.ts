@@ -1,0 +1,196 @@
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
+import { encodeFrame } from "../../../protocol/frames.ts";
+import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
+import { findCgroups, SandboxGroup } from "../../../sandbox/runsc/cgroups.ts";
+import { RunscEngine, runscFolders } from "../../../sandbox/runsc/runsc-engine.ts";
+import type { SandboxExit } from "../../../sandbox/sandbox.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
+import { eventually } from "../../eventually.ts";
+import { kernelsOf } from "../containers-of.ts";
+import { describeSandboxed } from "../in-sandbox.ts";
+import { keptOutput } from "../outputs.ts";
+
+const OWNER = `runsc-engine-${process.pid}`;
+const LIMITS = { memoryMb: 512, cpus: 1, pids: 256 };
+const RESTORED = "sandboxes are restored from one";
+
+describeSandboxed("sandboxes without an engine", () => {
+  let base = "";
+  beforeEach(() => {
+    base = mkdtempSync(join(tmpdir(), "ptc-n-"));
+    mkdirSync(join(base, "run"));
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    expect(groupsOf(OWNER)).toEqual([]);
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  const open = (folder = join(base, "run")) =>
+    new RunscEngine({
+      folder,
+      runners: RUNNER_STARTS,
+      folders: { images: runscFolders().images, snapshots: join(base, "snapshots") },
+    });
+
+  async function requestFor(engine: RunscEngine, limits = LIMITS) {
+    const image = (await engine.findImage(process.env.PTC_TEST_IMAGE ?? "ptc-runner"))?.digest ?? "";
+    return { image, runtime: "runsc", runner: "javascript", limits, owner: OWNER } as const;
+  }
+
+  /** Runs a program to the end of its sandbox. @param meanwhile is done when it has printed something. */
+  async function run(
+    engine: RunscEngine,
+    bundle: string,
+    { limits = LIMITS, meanwhile = async (_id: string) => {} } = {},
+  ): Promise<{ exit: SandboxExit; out: string }> {
+    const { written, output } = keptOutput();
+    const started = await engine.start(await requestFor(engine, limits), output);
+    const channel = await started.connected;
+    channel.resume();
+    const program = { type: "program", bundle, data: {}, max_output_bytes: 9_999, max_stderr_bytes: 9_999 };
+    channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
+    if (bundle.includes("'started'")) await eventually(() => expect(written.err).toContain("started"));
+    await meanwhile(started.id);
+    const exit = await started.exited;
+    await started.removed();
+    started.release();
+    return { exit, out: written.out };
+  }
+
+  const TWO = "globalThis.result = 2;";
+
+  test("are booted where a snapshot cannot be restored, which is counted and told", async () => {
+    const engine = open();
+    await engine.snapshot(await requestFor(engine));
+    const [key = ""] = readdirSync(join(base, "snapshots"));
+    const file = join(base, "snapshots", key, "checkpoint.img");
+    writeFileSync(file, "no state of a kernel");
+    const about = join(base, "snapshots", key, "snapshot.json");
+    const said = JSON.parse(readFileSync(about, "utf8"));
+    said.digests["checkpoint.img"] = createHash("sha256").update(readFileSync(file)).digest("hex");
+    writeFileSync(about, JSON.stringify(said));
+    const next = open();
+    expect(await next.describeSnapshot(await requestFor(next))).toBe(RESTORED);
+    expect((await run(next, TWO)).out).toContain('"data":2');
+    expect(await next.describeSnapshot(await requestFor(next))).toMatch(
+      /^none yet: .*; 1 failed, the last one because /,
+    );
+    await next.snapshot(await requestFor(next));
+    expect(await next.describeSnapshot(await requestFor(next))).toMatch(
+      /^sandboxes are restored from one; 1 failed/,
+    );
+  });
+
+  test("are started by the runsc that is there now, and restored from none that another one made", async () => {
+    const bin = join(base, "bin");
+    mkdirSync(bin);
+    const found = (process.env.PATH ?? "").split(delimiter).map((folder) => join(folder, "runsc"));
+    const runsc = found.find((path) => existsSync(path)) ?? "";
+    copyFileSync(runsc, join(bin, "runsc"));
+    vi.stubEnv("PATH", `${bin}${delimiter}${process.env.PATH}`);
+    const engine = open();
+    await engine.snapshot(await requestFor(engine));
+    const { identity } = await engine.describe();
+    rmSync(join(bin, "runsc"));
+    copyFileSync(runsc, join(bin, "runsc"));
+    expect((await engine.describe()).identity).not.toBe(identity);
+    expect(await engine.describeSnapshot(await requestFor(engine))).toMatch(/^none yet/);
+    expect((await run(engine, TWO)).out).toContain('"data":2');
+    vi.stubEnv("PATH", "/nowhere");
+    await expect(run(engine, TWO)).rejects.toMatchObject({ code: "runtime_missing" });
+  });
+
+  test("of another image, or of one that is gone, are refused", async () => {
+    const engine = open();
+    const request = { ...(await requestFor(engine)), image: `sha256:${"0".repeat(64)}` };
+    await expect(engine.start(request, keptOutput().output)).rejects.toMatchObject({ code: "image_missing" });
+    const source = new SandboxStarter({ ...request, engine, image: "ptc-no-such-image" });
+    await expect(source.acquire(keptOutput().output)).rejects.toThrow("run `ptc image build`");
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("say so where the disk is full, and leave nothing", async () => {
+    const full = join(base, "full");
+    mkdirSync(full);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4k,nr_inodes=4", "tmpfs", full]);
+    try {
+      const engine = open(full);
+      await expect(run(engine, TWO)).rejects.toMatchObject({
+        code: "start_failed",
+        message: expect.stringMatching(/^a sandbox cannot be started: ENOSPC/),
+      });
+      expect(readdirSync(full)).toEqual([]);
+    } finally {
+      execFileSync("umount", [full]);
+    }
+  });
+
+  test("say by their group's own counters that the memory was full", async () => {
+    const hungry = "const kept = []; for (;;) kept.push(Buffer.alloc(16 * 1024 * 1024, 1));";
+    const { exit } = await run(open(), hungry, { limits: { ...LIMITS, memoryMb: 192 } });
+    expect(exit).toEqual({ code: 137 });
+  });
+
+  test("say that somebody else has killed them", async () => {
+    const { exit } = await run(open(), "console.error('started'); for (;;) {}", {
+      async meanwhile(id) {
+        for (const pid of kernelsOf(id)) process.kill(pid, "SIGKILL");
+      },
+    });
+    expect(exit).toEqual({ code: 137, isKilledByOthers: true });
+  });
+
+  test("say that a program has killed itself", async () => {
+    const { exit } = await run(open(), "process.kill(process.pid, 'SIGKILL');");
+    expect(exit).toEqual({ code: 123 });
+  });
+
+  test("of a ptc that is killed end by themselves, and the next one removes what they leave", async () => {
+    const holder = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "../pool/fixtures/pool-holder.ts"), join(base, "state")],
+      { env: { ...process.env, PTC_ENGINE: "runsc" } },
+    );
+    try {
+      const [line] = await once(holder.stdout, "data");
+      const owner = String(line).trim();
+      const next = open(join(base, "state", "next"));
+      const owned = async () =>
+        (await next.list()).filter((each) => each.owner === owner).map(({ id }) => id);
+      await eventually(async () => expect(await owned()).toHaveLength(2));
+      const ids = await owned();
+      await eventually(() => expect(ids.flatMap(kernelsOf)).toHaveLength(2));
+      holder.kill("SIGKILL");
+      await eventually(() => expect(ids.flatMap(kernelsOf)).toEqual([]));
+      for (const id of await owned()) await next.remove(id);
+      expect(await owned()).toEqual([]);
+      expect(groupsOf(owner)).toEqual([]);
+      expect(readdirSync(join(base, "state", owner)).filter((name) => ids.includes(name))).toEqual([]);
+    } finally {
+      holder.kill("SIGKILL");
+    }
+  });
+});
+
+/** Ids of sandboxes whose groups are there, with or without processes. */
+function groupsOf(owner: string): string[] {
+  const hierarchy = findCgroups();
+  if (hierarchy.version === undefined) return [];
+  return SandboxGroup.list(hierarchy).flatMap((group) => (group.owner === owner ? [group.id] : []));
+}
