@@ -33,7 +33,12 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     makeArchive(path);
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: TIMEOUT_MS });
+    const writer = new SqliteArchiveWriter({
+      path,
+      keepDays: 36_500,
+      busyTimeoutMs: 10,
+      patienceMs: TIMEOUT_MS,
+    });
     // One that goes to the disk early, and one that does not.
     const samples = [sampleRun(), sampleRun({ calls: 6, answer: (seq) => `${seq}`.repeat(1_000_000) })];
     const results = samples.map((sample) => archiveRun(writer, sample));
