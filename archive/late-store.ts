@@ -7,6 +7,9 @@ import type {
   RunOrigin,
 } from "./archive-store.ts";
 import type { Appended, AuditChain } from "./audit/audit-chain.ts";
+import type { VerifyLogOptions } from "./audit/chain/verify-log.ts";
+import type { AuditSource } from "./audit/reading/audit-source.ts";
+import type { AuditEntry, AuditFilter } from "./audit/reading/read-log.ts";
 import type { CallToArchive, RunToArchive } from "./build-record.ts";
 import type { Documents } from "./documents.ts";
 import type { PageFilter } from "./listed-run.ts";
@@ -195,6 +198,33 @@ export class LateAuditChain implements AuditChain {
 
   async append(lines: readonly string[], flush: boolean): Promise<Appended> {
     return (await this.#open()).append(lines, flush);
+  }
+}
+
+/** An audit log that is opened when it is first read. */
+export class LateAuditSource implements AuditSource {
+  readonly place: string;
+  readonly #open: () => Promise<AuditSource>;
+
+  constructor(place: string, open: () => Promise<AuditSource>) {
+    this.place = place;
+    this.#open = once(open);
+  }
+
+  async *entries(filter: AuditFilter): AsyncGenerator<AuditEntry> {
+    yield* (await this.#open()).entries(filter);
+  }
+
+  async *following(filter: AuditFilter, signal: AbortSignal): AsyncGenerator<AuditEntry> {
+    yield* (await this.#open()).following(filter, signal);
+  }
+
+  async head() {
+    return (await this.#open()).head();
+  }
+
+  async verify(options: VerifyLogOptions) {
+    return (await this.#open()).verify(options);
   }
 }
 

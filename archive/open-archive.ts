@@ -5,8 +5,9 @@
 import { moduleUrl } from "../system/package.ts";
 import type { ArchiveStore } from "./archive-store.ts";
 import type { AuditChain } from "./audit/audit-chain.ts";
+import { type AuditSource, auditFiles } from "./audit/reading/audit-source.ts";
 import type { Documents } from "./documents.ts";
-import { LateArchiveStore, LateAuditChain, LateDocuments, LatePendingStore } from "./late-store.ts";
+import { LateArchiveStore, LateAuditChain, LateAuditSource, LateDocuments, LatePendingStore } from "./late-store.ts";
 import type { PendingStore } from "./pending-store.ts";
 import { SqliteArchiveStore } from "./sqlite/sqlite-archive-store.ts";
 import { SqlitePendingStore } from "./sqlite/sqlite-pending-store.ts";
@@ -50,6 +51,15 @@ export function openAuditChain(
   return new LateAuditChain("in PostgreSQL", async () => {
     const url = await database();
     return (await postgres()).openPostgresAudit(url, options);
+  });
+}
+
+/** Opens the audit log to be read: of a file, or in a database. */
+export function openAuditSource(path: string, database?: DatabaseUrl): AuditSource {
+  if (database === undefined) return auditFiles(path);
+  return new LateAuditSource("the audit log in PostgreSQL", async () => {
+    const url = await database();
+    return (await postgres()).openPostgresAuditSource(url);
   });
 }
 

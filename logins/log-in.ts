@@ -10,8 +10,9 @@ import { tellingSecrets } from "../upstream/authorization/credentials.ts";
 import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
 import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { ownLoginSecrets } from "../upstream/user-secrets.ts";
 import { faultOf, loginKeyOf, openLoginStore } from "./logins.ts";
-import { ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
+import { serverCredentials } from "./server-credentials.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {

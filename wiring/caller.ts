@@ -5,7 +5,7 @@ import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { makeCall } from "../execution/call.ts";
 import type { ExecutedCall } from "../execution/output/executed-run.ts";
 import type { CallRequest } from "../execution/run-request.ts";
-import { UserSecrets } from "../logins/user-secrets.ts";
+import { UserSecrets } from "../upstream/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { moduleUrl } from "../system/package.ts";

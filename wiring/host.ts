@@ -21,7 +21,7 @@ import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
-import { UserSecrets } from "../logins/user-secrets.ts";
+import { UserSecrets } from "../upstream/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";

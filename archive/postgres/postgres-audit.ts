@@ -4,12 +4,16 @@
  * for are flushed afterwards.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
 import type { Appended, AuditChain } from "../audit/audit-chain.ts";
 import { type AuditMembers, renderAuditLine } from "../audit/audit-line.ts";
 import { type ChainEnd, linkLine } from "../audit/chain/chain-head.ts";
 import type { LogLine } from "../audit/chain/log-files.ts";
+import { type LogVerification, type VerifyLogOptions, verifyParts } from "../audit/chain/verify-log.ts";
+import type { AuditSource } from "../audit/reading/audit-source.ts";
+import { type AuditEntry, type AuditFilter, matchingLines } from "../audit/reading/read-log.ts";
 import { type PgDatabase, patiently, type Statements } from "./database.ts";
 import { FLUSH } from "./schema.ts";
 
@@ -167,4 +171,55 @@ export async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number)
 
 function line(members: AuditMembers, nowMs: number): string {
   return renderAuditLine({ time: new Date(nowMs).toISOString(), ...members });
+}
+
+const POLL_MS = 500;
+const UNPROVEN =
+  "nothing in the database can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
+
+/** The audit log in PostgreSQL, to be read. */
+export class PostgresAuditSource implements AuditSource {
+  readonly place: string;
+  readonly #db: PgDatabase;
+
+  constructor(db: PgDatabase) {
+    this.#db = db;
+    this.place = `the audit log in ${db.place}`;
+  }
+
+  entries(filter: AuditFilter): AsyncGenerator<AuditEntry> {
+    return matchingLines(readAuditLines(this.#db), filter);
+  }
+
+  async *following(filter: AuditFilter, signal: AbortSignal): AsyncGenerator<AuditEntry> {
+    let last = (await readAuditHead(this.#db))?.seq ?? 0;
+    while (!signal.aborted) {
+      const lines: LogLine[] = [];
+      for await (const each of readAuditLines(this.#db, last)) lines.push(each);
+      last = lines.at(-1)?.number ?? last;
+      yield* matchingLines(each(lines), filter);
+      await delay(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  head(): Promise<ChainEnd | undefined> {
+    return readAuditHead(this.#db);
+  }
+
+  /** Reads all lines of one state of the database. */
+  async verify({ also = [], expected }: VerifyLogOptions): Promise<LogVerification> {
+    if (also.length > 0)
+      throw new Error("files of an audit log are not part of the one in PostgreSQL: verify them without storage.url");
+    return this.#db.snapshot(async (tx) => {
+      const head = await tx.get(HeadRow, "SELECT seq, hash FROM audit_head");
+      const parts = [{ name: this.place, lines: () => readAuditLines(tx) }];
+      const known = head?.seq === 0 ? undefined : head;
+      const found = await verifyParts(parts, { head: known, expected, unproven: UNPROVEN });
+      return { ...found, files: [] };
+    });
+  }
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
 }

@@ -5,7 +5,7 @@ import type { Documents } from "../documents.ts";
 import type { PendingStore } from "../pending-store.ts";
 import { openPool, type PgDatabase } from "./database.ts";
 import { PostgresArchiveStore } from "./postgres-archive-store.ts";
-import { PostgresAuditChain } from "./postgres-audit.ts";
+import { PostgresAuditChain, PostgresAuditSource } from "./postgres-audit.ts";
 import { PostgresDocuments } from "./postgres-documents.ts";
 import { PostgresPendingStore } from "./postgres-pending-store.ts";
 import { migrate } from "./schema.ts";
@@ -45,6 +45,10 @@ export async function openPostgresAudit(
   options: { keepMs: number; wallMs: () => number },
 ): Promise<PostgresAuditChain> {
   return new PostgresAuditChain(await sharedDatabase(url), options);
+}
+
+export async function openPostgresAuditSource(url: string): Promise<PostgresAuditSource> {
+  return new PostgresAuditSource(await sharedDatabase(url));
 }
 
 export async function openPostgresDocuments(url: string): Promise<Documents> {

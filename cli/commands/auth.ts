@@ -11,7 +11,7 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
 import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
-import { UserSecrets } from "../../logins/user-secrets.ts";
+import { UserSecrets } from "../../upstream/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { openLoginAudit } from "../../wiring/login-audit.ts";
 import { openServers } from "../../wiring/open-servers.ts";

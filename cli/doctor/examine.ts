@@ -28,7 +28,7 @@ import { findConfiguration, loadConfiguration } from "../../configuration/load.t
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
-import { UserSecrets } from "../../logins/user-secrets.ts";
+import { UserSecrets } from "../../upstream/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";

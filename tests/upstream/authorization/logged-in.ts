@@ -4,7 +4,7 @@ import type { RemoteServerConfiguration } from "../../../configuration/configura
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { loginKeyOf, loginServer, openLoginStore } from "../../../logins/logins.ts";
-import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
+import { ownLoginSecrets } from "../../../upstream/user-secrets.ts";
 import type { Login } from "../../../upstream/authorization/login-store.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { openLoginStore } from "../../../logins/logins.ts";
-import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
+import { ownLoginSecrets } from "../../../upstream/user-secrets.ts";
 import { buildAuthorizedFetch } from "../../../upstream/authorization/authorized-fetch.ts";
 import { AddressGuard, buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";

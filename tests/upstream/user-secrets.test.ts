@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { UserSecrets } from "../../logins/user-secrets.ts";
+import { UserSecrets } from "../../upstream/user-secrets.ts";
 import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
 import { newFolder } from "../temporary-folder.ts";
 

@@ -1,17 +1,9 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { ServerConfiguration } from "../configuration/configuration.ts";
-import { valuesOf } from "../configuration/configured-servers.ts";
 import { type Keyring, KeyringError, openKeyring, SecretsFile } from "../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { type CredentialSource, configuredCredentials } from "../upstream/authorization/credentials.ts";
-import type { SecretKeyring } from "../upstream/secret-source.ts";
-import {
-  type LoginSecrets,
-  SecretSources,
-  type SourcedValues,
-  sourcedCredentials,
-} from "../upstream/secret-sources.ts";
+import type { SecretKeyring } from "./secret-source.ts";
+import { type LoginSecrets, SecretSources } from "./secret-sources.ts";
 
 /** The outcome of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
@@ -94,22 +86,4 @@ export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
     onExit() {},
   });
   return { sources, onSecret() {} };
-}
-
-/** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
-export function serverCredentials(
-  servers: readonly ServerConfiguration[],
-  secretSources: Pick<SecretSources, "read">,
-): CredentialSource {
-  const values = new Map(servers.map((server) => [server.name, valuesOf(server)]));
-  const sourced = servers.map((server): [string, SourcedValues] => [
-    server.name,
-    {
-      sources: server.secretSources,
-      areHeaders: "headers" in server,
-      // Each value belongs to one tool, and the other tools work without it.
-      areApart: server.transport === "local",
-    },
-  ]);
-  return sourcedCredentials(configuredCredentials(values), new Map(sourced), secretSources);
 }
