@@ -6,7 +6,7 @@ import type {
   PruneOptions,
   RunOrigin,
 } from "./archive-store.ts";
-import type { Appended, AuditChain } from "./audit/audit-chain.ts";
+import type { Appended, AuditChain } from "./audit/chain/audit-chain.ts";
 import type { VerifyLogOptions } from "./audit/chain/verify-log.ts";
 import type { AuditSource } from "./audit/reading/audit-source.ts";
 import type { AuditEntry, AuditFilter } from "./audit/reading/read-log.ts";

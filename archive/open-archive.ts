@@ -4,10 +4,16 @@
  */
 import { moduleUrl } from "../system/package.ts";
 import type { ArchiveStore } from "./archive-store.ts";
-import type { AuditChain } from "./audit/audit-chain.ts";
+import type { AuditChain } from "./audit/chain/audit-chain.ts";
 import { type AuditSource, auditFiles } from "./audit/reading/audit-source.ts";
 import type { Documents } from "./documents.ts";
-import { LateArchiveStore, LateAuditChain, LateAuditSource, LateDocuments, LatePendingStore } from "./late-store.ts";
+import {
+  LateArchiveStore,
+  LateAuditChain,
+  LateAuditSource,
+  LateDocuments,
+  LatePendingStore,
+} from "./late-store.ts";
 import type { PendingStore } from "./pending-store.ts";
 import { SqliteArchiveStore } from "./sqlite/sqlite-archive-store.ts";
 import { SqlitePendingStore } from "./sqlite/sqlite-pending-store.ts";

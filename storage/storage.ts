@@ -5,7 +5,7 @@
  */
 import { ArchiveError } from "../archive/archive-error.ts";
 import type { ArchiveStore } from "../archive/archive-store.ts";
-import type { AuditChain } from "../archive/audit/audit-chain.ts";
+import type { AuditChain } from "../archive/audit/chain/audit-chain.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import type { Documents } from "../archive/documents.ts";
 import {
@@ -23,7 +23,7 @@ import { KeyList, parseSealingKey } from "../secrets/sealing.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { ConfiguredSecret } from "../upstream/secret-source.ts";
 import { SecretSourceError } from "../upstream/secret-source.ts";
-import { ownLoginSecrets } from "../upstream/user-secrets.ts";
+import { ownLoginSecrets } from "../upstream/secret-sources.ts";
 
 /** What is shared, with its secrets read. */
 export interface SharedStorage {

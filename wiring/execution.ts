@@ -83,7 +83,7 @@ export function composeExecution(configuration: Configuration, options: Executio
       runs: options.runs,
       startLogin: (principal) => (server, signal) =>
         beginLogin(loginServer(current, server), principal, {
-          ...{ env, secrets, signal },
+          ...{ env, secrets, signal, configuration: current },
           onLogin: (event) => audit.login(event),
         }),
     },

@@ -105,7 +105,7 @@ export function composeUpstreams(
     );
   const onSecret = (secret: string) => redactor.add(secret);
   const secrets: LoginSecrets = { sources: secretSources, onSecret };
-  const logins = openLoginStore(env);
+  const logins = openLoginStore(env, configuration);
   const sourceOf = (current: Configuration) =>
     tellingSecrets(
       source ??

@@ -11,7 +11,6 @@ import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import { settlesWithin } from "../../base/waiting.ts";
 import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
-import type { AuditChain } from "./audit-chain.ts";
 import {
   type AuditEvent,
   type AuditedActor,
@@ -24,6 +23,7 @@ import {
   renderAuditLine,
   type SentCall,
 } from "./audit-line.ts";
+import type { AuditChain } from "./chain/audit-chain.ts";
 import { ChainedFile } from "./chain/chained-file.ts";
 
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;

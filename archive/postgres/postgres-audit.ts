@@ -7,8 +7,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
-import type { Appended, AuditChain } from "../audit/audit-chain.ts";
 import { type AuditMembers, renderAuditLine } from "../audit/audit-line.ts";
+import type { Appended, AuditChain } from "../audit/chain/audit-chain.ts";
 import { type ChainEnd, linkLine } from "../audit/chain/chain-head.ts";
 import type { LogLine } from "../audit/chain/log-files.ts";
 import { type LogVerification, type VerifyLogOptions, verifyParts } from "../audit/chain/verify-log.ts";
@@ -209,7 +209,9 @@ export class PostgresAuditSource implements AuditSource {
   /** Reads all lines of one state of the database. */
   async verify({ also = [], expected }: VerifyLogOptions): Promise<LogVerification> {
     if (also.length > 0)
-      throw new Error("files of an audit log are not part of the one in PostgreSQL: verify them without storage.url");
+      throw new Error(
+        "files of an audit log are not part of the one in PostgreSQL: verify them without storage.url",
+      );
     return this.#db.snapshot(async (tx) => {
       const head = await tx.get(HeadRow, "SELECT seq, hash FROM audit_head");
       const parts = [{ name: this.place, lines: () => readAuditLines(tx) }];

@@ -14,9 +14,9 @@ import { promisify } from "node:util";
 import { messageOf } from "../../../base/faults.ts";
 import { parseForeignJson } from "../../../base/json.ts";
 import { lockFile } from "../../../system/lock-file.ts";
-import type { Appended, AuditChain } from "../audit-chain.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
+import type { Appended, AuditChain } from "./audit-chain.ts";
 import {
   type ChainEnd,
   type ChainHead,

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { parseForeignJson } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
-import type { LogPart } from "../audit-chain.ts";
+import type { LogPart } from "./audit-chain.ts";
 import { type ChainEnd, parseLink, readHead } from "./chain-head.ts";
 import { type LogLine, logFiles, readLogLines, rotatedFiles } from "./log-files.ts";
 

@@ -1,5 +1,5 @@
 /** Lines of an audit log that are a chain, wherever they are kept: each names the digest of the one before. */
-import type { LogLine } from "./chain/log-files.ts";
+import type { LogLine } from "./log-files.ts";
 
 export interface Appended {
   /** How many of the lines were written. */
