@@ -29,6 +29,14 @@ export interface Document {
   version: number;
 }
 
+/** The kinds of documents that are sealed. */
+export const SEALED_KINDS = ["login"] as const;
+
+/** What a document is sealed for, so that one cannot be taken for another. */
+export function sealedDocument(kind: string, name: string): string {
+  return `ptc ${kind} 1 ${name}`;
+}
+
 /** Another process does not let go of a lock. */
 export class LockTaken extends Error {
   override readonly name = "LockTaken";

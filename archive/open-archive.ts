@@ -15,8 +15,11 @@ import {
   LatePendingStore,
 } from "./late-store.ts";
 import type { PendingStore } from "./pending-store.ts";
+import { openForReading } from "./sqlite/connection.ts";
 import { SqliteArchiveStore } from "./sqlite/sqlite-archive-store.ts";
 import { SqlitePendingStore } from "./sqlite/sqlite-pending-store.ts";
+import { SqliteRows } from "./sqlite/stored-rows.ts";
+import type { StoredRows } from "./verification.ts";
 
 /** Finds out the URL of the PostgreSQL that several processes share. @throws ArchiveError */
 export type DatabaseUrl = () => Promise<string>;
@@ -67,6 +70,19 @@ export function openAuditSource(path: string, database?: DatabaseUrl): AuditSour
     const url = await database();
     return (await postgres()).openPostgresAuditSource(url);
   });
+}
+
+/** What is done with a database as a whole. */
+export const openMaintenance = () => import("./postgres/maintenance.ts");
+
+/** Reads the rows of an archive in a file, all of one state. @throws ArchiveError, `missing` when there is none. */
+export async function readSqliteRows<T>(path: string, work: (rows: StoredRows) => Promise<T>): Promise<T> {
+  const db = openForReading(path);
+  try {
+    return await db.reading(() => work(new SqliteRows(db)));
+  } finally {
+    db.close();
+  }
 }
 
 /** Opens the documents in a database. */

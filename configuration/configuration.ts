@@ -65,6 +65,8 @@ export interface StorageSettings {
   readonly url: ConfiguredSecret | undefined;
   /** The first encrypts, all decrypt. At least one where there is a URL. */
   readonly encryptionKeys: readonly ConfiguredSecret[];
+  /** Why it cannot be used: a variable that it needs is not set. */
+  readonly off?: string | undefined;
 }
 
 /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */

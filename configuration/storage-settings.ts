@@ -11,13 +11,8 @@ export function findStorageProblems(
   { url, encryption_key: keys }: Settings["storage"],
   unsetIn: ExpandedFile["unsetIn"],
 ): Problem[] {
-  const unset = unsetIn(["storage"]);
-  if (unset !== undefined) {
-    const names = [...unset.names].join(", ");
-    return [
-      { path: unset.path, message: `${names} is not set in the environment; set it where ptc is started` },
-    ];
-  }
+  // What is not known yet is told when it is needed.
+  if (unsetIn(["storage"]) !== undefined) return [];
   if (url === undefined)
     return keys === undefined
       ? []
@@ -56,7 +51,9 @@ export function buildStorage(
   { url, encryption_key: keys = [] }: Settings["storage"],
   surroundings: Surroundings,
 ): StorageSettings {
+  const off = surroundings.offOf(["storage"]);
   return {
+    ...(off === undefined ? {} : { off }),
     url: secretOf(url, ["storage", "url"], surroundings),
     encryptionKeys: keys.flatMap((key, index) => {
       const value = secretOf(key, ["storage", "encryption_key", index], surroundings);

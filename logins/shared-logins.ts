@@ -1,5 +1,5 @@
 import { ArchiveError } from "../archive/archive-error.ts";
-import { type Documents, LockTaken } from "../archive/documents.ts";
+import { type Documents, LockTaken, sealedDocument } from "../archive/documents.ts";
 import { parseForeignJson } from "../base/json.ts";
 import { type Sealer, SealingError } from "../secrets/sealing.ts";
 import { AuthorizationError } from "../upstream/authorization/authorization.ts";
@@ -12,14 +12,9 @@ import {
 } from "../upstream/authorization/login-store.ts";
 
 /** The kind of documents that are logins. */
-export const LOGINS = "login";
+const LOGINS = "login";
 
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
-
-/** What a login is sealed for. */
-export function sealedLogin(name: string): string {
-  return `ptc login 1 ${name}`;
-}
 
 /** Logins that several ptc share, sealed with the keys of their storage. */
 export class SharedLogins implements LoginStore {
@@ -41,7 +36,7 @@ export class SharedLogins implements LoginStore {
     return plainly(async () => {
       const found = await this.#documents.read(LOGINS, name);
       if (found === undefined) return undefined;
-      const bytes = (await this.#sealer()).unseal(found.content, sealedLogin(name));
+      const bytes = (await this.#sealer()).unseal(found.content, sealedDocument(LOGINS, name));
       const login = Login.safeParse(parseForeignJson(bytes, LIMITS)).data;
       // What does not say that it is for this principal and this server is not used for them.
       return login?.principal === key.principal && login.url === key.url ? login : undefined;
@@ -57,7 +52,10 @@ export class SharedLogins implements LoginStore {
   async write(key: LoginKey, login: Login): Promise<void> {
     const name = loginName(key);
     await plainly(async () => {
-      const sealed = (await this.#sealer()).seal(Buffer.from(JSON.stringify(login)), sealedLogin(name));
+      const sealed = (await this.#sealer()).seal(
+        Buffer.from(JSON.stringify(login)),
+        sealedDocument(LOGINS, name),
+      );
       await this.#documents.write(LOGINS, name, sealed);
     });
   }

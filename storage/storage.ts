@@ -62,9 +62,10 @@ export function sharedStorage(
 }
 
 async function readStorage(
-  { url, encryptionKeys }: StorageSettings,
+  { url, encryptionKeys, off }: StorageSettings,
   env: EnvironmentVariables,
 ): Promise<SharedStorage> {
+  if (off !== undefined) throw new ArchiveError("unavailable", off);
   const { sources } = ownLoginSecrets(env);
   const signal = new AbortController().signal;
   const textOf = async (secret: ConfiguredSecret): Promise<{ text: string; place: string }> => {

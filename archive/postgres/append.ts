@@ -39,6 +39,26 @@ export function bytesOf(values: Values): number {
   return bytes;
 }
 
+/** Bytes of values that are sent with one statement. */
+export const MAX_SENT_BYTES = 16 * 1024 * 1024;
+
+/** Parts texts into as many as are sent with one statement. */
+export function* inPieces(values: Values): Generator<Values> {
+  let piece: Values = new Map();
+  let bytes = 0;
+  for (const [digest, value] of values) {
+    if (value === undefined) continue;
+    if (piece.size > 0 && bytes + value.content.length > MAX_SENT_BYTES) {
+      yield piece;
+      piece = new Map();
+      bytes = 0;
+    }
+    piece.set(digest, value);
+    bytes += value.content.length;
+  }
+  if (piece.size > 0) yield piece;
+}
+
 /** A run that is ready to be appended. */
 export interface PreparedRun {
   runId: string;

@@ -15,6 +15,8 @@ import {
   bytesOf,
   holdValues,
   idIsTaken,
+  inPieces,
+  MAX_SENT_BYTES,
   type PreparedRun,
   prepareRun,
   putText,
@@ -34,8 +36,6 @@ export interface PostgresWriterOptions {
 
 /** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
 const MAX_PENDING_CHARS = 4 * 1024 * 1024;
-/** Bytes of values that are sent with one statement. */
-const MAX_SENT_BYTES = 16 * 1024 * 1024;
 const MAX_GROUP = 64;
 const PATIENCE_MS = 30_000;
 /** One connection for runs, and one for what large runs hand over early. */
@@ -185,21 +185,11 @@ export class PostgresRunWriter {
   /** Keeps texts before their run ends, in pieces. */
   async #hold(holder: string, values: Values, nowMs: number): Promise<void> {
     const month = monthOf(nowMs);
-    let piece: Values = new Map();
-    const send = async () => {
-      const sent = piece;
-      piece = new Map();
+    for (const piece of inPieces(values))
       await this.#patiently(async (db) => {
         await this.#prepareMonth(db, month);
-        await holdValues(db, sent, { holder, month, nowMs });
+        await holdValues(db, piece, { holder, month, nowMs });
       });
-    };
-    for (const [digest, value] of values) {
-      if (value === undefined) continue;
-      if (piece.size > 0 && bytesOf(piece) + value.content.length > MAX_SENT_BYTES) await send();
-      piece.set(digest, value);
-    }
-    await send();
     await this.#patiently((db) => holdOn(db, holder, nowMs));
   }
 
