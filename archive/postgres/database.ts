@@ -215,7 +215,7 @@ function parserOf(oid: number): (text: string) => unknown {
 
 /** Classes of SQLSTATE, or whole ones (https://www.postgresql.org/docs/current/errcodes-appendix.html), on which a user can act. */
 const CAUSES: readonly (readonly [RegExp, ArchiveErrorCode, string])[] = [
-  [/^53100$/, "full", "cannot grow, its disk is full: free some space, or run `ptc runs prune`"],
+  [/^53100$/, "full", "cannot grow, its disk is full: enlarge it, or free some space"],
   [/^(?:53300|53400)$/, "busy", "has too many connections: raise max_connections, or try again"],
   [/^53/, "busy", "has too little memory: try again"],
   [/^28/, "unwritable", "refuses the login: check the user and the password of storage.url"],

@@ -1,8 +1,14 @@
 /** Runs, and what waits for approvals, in PostgreSQL: under the suites of every store. */
 import { describe } from "vitest";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import { openArchive, openPendingStore } from "../../../archive/open-archive.ts";
+import {
+  openArchive,
+  openAuditChain,
+  openAuditSource,
+  openPendingStore,
+} from "../../../archive/open-archive.ts";
 import { openPool } from "../../../archive/postgres/database.ts";
+import { type AuditKind, describeAudit } from "../audit/chain-contract.ts";
 import { describePending } from "../pending-contract.ts";
 import { describeSearch } from "../search-contract.ts";
 import { describeStore, type StoreKind } from "../store-contract.ts";
@@ -43,6 +49,32 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`PostgreSQL${WITHOUT_POSTGRES}`, () => 
 
   describeSearch(postgres);
   describeStore(postgres, memory);
+  const audit: AuditKind = {
+    name: "PostgreSQL",
+    make() {
+      const url = server().url();
+      const database = async () => url;
+      const edit = async (sql: string, ...values: (string | number)[]) => {
+        const db = await openPool(url);
+        await db.run(sql, ...values);
+        await db.close();
+      };
+      return {
+        open: (options) => openAuditChain(database, options),
+        source: () => openAuditSource("", database),
+        remove: (seq) => edit("DELETE FROM audit_lines WHERE seq = $1", seq),
+        replace: (seq, from, to) =>
+          edit("UPDATE audit_lines SET line = replace(line, $2, $3) WHERE seq = $1", seq, from, to),
+        async swap(one, other) {
+          const exchange = "UPDATE audit_lines SET seq = $2 WHERE seq = $1";
+          await edit(exchange, one, -1);
+          await edit(exchange, other, one);
+          await edit(exchange, -1, other);
+        },
+      };
+    },
+  };
+  describeAudit(audit);
   describePending({
     name: "PostgreSQL",
     make: (now) => {
