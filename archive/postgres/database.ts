@@ -109,6 +109,14 @@ export class PgDatabase extends Statements {
     });
   }
 
+  /** Does some work whose statements go out one after the other, without waiting for answers, on one connection. */
+  async inARow<T>(work: (connection: Statements) => Promise<T>): Promise<T> {
+    const client = await connectFrom(this.#pool, this.place);
+    return releasing(client, this.place, () =>
+      work(new Statements(this.place, (config) => guard(this.place, () => client.query(config)))),
+    );
+  }
+
   /** Everything that `work` reads is one state of the database, whatever others write meanwhile. */
   snapshot<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
     return this.transaction(work, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
@@ -131,6 +139,7 @@ export async function openPool(url: string, { max = MAX_CONNECTIONS } = {}): Pro
     idleTimeoutMillis: IDLE_MS,
     allowExitOnIdle: true,
     keepAlive: true,
+    pipeline: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: "ptc",
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,

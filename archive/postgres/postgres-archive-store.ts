@@ -199,7 +199,7 @@ function saturating(sum: string): string {
  * @throws ArchiveError
  */
 export async function readStats(db: Statements, { sinceMs = 0 }: { sinceMs?: number } = {}): Promise<Stats> {
-  const from = Math.min(Math.max(Math.ceil(sinceMs), 0), Number.MAX_SAFE_INTEGER);
+  const from = wholeMs(sinceMs);
   const wholeFrom = Math.ceil(from / DAY_MS);
   const within = `started_at >= $1 AND started_at < $2::bigint * ${DAY_MS}`;
   const run = `(SELECT day, status, runs, calls, duration_ms, result_bytes, kept_bytes FROM run_days WHERE day >= $2
@@ -299,7 +299,13 @@ const COLUMNS = Object.keys(ListedRun.shape)
 
 const ToolRow = z.object({ id: z.int(), name: StoredText, server: StoredText });
 
-/** A page of the matching runs as a statement, and its values. */
+/** Runs of some tools, up to which all are looked at to find those that match. */
+const FEW_RUNS = 5_000;
+
+/**
+ * A page of the matching runs as a statement, and its values. How many runs called a tool is known from the sums of days, and
+ * decides how those of the page are found: by the tool, or among all from the newest on.
+ */
 export async function listStatement(
   db: Statements,
   filter: PageFilter,
@@ -313,8 +319,6 @@ export async function listStatement(
   if (filter.status === "failed") conditions.push("status <> 'ok'");
   else equal("status", filter.status);
   equal("source", filter.source);
-  if (filter.sinceMs !== undefined) conditions.push(`started_at >= ${value(filter.sinceMs)}::float8`);
-  if (filter.untilMs !== undefined) conditions.push(`started_at < ${value(filter.untilMs)}::float8`);
   equal("input_digest", filter.inputDigest);
   if (filter.clientSession !== undefined) {
     const beginning = value(filter.clientSession);
@@ -324,23 +328,51 @@ export async function listStatement(
   equal("host", filter.host);
   equal("client", filter.client);
   equal("run_id", filter.runId);
-  if (filter.before !== undefined)
-    conditions.push(
-      `(started_at, id) < (SELECT started_at, id FROM runs WHERE run_id = ${value(filter.before)})`,
-    );
+  const isByToolOnly = conditions.length === 0;
+  const from = filter.sinceMs === undefined ? "" : ` AND started_at >= ${value(wholeMs(filter.sinceMs))}`;
+  const until = filter.untilMs === undefined ? "" : ` AND started_at < ${value(wholeMs(filter.untilMs))}`;
+  const cursor =
+    filter.before === undefined
+      ? undefined
+      : `(SELECT started_at, id FROM runs WHERE run_id = ${value(filter.before)})`;
+  const limit = value(filter.limit);
   if (filter.tool !== undefined || filter.server !== undefined) {
     const tools = await toolsMatching(db, filter);
     if (tools.length === 0) return undefined;
-    conditions.push(
-      `EXISTS (SELECT FROM run_tools WHERE run_tools.run = runs.id AND run_tools.month = runs.month
-         AND run_tools.started_at = runs.started_at AND run_tools.tool = ANY(${value(tools)}))`,
-    );
+    const ids = value(tools);
+    if (isByToolOnly) {
+      const after = cursor === undefined ? "" : ` AND (started_at, run) < ${cursor}`;
+      conditions.push(
+        `(started_at, id) IN (SELECT started_at, run FROM unnest(${ids}::integer[]) AS wanted(id), LATERAL (
+           SELECT started_at, run FROM run_tools WHERE tool = wanted.id${from}${until}${after}
+           ORDER BY started_at DESC, run DESC LIMIT ${limit}
+         ) AS called GROUP BY started_at, run ORDER BY started_at DESC, run DESC LIMIT ${limit})`,
+      );
+    } else if ((await runsOfTools(db, tools)) <= FEW_RUNS)
+      conditions.push(`id IN (SELECT run FROM run_tools WHERE tool = ANY(${ids}))`);
+    else
+      conditions.push(
+        `EXISTS (SELECT FROM run_tools WHERE run_tools.run = runs.id AND run_tools.month = runs.month
+           AND run_tools.tool = ANY(${ids}) OFFSET 0)`,
+      );
   }
-  const matching = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+  if (cursor !== undefined) conditions.push(`(started_at, id) < ${cursor}`);
+  const matching = `WHERE true${conditions.map((each) => ` AND ${each}`).join("")}${from}${until}`;
   return {
-    sql: `SELECT ${COLUMNS} FROM runs ${matching} ORDER BY started_at DESC, id DESC LIMIT ${value(filter.limit)}`,
+    sql: `SELECT ${COLUMNS} FROM runs ${matching} ORDER BY started_at DESC, id DESC LIMIT ${limit}`,
     values,
   };
+}
+
+/** A bound of a filter in whole milliseconds, because a column of whole numbers is found by those alone. */
+function wholeMs(ms: number): number {
+  return Math.min(Math.max(Math.ceil(ms), 0), Number.MAX_SAFE_INTEGER);
+}
+
+/** How many runs have called some tools, without replays. */
+async function runsOfTools(db: Statements, tools: readonly number[]): Promise<number> {
+  const sum = "SELECT coalesce(sum(runs), 0)::bigint AS total FROM tool_days WHERE tool = ANY($1)";
+  return (await db.get(Total, sum, tools))?.total ?? 0;
 }
 
 /**

@@ -258,11 +258,17 @@ export const MIGRATIONS: readonly string[] = [
     v_ids bigint[];
     v_id bigint;
     v_link text;
-    v_previous text;
     v_run jsonb;
+    v_new jsonb[] := '{}';
   BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     v_ids := ptc_put(p_month, p_digests, p_codecs, p_sizes, p_lengths, p_contents);
+    INSERT INTO tools (name, server)
+      SELECT DISTINCT name, server FROM jsonb_array_elements(p_runs) AS run,
+        jsonb_to_recordset(run.value->'tools') AS called(name text, server text)
+      WHERE NOT EXISTS (SELECT FROM tools WHERE tools.name = called.name AND tools.server = called.server)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    -- From here on, nobody else appends.
     SELECT id, link INTO STRICT v_id, v_link FROM chain_ends WHERE name = 'head' FOR UPDATE;
     FOR v_run IN SELECT value FROM jsonb_array_elements(p_runs) LOOP
       SELECT record_digest INTO found_digest FROM runs WHERE run_id = v_run->>'run_id';
@@ -270,26 +276,23 @@ export const MIGRATIONS: readonly string[] = [
       IF NOT was_there THEN
         found_digest := v_run->>'record_digest';
         v_id := v_id + 1;
-        v_previous := v_link;
-        v_link := ${LINK_TO("v_previous", "(v_run->>'entry')")};
-        INSERT INTO runs SELECT (jsonb_populate_record(NULL::runs,
-          v_run || jsonb_build_object('month', p_month, 'id', v_id, 'previous', v_previous, 'link', v_link))).*;
-        INSERT INTO tools (name, server)
-          SELECT name, server FROM jsonb_to_recordset(v_run->'tools') AS called(name text, server text)
-          WHERE NOT EXISTS (SELECT FROM tools WHERE tools.name = called.name AND tools.server = called.server)
-          ON CONFLICT DO NOTHING;
-        INSERT INTO run_tools (month, tool, started_at, run, replay, calls, failed_calls, duration_ms, result_bytes)
-          SELECT p_month, tools.id, (v_run->>'started_at')::bigint, v_id, v_run->>'source' = 'replay', called.calls,
-            called.failed_calls, called.duration_ms, called.result_bytes
-          FROM jsonb_to_recordset(v_run->'tools') AS called(name text, server text, calls bigint, failed_calls bigint,
-            duration_ms double precision, result_bytes bigint)
-          JOIN tools ON tools.name = called.name AND tools.server = called.server;
-        INSERT INTO run_blobs (month, run, blob)
-          SELECT DISTINCT p_month, v_id, v_ids[at.value::integer] FROM jsonb_array_elements_text(v_run->'blobs') AS at;
-        DELETE FROM held_blobs WHERE holder = v_run->>'run_id';
+        v_run := v_run || jsonb_build_object('month', p_month, 'id', v_id, 'previous', v_link);
+        v_link := ${LINK_TO("v_link", "(v_run->>'entry')")};
+        v_new := v_new || (v_run || jsonb_build_object('link', v_link));
       END IF;
       RETURN NEXT;
     END LOOP;
+    INSERT INTO runs SELECT * FROM jsonb_populate_recordset(NULL::runs, to_jsonb(v_new));
+    INSERT INTO run_tools (month, tool, started_at, run, replay, calls, failed_calls, duration_ms, result_bytes)
+      SELECT p_month, tools.id, (run->>'started_at')::bigint, (run->>'id')::bigint, run->>'source' = 'replay', called.calls,
+        called.failed_calls, called.duration_ms, called.result_bytes
+      FROM unnest(v_new) AS run, jsonb_to_recordset(run->'tools') AS called(name text, server text, calls bigint,
+        failed_calls bigint, duration_ms double precision, result_bytes bigint)
+      JOIN tools ON tools.name = called.name AND tools.server = called.server;
+    INSERT INTO run_blobs (month, run, blob)
+      SELECT DISTINCT p_month, (run->>'id')::bigint, v_ids[at.value::integer]
+      FROM unnest(v_new) AS run, jsonb_array_elements_text(run->'blobs') AS at;
+    DELETE FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run);
     UPDATE chain_ends SET id = v_id, link = v_link WHERE name = 'head';
   END $$;
 

@@ -255,8 +255,7 @@ export class PostgresRunWriter {
     const runs = group.map(({ run }) => run);
     const appended = await this.#patiently(async (db) => {
       await this.#prepareMonth(db, runs[0]?.month ?? 0);
-      const found = await appendRuns(db, runs);
-      await db.exec(FLUSH);
+      const [found] = await db.inARow((each) => Promise.all([appendRuns(each, runs), each.exec(FLUSH)]));
       return found;
     });
     for (const [index, { run, settle }] of group.entries()) {
