@@ -16,7 +16,7 @@ import type { PageFilter } from "./listed-run.ts";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "./pending-store.ts";
 
 /** Opens something when it is first needed, and again when that has failed. */
-export function once<T>(open: () => Promise<T>): () => Promise<T> {
+function once<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | undefined;
   return () => {
     if (opened === undefined) {

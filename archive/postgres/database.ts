@@ -152,7 +152,7 @@ export async function openPool(url: string, { max = MAX_CONNECTIONS } = {}): Pro
 }
 
 /** A database as messages name it: without user and password. */
-export function placeOf(url: string): string {
+function placeOf(url: string): string {
   // A URL that names the folder of a socket in its query has no host.
   const readable = url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#@]*@)?)(?=[/?#]|$)/i, "$1local");
   const parsed = URL.canParse(readable) ? new URL(readable) : undefined;
@@ -266,7 +266,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /** Whether the same may succeed a moment later, because the server could not be reached or others were in the way. */
-export function isPassing(error: unknown): error is ArchiveError {
+function isPassing(error: unknown): error is ArchiveError {
   return error instanceof ArchiveError && (error.code === "unreachable" || error.code === "busy");
 }
 

@@ -183,7 +183,8 @@ async function listFollowing(db: Statements, position: number, limit: number): P
   };
 }
 
-const StatusCount = z.object({ status: z.string(), runs: z.int() });
+const StoredDay = z.extend(z.omit(DayStats, { failed: true }), { status: z.string() });
+type StoredDay = z.infer<typeof StoredDay>;
 const Undated = z.object({ runs: z.int() });
 const StoredToolStats = z.extend(ToolStats, { tool: StoredText, server: StoredText });
 
@@ -206,10 +207,13 @@ export async function readStats(db: Statements, { sinceMs = 0 }: { sinceMs?: num
     UNION ALL SELECT ${RUN_DAY_SUMS} FROM runs WHERE ${within} AND ${RUN_DAY_CONDITION} GROUP BY 1, 2) AS counted`;
   const tool = `(SELECT day, tool, runs, calls, failed_calls, duration_ms, result_bytes FROM tool_days WHERE day >= $2
     UNION ALL SELECT ${TOOL_DAY_SUMS} FROM run_tools WHERE ${within} AND ${TOOL_DAY_CONDITION} GROUP BY 1, 2) AS counted`;
-  const [statuses, tools, days, undated] = await Promise.all([
+  const [dayRows, tools, undated] = await Promise.all([
     db.all(
-      StatusCount,
-      `SELECT status, sum(runs)::bigint AS runs FROM ${run} GROUP BY status ORDER BY runs DESC, status COLLATE "C"`,
+      StoredDay,
+      `SELECT to_char(to_timestamp(day * 86400) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, status, sum(runs)::bigint AS runs,
+         ${saturating("calls")}::bigint AS calls, ${saturating("duration_ms")}::bigint AS duration_ms,
+         ${saturating("result_bytes")}::bigint AS result_bytes, ${saturating("kept_bytes")}::bigint AS kept_bytes
+       FROM ${run} GROUP BY counted.day, status ORDER BY counted.day`,
       ...[from, wholeFrom],
     ),
     db.all(
@@ -222,28 +226,40 @@ export async function readStats(db: Statements, { sinceMs = 0 }: { sinceMs?: num
        ) AS sums JOIN tools USING (id) ORDER BY sums.calls DESC, name`,
       ...[from, wholeFrom],
     ),
-    db.all(
-      DayStats,
-      `SELECT to_char(to_timestamp(day * 86400) AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, sum(runs)::bigint AS runs,
-         coalesce(sum(runs) FILTER (WHERE status <> 'ok'), 0)::bigint AS failed, ${saturating("calls")}::bigint AS calls,
-         ${saturating("duration_ms")}::bigint AS duration_ms, ${saturating("result_bytes")}::bigint AS result_bytes,
-         ${saturating("kept_bytes")}::bigint AS kept_bytes
-       FROM ${run} GROUP BY counted.day ORDER BY counted.day`,
-      ...[from, wholeFrom],
-    ),
     db.get(Undated, `SELECT count(*) AS runs FROM runs WHERE ${IS_SOUND_RUN} IS NOT TRUE`),
   ]);
+  const days = sumOfDays(dayRows);
   const total = totalOf(days);
   return {
     runs: total.runs,
-    failures: statuses
-      .filter(({ status }) => status !== "ok")
-      .map(({ status, runs }) => ({ type: status, runs })),
+    failures: failuresIn(dayRows),
     tools,
     days,
     total,
     undated: undated?.runs ?? 0,
   };
+}
+
+/** The rows of each day as one. */
+function sumOfDays(rows: readonly StoredDay[]): DayStats[] {
+  const days = new Map<string, DayStats>();
+  for (const { status, ...row } of rows) {
+    const failed = status === "ok" ? 0 : row.runs;
+    const known = days.get(row.day);
+    const sum = known === undefined ? { ...row, failed } : totalOf([known, { ...row, failed }]);
+    days.set(row.day, { ...sum, day: row.day });
+  }
+  return [...days.values()];
+}
+
+/** How many runs failed, by type, the most frequent first. */
+function failuresIn(rows: readonly StoredDay[]): Stats["failures"] {
+  const counts = new Map<string, number>();
+  for (const { status, runs } of rows)
+    if (status !== "ok") counts.set(status, (counts.get(status) ?? 0) + runs);
+  return [...counts]
+    .map(([type, runs]) => ({ type, runs }))
+    .sort((a, b) => b.runs - a.runs || (a.type < b.type ? -1 : 1));
 }
 
 const Text = z.object({ text: z.string() });

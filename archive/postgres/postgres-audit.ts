@@ -28,13 +28,13 @@ const DAY_MS = 86_400_000;
 const PAGE = 1_000;
 
 /** The newest line; `undefined` where none was written yet, or somebody has removed it. */
-export async function readAuditHead(db: Statements): Promise<ChainEnd | undefined> {
+async function readAuditHead(db: Statements): Promise<ChainEnd | undefined> {
   const head = await db.get(HeadRow, "SELECT seq, hash FROM audit_head");
   return head === undefined || head.seq === 0 ? undefined : head;
 }
 
 /** The lines in the order of their rows, from one that follows the line `after`. */
-export async function* readAuditLines(db: Statements, after = 0): AsyncGenerator<LogLine> {
+async function* readAuditLines(db: Statements, after = 0): AsyncGenerator<LogLine> {
   for (let last = after; ; ) {
     const page = await db.all(
       LineRow,
@@ -154,7 +154,7 @@ async function appendLines(
 }
 
 /** Removes the lines from before a moment that are at the beginning, and says so in the chain first. */
-export async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number): Promise<void> {
+async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number): Promise<void> {
   const oldest = "SELECT at AS first FROM audit_lines ORDER BY seq LIMIT 1";
   if (((await db.get(FirstRow, oldest))?.first ?? nowMs) >= beforeMs) return;
   await db.transaction(async (tx) => {

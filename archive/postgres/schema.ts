@@ -25,7 +25,7 @@ export const IS_SOUND_RUN = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND $
   AND returned_bytes BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER})`;
 
 /** SQL condition that the numbers in a row of `run_tools` are some that the calls of one tool can have. */
-export const ARE_SOUND_CALLS = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls::float8 * ${LONGEST_MS})`;
+const ARE_SOUND_CALLS = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls::float8 * ${LONGEST_MS})`;
 
 /** The tables that have a partition for each month. */
 export const MONTHLY = ["runs", "run_tools", "run_blobs", "blobs"] as const;
@@ -95,7 +95,7 @@ const LINK_TO = (previous: string, entry: string) =>
 
 /** The lock that whoever appends shares, and whoever removes values or partitions has alone. */
 const VALUES_LOCK = "hashtext('ptc values ' || current_schema()), 1";
-export const SHARE_VALUES = `pg_advisory_xact_lock_shared(${VALUES_LOCK})`;
+const SHARE_VALUES = `pg_advisory_xact_lock_shared(${VALUES_LOCK})`;
 export const LOCK_VALUES = `pg_advisory_xact_lock(${VALUES_LOCK})`;
 
 /** Our own SQLSTATE: a value that a run names is not there. */
@@ -151,7 +151,9 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (id, month),
     UNIQUE (run_id, month)
   ) PARTITION BY LIST (month);
-  CREATE INDEX runs_by_time ON runs (started_at, id);
+  -- With what is counted of a part of a day.
+  CREATE INDEX runs_by_time ON runs (started_at, id)
+    INCLUDE (source, status, duration_ms, calls, failed_calls, result_bytes, returned_bytes);
   CREATE INDEX runs_by_input ON runs (input_digest, started_at);
   CREATE INDEX runs_by_status ON runs (status, started_at, id);
   CREATE INDEX runs_that_failed ON runs (started_at, id) WHERE status <> 'ok';
@@ -179,6 +181,8 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (tool, started_at, run, month)
   ) PARTITION BY LIST (month);
   CREATE INDEX run_tools_by_run ON run_tools (run);
+  CREATE INDEX run_tools_by_time ON run_tools (started_at)
+    INCLUDE (tool, replay, calls, failed_calls, duration_ms, result_bytes);
 
   CREATE TABLE run_blobs (
     month bigint NOT NULL,

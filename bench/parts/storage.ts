@@ -271,7 +271,7 @@ async function fill(db: PgDatabase, runs: number): Promise<void> {
   await db.exec("VACUUM ANALYZE");
 }
 
-/** Prints how the server finds a page and counts. */
+/** Prints how the server finds a page. */
 async function explain(db: PgDatabase): Promise<void> {
   const page = await listStatement(db, { limit: 50, tool: "mcp__bench__7" });
   if (page === undefined) return;

@@ -43,6 +43,7 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const listed = await ptc("runs", "list", "--json");
     expect(JSON.parse(listed.stdout)).toMatchObject([{ run_id: live.run_id, status: "ok", calls: 1 }]);
     expect((await ptc("runs", "show", live.run_id)).stdout).toContain("mcp__my_documents__get_document");
+    expect((await ptc("runs", "show", live.run_id, "--output")).stdout).toContain("xxxxxxxxxx");
     expect((await ptc("runs", "stats", "--json")).stdout).toContain('"runs":1');
     expect(await replay(made, [live.run_id])).toMatchObject({ code: 0 });
     expect((await ptc("runs", "verify")).code).toBe(0);
