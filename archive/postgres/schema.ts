@@ -240,7 +240,8 @@ export const MIGRATIONS: readonly string[] = [
             p_lengths[at] AS length
           FROM generate_series(1, v_count) AS at
         ) AS given
-        WHERE given.length >= 0 AND NOT EXISTS (SELECT FROM blobs WHERE blobs.digest = given.digest)
+        LEFT JOIN LATERAL (SELECT id FROM blobs WHERE blobs.digest = given.digest LIMIT 1) AS known ON true
+        WHERE given.length >= 0 AND known.id IS NULL
         ORDER BY given.digest
         ON CONFLICT (digest, month) DO NOTHING;
     END IF;
@@ -265,7 +266,8 @@ export const MIGRATIONS: readonly string[] = [
     v_run jsonb;
     v_new jsonb[] := '{}';
   BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
+    -- Planning takes longer than each of the statements.
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
     v_ids := ptc_put(p_month, p_digests, p_codecs, p_sizes, p_lengths, p_contents);
     INSERT INTO tools (name, server)
       SELECT DISTINCT name, server FROM jsonb_array_elements(p_runs) AS run,
