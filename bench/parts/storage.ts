@@ -105,7 +105,13 @@ async function measureAppend(server: PostgresServer, bench: Bench): Promise<Figu
   await archive.close();
   await bare.close();
   const name = `a run of ${CALLS} calls, from its end to its answer, in PostgreSQL`;
-  return ratio({ name, measuredMs, against: "a bare insert of the same bytes, a row for each text", baselineMs, maxRatio: 2 });
+  return ratio({
+    name,
+    measuredMs,
+    against: "a bare insert of the same bytes, a row for each text",
+    baselineMs,
+    maxRatio: 2,
+  });
 }
 
 /** The bytes of a run as the archive keeps them, each text on its own. */
