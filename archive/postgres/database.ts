@@ -16,8 +16,8 @@ const IDLE_MS = 10_000;
 /** The server ends a transaction whose process stopped or cannot be reached, so that others wait no longer for it. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
-/** How long a statement that writes may take before its connection counts as lost. */
-const WRITE_MS = 60_000;
+/** How long a statement that appends may take before its connection counts as lost. */
+const SOON_MS = 60_000;
 
 export type PgValue = null | number | string | boolean | Uint8Array | readonly (number | string)[];
 
@@ -56,11 +56,15 @@ export class Statements {
     return rows.map((each) => parseRow(row, each as RawRow));
   }
 
+  /** Like `all`, for what is short and must not wait for ever: the connection counts as lost after a minute. */
+  async allSoon<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T[]> {
+    const { rows } = await this.#send({ ...prepared(sql, values), query_timeout: SOON_MS } as QueryConfig);
+    return rows.map((each) => this.#sound(parseRow(row, each as RawRow)));
+  }
+
   /** Runs one statement and returns how many rows it changed. */
   async run(sql: string, ...values: PgValue[]): Promise<number> {
-    return (
-      (await this.#send({ ...prepared(sql, values), query_timeout: WRITE_MS } as QueryConfig)).rowCount ?? 0
-    );
+    return (await this.#send(prepared(sql, values))).rowCount ?? 0;
   }
 
   /** Runs statements that take no values, as they are. */

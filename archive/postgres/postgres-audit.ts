@@ -134,7 +134,7 @@ async function appendLines(
   lines: readonly string[],
   { batch, nowMs }: { batch: string; nowMs: number },
 ): Promise<string[]> {
-  const head = await tx.get(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
+  const [head] = await tx.allSoon(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
   let end: ChainEnd = head ?? { seq: 0, hash: "none" };
   const own: string[] = head === undefined ? [line({ event: "log", what: "head_missing" }, nowMs)] : [];
   const all = [...own, ...lines].map((each) => {
