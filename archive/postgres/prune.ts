@@ -15,6 +15,7 @@ import {
   monthAfter,
   monthOf,
   partitionOf,
+  WAIT_FOR_READERS,
 } from "./schema.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -117,7 +118,7 @@ const Freed = z.object({ blobs: z.int(), bytes: z.int() });
 /** Forgets a whole month. What others still use of its values moves to the newest of the months that do. */
 async function dropMonth(db: PgDatabase, month: number, nowMs: number): Promise<Pruned> {
   return db.transaction(async (tx) => {
-    await tx.exec(`SELECT ${LOCK_VALUES}`);
+    await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);
     await lockHead(tx);
     const old = partitionOf("runs", month);
     const runs = await tx.allParsed(Expired, `SELECT ${EXPIRED} FROM ${old} ORDER BY id`);

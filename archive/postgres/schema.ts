@@ -414,15 +414,24 @@ export function partitionOf(table: (typeof MONTHLY)[number], month: number): str
   return `${table}_${year}_${number}`;
 }
 
-/** Makes the partitions of a month, where they are missing. Must not be called within another transaction. */
+/** How long tables are waited for that somebody reads, such as who verifies. Whoever appends waits as long. */
+export const WAIT_FOR_READERS = "SET LOCAL lock_timeout = '5s'";
+
+/**
+ * Makes the partitions of a month, where they are missing. They are attached, which waits for nobody who reads or writes the others.
+ * Must not be called within another transaction.
+ */
 export async function makeMonth(db: PgDatabase, month: number): Promise<void> {
   const table = `SELECT to_regclass('${partitionOf("blobs", month)}') IS NOT NULL AS found`;
   if ((await db.get(Found, table))?.found === true) return;
   await db.transaction(async (tx) => {
-    await tx.exec(`SELECT ${LOCK_VALUES}`);
-    for (const each of MONTHLY)
-      await tx.exec(
-        `CREATE TABLE IF NOT EXISTS ${partitionOf(each, month)} PARTITION OF ${each} FOR VALUES IN (${month})`,
-      );
+    await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);
+    // Looked for again under the lock, because another process may have made it.
+    if ((await tx.get(Found, table))?.found === true) return;
+    for (const each of MONTHLY) {
+      const partition = partitionOf(each, month);
+      await tx.exec(`CREATE TABLE ${partition} (LIKE ${each} INCLUDING ALL);
+        ALTER TABLE ${each} ATTACH PARTITION ${partition} FOR VALUES IN (${month})`);
+    }
   });
 }

@@ -71,6 +71,21 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`in PostgreSQL${WITHOUT_POSTGRES}`, () 
     expect(await archive.verify()).toMatchObject({ runs: 3, problems: [] });
   });
 
+  it("a new month is begun while somebody reads all others, and a month that is read is not dropped", async () => {
+    const { archive, db, months, keep } = await open();
+    await keep(january, "a");
+    await db.snapshot(async (tx) => {
+      await tx.exec("SELECT count(*) FROM runs, run_tools, run_blobs, blobs");
+      await keep(february, "b");
+      expect(await months()).toEqual(["2030_01", "2030_02"]);
+      const all = { beforeMs: Number.POSITIVE_INFINITY, nowMs: march };
+      await expect(archive.prune(all)).rejects.toMatchObject({ code: "busy" });
+    });
+    expect(await archive.verify()).toMatchObject({ runs: 2, problems: [] });
+    await archive.prune({ beforeMs: Number.POSITIVE_INFINITY, nowMs: march });
+    expect(await archive.verify()).toMatchObject({ runs: 0, problems: [] });
+  });
+
   it("a part of a month goes by rows, once a day and to the day", async () => {
     const { archive, db, months, keep } = await open();
     const old = await keep(january, "a");
