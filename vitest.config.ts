@@ -7,6 +7,9 @@ const real = ["tests/**/*.real.test.ts"];
 /** Tests that measure or disturb the process that they run in. */
 const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
 
+/** Tests of commands that read and write what outlives a run. */
+const inPostgres = ["tests/cli/commands/learn.test.ts", "tests/cli/commands/approvals.test.ts"];
+
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
 
@@ -47,6 +50,18 @@ export default defineConfig({
           ...WITHOUT_ENGINE,
           maxWorkers: "100%",
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          // The same tests as elsewhere, of projects that keep everything in PostgreSQL.
+          name: "postgres",
+          include: inPostgres,
+          ...PATIENCE,
+          ...ENVIRONMENT,
+          maxWorkers: "100%",
+          sequence: { groupOrder: 1 },
+          globalSetup: ["tests/archive/postgres/shared-server.ts"],
         },
       },
       {

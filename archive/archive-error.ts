@@ -11,6 +11,8 @@ export type ArchiveErrorCode =
   | "unsafe"
   | "unwritable"
   | "busy"
+  /** The server that keeps it does not answer. */
+  | "unreachable"
   | "full"
   | "corrupt"
   /** A record differs from what was archived. */

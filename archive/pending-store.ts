@@ -68,3 +68,14 @@ export type Claimed =
   /** It has its sandbox, and continues by itself when its question is answered. */
   | { kind: "live" }
   | { kind: "unknown" };
+
+/** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
+const FORMAT = 1;
+
+/** What is sealed of a row. */
+export type Sealed = "question" | "answer" | "run";
+
+/** What a value is sealed for, so that one thing cannot be taken for another. */
+export function sealedAs(what: Sealed, ticket: string): string {
+  return `ptc approval ${FORMAT} ${what} ${ticket}`;
+}

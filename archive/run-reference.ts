@@ -53,16 +53,37 @@ export interface Meant {
  * @throws ArchiveError `tampered` when none of the runs found can be listed.
  */
 export function findMeant(
-  { runIds, digests }: Meant,
+  meant: Meant,
   list: (filter: PageFilter) => Pick<RunPage, "runs" | "damaged">,
   countOf: (inputDigest: string) => number,
 ): FoundRuns {
+  const asked = filterFor(meant);
+  return "kind" in asked ? asked : foundAmong(list(asked), asked.inputDigest, countOf);
+}
+
+/** What selects the runs that are meant, or what is found where no run has to be looked for. */
+export function filterFor({
+  runIds,
+  digests,
+}: Meant): PageFilter | Extract<FoundRuns, { kind: "none" | "ambiguous" }> {
   if (runIds.length + digests.length > 1)
     return { kind: "ambiguous", candidates: [...digests, ...runIds].slice(0, MAX_CANDIDATES) };
   const [[runId], [inputDigest]] = [runIds, digests];
-  if (runId === undefined && inputDigest === undefined) return { kind: "none" };
-  const filter = inputDigest === undefined ? { runId: runId ?? "" } : { inputDigest };
-  const { runs, damaged } = list({ ...filter, limit: MAX_OF_INPUT });
+  if (inputDigest !== undefined) return { inputDigest, limit: MAX_OF_INPUT };
+  return runId === undefined ? { kind: "none" } : { runId, limit: MAX_OF_INPUT };
+}
+
+/**
+ * What is found, of the runs that were selected.
+ *
+ * @param inputDigest that by which they were selected, and `countOf` counts all of them.
+ * @throws ArchiveError `tampered` when none of them can be listed.
+ */
+export function foundAmong(
+  { runs, damaged }: Pick<RunPage, "runs" | "damaged">,
+  inputDigest: string | undefined,
+  countOf: (inputDigest: string) => number,
+): FoundRuns {
   const [newest] = runs;
   if (newest === undefined && damaged[0] !== undefined)
     throw new ArchiveError("tampered", damaged[0].message);

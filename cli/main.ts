@@ -45,6 +45,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
     audit: async () => (await import("./commands/audit.ts")).auditCommand,
   },
   "This machine": {
+    storage: async () => (await import("./commands/storage.ts")).storageCommand,
     host: async () => (await import("./commands/host.ts")).hostCommand,
     completion: async () => (await import("./commands/completion.ts")).completionCommand,
     uninstall: async () => (await import("./commands/uninstall.ts")).uninstallCommand,

@@ -50,6 +50,7 @@ export interface Configuration {
   };
   /** The path is absolute. */
   readonly archive: Plain<Settings["archive"]>;
+  readonly storage: StorageSettings;
   /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
   /** The project's settings that do not count because of managed settings, one line each. */
@@ -58,6 +59,16 @@ export interface Configuration {
   readonly secrets: readonly string[];
   /** The `secrets` that are most likely credentials: variables, headers, and values whose name says so. */
   readonly credentials: readonly string[];
+}
+
+/** Where everything is kept that several processes share. */
+export interface StorageSettings {
+  /** Of a PostgreSQL; `undefined` where files of this machine keep it. */
+  readonly url: ConfiguredSecret | undefined;
+  /** The first encrypts, all decrypt. At least one where there is a URL. */
+  readonly encryptionKeys: readonly ConfiguredSecret[];
+  /** Why it cannot be used: a variable that it needs is not set. */
+  readonly off?: string | undefined;
 }
 
 /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */

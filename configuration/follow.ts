@@ -205,8 +205,17 @@ function needsRestart(before: Configuration, next: Configuration): string | unde
     ...(before.archive.path === next.archive.path ? [] : ["archive.path"]),
     ...(before.archive.keepDays === next.archive.keepDays ? [] : ["archive.keep_days"]),
     ...(canonicalJson(before.audit) === canonicalJson(next.audit) ? [] : ["audit"]),
+    ...(isSameStorage(before, next) ? [] : ["storage"]),
   ];
   return edited.length === 0 ? undefined : edited.join(" and ");
+}
+
+/** Whether the storage is the same, wherever it stands in the file. */
+function isSameStorage(before: Configuration, next: Configuration): boolean {
+  const [a, b] = [before, next].map(({ storage: { url, encryptionKeys } }) =>
+    JSON.stringify([url, ...encryptionKeys], (key, value: unknown) => (key === "place" ? undefined : value)),
+  );
+  return a === b;
 }
 
 function isSame(a: Reading, b: Reading): boolean {

@@ -17,6 +17,7 @@ import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outsi
 import { readPolicy } from "./policy-files.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
+import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
 import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
 import { MAX_CONFIGURATION_BYTES, renderPath, YamlSource } from "./yaml-source.ts";
 
@@ -92,6 +93,7 @@ function findProblems(
     ...findDirectProblems(settings),
     ...findPiiProblems(settings.pii),
     ...findSearchProblems(settings.search, environment),
+    ...findStorageProblems(settings.storage, unsetIn),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -168,10 +170,14 @@ function buildConfiguration(
     buildModelServer(settings.extract, withheld, surroundings),
   ].filter((server) => server !== undefined);
   const models = buildSearch(settings.search, surroundings);
+  const storage = buildStorage(settings.storage, surroundings);
   const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
-      [...expandedSecrets, ...servers.flatMap(of), ...models.secrets, ...inheritedSecrets(environment)],
+      [
+        ...[...expandedSecrets, ...servers.flatMap(of), ...models.secrets],
+        ...[...storageSecrets(storage), ...inheritedSecrets(environment)],
+      ],
       environment,
     );
   return {
@@ -207,6 +213,7 @@ function buildConfiguration(
     audit: plain(settings.audit),
     search: models.search,
     archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },
+    storage,
     managed: [],
     held: [],
     secrets: distinct(secretsOf),

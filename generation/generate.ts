@@ -14,6 +14,7 @@ import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/tool-
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { byCodeUnit } from "../protocol/canonical-json.ts";
 import { namespacedName } from "../protocol/tool-names.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { GenerationPlan } from "./generate-plan.ts";
 import type { GeneratedFolder } from "./generated-folder.ts";
@@ -179,13 +180,14 @@ const BUDGET_MS = 5_000;
  */
 export function learnForGeneration(
   configuration: Configuration,
+  env: EnvironmentVariables,
   onWarning: (message: string) => void,
 ): ((stored: StoredCatalog | undefined) => Promise<LearnedTypes | undefined>) | undefined {
   if (!configuration.learn) return undefined;
   return async (stored) => {
     try {
       const { learningTask, learnTypes } = await import("./learning/learn-types.ts");
-      return await learnTypes(learningTask(configuration, stored, BUDGET_MS));
+      return await learnTypes(await learningTask(configuration, env, stored, BUDGET_MS));
     } catch (error) {
       onWarning(`the types of results could not be learned: ${messageOf(error)}`);
       return undefined;

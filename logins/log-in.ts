@@ -2,16 +2,16 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
 import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";
 import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
-import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
+import { type LoginSecrets, ownLoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { faultOf, loginKeyOf, openLoginStore } from "./logins.ts";
-import { ownLoginSecrets, serverCredentials } from "./user-secrets.ts";
+import { serverCredentials } from "./server-credentials.ts";
 
 /** A login that waits for a person to open an address. */
 export interface WaitingLogin {
@@ -34,6 +34,8 @@ export interface WaitingLogin {
 
 export interface BeginOptions {
   env: EnvironmentVariables;
+  /** Says where logins are kept; with the user without it. */
+  configuration?: Partial<Pick<Configuration, "storage">> | undefined;
   /** By default `ownLoginSecrets`. */
   secrets?: LoginSecrets;
   signal?: AbortSignal;
@@ -49,11 +51,11 @@ export interface BeginOptions {
 export async function beginLogin(
   server: RemoteServerConfiguration,
   principal: string,
-  { env, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
+  { env, configuration, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
 ): Promise<WaitingLogin | undefined> {
   const { auth: configured } = server;
   if (configured?.type !== "oauth") return undefined;
-  const store = openLoginStore(env);
+  const store = openLoginStore(env, configuration);
   const key = loginKeyOf(principal, server);
   const { promise: done, resolve, reject } = Promise.withResolvers<void>();
   done.catch(() => {});

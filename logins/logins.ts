@@ -6,15 +6,32 @@ import { messageOf } from "../base/faults.ts";
 import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import { openKeyring } from "../secrets/keyring.ts";
+import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
-import { type Login, type LoginKey, LoginStore } from "../upstream/authorization/login-store.ts";
+import {
+  FileLoginStore,
+  type Login,
+  type LoginKey,
+  type LoginStore,
+} from "../upstream/authorization/login-store.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import { SharedLogins } from "./shared-logins.ts";
 
-/** Opens this user's logins. Nothing is read or made before the first is looked for. */
-export function openLoginStore(env: EnvironmentVariables): LoginStore {
+/**
+ * Opens this user's logins, or those that several ptc share where the configuration has a storage. Nothing is read or made before
+ * the first is looked for.
+ */
+export function openLoginStore(
+  env: EnvironmentVariables,
+  configuration: Partial<Pick<Configuration, "storage">> = {},
+): LoginStore {
+  const documents = openSharedDocuments(configuration, env);
+  const shared = sharedStorage(configuration, env);
+  if (documents !== undefined && shared !== undefined)
+    return new SharedLogins(documents, async () => (await shared()).keys);
   const folder = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
-  return new LoginStore({ folder: join(folder, "ptc/logins"), keyring: () => openKeyring({ env }) });
+  return new FileLoginStore({ folder: join(folder, "ptc/logins"), keyring: () => openKeyring({ env }) });
 }
 
 /** The key of the login of a principal at a server. */
@@ -73,11 +90,11 @@ export interface LoginStatus {
 
 /** @throws UpstreamError when a login cannot be read. */
 export async function loginStatus(
-  { servers }: Pick<Configuration, "servers">,
+  { servers, ...configuration }: Pick<Configuration, "servers"> & Partial<Pick<Configuration, "storage">>,
   principal: string,
   env: EnvironmentVariables,
 ): Promise<LoginStatus[]> {
-  const store = openLoginStore(env);
+  const store = openLoginStore(env, configuration);
   const all: LoginStatus[] = [];
   for (const server of servers) {
     const { name } = server;
@@ -127,8 +144,9 @@ export async function logOut(
   principal: string,
   env: EnvironmentVariables,
   onLogin?: OnLogin,
+  configuration: Partial<Pick<Configuration, "storage">> = {},
 ): Promise<Logout> {
-  const store = openLoginStore(env);
+  const store = openLoginStore(env, configuration);
   const key = loginKeyOf(principal, server);
   try {
     const login = await store.withLock(key, async () => {

@@ -36,6 +36,7 @@ const built = await Promise.all([
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
       "generation/learning/learn-worker": "generation/learning/learn-worker.ts",
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
+      "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
     },
     outdir: dist,
     splitting: true,

@@ -27,7 +27,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "sandbox",
     "languages",
   ],
-  logins: ["base", "protocol", "system", "secrets", "upstream", "configuration"],
+  storage: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive"],
+  logins: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive", "storage"],
   execution: [
     "base",
     "protocol",
@@ -42,6 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "languages",
     "configuration",
+    "storage",
   ],
   programs: [
     "base",
@@ -65,6 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "archive",
     "languages",
     "configuration",
+    "storage",
     "execution",
     "programs",
   ],
@@ -95,6 +98,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "languages",
     "configuration",
+    "storage",
     "logins",
     "execution",
     "generation",
@@ -127,6 +131,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "telemetry",
     "languages",
     "configuration",
+    "storage",
     "logins",
     "execution",
     "programs",
@@ -154,6 +159,7 @@ const SINGLE_IMPORTER = {
   "json-schema-to-typescript": "codegen/typescript/print-types.ts",
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
   "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",
+  pg: "archive/postgres/database.ts",
   typescript: "languages/typescript/typescript-api.ts",
 };
 
@@ -239,13 +245,13 @@ export const forbidden: IForbiddenRuleType[] = [
   {
     name: "one-opener-of-archives",
     comment:
-      "how runs are kept is one matter, and archive/archive-store.ts the contract: take an ArchiveStore; archive/open-archive.ts opens the configured one",
+      "how runs are kept is one matter, and archive/archive-store.ts the contract: take an ArchiveStore; storage/storage.ts opens the configured one",
     severity: "error",
     from: {
       path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
-      pathNot: "^(?:archive/sqlite/|archive/open-archive\\.ts$)",
+      pathNot: "^(?:archive/(?:sqlite|postgres)/|archive/open-archive\\.ts$)",
     },
-    to: { path: "^archive/sqlite/", pathNot: "^archive/sqlite/sqlite\\.ts$" },
+    to: { path: "^archive/(?:sqlite|postgres)/", pathNot: "^archive/sqlite/sqlite\\.ts$" },
   },
   {
     name: "one-carrier-of-runs",

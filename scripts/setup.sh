@@ -7,6 +7,8 @@ engine=0
 sh scripts/setup-engine.sh || engine=$?
 case $engine in 0 | 3) ;; *) exit "$engine" ;; esac
 
+sh scripts/setup-postgresql.sh
+
 echo "Building dist/ ..."
 node scripts/build.ts
 [ "$engine" = 0 ] || exit "$engine"

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 
 /** AES-256 in Galois/Counter Mode (NIST SP 800-38D), with a random nonce of 96 bits for each value. */
 const ALGORITHM = "aes-256-gcm";
@@ -42,4 +42,57 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, purpose: string): Bu
   } catch (cause) {
     throw new SealingError("it was sealed with another key, or changed since", { cause });
   }
+}
+
+/** Seals and opens what is kept, with keys of its own. */
+export interface Sealer {
+  seal(bytes: Uint8Array, purpose: string): Buffer;
+  /** @throws SealingError */
+  unseal(sealed: Uint8Array, purpose: string): Buffer;
+}
+
+/** The form of what is sealed with one of several keys: it begins with the name of the key. */
+const NAMED = 2;
+const NAME_BYTES = 4;
+
+/** Several keys: the first seals, and all open, so that keys can be changed one after the other. */
+export class KeyList implements Sealer {
+  readonly #keys: readonly { name: Buffer; key: Uint8Array }[];
+
+  /** @param keys at least one, of `SEALING_KEY_BYTES` each. */
+  constructor(keys: readonly Uint8Array[]) {
+    this.#keys = keys.map((key) => ({ name: nameOf(key), key }));
+  }
+
+  seal(bytes: Uint8Array, purpose: string): Buffer {
+    const [first] = this.#keys;
+    if (first === undefined) throw new SealingError("there is no key");
+    return Buffer.concat([Uint8Array.of(NAMED), first.name, seal(first.key, bytes, purpose)]);
+  }
+
+  unseal(sealed: Uint8Array, purpose: string): Buffer {
+    const found = this.#keys.find(({ name }) => name.equals(sealed.subarray(1, 1 + NAME_BYTES)));
+    if (sealed[0] !== NAMED || found === undefined)
+      throw new SealingError("it was sealed with a key that storage.encryption_key does not list");
+    return unseal(found.key, sealed.subarray(1 + NAME_BYTES), purpose);
+  }
+
+  /** Whether something is sealed with the first key. */
+  isCurrent(sealed: Uint8Array): boolean {
+    return sealed[0] === NAMED && this.#keys[0]?.name.equals(sealed.subarray(1, 1 + NAME_BYTES)) === true;
+  }
+}
+
+/** A name that tells keys apart and nothing of them. */
+function nameOf(key: Uint8Array): Buffer {
+  return createHmac("sha256", key).update("ptc key name").digest().subarray(0, NAME_BYTES);
+}
+
+/** A key of its text: 32 bytes in base64 or in hexadecimal digits; `undefined` for any other text. */
+export function parseSealingKey(text: string): Uint8Array | undefined {
+  const trimmed = text.trim();
+  if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, "hex");
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) return undefined;
+  const key = Buffer.from(trimmed, "base64");
+  return key.length === SEALING_KEY_BYTES ? key : undefined;
 }

@@ -5,6 +5,8 @@ import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { orAborted } from "../base/waiting.ts";
 import { MASKED } from "../secrets/text-redaction.ts";
+import { UserSecrets } from "../secrets/user-secrets.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError } from "./authorization/authorization.ts";
 import type { CredentialSource } from "./authorization/credentials.ts";
 import { runCommand } from "./run-command.ts";
@@ -320,4 +322,16 @@ export async function readAuthSecret(
     if (!(error instanceof SecretSourceError)) throw error;
     throw new AuthorizationError(`gets no token: ${secret.place}: ${error.message}`);
   }
+}
+
+/** Reads secrets for a single login, whose texts only the person who logs in reads. */
+export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
+  const sources = new SecretSources({
+    env,
+    keyring: new UserSecrets(env),
+    redact: (text) => text,
+    onSpawn() {},
+    onExit() {},
+  });
+  return { sources, onSecret() {} };
 }

@@ -1,12 +1,12 @@
-import { openArchive } from "../archive/open-archive.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { makeCall } from "../execution/call.ts";
 import type { ExecutedCall } from "../execution/output/executed-run.ts";
 import type { CallRequest } from "../execution/run-request.ts";
-import { UserSecrets } from "../logins/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
+import { UserSecrets } from "../secrets/user-secrets.ts";
+import { openRuns } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { moduleUrl } from "../system/package.ts";
 import { openState } from "../system/state-directory.ts";
@@ -53,7 +53,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
   });
   const servers = composeServers(configuration, pool, undefined);
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const records = composeRecords(configuration, { archive: openArchive(configuration.archive), audit });
+  const records = composeRecords(configuration, { archive: openRuns(configuration, env), audit });
   return {
     async call(request) {
       const authorizer = await buildAuthorizer(configuration);

@@ -83,7 +83,7 @@ export function composeExecution(configuration: Configuration, options: Executio
       startLogin: (principal) => async (server, signal) => {
         const { beginLogin } = await import("../logins/log-in.ts");
         return beginLogin(loginServer(current, server), principal, {
-          ...{ env, secrets, signal },
+          ...{ env, secrets, signal, configuration: current },
           onLogin: (event) => audit.login(event),
         });
       },

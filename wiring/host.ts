@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
-import { openArchive } from "../archive/open-archive.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
@@ -21,8 +20,9 @@ import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
-import { UserSecrets } from "../logins/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
+import { UserSecrets } from "../secrets/user-secrets.ts";
+import { openRuns, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import type { composition } from "./composition.ts";
@@ -118,7 +118,7 @@ export class Host implements ProgramRunner {
 
   /** Keeps this host's runs. The host closes it. */
   get archive(): ArchiveStore {
-    const { archive = () => openArchive(this.#configuration.archive) } = this.#options;
+    const { archive = () => openRuns(this.#configuration, this.#options.env) } = this.#options;
     this.#archive ??= archive();
     return this.#archive;
   }
@@ -273,6 +273,12 @@ export class Host implements ProgramRunner {
     return { ...(await this.#load()), shared };
   }
 
+  /** Has the secrets of a shared storage redacted. What cannot be read is told by what needs it. */
+  async #redactStorage(): Promise<void> {
+    const shared = await sharedStorage(this.#configuration, this.#options.env)?.().catch(() => undefined);
+    for (const secret of shared?.secrets ?? []) this.redact(secret);
+  }
+
   #executing(): Promise<Execution> {
     this.#execution ??= this.#compose();
     return this.#execution;
@@ -282,6 +288,7 @@ export class Host implements ProgramRunner {
     const { onServers } = this.#options;
     const { composeExecution } = await this.#load();
     const { pool, secrets } = await this.#upstreams();
+    void this.#redactStorage();
     const execution = composeExecution(this.configuration, {
       ...this.#options,
       authorizer: await this.#authorizer(),

@@ -3,6 +3,7 @@ import { AuditLog, type AuditSink, LazySink } from "../archive/audit/audit-log.t
 import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { Redactor } from "../secrets/redaction.ts";
+import { openSharedAudit } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { localActor } from "../system/local-actor.ts";
 import { version } from "../system/package.ts";
@@ -27,17 +28,19 @@ export function auditPath({ directory }: Pick<Configuration, "directory">): stri
  * @param options `redact` takes the secrets out of names. `onWarning` receives a line when the log cannot be written or sent.
  */
 export function openAuditLog(
-  configuration: Pick<Configuration, "directory" | "audit">,
+  configuration: Pick<Configuration, "directory" | "audit"> & Partial<Pick<Configuration, "storage">>,
   { redact, ...options }: SinkOptions & { redact: (name: string) => string },
 ): AuditLog {
   const { maxFileMb, keepDays } = configuration.audit;
+  const keepMs = keepDays * DAY_MS;
   return new AuditLog({
     path: auditPath(configuration),
+    chain: openSharedAudit(configuration, options.env, { keepMs, wallMs: () => clock.wallMs() }),
     clock,
     redact,
     actor: localActor(),
     onFailure: options.onWarning,
-    bounds: { maxBytes: maxFileMb * 1024 * 1024, keepMs: keepDays * DAY_MS },
+    bounds: { maxBytes: maxFileMb * 1024 * 1024, keepMs },
     sink: sinkOf(configuration, options),
   });
 }

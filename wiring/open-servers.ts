@@ -1,8 +1,8 @@
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { ConfiguredServers } from "../generation/list-servers.ts";
-import { UserSecrets } from "../logins/user-secrets.ts";
 import { Redactor } from "../secrets/redaction.ts";
+import { UserSecrets } from "../secrets/user-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { openState } from "../system/state-directory.ts";
 import { composeUpstreams } from "./upstreams.ts";

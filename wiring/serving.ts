@@ -81,6 +81,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   let listUnknown = () => {};
   const learning = new LearningBetweenRuns({
     configuration: () => host.configuration,
+    env,
     stored: async () => (await catalog.latest()).stored,
     publish: (types) => catalog.learn(types),
     onWarning,

@@ -3,7 +3,7 @@ import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
 import { loginKeyOf, openLoginStore } from "../logins/logins.ts";
-import { serverCredentials } from "../logins/user-secrets.ts";
+import { serverCredentials } from "../logins/server-credentials.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
@@ -105,7 +105,7 @@ export function composeUpstreams(
     );
   const onSecret = (secret: string) => redactor.add(secret);
   const secrets: LoginSecrets = { sources: secretSources, onSecret };
-  const logins = openLoginStore(env);
+  const logins = openLoginStore(env, configuration);
   const sourceOf = (current: Configuration) =>
     tellingSecrets(
       source ??

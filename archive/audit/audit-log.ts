@@ -1,6 +1,7 @@
 /**
- * The audit log: one JSON line for each call, decision, approval, login and run, appended to a file that several processes may
- * share, each linked to the one before (chain/chained-file.ts). The file can be moved or deleted at any time.
+ * The audit log: one JSON line for each call, decision, approval, login and run, appended to a chain that several processes may
+ * share, each linked to the one before: a file (chain/chained-file.ts), which can be moved or deleted at any time, or rows of a
+ * database (../postgres/postgres-audit.ts).
  *
  * Only callers that ask for it wait for the log, and its failures affect nothing else. Lines that cannot be written are kept, up
  * to a bound, and tried again. A separate line counts the lines that had to be dropped.
@@ -22,6 +23,7 @@ import {
   renderAuditLine,
   type SentCall,
 } from "./audit-line.ts";
+import type { AuditChain } from "./chain/audit-chain.ts";
 import { ChainedFile } from "./chain/chained-file.ts";
 
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
@@ -45,6 +47,8 @@ export interface AuditSink {
 interface AuditLogOptions {
   /** The file. Missing folders on its path are made for their owner only. */
   path: string;
+  /** Keeps the lines instead of the file. */
+  chain?: AuditChain | undefined;
   clock: Pick<Clock, "wallMs">;
   /** Returns a name without its secrets: names come from servers and programs, and may hold some. */
   redact: (name: string) => string;
@@ -66,7 +70,7 @@ interface WaitingLine {
 
 export class AuditLog {
   readonly #options: AuditLogOptions;
-  readonly #file: ChainedFile;
+  readonly #chain: AuditChain;
   #waiting: WaitingLine[] = [];
   #waitingChars = 0;
   #lost = 0;
@@ -80,7 +84,7 @@ export class AuditLog {
   constructor(options: AuditLogOptions) {
     this.#options = options;
     const { path, clock, bounds = USUAL_BOUNDS } = options;
-    this.#file = new ChainedFile({ path, ...bounds, wallMs: () => clock.wallMs() });
+    this.#chain = options.chain ?? new ChainedFile({ path, ...bounds, wallMs: () => clock.wallMs() });
   }
 
   /**
@@ -235,7 +239,7 @@ export class AuditLog {
     try {
       const texts = lines.map(({ text }) => text);
       const flush = taken.some(({ onFlushed }) => onFlushed !== undefined);
-      const appended = await this.#file.append(texts, flush);
+      const appended = await this.#chain.append(texts, flush);
       written = appended.written;
       this.#options.sink?.send(appended.lines);
       if (appended.problem !== undefined) throw new Error(appended.problem);
@@ -275,7 +279,7 @@ export class AuditLog {
     this.#reported = true;
     const reason = messageOf(error);
     this.#options.onFailure(
-      `the audit log ${this.#options.path} cannot be written: ${reason}; runs go on, and what is missing is written when it can be again`,
+      `the audit log ${this.#chain.place} cannot be written: ${reason}; runs go on, and what is missing is written when it can be again`,
     );
   }
 }

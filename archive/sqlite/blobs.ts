@@ -1,18 +1,8 @@
-import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import * as z from "zod/mini";
 import { textDigest } from "../../protocol/canonical-json.ts";
-import { checkReadable, checkSize, MAX_BLOB_BYTES } from "../archived-json.ts";
+import { checkReadable, checkSize } from "../archived-json.ts";
+import { decodeText, encodeText, type TextProblem } from "../stored-text.ts";
 import type { Database } from "./database.ts";
-
-/** Compressing shorter texts costs more time than the space is worth. */
-const MIN_COMPRESSED_BYTES = 512;
-
-/** How content is stored. Brotli at its fastest is in every Node, and starts faster than zstd, which counts for small values. */
-const CODEC = { plain: 0, brotli: 1 } as const;
-const FASTEST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
-
-/** What is wrong with a blob, in words that follow its name. */
-export type BlobProblem = "is missing" | "does not match its digest" | "is too large";
 
 const BlobRow = z.object({
   id: z.int(),
@@ -35,7 +25,7 @@ export function putBlob(db: Database, json: string): { digest: string; id: numbe
   const known = blobIdOf(db, digest);
   if (known !== undefined) return { digest, id: known };
   checkReadable(json);
-  const { codec, content } = encode(bytes);
+  const { codec, content } = encodeText(bytes);
   const insert = "INSERT INTO blobs (digest, codec, size, content) VALUES (?, ?, ?, ?)";
   return { digest, id: db.insert(insert, digestBytes(digest), codec, bytes.length, content) };
 }
@@ -49,40 +39,16 @@ export function blobIdOf(db: Database, digest: string): number | undefined {
 export function readBlob(
   db: Database,
   digest: string,
-): { ok: true; json: string; id: number } | { ok: false; problem: BlobProblem } {
+): { ok: true; json: string; id: number } | { ok: false; problem: TextProblem } {
   const select = "SELECT id, codec, size, content FROM blobs WHERE digest = ?";
   const row = db.get(BlobRow, select, digestBytes(digest));
   if (row === undefined) return { ok: false, problem: "is missing" };
-  if (row.size > MAX_BLOB_BYTES) return { ok: false, problem: "is too large" };
-  const bytes = decode(row);
-  if (bytes?.length !== row.size || textDigest(bytes) !== digest) {
-    return { ok: false, problem: "does not match its digest" };
-  }
-  return { ok: true, json: bytes.toString("utf8"), id: row.id };
+  const read = decodeText(row, digest);
+  return read.ok ? { ...read, id: row.id } : read;
 }
 
 function digestBytes(digest: string): Uint8Array {
   return Buffer.from(digest.slice("sha256:".length), "hex");
-}
-
-function encode(bytes: Buffer): { codec: number; content: Uint8Array } {
-  if (bytes.length >= MIN_COMPRESSED_BYTES) {
-    const content = brotliCompressSync(bytes, FASTEST);
-    if (content.length < bytes.length) return { codec: CODEC.brotli, content };
-  }
-  return { codec: CODEC.plain, content: bytes };
-}
-
-/** Decodes content; `undefined` if `encode` did not write it. Never makes more bytes than the row's `size`. */
-function decode({ codec, size, content }: z.infer<typeof BlobRow>): Buffer | undefined {
-  if (codec === CODEC.plain) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-  if (codec !== CODEC.brotli) return undefined;
-  try {
-    return brotliDecompressSync(content, { maxOutputLength: Math.max(size, 1) });
-  } catch {
-    // No compressor wrote this, so its digest could not match either.
-    return undefined;
-  }
 }
 
 /** Held blobs count as abandoned after this time: no run takes as long between two calls that are held. */

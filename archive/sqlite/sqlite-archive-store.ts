@@ -37,8 +37,8 @@ import type { Database, SqlValue } from "./database.ts";
 import { deleteRunsById, pruneRuns } from "./prune.ts";
 import { appendRun, recordDigestOf } from "./store-run.ts";
 import { SqliteRows } from "./stored-rows.ts";
-import { ArchiveWriter } from "./writer/archive-writer.ts";
 import type { WriterOptions } from "./writer/run-writer.ts";
+import { SqliteArchiveWriter } from "./writer/sqlite-archive-writer.ts";
 
 /**
  * Keeps runs in one SQLite file. Connections are opened on first use: one for reading and one for deleting and importing. A
@@ -46,7 +46,7 @@ import type { WriterOptions } from "./writer/run-writer.ts";
  */
 export class SqliteArchiveStore implements ArchiveStore {
   readonly #path: string;
-  readonly #writer: ArchiveWriter;
+  readonly #writer: SqliteArchiveWriter;
   #reading: { db: Database; file: string | undefined } | undefined;
   /** Connections to files that are no longer at the path. Runs that were read may still read values through them. */
   readonly #replaced: Database[] = [];
@@ -54,10 +54,10 @@ export class SqliteArchiveStore implements ArchiveStore {
   /** A connection that waits for the next reading of one state. */
   #idle: { db: Database; file: string | undefined } | undefined;
 
-  /** @param workerModule the `writer-worker` module, if it is not beside `archive-writer`. */
+  /** @param workerModule the `writer-worker` module, if it is not beside the writer. */
   constructor(options: WriterOptions, workerModule?: URL) {
     this.#path = options.path;
-    this.#writer = new ArchiveWriter(options, workerModule);
+    this.#writer = new SqliteArchiveWriter(options, workerModule);
   }
 
   begin(runId: string): PendingRun {

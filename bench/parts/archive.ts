@@ -4,7 +4,7 @@ import type { RunToArchive } from "../../archive/build-record.ts";
 import type { CallFacts } from "../../archive/run-record.ts";
 import { openForReading, openForWriting } from "../../archive/sqlite/connection.ts";
 import { findRuns, listRunPage, readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
-import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -28,7 +28,7 @@ export async function measureArchive(folder: string): Promise<Comparison[]> {
 
 /** Time on the thread that answers calls, compared with making the frames of the replies, which that thread does anyway. */
 async function measureRecording(path: string): Promise<Comparison[]> {
-  const writer = new ArchiveWriter({ path, keepDays: 30 });
+  const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
   const baselineMs: number[] = [];
   const measuredMs: number[] = [];
   const settledMs: number[] = [];

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
@@ -152,7 +152,7 @@ export async function measureArchivedRun(bench: SandboxedBench, folder: string):
   const { source, parts, close } = openBench(bench);
   const pool = new WarmPool(source, { bounds: { floor: 2, ceiling: 2 } });
   pool.warm();
-  const archive = new ArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
+  const archive = new SqliteArchiveWriter({ path: join(folder, "run.db"), keepDays: 30 });
   const recorder = new ArchivingRecorder({
     archive,
     audit: {

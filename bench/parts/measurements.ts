@@ -12,6 +12,7 @@ import { measureGeneration } from "./codegen.ts";
 import { measureArchivedRun, measureWarmRun } from "./executions.ts";
 import { measureRules } from "./rule-decisions.ts";
 import { measureMeaning, measureSearch } from "./search.ts";
+import { manyCalls, storage } from "./storage.ts";
 import { measureTelemetry } from "./telemetry.ts";
 import { measurePythonCheck, measureTypeCheck } from "./type-check.ts";
 
@@ -33,6 +34,8 @@ export const PARTS: readonly Measurement[] = [
     about: "handing a run over, and finding one among many",
     measure: async (bench) => (await measureArchive(join(bench.folder, "archive"))).map(ratio),
   },
+  storage,
+  manyCalls,
   {
     name: "telemetry",
     about: "calls that nobody reports, and calls that a collector receives",

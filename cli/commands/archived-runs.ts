@@ -1,11 +1,11 @@
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { DamagedRun, ListedRun } from "../../archive/listed-run.ts";
-import { openArchive } from "../../archive/open-archive.ts";
 import type { FoundRuns } from "../../archive/run-reference.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { openRuns, placeOfRuns } from "../../storage/storage.ts";
 import { type Surroundings, tell, UsageError } from "../command.ts";
 import { clientSessionOf } from "../local-user.ts";
 
@@ -21,10 +21,10 @@ export async function withArchive<T>(
   work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
 ): Promise<T> {
   const configuration = await loadArchiveConfiguration(flags, surroundings);
-  const archive = openArchive(configuration.archive);
+  const archive = openRuns(configuration, surroundings.env);
   try {
     const exists = await archive.exists();
-    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${configuration.archive.path}`);
+    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${placeOfRuns(configuration)}`);
     return await work(exists ? archive : undefined, configuration);
   } finally {
     await archive.close();

@@ -1,20 +1,16 @@
 import { resolve } from "node:path";
 import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
-import { type ChainEnd, type ChainHead, readHead } from "../../archive/audit/chain/chain-head.ts";
-import { logFiles } from "../../archive/audit/chain/log-files.ts";
-import { verifyLog } from "../../archive/audit/chain/verify-log.ts";
+import type { ChainEnd } from "../../archive/audit/chain/chain-head.ts";
+import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
+import type { AuditSource } from "../../archive/audit/reading/audit-source.ts";
 import { renderOcsf } from "../../archive/audit/reading/ocsf.ts";
-import {
-  type AuditEntry,
-  type AuditFilter,
-  followLog,
-  readLog,
-} from "../../archive/audit/reading/read-log.ts";
+import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
 import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { openAudit } from "../../storage/storage.ts";
 import { version } from "../../system/package.ts";
 import { auditPath } from "../../wiring/open-audit.ts";
 import {
@@ -103,8 +99,7 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   if (flags.json && flags.ocsf) throw new UsageError("--json and --ocsf exclude each other");
   const filter = parseFilter(flags, Date.now(), env);
   const limit = limitOf(flags);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const path = auditPath(configuration);
+  const source = await openLog(flags, surroundings);
   const terminal = terminalOf(stdout, env);
   const render = ({ line, fields }: AuditEntry) => {
     if (flags.json) return line;
@@ -113,14 +108,20 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   const stop = new AbortController();
   if (flags.follow) exitOnSignals(surroundings);
   // Lines that are written while the rest is read come after it.
-  const following = flags.follow ? followLog(path, filter, stop.signal) : undefined;
+  const following = flags.follow ? source.following(filter, stop.signal) : undefined;
   const first = following?.next();
-  const shown = await print(readLog(path, filter), limit, render, surroundings);
-  if (shown === 0 && !flags.follow) await tell(stderr, `no line of ${path} matches`);
+  const shown = await print(source.entries(filter), limit, render, surroundings);
+  if (shown === 0 && !flags.follow) await tell(stderr, `no line of ${source.place} matches`);
   if (following === undefined) return EXIT.done;
   for (let next = await first; next !== undefined && !next.done; next = await following.next())
     await write(stdout, `${render(next.value)}\n`);
   return EXIT.done;
+}
+
+/** The audit log of the configuration. @throws ConfigurationError */
+async function openLog(flags: CommonFlags, { env, cwd }: Surroundings): Promise<AuditSource> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  return openAudit(configuration, env, auditPath(configuration));
 }
 
 /** Prints the newest of some lines, or all. Returns how many. */
@@ -232,18 +233,18 @@ const defineAuditHead: DefineCommand = (audit, surroundings, finish) => {
     });
 };
 
-async function printHead(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const { current, head: path } = logFiles(auditPath(configuration));
-  let head: ChainHead | undefined;
+async function printHead(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  const source = await openLog(flags, surroundings);
+  let head: ChainEnd | undefined;
   try {
-    head = readHead(path);
+    head = await source.head();
   } catch (error) {
-    await tell(stderr, `${path} cannot be read: ${oneLine(messageOf(error))}`);
+    await tell(stderr, `the head of ${source.place} cannot be read: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
   }
-  if (head === undefined || head.seq === 0) {
-    await tell(stderr, `no line of ${current} is in a chain, so it has no head`);
+  if (head === undefined) {
+    await tell(stderr, `no line of ${source.place} is in a chain, so it has no head`);
     return EXIT.failed;
   }
   const { seq, hash } = head;
@@ -281,21 +282,22 @@ const defineVerifyAudit: DefineCommand = (audit, surroundings, finish) => {
 async function verify(
   files: readonly string[],
   flags: VerifyFlags,
-  { env, cwd, stdout, stderr }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<ExitCode> {
+  const { cwd, stdout, stderr } = surroundings;
   const expected = (flags.head ?? []).map(parseHeadFlag);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const path = auditPath(configuration);
+  const source = await openLog(flags, surroundings);
   const also = files.map((file) => resolve(cwd(), file));
-  let found: Awaited<ReturnType<typeof verifyLog>>;
+  let found: LogVerification;
   try {
-    found = await verifyLog(path, { also, expected });
+    found = await source.verify({ also, expected });
   } catch (error) {
     await tell(stderr, `the audit log cannot be read: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
   }
   const { lines, problems, notes, head } = found;
-  const checked = `${countNoun(lines, "line")} in ${countNoun(found.files.length, "file")}`;
+  const where = found.files.length === 0 ? source.place : countNoun(found.files.length, "file");
+  const checked = `${countNoun(lines, "line")} in ${where}`;
   if (flags.json) await write(stdout, `${jsonLine(found)}\n`);
   else {
     const told = problems.length === 0 ? "" : problems.map((problem) => `${oneLine(problem)}\n`).join("");
@@ -303,7 +305,7 @@ async function verify(
       problems.length > 0
         ? ""
         : head === undefined
-          ? `nothing is audited yet in ${path}\n`
+          ? `nothing is audited yet in ${source.place}\n`
           : `${checked} are as they were written; the last is ${head}\n`;
     await write(stdout, told + good);
   }

@@ -11,7 +11,7 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
 import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
-import { UserSecrets } from "../../logins/user-secrets.ts";
+import { UserSecrets } from "../../secrets/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { openLoginAudit } from "../../wiring/open-audit.ts";
 import { openServers } from "../../wiring/open-servers.ts";
@@ -60,7 +60,13 @@ async function logout(
   const audit = openLoginAudit(configuration, env, warnOn(stderr));
   try {
     const server = loginServer(configuration, name);
-    const outcome = await logOut(server, LOCAL_USER.principal, env, (event) => audit.login(event));
+    const outcome = await logOut(
+      server,
+      LOCAL_USER.principal,
+      env,
+      (event) => audit.login(event),
+      configuration,
+    );
     const { wasLoggedIn, isRevoked, problem } = outcome;
     const how = isRevoked === true ? ", and its tokens are revoked" : "";
     const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
@@ -88,14 +94,14 @@ async function showStatus(
   flags: CommonFlags,
   { env, cwd, stdout, stderr }: Surroundings,
 ): Promise<ExitCode> {
-  const { servers } = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const { servers, storage } = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const asked = servers.filter(
     (server) => name === undefined || server.name === name || server.module === name,
   );
   if (name !== undefined && asked.length === 0)
     throw new UsageError(`server '${oneLine(name, 64)}' is not in the configuration`);
   try {
-    const all = await loginStatus({ servers: asked }, LOCAL_USER.principal, env);
+    const all = await loginStatus({ servers: asked, storage }, LOCAL_USER.principal, env);
     const width = Math.max(0, ...all.map(({ server }) => server.length));
     const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
     await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
@@ -270,7 +276,11 @@ export async function login(
   const server = loginServerOf(configuration, name);
   const audit = openLoginAudit(configuration, env, warnOn(stderr));
   try {
-    const waiting = await beginLogin(server, principal, { env, onLogin: (event) => audit.login(event) });
+    const waiting = await beginLogin(server, principal, {
+      env,
+      configuration,
+      onLogin: (event) => audit.login(event),
+    });
     if (waiting !== undefined) await waitForPerson(waiting, { ...flags, timeoutMs }, surroundings);
     const { tools, problem } = await tryServer(configuration, server.name, surroundings);
     const outcome = {

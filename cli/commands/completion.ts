@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import type { Command, Option } from "commander";
-import { openArchive } from "../../archive/open-archive.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { toolParameters } from "../../catalog/arguments.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { readPrograms } from "../../programs/program-folder.ts";
+import { openRuns } from "../../storage/storage.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
 import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
@@ -190,7 +190,7 @@ function toolsOf(catalog: ToolCatalog) {
 /** The newest runs, by their ids; by their inputs' digests too, where a digest has been typed in part. */
 async function runsOf(words: readonly string[], surroundings: Surroundings): Promise<Candidate[]> {
   const current = words.at(-1) ?? "";
-  const archive = openArchive((await configurationOf(words, surroundings)).archive);
+  const archive = openRuns(await configurationOf(words, surroundings), surroundings.env);
   try {
     if (!(await archive.exists())) return [];
     const { runs } = await archive.list({ limit: MAX_RUNS });

@@ -83,7 +83,7 @@ export async function generate(
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);
   // What is checked must not depend on what this machine's archive holds.
-  const learn = flags.check ? undefined : learnForGeneration(configuration, onWarning);
+  const learn = flags.check ? undefined : learnForGeneration(configuration, env, onWarning);
   const generator = new ModuleGenerator({ configuration, servers, upstreams, folder, learn });
   const context = { generator, directory, flags, surroundings };
   try {

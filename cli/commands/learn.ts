@@ -192,7 +192,7 @@ async function openLearned(
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   if (!configuration.learn)
     throw new UsageError(`nothing is learned: ${configuration.file ?? "ptc.yaml"} has \`learn: off\``);
-  return { configuration, project: new LearnedProject(configuration) };
+  return { configuration, project: new LearnedProject(configuration, env) };
 }
 
 /**

@@ -1,7 +1,6 @@
 import { isAboutOneRun } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { DamagedRun } from "../../archive/listed-run.ts";
-import { openArchive } from "../../archive/open-archive.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
@@ -16,6 +15,7 @@ import { selectReplayable } from "../../execution/replay/select-replayable.ts";
 import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import { openRuns } from "../../storage/storage.ts";
 import type { Host } from "../../wiring/host.ts";
 import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
@@ -68,7 +68,7 @@ async function replay(
     flags.code === undefined
       ? undefined
       : await readProgram(flags.code, {}, surroundings, configuration.languages);
-  const archive = openArchive(configuration.archive);
+  const archive = openRuns(configuration, surroundings.env);
   try {
     const unlisted: DamagedRun[] = [];
     const runs =

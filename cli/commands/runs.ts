@@ -6,7 +6,6 @@ import type { Writable } from "node:stream";
 import { type ArchiveStore, allRuns, type KeptHead, type Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { DamagedRun, ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
-import { openArchive } from "../../archive/open-archive.ts";
 import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
 import type { Stats } from "../../archive/run-stats.ts";
 import { jsonLine } from "../../base/json.ts";
@@ -19,6 +18,7 @@ import { FailureType } from "../../protocol/failure.ts";
 import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
+import { openRuns } from "../../storage/storage.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -79,7 +79,7 @@ async function importFrom(file: string, flags: CommonFlags, surroundings: Surrou
   const { stdout, stderr, cwd } = surroundings;
   const path = resolve(cwd(), file);
   if (!existsSync(path)) throw new UsageError(`${file}: there is no such file`);
-  const archive = openArchive((await loadArchiveConfiguration(flags, surroundings)).archive);
+  const archive = openRuns(await loadArchiveConfiguration(flags, surroundings), surroundings.env);
   try {
     const taken = await readRunFile(archive, path, Date.now());
     const ids = flags.json ? `${jsonLine(taken)}\n` : taken.imported.map((runId) => `${runId}\n`).join("");

@@ -3,7 +3,6 @@ import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import { openArchive } from "../../archive/open-archive.ts";
 import { messageOf } from "../../base/faults.ts";
 import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
@@ -28,13 +27,14 @@ import { findConfiguration, loadConfiguration } from "../../configuration/load.t
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
-import { UserSecrets } from "../../logins/user-secrets.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
+import { UserSecrets } from "../../secrets/user-secrets.ts";
+import { openRuns, placeOfRuns } from "../../storage/storage.ts";
 import { nodeRange, version } from "../../system/package.ts";
 import { openState } from "../../system/state-directory.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
@@ -92,7 +92,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
   if (twice !== undefined) yield { area: "ptc", part: "Claude Code", ok: true, detail: twice };
   if (configuration !== undefined) yield* examineClients(options);
-  if (configuration !== undefined) yield await examineArchive(configuration);
+  if (configuration !== undefined) yield await examineArchive(configuration, options.env);
   const own = openState(options.env);
   try {
     const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
@@ -185,13 +185,13 @@ function describeManaged({ file, ...sections }: ManagedSettings): string {
 }
 
 /** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */
-async function examineArchive(configuration: Configuration): Promise<Finding> {
+async function examineArchive(configuration: Configuration, env: ExamineOptions["env"]): Promise<Finding> {
   const about = { area: "ptc", part: "archive" } as const;
-  const archive = openArchive(configuration.archive);
+  const archive = openRuns(configuration, env);
   try {
     await archive.tryWriting();
     const has = (await archive.exists()) ? "" : ", made by the first run";
-    return { ...about, ok: true, detail: `${configuration.archive.path}${has}` };
+    return { ...about, ok: true, detail: `${placeOfRuns(configuration)}${has}` };
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;
     return { ...about, ok: false, detail: `runs are not archived: ${error.message}` };
@@ -422,7 +422,7 @@ export async function examineQuickly(
   if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
   const missing = (await examineModules(configuration)) ?? (await examineEngine(configuration, options));
   if (missing !== undefined) return missing;
-  const archive = await examineArchive(configuration);
+  const archive = await examineArchive(configuration, options.env);
   return archive.ok ? undefined : archive;
 }
 

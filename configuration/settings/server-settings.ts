@@ -41,7 +41,7 @@ const MAX_WORDS = 64;
 const MAX_WORD_CHARS = 4_096;
 
 /** A text, or a mapping that says where the text is read from when the server starts. */
-function secretValue(written: z.ZodString) {
+export function secretValue(written: z.ZodString) {
   const schema = z.unknown().transform((value, context): string | SecretValueEntry => {
     const problem = (message: string, path: PropertyKey[] = []): typeof z.NEVER => {
       context.addIssue({ code: "custom", message, path });

@@ -4,6 +4,7 @@ import { LANGUAGE_NAMES } from "../../languages/languages.ts";
 import { ENGINE_NAMES } from "../../sandbox/sandbox-engine.ts";
 import { countriesWith } from "../../secrets/pii/pii-kinds.ts";
 import {
+  expanded,
   headed,
   keysAt,
   list,
@@ -11,6 +12,7 @@ import {
   numberBetween,
   oneOf,
   orEmpty,
+  secret,
   section,
   setting,
   shorthand,
@@ -18,7 +20,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./declare.ts";
-import { Extract, LocalTools, piiKinds, Search, Servers } from "./server-settings.ts";
+import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
 
 /** Patterns of tools' names. */
 export function toolPatterns() {
@@ -403,6 +405,37 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
         {},
       ),
       keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
+    }),
+  ),
+  storage: headed(
+    "Where everything is kept that outlives a run, so that several ptc share it: [shared storage](docs/storage.md). Without it, in files of this machine.",
+    section({
+      url: setting(
+        expanded(secret(secretValue(text(8_192)).optional())),
+        "a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`",
+        { value: `"postgres://ptc:\${PTC_DATABASE_PASSWORD}@db.internal/ptc"` },
+      ),
+      encryption_key: setting(
+        expanded(
+          secret(
+            shorthand(
+              z.preprocess(
+                (value) =>
+                  value === undefined || value === null || Array.isArray(value)
+                    ? (value ?? undefined)
+                    : [value],
+                list(secretValue(text(1_024)), "must be a key, or a list of keys")
+                  .min(1, { error: "must have at least one key" })
+                  .max(16, { error: "must be at most 16 keys" })
+                  .optional(),
+              ),
+              { type: ["string", "object"] },
+            ),
+          ),
+        ),
+        "with what logins and suspended runs are encrypted there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`",
+        { value: `"\${PTC_ENCRYPTION_KEY}"` },
+      ),
     }),
   ),
 });

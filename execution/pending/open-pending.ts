@@ -11,7 +11,7 @@ import type { PendingApprovals } from "./pending-approvals.ts";
  * made before it is needed.
  */
 export async function openPending(
-  configuration: Pick<Configuration, "directory" | "approvals">,
+  configuration: Pick<Configuration, "directory" | "approvals"> & Partial<Pick<Configuration, "storage">>,
   env: EnvironmentVariables,
 ): Promise<PendingApprovals> {
   const { PendingApprovals } = await import("./pending-approvals.ts");

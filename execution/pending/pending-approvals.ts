@@ -3,8 +3,7 @@ import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } f
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import { openPendingStore } from "../../archive/open-archive.ts";
-import type { PendingRow, PendingStore } from "../../archive/pending-store.ts";
+import { type PendingRow, type PendingStore, type Sealed, sealedAs } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
@@ -16,15 +15,14 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import { SEALING_KEY_BYTES, SealingError, seal, unseal } from "../../secrets/sealing.ts";
+import { SEALING_KEY_BYTES, type Sealer, SealingError, seal, unseal } from "../../secrets/sealing.ts";
+import { openWaiting, sharedStorage } from "../../storage/storage.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import { currentProcess, formatIdentity, isDead } from "../../system/process-identity.ts";
 import type { KeptRun, ResumedRun, SuspendedRun } from "../suspension/suspended-run.ts";
 import { newTicket, PendingError } from "./tickets.ts";
 
-/** The form of what is sealed. A version of ptc that has another form does not continue it. */
-const FORMAT = 1;
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 const MAX_PENDING = 100;
 
@@ -64,27 +62,31 @@ export type TakenRun =
   | { kind: "unknown" };
 
 export interface PendingApprovalsOptions {
-  configuration: Pick<Configuration, "directory" | "approvals">;
+  configuration: Pick<Configuration, "directory" | "approvals"> & Partial<Pick<Configuration, "storage">>;
   env: EnvironmentVariables;
   clock: Pick<Clock, "wallMs">;
-  /** Keeps what waits. By default a file in the project's private folder. */
+  /** Keeps what waits; by default the configured database, or a file in the project's private folder. */
   store?: PendingStore | undefined;
 }
 
 /**
- * The runs of a project that wait for approvals: kept from one process to the next, sealed with a key of this user's machine,
- * and gone when they go on or expire. Methods reject with a `PendingError` when what waits cannot be read or kept.
+ * The runs of a project that wait for approvals: kept from one process to the next, sealed with a key of this user's machine, or
+ * with the keys of the storage that several ptc share, and gone when they go on or expire. Methods reject with a `PendingError` when what waits cannot be read or kept.
  */
 export class PendingApprovals {
   readonly #options: PendingApprovalsOptions;
   readonly #store: PendingStore;
+  readonly #sealer: () => Promise<Sealer>;
   readonly #self = currentProcess();
   readonly #owner = formatIdentity(this.#self);
 
   constructor(options: PendingApprovalsOptions) {
     this.#options = options;
-    const path = join(options.configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
-    this.#store = options.store ?? openPendingStore(path, () => this.#now());
+    const { configuration, env, store } = options;
+    const path = join(configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
+    this.#store = store ?? openWaiting(configuration, env, { path, now: () => this.#now() });
+    const shared = sharedStorage(configuration, env);
+    this.#sealer = shared === undefined ? async () => hostSealer(env) : async () => (await shared()).keys;
   }
 
   /** Keeps a run until somebody has answered. Never rejects. */
@@ -98,8 +100,8 @@ export class PendingApprovals {
       const json = Buffer.from(JSON.stringify(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
-      const question = this.#questionRow(context, request, run.program.fileName, ticket);
-      const row = { ...question, run: this.#seal("run", ticket, json) };
+      const question = await this.#questionRow(context, request, run.program.fileName, ticket);
+      const row = { ...question, run: await this.#seal("run", ticket, json) };
       if (!(await plainly(() => this.#store.keep(row, MAX_PENDING))))
         throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
       return { ok: true, ticket, expiresAt: question.expiresAt };
@@ -116,7 +118,7 @@ export class PendingApprovals {
     fileName: string,
     ticket: string,
   ): Promise<void> {
-    const question = this.#questionRow(context, request, fileName, ticket);
+    const question = await this.#questionRow(context, request, fileName, ticket);
     await plainly(() => this.#store.offer({ ...question, owner: this.#owner }));
   }
 
@@ -128,7 +130,7 @@ export class PendingApprovals {
   /** Takes back a question that this process has offered. An answer that it has by now counts. Never rejects. */
   async withdraw(ticket: string): Promise<KeptAnswer | undefined> {
     try {
-      return this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));
+      return await this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));
     } catch (error) {
       // What is left belongs to a process that ends.
       if (!(error instanceof PendingError)) throw error;
@@ -136,8 +138,8 @@ export class PendingApprovals {
     }
   }
 
-  #keptAnswer(ticket: string, sealed: Uint8Array | undefined): KeptAnswer | undefined {
-    return sealed && this.#counting(this.#unseal("answer", ticket, sealed) as KeptAnswer);
+  async #keptAnswer(ticket: string, sealed: Uint8Array | undefined): Promise<KeptAnswer | undefined> {
+    return sealed && this.#counting((await this.#unseal("answer", ticket, sealed)) as KeptAnswer);
   }
 
   get #isTypedOnly(): boolean {
@@ -149,7 +151,7 @@ export class PendingApprovals {
     return { digest, answer: this.#isTypedOnly ? countsTyped(answer) : answer };
   }
 
-  #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
+  async #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
     const { isAgain: _, ticket: __, ...asked } = request;
     const { source, principal } = context;
     const question = { request: asked, source, fileName, digest: questionDigest(request) };
@@ -159,20 +161,21 @@ export class PendingApprovals {
       principal,
       askedAt,
       expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
-      question: this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
+      question: await this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
     };
   }
 
   /** What waits for a principal, the oldest first. */
   async list(principal: string): Promise<PendingApproval[]> {
     const rows = await this.#waiting(principal);
-    return rows.map(({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
-      const sealed = this.#unseal("question", ticket, question);
+    const listed = rows.map(async ({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
+      const sealed = await this.#unseal("question", ticket, question);
       const asked = sealed as Pick<PendingApproval, "request" | "source" | "fileName" | "digest">;
       const { request, source, fileName, digest } = asked;
       const state = { isAnswered: answer !== null, isLive: !isKept };
       return { ticket, askedAt, expiresAt, ...state, request, source, fileName, digest };
     });
+    return Promise.all(listed);
   }
 
   /** The rows of a principal without those whose process died while its run had its sandbox. */
@@ -210,7 +213,7 @@ export class PendingApprovals {
   ): Promise<boolean> {
     if (this.#isTypedOnly && countsTyped(answer) !== answer) throw new PendingError(NOT_TYPED);
     const kept: KeptAnswer = { digest, answer };
-    const sealed = this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
+    const sealed = await this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
@@ -226,9 +229,9 @@ export class PendingApprovals {
       return pending === undefined ? { kind: "unknown" } : { kind: claimed.kind, pending };
     }
     try {
-      const kept = this.#unseal("run", ticket, claimed.run) as SuspendedRun;
+      const kept = (await this.#unseal("run", ticket, claimed.run)) as SuspendedRun;
       const run = this.#isTypedOnly ? withTypedGrants(kept) : kept;
-      const answered = this.#counting(this.#unseal("answer", ticket, claimed.answer) as KeptAnswer);
+      const answered = this.#counting((await this.#unseal("answer", ticket, claimed.answer)) as KeptAnswer);
       return {
         kind: "taken",
         resumed: {
@@ -268,12 +271,12 @@ export class PendingApprovals {
     return Math.round(this.#options.clock.wallMs());
   }
 
-  #seal(what: string, ticket: string, bytes: Buffer): Buffer {
-    return sealing(() => seal(readHostKey(this.#options.env), bytes, purposeOf(what, ticket)));
+  #seal(what: Sealed, ticket: string, bytes: Buffer): Promise<Buffer> {
+    return sealing(async () => (await this.#sealer()).seal(bytes, sealedAs(what, ticket)));
   }
 
-  #unseal(what: string, ticket: string, sealed: Uint8Array): unknown {
-    const bytes = sealing(() => unseal(readHostKey(this.#options.env), sealed, purposeOf(what, ticket)));
+  async #unseal(what: Sealed, ticket: string, sealed: Uint8Array): Promise<unknown> {
+    const bytes = await sealing(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
     return JSON.parse(bytes.toString("utf8"));
   }
 }
@@ -301,18 +304,22 @@ async function plainly<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Seals or unseals. @throws PendingError */
-function sealing<T>(work: () => T): T {
+async function sealing<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return work();
+    return await work();
   } catch (error) {
+    if (error instanceof ArchiveError) throw new PendingError(error.message);
     if (!(error instanceof SealingError)) throw error;
     throw new PendingError(`what waits for an approval cannot be read: ${error.message}`);
   }
 }
 
-/** What is sealed as one thing cannot be taken for another. */
-function purposeOf(what: string, ticket: string): string {
-  return `ptc approval ${FORMAT} ${what} ${ticket}`;
+/** Seals with the key of this user's machine. */
+function hostSealer(env: EnvironmentVariables): Sealer {
+  return {
+    seal: (bytes, purpose) => seal(readHostKey(env), bytes, purpose),
+    unseal: (sealed, purpose) => unseal(readHostKey(env), sealed, purpose),
+  };
 }
 
 const OTHERS = 0o077;

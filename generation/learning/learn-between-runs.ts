@@ -3,6 +3,7 @@ import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { MissedEvents, RunEvent } from "../../execution/runs/run-events.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { moduleUrl } from "../../system/package.ts";
 import type { LearningTask } from "./learn-types.ts";
 import type { LearningAnswer } from "./learn-worker.ts";
@@ -17,6 +18,7 @@ const LIMIT_MS = 60_000;
 /** What a ptc that serves learns with. */
 export interface LearningSurroundings {
   configuration: () => Configuration;
+  env: EnvironmentVariables;
   /** What is known of tools, and of their results, just now. */
   stored: () => Promise<StoredCatalog | undefined>;
   /** Prints modules with what is known by now. Never rejects. */
@@ -71,13 +73,13 @@ export class LearningBetweenRuns {
   }
 
   async #learn(): Promise<void> {
-    const { configuration, stored, publish, onWarning } = this.#surroundings;
+    const { configuration, env, stored, publish, onWarning } = this.#surroundings;
     this.#isLearning = true;
     this.#hasNews = false;
     try {
       const { learningTask } = await import("./learn-types.ts");
       const before = await stored();
-      const learned = await this.#onThread(learningTask(configuration(), before, BUDGET_MS));
+      const learned = await this.#onThread(await learningTask(configuration(), env, before, BUDGET_MS));
       const published = [...(before?.learned?.values() ?? [])];
       if (!this.#isClosed && isNews(learned, before?.learned))
         await publish(collectLearned([...learned.values(), ...published]));

@@ -6,7 +6,8 @@ import { setImmediate } from "node:timers/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
-import { openArchive } from "../../archive/open-archive.ts";
+import { LockTaken } from "../../archive/documents.ts";
+import { type DatabaseUrl, openArchive, openDocuments } from "../../archive/open-archive.ts";
 import { isObject } from "../../base/json.ts";
 import { CatalogError } from "../../catalog/catalog-error.ts";
 import {
@@ -29,25 +30,51 @@ import { observeShape } from "../../catalog/learned/shape.ts";
 import { type StoredCatalog, storedServers } from "../../catalog/store/stored-catalog.ts";
 import type { ServerTools } from "../../catalog/tool.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import { sharedStorage } from "../../storage/storage.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { LockError, lockFile } from "../../system/lock-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 
 /** What is needed to learn, as data that a thread can be handed. */
 export interface LearningTask {
   archive: Configuration["archive"];
-  statePath: string;
+  state: StatePlace;
   tools: ReadonlyMap<string, LearnableTool>;
   /** How long to read the archive at most, in milliseconds. By default as long as it takes. */
   budgetMs?: number | undefined;
 }
 
-export function learningTask(
-  configuration: Configuration,
+/** Where a project's observations are kept: in a file, or with the archive in a database. */
+export interface StatePlace {
+  path: string;
+  /** The URL of the database. */
+  url?: string | undefined;
+}
+
+type LearningProject = Pick<Configuration, "directory" | "archive"> & Partial<Pick<Configuration, "storage">>;
+
+/** @throws ArchiveError when the secrets of a shared storage cannot be read. */
+export async function statePlace(
+  configuration: Pick<LearningProject, "directory" | "storage">,
+  env: EnvironmentVariables,
+): Promise<StatePlace> {
+  const shared = await sharedStorage(configuration, env)?.();
+  return { path: stateFile(configuration), url: shared?.url };
+}
+
+/** @throws ArchiveError when the secrets of a shared storage cannot be read. */
+export async function learningTask(
+  configuration: LearningProject,
+  env: EnvironmentVariables,
   stored: StoredCatalog | undefined,
   budgetMs?: number,
-): LearningTask {
+): Promise<LearningTask> {
   const tools = learnableTools(stored === undefined ? [] : storedServers(stored));
-  return { archive: configuration.archive, statePath: stateFile(configuration), tools, budgetMs };
+  return { archive: configuration.archive, state: await statePlace(configuration, env), tools, budgetMs };
+}
+
+function databaseAt({ url }: StatePlace): DatabaseUrl | undefined {
+  return url === undefined ? undefined : async () => url;
 }
 
 /**
@@ -56,13 +83,11 @@ export function learningTask(
  * @throws ArchiveError, CatalogError when the archive or the file of observations cannot be used.
  */
 export async function learnTypes(task: LearningTask): Promise<LearnedTypes> {
-  const { archive: settings, statePath, tools, budgetMs } = task;
-  const archive = openArchive(settings);
+  const { archive: settings, state: place, tools, budgetMs } = task;
+  const archive = openArchive({ ...settings, database: databaseAt(place) });
   try {
-    if (tools.size === 0 || !(await archive.exists())) return currentTypes(await readState(statePath), tools);
-    const state = await changeState(statePath, (before) =>
-      observeArchive(archive, before, tools, { budgetMs }),
-    );
+    if (tools.size === 0 || !(await archive.exists())) return currentTypes(await readState(place), tools);
+    const state = await changeState(place, (before) => observeArchive(archive, before, tools, { budgetMs }));
     return currentTypes(state, tools);
   } finally {
     await archive.close();
@@ -71,15 +96,15 @@ export async function learnTypes(task: LearningTask): Promise<LearnedTypes> {
 
 /** The types that were learned before, of tools as they are defined now. */
 export async function knownTypes(task: LearningTask): Promise<LearnedTypes> {
-  return currentTypes(await readState(task.statePath), task.tools);
+  return currentTypes(await readState(task.state), task.tools);
 }
 
 /** Forgets what was observed of some tools. It is not learned again of runs that were read before. */
 export async function forgetObserved(
-  statePath: string,
+  place: StatePlace,
   isForgotten: (observed: Observed) => boolean,
 ): Promise<void> {
-  await changeState(statePath, async (before) => ({
+  await changeState(place, async (before) => ({
     ...before,
     observed: new Map([...before.observed].filter(([, each]) => !isForgotten(each))),
   }));
@@ -197,14 +222,20 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const PATIENCE_MS = 10_000;
 
 /** Where a project's observations are kept, beside `ptc.yaml`: of this machine's user alone, as the archive is. */
-export function stateFile(configuration: { readonly directory: string }): string {
+function stateFile(configuration: { readonly directory: string }): string {
   return join(configuration.directory, PRIVATE_FOLDER_NAME, "learned.json");
 }
 
-/** Reads the state. One that is missing, or that ptc did not write, is as if nothing had been observed. Never rejects. */
-export async function readState(path: string): Promise<LearnedState> {
-  return stateIn(await readText(path));
+/** Reads the state. One that is missing, or that ptc did not write, is as if nothing had been observed. */
+export async function readState(place: StatePlace): Promise<LearnedState> {
+  const database = databaseAt(place);
+  if (database === undefined) return stateIn(await readText(place.path));
+  return stateIn((await openDocuments(database).read(OBSERVED, PROJECT))?.content);
 }
+
+/** The document that observations are in. All who share an archive share what was observed of it. */
+const OBSERVED = "learned";
+const PROJECT = "archive";
 
 function stateIn(text: Uint8Array | undefined): LearnedState {
   return (text && parseState(text)) ?? NOTHING_OBSERVED;
@@ -231,6 +262,39 @@ async function readText(path: string): Promise<Uint8Array | undefined> {
  * @throws CatalogError `write-failed`, also when another process does not let go of it.
  */
 export async function changeState(
+  place: StatePlace,
+  change: (state: LearnedState) => Promise<LearnedState>,
+): Promise<LearnedState> {
+  const database = databaseAt(place);
+  return database === undefined ? changeFile(place.path, change) : changeDocument(database, change);
+}
+
+async function changeDocument(
+  database: DatabaseUrl,
+  change: (state: LearnedState) => Promise<LearnedState>,
+): Promise<LearnedState> {
+  const documents = openDocuments(database);
+  const work = async () => {
+    const text = (await documents.read(OBSERVED, PROJECT))?.content;
+    const before = stateIn(text);
+    const after = await change(before);
+    if (text !== undefined && isNewerState(text)) return after;
+    if (after.position !== before.position || after.observed !== before.observed)
+      await documents.write(OBSERVED, PROJECT, Buffer.from(renderState(after)));
+    return after;
+  };
+  try {
+    return await documents.withLock(OBSERVED, work, { patienceMs: PATIENCE_MS });
+  } catch (cause) {
+    if (!(cause instanceof LockTaken)) throw cause;
+    throw new CatalogError(
+      "write-failed",
+      "another ptc is learning types and does not stop: try again later",
+    );
+  }
+}
+
+async function changeFile(
   path: string,
   change: (state: LearnedState) => Promise<LearnedState>,
 ): Promise<LearnedState> {

@@ -9,29 +9,34 @@ import {
 import { readCatalog } from "../../catalog/store/catalog-file.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { GeneratedFolder } from "../generated-folder.ts";
 import { generatedDirectory } from "../generated-modules.ts";
 import {
   changeState,
   forgetObserved,
   knownTypes,
+  type LearningTask,
   learningTask,
   learnTypes,
-  stateFile,
+  type StatePlace,
+  statePlace,
 } from "./learn-types.ts";
 
 /** What is learned in a project: what its modules were printed with, and what was observed on this machine since. */
 export class LearnedProject {
   readonly #configuration: Configuration;
+  readonly #env: EnvironmentVariables;
 
-  constructor(configuration: Configuration) {
+  constructor(configuration: Configuration, env: EnvironmentVariables) {
     this.#configuration = configuration;
+    this.#env = env;
   }
 
   /** The types that are known, of tools as they are defined now. @throws CatalogError */
   async known(): Promise<LearnedTypes> {
     const stored = await this.#stored();
-    return withPublished(await knownTypes(learningTask(this.#configuration, stored)), stored);
+    return withPublished(await knownTypes(await this.#task(stored)), stored);
   }
 
   /**
@@ -42,20 +47,28 @@ export class LearnedProject {
    * @throws CatalogError, ArchiveError
    */
   async update({ again = false } = {}): Promise<{ types: LearnedTypes; isWritten: boolean }> {
-    if (again) await changeState(stateFile(this.#configuration), async () => ({ ...NOTHING_OBSERVED }));
+    if (again) await changeState(await this.#place(), async () => ({ ...NOTHING_OBSERVED }));
     const stored = await this.#stored();
-    const types = withPublished(await learnTypes(learningTask(this.#configuration, stored)), stored);
+    const types = withPublished(await learnTypes(await this.#task(stored)), stored);
     return { types, isWritten: stored !== undefined && (await this.#folder().learn(types)) };
   }
 
   /** Forgets what is known of some tools, here and in the modules. What was read of the archive is not read again. @throws CatalogError */
   async forget(isForgotten: (of: LearnedOf) => boolean): Promise<void> {
     const stored = await this.#stored();
-    await forgetObserved(stateFile(this.#configuration), (observed: Observed) => isForgotten(observed));
+    await forgetObserved(await this.#place(), (observed: Observed) => isForgotten(observed));
     if (stored?.learned === undefined) return;
     await this.#folder().learn(
       collectLearned([...stored.learned.values()].filter((each) => !isForgotten(each))),
     );
+  }
+
+  #task(stored: StoredCatalog | undefined): Promise<LearningTask> {
+    return learningTask(this.#configuration, this.#env, stored);
+  }
+
+  #place(): Promise<StatePlace> {
+    return statePlace(this.#configuration, this.#env);
   }
 
   #stored(): Promise<StoredCatalog | undefined> {

@@ -1,14 +1,11 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
-import type { PendingStore } from "../../archive/pending-store.ts";
+import { expect, it, onTestFinished } from "vitest";
 import { SqlitePendingStore } from "../../archive/sqlite/sqlite-pending-store.ts";
 import { MemoryPendingStore } from "./memory-pending-store.ts";
+import { describePending } from "./pending-contract.ts";
 
-const bytes = (text: string) => new Uint8Array(Buffer.from(text));
-const QUESTION = { principal: "p", askedAt: 1_000, expiresAt: 2_000, question: bytes("q") };
-const ROW = { ...QUESTION, run: bytes("r") };
 const nobody = () => false;
 
 function newFile(): string {
@@ -17,131 +14,19 @@ function newFile(): string {
   return join(folder, "approvals.db");
 }
 
-/** Each kind makes something that several processes share, and opens it as one of them does. */
-const KINDS: [name: string, make: (now: () => number) => () => PendingStore][] = [
-  [
-    "SQLite",
-    (now) => {
-      const path = newFile();
-      return () => new SqlitePendingStore(path, now);
-    },
-  ],
-  [
-    "memory",
-    (now) => {
-      const store = new MemoryPendingStore(now);
-      return () => store;
-    },
-  ],
-];
-
-describe.each(KINDS)("what waits for an approval, kept by %s,", (_, make) => {
-  it("survives a process that ends at any step, and goes live once", async () => {
-    const open = make(() => 1_000);
-    expect(await open().keep({ ticket: "t", ...ROW }, 9)).toBe(true);
-    expect(await open().claim("t", "p", "one", nobody)).toEqual({ kind: "unanswered" });
-    expect(await open().answer("t", "p", bytes("yes"))).toBe(true);
-    // Ended after the answer: another claims it. Ended after the claim: the next does.
-    const claimed = { kind: "claimed", run: bytes("r"), answer: bytes("yes") };
-    expect(await open().claim("t", "p", "one", nobody)).toEqual(claimed);
-    expect(await open().claim("t", "p", "two", nobody)).toEqual({ kind: "taken" });
-    expect(await open().claim("t", "p", "two", (owner) => owner === "one")).toEqual(claimed);
-    // The one that was thought dead can no longer go live, nor give back what is not its own.
-    expect(await open().remove("t", "one")).toBe(false);
-    await open().release("t", "one");
-    expect(await open().claim("t", "p", "three", nobody)).toEqual({ kind: "taken" });
-    await open().release("t", "two");
-    expect(await open().claim("t", "p", "two", nobody)).toEqual(claimed);
-    expect(await open().remove("t", "two")).toBe(true);
-    // Ended after that: nobody can go on, so nothing is called twice.
-    expect(await open().claim("t", "p", "three", () => true)).toEqual({ kind: "unknown" });
-  });
-
-  it("is claimed by one of several that want it at the same time, and by none of another principal", async () => {
-    const open = make(() => 1_000);
-    await open().keep({ ticket: "t", ...ROW }, 9);
-    await open().answer("t", "p", bytes("yes"));
-    expect(await open().claim("t", "q", "stranger", nobody)).toEqual({ kind: "unknown" });
-    const owners = ["one", "two", "three", "four"];
-    const claims = await Promise.all(owners.map((owner) => open().claim("t", "p", owner, nobody)));
-    expect(claims.map(({ kind }) => kind).sort()).toEqual(["claimed", "taken", "taken", "taken"]);
-  });
-
-  it("has the first answer only, and none of another principal", async () => {
-    const open = make(() => 1_000);
-    await open().keep({ ticket: "t", ...ROW }, 9);
-    expect(await open().answer("t", "q", bytes("no"))).toBe(false);
-    const given = await Promise.all(["yes", "no"].map((text) => open().answer("t", "p", bytes(text))));
-    expect(given.filter(Boolean)).toHaveLength(1);
-    expect(await open().answer("t", "p", bytes("no"))).toBe(false);
-    const [row] = await open().list("p");
-    expect(row).toMatchObject({
-      ticket: "t",
-      answer: bytes(given[0] ? "yes" : "no"),
-      owner: null,
-      isKept: true,
-    });
-    expect(row).toMatchObject(QUESTION);
-    expect(await open().list("q")).toEqual([]);
-  });
-
-  it("is listed with the oldest first, and bounded for each principal", async () => {
-    const open = make(() => 1_000);
-    expect(await open().keep({ ticket: "b", ...ROW, askedAt: 900 }, 2)).toBe(true);
-    expect(await open().keep({ ticket: "a", ...ROW, askedAt: 900 }, 2)).toBe(true);
-    expect(await open().keep({ ticket: "c", ...ROW }, 2)).toBe(false);
-    expect(await open().keep({ ticket: "c", ...ROW, principal: "q" }, 2)).toBe(true);
-    await open().offer({ ticket: "d", ...QUESTION, askedAt: 800, owner: "one" });
-    expect((await open().list("p")).map(({ ticket, isKept }) => [ticket, isKept])).toEqual([
-      ["d", false],
-      ["a", true],
-      ["b", true],
-    ]);
-  });
-
-  it("is gone when it has expired", async () => {
-    let nowMs = 1_999;
-    const open = make(() => nowMs);
-    await open().keep({ ticket: "t", ...ROW }, 9);
-    expect(await open().list("p")).toHaveLength(1);
-    nowMs = 2_000;
-    expect(await open().list("p")).toEqual([]);
-    expect(await open().answer("t", "p", bytes("yes"))).toBe(false);
-    expect(await open().claim("t", "p", "one", nobody)).toEqual({ kind: "unknown" });
-  });
-
-  it("is only a question while its run has its sandbox, and its owner alone takes that back", async () => {
-    const open = make(() => 1_000);
-    await open().offer({ ticket: "t", ...QUESTION, owner: "one" });
-    expect(await open().offered("t", "one")).toBeUndefined();
-    expect(await open().claim("t", "p", "two", nobody)).toEqual({ kind: "live" });
-    expect(await open().answer("t", "p", bytes("yes"))).toBe(true);
-    expect(await open().offered("t", "two")).toBeUndefined();
-    expect(await open().offered("t", "one")).toEqual(bytes("yes"));
-    expect(await open().withdraw("t", "two")).toBeUndefined();
-    expect(await open().withdraw("t", "one")).toEqual(bytes("yes"));
-    expect(await open().withdraw("t", "one")).toBeUndefined();
-    expect(await open().list("p")).toEqual([]);
-  });
-
-  it("leaves a run that its owner goes on with alone, when that withdraws a question", async () => {
-    const open = make(() => 1_000);
-    await open().keep({ ticket: "t", ...ROW }, 9);
-    await open().answer("t", "p", bytes("yes"));
-    await open().claim("t", "p", "one", nobody);
-    expect(await open().withdraw("t", "one")).toBeUndefined();
-    expect(await open().offered("t", "one")).toBeUndefined();
-    expect(await open().list("p")).toHaveLength(1);
-  });
-
-  it("is nothing before anything was kept", async () => {
-    const open = make(() => 1_000);
-    expect(await open().list("p")).toEqual([]);
-    expect(await open().withdraw("t", "one")).toBeUndefined();
-    expect(await open().answer("t", "p", bytes("yes"))).toBe(false);
-    expect(await open().claim("t", "p", "one", nobody)).toEqual({ kind: "unknown" });
-    expect(await open().remove("t", "one")).toBe(false);
-  });
+describePending({
+  name: "SQLite",
+  make: (now) => {
+    const path = newFile();
+    return () => new SqlitePendingStore(path, now);
+  },
+});
+describePending({
+  name: "memory",
+  make: (now) => {
+    const store = new MemoryPendingStore(now);
+    return () => store;
+  },
 });
 
 it("nothing is made by looking for what waits where nothing was ever kept", async () => {

@@ -9,7 +9,7 @@ import { openForReading } from "../../archive/sqlite/connection.ts";
 import type { Database } from "../../archive/sqlite/database.ts";
 import { readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { storeRun } from "../../archive/sqlite/store-run.ts";
-import { ArchiveWriter } from "../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { tries } from "../tries.ts";
 import { archiveRun, storeSample, useFolder } from "./made-archives.ts";
@@ -147,7 +147,7 @@ describe("a record", () => {
 describe("the writer", () => {
   test("archives runs at the same time, call by call, and closes when all are in", async () => {
     const path = at("writer.db");
-    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
     const samples = Array.from({ length: 10 }, () => sampleRun({ calls: 30 }));
     const results = await Promise.all(samples.map((sample) => archiveRun(writer, sample)));
     await writer.close();
@@ -163,7 +163,7 @@ describe("the writer", () => {
 
   test("puts large results on the disk while their run goes on, and forgets them with it", async () => {
     const path = at("large.db");
-    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
     const { run } = sampleRun();
     const kept = writer.begin(run.facts.run_id);
     const dropped = writer.begin(sampleRun().run.facts.run_id);
@@ -183,7 +183,7 @@ describe("the writer", () => {
   });
 
   test("does not archive a run of which a call could not be handed over", async () => {
-    const writer = new ArchiveWriter({ path: at("lost.db"), keepDays: 30 });
+    const writer = new SqliteArchiveWriter({ path: at("lost.db"), keepDays: 30 });
     const { run } = sampleRun();
     const recording = writer.begin(run.facts.run_id);
     const large = sampleCall(0, "x".repeat(100_000));
@@ -199,7 +199,7 @@ describe("the writer", () => {
     const inTheWay = at("in-the-way");
     const path = join(inTheWay, "archive.db");
     writeFileSync(inTheWay, "a file where a folder is needed");
-    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
     const message = expect.stringMatching(/^[^\n]*archive\.db cannot be written \(E[^\n]*$/);
     expect(await archiveRun(writer, sampleRun())).toEqual({ ok: false, message });
     rmSync(inTheWay);

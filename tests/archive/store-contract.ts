@@ -24,11 +24,11 @@ export interface StoreKind<Store extends ArchiveStore> {
 }
 
 interface Damage {
-  removeText(digest: string): void;
-  replaceText(digest: string, json: string): void;
+  removeText(digest: string): void | Promise<void>;
+  replaceText(digest: string, json: string): void | Promise<void>;
   /** Removes a run as somebody would who does not know of the chain. */
-  removeRun(runId: string): void;
-  setColumn(runId: string, column: string, value: string | number): void;
+  removeRun(runId: string): void | Promise<void>;
+  setColumn(runId: string, column: string, value: string | number): void | Promise<void>;
 }
 
 /** What every `ArchiveStore` promises, asserted of one. `other` is another kind, to exchange runs with. */
@@ -188,7 +188,7 @@ export function describeStore<Store extends ArchiveStore>(
       });
 
       const call = () => victim.record.calls[0]?.outcome ?? "";
-      const cases: [name: string, change: (runId: string) => void, message: RegExp][] = [
+      const cases: [name: string, change: (runId: string) => void | Promise<void>, message: RegExp][] = [
         [
           "a text",
           () => damage.replaceText(victim.record.code, '"else"'),
@@ -216,7 +216,7 @@ export function describeStore<Store extends ArchiveStore>(
         "names the run of which it holds %s that was not archived, and no other",
         async (_, change, message) => {
           const [first = "", bad = "", last = ""] = runIds;
-          change(bad);
+          await change(bad);
           await expect(archive.read(bad)).rejects.toMatchObject({
             code: "tampered",
             message: expect.stringMatching(message),
@@ -239,7 +239,7 @@ export function describeStore<Store extends ArchiveStore>(
 
       it("names a run that cannot be listed, on its page, and finds it by its id alone to delete it", async () => {
         const [first = "", bad = "", last = ""] = runIds;
-        damage.setColumn(bad, "duration_ms", -1);
+        await damage.setColumn(bad, "duration_ms", -1);
         const { runs, damaged } = await archive.list({ limit: 10 });
         expect(runs.map(({ run_id }) => run_id).sort()).toEqual([first, last].sort());
         expect(damaged).toEqual([
@@ -255,7 +255,7 @@ export function describeStore<Store extends ArchiveStore>(
       it("misses a run that was removed and not pruned, and tells by a head that was kept whether its end was cut off", async () => {
         const kept = parseHead(await archive.head());
         expect(await archive.verify([kept])).toMatchObject({ problems: [], notes: [] });
-        damage.removeRun(runIds[1] ?? "");
+        await damage.removeRun(runIds[1] ?? "");
         expect((await archive.verify([kept])).problems).toContain("record 2 is missing");
         await expect(archive.read(runIds[1] ?? "")).rejects.toMatchObject({ code: "missing" });
         expect((await archive.verify([{ id: 9, link: kept.link }])).problems).toContain(
@@ -275,7 +275,7 @@ export function describeStore<Store extends ArchiveStore>(
         expect((await archive.verify([{ id: 1, link: "sha256:x" }])).notes).toContain(
           "record 1 was pruned, and can be compared no more",
         );
-        damage.removeRun(runIds[2] ?? "");
+        await damage.removeRun(runIds[2] ?? "");
         expect((await archive.verify()).problems).toContain("record 3 is missing");
       });
     });

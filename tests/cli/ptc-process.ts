@@ -23,6 +23,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { afterAll, beforeAll, expect, inject } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { Envelope } from "../../protocol/envelope.ts";
+import { withStorage } from "./project-storage.ts";
 import { surroundingsIn } from "./surroundings.ts";
 
 /**
@@ -145,7 +146,8 @@ export class Project {
 
   /** Writes a file: text as it is, anything else as JSON, which is YAML too. */
   write(name: string, content: string | object): void {
-    const text = typeof content === "string" ? content : JSON.stringify(content);
+    const whole = name === "ptc.yaml" ? withStorage(content, this.directory) : content;
+    const text = typeof whole === "string" ? whole : JSON.stringify(whole);
     writeFileSync(join(this.directory, name), text);
   }
 

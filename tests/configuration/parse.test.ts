@@ -73,6 +73,7 @@ describe("a configuration that is right", () => {
       audit: { strict: false, maxFileMb: 64, keepDays: 365 },
       search: {},
       archive: { path: "/project/.ptc/archive.db", keepDays: 30 },
+      storage: { url: undefined, encryptionKeys: [] },
     });
   });
 

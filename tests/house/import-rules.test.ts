@@ -14,6 +14,7 @@ const OWNED_PACKAGES = [
     "ipaddr.js",
     "undici",
     "dockerode",
+    "pg",
     "esbuild",
     "typescript",
   ],

@@ -15,9 +15,9 @@ import type { SearchableTool } from "../../catalog/search/searchable-text.ts";
 import type { Ranking, RankingStage } from "../../catalog/search/tool-index.ts";
 import type { SearchHits } from "../../catalog/search/tool-search.ts";
 import type { Configuration, ModelSettings } from "../../configuration/configuration.ts";
-import { ownLoginSecrets } from "../../logins/user-secrets.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
+import { ownLoginSecrets } from "../../upstream/secret-sources.ts";
 import { askModel, EndpointError, EndpointHealth, type ModelEndpoint } from "./model-endpoint.ts";
 import { ToolVectors, VectorFile } from "./tool-vectors.ts";
 

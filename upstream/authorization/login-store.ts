@@ -19,18 +19,38 @@ const LoginFile = z.object({
   login: z.optional(z.unknown()),
 });
 
-export interface LoginStoreOptions {
+interface LoginStoreOptions {
   /** The user's own folder for logins, which is created private. */
   folder: string;
   /** Opens the system's keyring, if there is one. */
   keyring: () => Promise<Keyring | undefined>;
 }
 
+/** The logins that servers are reached with, wherever they are kept. */
+export interface LoginStore {
+  /** A text that changes whenever the login does. */
+  version(key: LoginKey): Promise<string>;
+  /**
+   * The login, or `undefined` when there is none that ptc can read.
+   *
+   * @throws AuthorizationError when what has it cannot be used.
+   */
+  read(key: LoginKey): Promise<Login | undefined>;
+  /** Where a login is kept, for people; `undefined` when there is none. */
+  place(key: LoginKey): Promise<string | undefined>;
+  /** Writes a login: all of it, or nothing. @throws AuthorizationError */
+  write(key: LoginKey, login: Login): Promise<void>;
+  /** Forgets a login. Whether there was one. @throws AuthorizationError */
+  remove(key: LoginKey): Promise<boolean>;
+  /** Runs work while no other process can change the login. @throws AuthorizationError, and what the work throws. */
+  withLock<T>(key: LoginKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
 /**
  * The logins of this user: in the system's keyring, else in private files. Each login has a file in either case, which changes
  * with it, so that every process notices at little cost what another has changed.
  */
-export class LoginStore {
+export class FileLoginStore implements LoginStore {
   readonly #folder: string;
   readonly #openKeyring: () => Promise<Keyring | undefined>;
   #keyring: Promise<Keyring | undefined> | undefined;
@@ -40,7 +60,6 @@ export class LoginStore {
     this.#openKeyring = keyring;
   }
 
-  /** A text that changes whenever the login does. */
   async version(key: LoginKey): Promise<string> {
     try {
       const { ino, mtimeNs, size } = await stat(this.#path(key), { bigint: true });
@@ -50,11 +69,6 @@ export class LoginStore {
     }
   }
 
-  /**
-   * The login, or `undefined` when there is none that ptc can read.
-   *
-   * @throws AuthorizationError when the keyring that has it cannot be used.
-   */
   async read(key: LoginKey): Promise<Login | undefined> {
     const file = await this.#readFile(key);
     if (file === undefined) return undefined;
@@ -63,14 +77,12 @@ export class LoginStore {
     return login?.principal === key.principal && login.url === key.url ? login : undefined;
   }
 
-  /** Where a login is kept, for people; `undefined` when there is none. */
   async place(key: LoginKey): Promise<string | undefined> {
     const file = await this.#readFile(key);
     if (file === undefined) return undefined;
     return file.in === "file" ? this.#path(key) : (await this.#openedKeyring())?.name;
   }
 
-  /** Writes a login: all of it, or nothing. @throws AuthorizationError */
   async write(key: LoginKey, login: Login): Promise<void> {
     this.#makeFolder();
     const keyring = await this.#openedKeyring();
@@ -86,7 +98,6 @@ export class LoginStore {
     await this.#writeFile(key, JSON.stringify(content));
   }
 
-  /** Forgets a login. Whether there was one. @throws AuthorizationError */
   async remove(key: LoginKey): Promise<boolean> {
     const file = await this.#readFile(key);
     if (file === undefined) return false;
@@ -101,14 +112,13 @@ export class LoginStore {
     return true;
   }
 
-  /** Runs work while no other process can change the login. @throws AuthorizationError, and what the work throws. */
   withLock<T>(key: LoginKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     this.#makeFolder();
-    return withLock(join(this.#folder, `${nameOf(key)}.lock`), work, signal);
+    return withLock(join(this.#folder, `${loginName(key)}.lock`), work, signal);
   }
 
   #path(key: LoginKey): string {
-    return join(this.#folder, `${nameOf(key)}.json`);
+    return join(this.#folder, `${loginName(key)}.json`);
   }
 
   async #readFile(key: LoginKey): Promise<z.infer<typeof LoginFile> | undefined> {
@@ -179,13 +189,14 @@ export class LoginStore {
   }
 }
 
-function nameOf({ principal, server, url, clientId }: LoginKey): string {
+/** A name for a key that says nothing of it. */
+export function loginName({ principal, server, url, clientId }: LoginKey): string {
   const digest = textDigest(JSON.stringify([principal, server, url, clientId ?? null]));
   return digest.slice("sha256:".length).slice(0, 32);
 }
 
 function accountOf(key: LoginKey): string {
-  return `login ${key.server} ${nameOf(key)}`;
+  return `login ${key.server} ${loginName(key)}`;
 }
 
 function keyringFault(error: unknown): Error {
@@ -207,7 +218,7 @@ function parseText(text: string): unknown {
 }
 
 /** Longer than a holder takes: its requests to an authorization server are bounded. */
-const PATIENCE_MS = 90_000;
+export const LOGIN_PATIENCE_MS = 90_000;
 
 /** Runs work while nobody else holds the lock. @throws AuthorizationError when the lock stays taken, and what the work throws. */
 export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -221,7 +232,7 @@ export async function withLock<T>(path: string, work: () => Promise<T>, signal?:
 
 async function acquire(path: string, signal: AbortSignal | undefined): Promise<() => void> {
   try {
-    return await lockFile(path, { patienceMs: PATIENCE_MS, signal });
+    return await lockFile(path, { patienceMs: LOGIN_PATIENCE_MS, signal });
   } catch (error) {
     if (!(error instanceof LockError)) throw error;
     throw new AuthorizationError(

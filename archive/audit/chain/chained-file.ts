@@ -16,6 +16,7 @@ import { parseForeignJson } from "../../../base/json.ts";
 import { lockFile } from "../../../system/lock-file.ts";
 import { openForAppend, prepareFolder } from "../audit-file.ts";
 import { type AuditMembers, renderAuditLine } from "../audit-line.ts";
+import type { Appended, AuditChain } from "./audit-chain.ts";
 import {
   type ChainEnd,
   type ChainHead,
@@ -38,20 +39,11 @@ export interface ChainedFileOptions {
   wallMs: () => number;
 }
 
-export interface Appended {
-  /** How many of the lines were written. */
-  written: number;
-  /** All that was written, as it is in the file: lines of the file's own come first. */
-  lines: readonly string[];
-  /** Why the rest was not written, or not flushed, or the head was not. */
-  problem: string | undefined;
-}
-
 /**
  * A file of lines, each of which names the digest of the one before. Several processes may append to it: each does so under a
  * lock, and reads first what the others have written. The file can be moved or removed at any time.
  */
-export class ChainedFile {
+export class ChainedFile implements AuditChain {
   readonly #options: ChainedFileOptions;
   readonly #files: LogFiles;
 
@@ -60,12 +52,10 @@ export class ChainedFile {
     this.#files = logFiles(options.path);
   }
 
-  /**
-   * Appends lines, of one JSON object and a line feed each.
-   *
-   * @param flush whether they are to be on the disk, and not only handed to the system.
-   * @throws Error when nothing was written.
-   */
+  get place(): string {
+    return this.#options.path;
+  }
+
   async append(lines: readonly string[], flush: boolean): Promise<Appended> {
     prepareFolder(this.#files.current);
     const release = await lockFile(this.#files.lock);

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { parseForeignJson } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
-import { type ChainEnd, type ChainHead, parseLink, readHead } from "./chain-head.ts";
+import type { LogPart } from "./audit-chain.ts";
+import { type ChainEnd, parseLink, readHead } from "./chain-head.ts";
 import { type LogLine, logFiles, readLogLines, rotatedFiles } from "./log-files.ts";
 
 /** What was found of an audit log. */
@@ -52,13 +53,40 @@ export async function verifyLog(
   const head = readHead(logFiles(current).head);
   const own = existsSync(current) ? [current] : [];
   const files = await distinct([...(await byFirstLine(also)), ...rotatedFiles(current), ...own]);
-  const walk = new ChainWalk([...(head === undefined ? [] : [head]), ...expected]);
-  for (const [index, path] of files.entries()) {
-    walk.begin(path);
-    for await (const line of readLogLines(path)) walk.take(line);
-    walk.end(index === files.length - 1);
+  return verifyParts(
+    files.map((path) => ({ name: path, lines: () => readLogLines(path) })),
+    { head, expected, unproven: UNPROVEN_FILES },
+  );
+}
+
+const UNPROVEN_FILES =
+  "nothing in this folder can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
+
+/**
+ * Checks the parts of a log, in their order, wherever they are kept.
+ *
+ * @param head the newest line by what is kept beside the lines; `undefined` where that is missing.
+ * @param unproven what a reader should know without any head that was kept elsewhere.
+ */
+export async function verifyParts(
+  parts: readonly LogPart[],
+  {
+    head,
+    expected = [],
+    unproven,
+  }: { head: ChainEnd | undefined; expected?: readonly ChainEnd[] | undefined; unproven: string },
+): Promise<LogVerification> {
+  const walk = new ChainWalk([...(head === undefined ? [] : [head]), ...expected], unproven);
+  for (const [index, { name, lines }] of parts.entries()) {
+    walk.begin(name);
+    for await (const line of lines()) walk.take(line);
+    walk.end(index === parts.length - 1);
   }
-  return walk.finish(files, head, expected);
+  return walk.finish(
+    parts.map(({ name }) => name),
+    head,
+    expected,
+  );
 }
 
 /** Each file once, also when it was renamed while the files were looked for. */
@@ -106,8 +134,11 @@ class ChainWalk {
   #path = "";
   #loose: { bytes: number; line: number; hash: ReturnType<typeof createHash>; isTorn: boolean } | undefined;
 
-  constructor(ends: readonly ChainEnd[]) {
+  readonly #unproven: string;
+
+  constructor(ends: readonly ChainEnd[], unproven: string) {
     this.#wanted = new Map(ends.map(({ seq }) => [seq, undefined]));
+    this.#unproven = unproven;
   }
 
   begin(path: string): void {
@@ -138,7 +169,7 @@ class ChainWalk {
 
   finish(
     files: readonly string[],
-    head: ChainHead | undefined,
+    head: ChainEnd | undefined,
     expected: readonly ChainEnd[],
   ): LogVerification {
     const last = this.#last;
@@ -189,10 +220,7 @@ class ChainWalk {
 
   #noteUnproven(last: number, expected: readonly ChainEnd[]): void {
     const newest = newestOf(expected);
-    if (newest === undefined)
-      this.#notes.push(
-        "nothing in this folder can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)",
-      );
+    if (newest === undefined) this.#notes.push(this.#unproven);
     else if (newest < last)
       this.#notes.push(`what came after line ${newest} is proven by no head that was kept elsewhere`);
   }

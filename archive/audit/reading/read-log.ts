@@ -69,12 +69,18 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
  * @throws Error when a file cannot be read.
  */
 export async function* readLog(current: string, filter: AuditFilter): AsyncGenerator<AuditEntry> {
-  for (const path of [...rotatedFiles(current), current]) {
-    if (!existsSync(path)) continue;
-    for await (const { bytes } of readLogLines(path)) {
-      const entry = entryOf(bytes, filter);
-      if (entry !== undefined) yield entry;
-    }
+  for (const path of [...rotatedFiles(current), current])
+    if (existsSync(path)) yield* matchingLines(readLogLines(path), filter);
+}
+
+/** Yields the lines that match. Skips what is not a line of a log. */
+export async function* matchingLines(
+  lines: AsyncIterable<{ bytes: Buffer }>,
+  filter: AuditFilter,
+): AsyncGenerator<AuditEntry> {
+  for await (const { bytes } of lines) {
+    const entry = entryOf(bytes, filter);
+    if (entry !== undefined) yield entry;
   }
 }
 

@@ -1,7 +1,7 @@
 import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
-import type { CallToArchive, RunToArchive } from "../../build-record.ts";
+import type { WriterReply, WriterRequest } from "../../writer/archive-writer.ts";
 import { releaseHeld, sweepAbandoned } from "../blobs.ts";
 import { fileAt, openForWriting } from "../connection.ts";
 import type { Database } from "../database.ts";
@@ -195,15 +195,3 @@ export interface WriterOptions {
   /** How long storing a run is retried while others keep the archive busy. */
   patienceMs?: number;
 }
-
-/** Requests to the writing thread, in order. */
-export type WriterRequest =
-  | { kind: "calls"; runId: string; calls: CallToArchive[] }
-  /** `calls` are the last calls; `callCount` is the number of all. */
-  | { kind: "finish"; runId: string; run: RunToArchive; calls: CallToArchive[]; callCount: number }
-  | { kind: "discard"; runId: string }
-  | { kind: "close" };
-
-export type WriterReply =
-  /** The calls of one `calls` request have been taken, so there is room for more. */
-  { kind: "taken"; runId: string } | { kind: "settled"; runId: string; result: ArchiveResult };

@@ -1,6 +1,7 @@
 /** The writing thread. It hashes, compresses and stores runs, so that the thread that answers calls need not. */
 import { parentPort, workerData } from "node:worker_threads";
-import { RunWriter, type WriterOptions, type WriterRequest } from "./run-writer.ts";
+import type { WriterRequest } from "../../writer/archive-writer.ts";
+import { RunWriter, type WriterOptions } from "./run-writer.ts";
 
 const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));
 let untidy = false;

@@ -15,7 +15,7 @@ import { addServer, renderConfiguration } from "../../../configuration/write-fil
 import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
-import { UserSecrets } from "../../../logins/user-secrets.ts";
+import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import { openServers } from "../../../wiring/open-servers.ts";
 import {
   defineCommand,

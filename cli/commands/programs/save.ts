@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
-import { openArchive } from "../../../archive/open-archive.ts";
 import { messageOf } from "../../../base/faults.ts";
 import { isObject, jsonLine } from "../../../base/json.ts";
 import { visibleLines } from "../../../base/visible-text.ts";
@@ -32,6 +31,7 @@ import {
 import { programsDirectory } from "../../../programs/programs-directory.ts";
 import { SavedPrograms, textToCheck } from "../../../programs/saved-programs.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
+import { openRuns } from "../../../storage/storage.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
 import { lockFile } from "../../../system/lock-file.ts";
 import { moduleUrl, version } from "../../../system/package.ts";
@@ -85,7 +85,7 @@ async function save(from: string, flags: SaveFlags, surroundings: Surroundings):
   const { name } = flags;
   if (name === undefined) throw new UsageError("give the program a name: --name weekly-report");
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const archive = openArchive(configuration.archive);
+  const archive = openRuns(configuration, surroundings.env);
   const host = openHost({
     configuration,
     env,

@@ -9,7 +9,7 @@ import { openForReading, openForWriting } from "../../../archive/sqlite/connecti
 import type { Database } from "../../../archive/sqlite/database.ts";
 import { pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { holdCalls, storeRun } from "../../../archive/sqlite/store-run.ts";
-import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { tries } from "../../tries.ts";
 import { archiveRun, storeSample, useFolder } from "../made-archives.ts";
 import { listRuns, verifyArchive } from "../on-connection.ts";
@@ -166,7 +166,7 @@ describe("several processes that share an archive", { timeout: TIMEOUT_MS }, () 
 describe("a writing thread that dies", () => {
   test("costs the runs it had, each told so, and a new one takes its place", async () => {
     const dying = new URL("./fixtures/dying-worker.ts", import.meta.url);
-    const writer = new ArchiveWriter({ path: at("unused.db"), keepDays: 30 }, dying);
+    const writer = new SqliteArchiveWriter({ path: at("unused.db"), keepDays: 30 }, dying);
     const two = () => Promise.all([archiveRun(writer, sampleRun()), archiveRun(writer, sampleRun())]);
     const message = "the archive's writer stopped (the writing thread dies): the run was not archived";
     expect(await two()).toEqual(Array(2).fill({ ok: false, message }));
@@ -176,7 +176,7 @@ describe("a writing thread that dies", () => {
 
   test("or that cannot even start costs no more", async () => {
     for (const module of [new URL("./fixtures/nothing.ts", import.meta.url), new URL("https://localhost/")]) {
-      const writer = new ArchiveWriter({ path: at("unused.db"), keepDays: 30 }, module);
+      const writer = new SqliteArchiveWriter({ path: at("unused.db"), keepDays: 30 }, module);
       const message = expect.stringMatching(/stopped/);
       expect(await archiveRun(writer, sampleRun())).toEqual({ ok: false, message });
       await writer.close();

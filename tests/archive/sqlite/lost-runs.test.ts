@@ -6,7 +6,7 @@ import { openForReading, openForWriting } from "../../../archive/sqlite/connecti
 import { loadSqlite } from "../../../archive/sqlite/sqlite.ts";
 import { SqliteArchiveStore } from "../../../archive/sqlite/sqlite-archive-store.ts";
 import { storeRun } from "../../../archive/sqlite/store-run.ts";
-import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { archiveRun, makeArchive, useFolder } from "../made-archives.ts";
 import { readRun, verifyArchive } from "../on-connection.ts";
 import { sampleRun } from "../sample-runs.ts";
@@ -33,7 +33,12 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     makeArchive(path);
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: TIMEOUT_MS });
+    const writer = new SqliteArchiveWriter({
+      path,
+      keepDays: 36_500,
+      busyTimeoutMs: 10,
+      patienceMs: TIMEOUT_MS,
+    });
     // One that goes to the disk early, and one that does not.
     const samples = [sampleRun(), sampleRun({ calls: 6, answer: (seq) => `${seq}`.repeat(1_000_000) })];
     const results = samples.map((sample) => archiveRun(writer, sample));
@@ -50,7 +55,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     makeArchive(path);
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: 100 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500, busyTimeoutMs: 10, patienceMs: 100 });
     expect(await archiveRun(writer, sampleRun())).toMatchObject({
       ok: false,
       message: expect.stringMatching(/in use by another process/),
@@ -63,7 +68,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     const dyingOnce = new URL("./fixtures/dying-once-worker.ts", import.meta.url);
     const path = fresh("dies");
     makeArchive(path);
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 }, dyingOnce);
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500 }, dyingOnce);
     // Its first calls are on their way before it ends.
     const samples = [sampleRun({ calls: 6, answer: (seq) => `${seq}`.repeat(40_000) }), sampleRun()];
     const results = await Promise.all(samples.map((sample) => archiveRun(writer, sample)));
@@ -74,7 +79,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
 
   test("unseen, where its last message cannot be sent to the writing thread", async () => {
     const path = fresh("uncloned");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500 });
     const { run } = sampleRun({ calls: 0 });
     const unsendable = { ...run, facts: { ...run.facts, options: (() => 1) as never } };
     expect(await writer.begin(run.facts.run_id).finish(unsendable)).toEqual({
@@ -91,7 +96,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
 
   test("unseen, where calls cannot be sent; and they take no room from others for ever", async () => {
     const path = fresh("uncloned-calls");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500 });
     const { run, calls } = sampleRun({ calls: 1 });
     const recording = writer.begin(run.facts.run_id);
     const text = JSON.stringify("x".repeat(33 * 1024 * 1024));
@@ -110,7 +115,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
 
   test("that ends while the writer closes, or after", async () => {
     const path = fresh("closing");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500 });
     const samples = [sampleRun({ calls: 0 }), sampleRun({ calls: 0 })];
     const [during, after] = samples.map(({ run }) => writer.begin(run.facts.run_id));
     const closing = writer.close();
@@ -144,7 +149,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
 
   test("or is told where a part of it was in what was moved away", async () => {
     const path = fresh("moved-with-calls");
-    const writer = new ArchiveWriter({ path, keepDays: 36_500 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 36_500 });
     expect(await archiveRun(writer, sampleRun())).toMatchObject({ ok: true });
     const { run, calls } = sampleRun({ calls: 8, answer: (seq) => `${seq}`.repeat(1_000_000) });
     const recording = writer.begin(run.facts.run_id);

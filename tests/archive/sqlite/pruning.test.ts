@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { openForReading } from "../../../archive/sqlite/connection.ts";
 import { pruneDaily, pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { readStats } from "../../../archive/sqlite/sqlite-archive-store.ts";
-import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { archiveRun, storeSample, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { openQuickly, type SampleOptions, sampleRun } from "../sample-runs.ts";
@@ -119,7 +119,7 @@ describe("keep_days", () => {
 
   test("is applied by a writer, after the run that it archives", async () => {
     const path = at("writer.db");
-    const writer = new ArchiveWriter({ path, keepDays: 30 });
+    const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
     for (const startedAt of [Date.now() - 31 * DAY_MS, Date.now()]) {
       expect(await archiveRun(writer, sampleRun({ startedAt, calls: 1 }))).toMatchObject({ ok: true });
     }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { openForReading, openForWriting } from "../../../archive/sqlite/connection.ts";
 import { loadSqlite } from "../../../archive/sqlite/sqlite.ts";
 import { storeRun } from "../../../archive/sqlite/store-run.ts";
-import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { archiveRun, makeArchive, refusal, useFolder } from "../made-archives.ts";
 import { listRuns, readRun, verifyArchive } from "../on-connection.ts";
 import { sampleRun } from "../sample-runs.ts";
@@ -21,7 +21,7 @@ describe("an archive that cannot be written", () => {
     if (disk === undefined) return context.skip("no small disk can be mounted here");
     try {
       const path = join(disk.path, "private/archive.db");
-      const writer = new ArchiveWriter({ path, keepDays: 30 });
+      const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
       const before = sampleRun();
       expect(await archiveRun(writer, before)).toMatchObject({ ok: true });
       const noise = randomBytes(600_000).toString("base64");
@@ -54,7 +54,7 @@ describe("an archive that cannot be written", () => {
       const path = join(disk.path, "archive.db");
       const [runId = ""] = makeArchive(path);
       disk.makeReadOnly();
-      const writer = new ArchiveWriter({ path, keepDays: 30 });
+      const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
       const result = await archiveRun(writer, sampleRun());
       expect(result).toMatchObject({
         ok: false,

@@ -142,8 +142,8 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     expect(await parts.ptc("approve", ticket)).toMatchObject({ code: 0 });
     const { directory } = parts.project;
     const configuration = await loadConfiguration({ flag: undefined, env: parts.env, cwd: directory });
-    const { approvals } = configuration;
-    const loose = await openPending({ directory, approvals }, parts.env);
+    const { approvals, storage } = configuration;
+    const loose = await openPending({ directory, approvals, storage }, parts.env);
     const grant = { tool: "mcp__docs__get_document", definitionDigest: "d", by: "terminal" };
     const run = {
       program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
@@ -157,7 +157,7 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     if (waiting === undefined) throw new Error("nothing waits");
     await loose.answer("local", waiting, { decision: "denied", by: "somebody" });
     const strict = await openPending(
-      { directory, approvals: { ...approvals, require: "terminal" } },
+      { directory, approvals: { ...approvals, require: "terminal" }, storage },
       parts.env,
     );
     const taken = await strict.take("local", ticket);

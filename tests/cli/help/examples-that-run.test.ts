@@ -55,6 +55,9 @@ const ELSEWHERE: Record<string, string> = {
   "auth login": "a browser",
   "auth logout": "a login",
   "save 3f9a2c": "the run of a program",
+  "storage migrate": "a PostgreSQL",
+  "storage import": "a PostgreSQL",
+  "storage reencrypt": "a PostgreSQL",
 };
 
 describe("the examples that commands print in their help", () => {

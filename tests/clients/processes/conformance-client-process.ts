@@ -9,8 +9,8 @@ import type { RemoteServerConfiguration } from "../../../configuration/configura
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { openLoginStore } from "../../../logins/logins.ts";
-import { ownLoginSecrets } from "../../../logins/user-secrets.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
+import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { composeAuthorizations } from "../../../wiring/upstreams.ts";

@@ -31,6 +31,7 @@ function setUp(name: string, stored: StoredCatalog) {
   const warnings: string[] = [];
   const learning = new LearningBetweenRuns({
     configuration: () => configuration as Configuration,
+    env: {},
     stored: async () => ({ ...stored, learned: published.at(-1) }),
     publish: async (types) => void published.push(types),
     onWarning: (message) => warnings.push(message),

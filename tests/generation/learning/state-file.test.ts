@@ -13,7 +13,7 @@ const fileIn = (name: string) => join(folder.path, name, "learned.json");
 const OF = { server: "docs", tool: "list", definition: sha256("definition") };
 
 const observeOne = (path: string, member: string) =>
-  changeState(path, async ({ position, observed }) => ({
+  changeState({ path }, async ({ position, observed }) => ({
     position: position + 1,
     observed: addObserved(observed, OF, observeShape({ [member]: 1 })),
   }));
@@ -22,7 +22,7 @@ describe("the file of observations", () => {
   it("has what all processes observed that wrote it at once, and is its user's alone", async () => {
     const path = fileIn("at-once");
     await Promise.all(["title", "owner", "size", "state", "url"].map((member) => observeOne(path, member)));
-    const { position, observed } = await readState(path);
+    const { position, observed } = await readState({ path: path });
     expect(position).toBe(5);
     expect([...observed.values()]).toMatchObject([{ calls: 5 }]);
     expect(readFileSync(path, "utf8")).toMatch(/owner.*size.*state.*title.*url/);
@@ -44,18 +44,18 @@ describe("the file of observations", () => {
       const path = fileIn(`broken-${i}`);
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, text);
-      expect(await readState(path)).toEqual(NOTHING_OBSERVED);
+      expect(await readState({ path: path })).toEqual(NOTHING_OBSERVED);
       await observeOne(path, "title");
-      expect(await readState(path)).toMatchObject({ position: 1 });
+      expect(await readState({ path: path })).toMatchObject({ position: 1 });
     }
     const huge = fileIn("huge");
     await observeOne(huge, "title");
     truncateSync(huge, 65 * 1024 * 1024);
-    expect(await readState(huge)).toEqual(NOTHING_OBSERVED);
+    expect(await readState({ path: huge })).toEqual(NOTHING_OBSERVED);
     const linked = fileIn("linked");
     mkdirSync(join(linked, ".."), { recursive: true });
     symlinkSync(fileIn("broken-0"), linked);
-    expect(await readState(linked)).toEqual(NOTHING_OBSERVED);
+    expect(await readState({ path: linked })).toEqual(NOTHING_OBSERVED);
   });
 
   it("is left as it is where a newer ptc has written it", async () => {

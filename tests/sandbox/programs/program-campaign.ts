@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { ArchivedRun } from "../../../archive/archived-run.ts";
 import { AuditLog } from "../../../archive/audit/audit-log.ts";
 import { openForReading } from "../../../archive/sqlite/connection.ts";
-import { ArchiveWriter } from "../../../archive/sqlite/writer/archive-writer.ts";
+import { SqliteArchiveWriter } from "../../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { ArchivingRecorder } from "../../../execution/record/record-runs.ts";
 import type { BegunRun, RunRecorder } from "../../../execution/record/run-recorder.ts";
 import { inputDigest } from "../../../languages/program.ts";
@@ -27,7 +27,7 @@ class Records implements RunRecorder {
   readonly begun: BegunRun[] = [];
   readonly failures: string[] = [];
   readonly #folder = mkdtempSync(join(tmpdir(), "ptc-programs-"));
-  readonly #archive = new ArchiveWriter({ path: join(this.#folder, "archive.db"), keepDays: 30 });
+  readonly #archive = new SqliteArchiveWriter({ path: join(this.#folder, "archive.db"), keepDays: 30 });
   readonly #redactor = new Redactor([]);
   readonly #auditPath = join(this.#folder, "audit.jsonl");
   readonly #audit = new AuditLog({

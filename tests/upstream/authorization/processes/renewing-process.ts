@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { parseConfiguration } from "../../../../configuration/parse.ts";
 import { openLoginStore } from "../../../../logins/logins.ts";
-import { ownLoginSecrets } from "../../../../logins/user-secrets.ts";
+import { ownLoginSecrets } from "../../../../upstream/secret-sources.ts";
 import { composeAuthorizations } from "../../../../wiring/upstreams.ts";
 
 const [, , url, folder = ""] = process.argv;

@@ -1,8 +1,7 @@
 import { Worker } from "node:worker_threads";
-import { messageOf } from "../../../base/faults.ts";
-import type { ArchiveResult, PendingRun, RunArchiver } from "../../archive-store.ts";
-import type { CallToArchive, RunToArchive } from "../../build-record.ts";
-import type { WriterOptions, WriterReply, WriterRequest } from "./run-writer.ts";
+import { messageOf } from "../../base/faults.ts";
+import type { ArchiveResult, PendingRun, RunArchiver } from "../archive-store.ts";
+import type { CallToArchive, RunToArchive } from "../build-record.ts";
 
 /** Calls are sent once their texts have this many characters, because a message costs more than a few small calls. */
 const BATCH_CHARS = 64 * 1024;
@@ -15,20 +14,35 @@ const MAX_KEPT_CHARS = 8 * 1024 * 1024;
 
 const ROOM = Promise.resolve();
 
+/** Requests to the writing thread, in order. */
+export type WriterRequest =
+  | { kind: "calls"; runId: string; calls: CallToArchive[] }
+  /** `calls` are the last calls; `callCount` is the number of all. */
+  | { kind: "finish"; runId: string; run: RunToArchive; calls: CallToArchive[]; callCount: number }
+  | { kind: "discard"; runId: string }
+  | { kind: "close" };
+
+export type WriterReply =
+  /** The calls of one `calls` request have been taken, so there is room for more. */
+  { kind: "taken"; runId: string } | { kind: "settled"; runId: string; result: ArchiveResult };
+
 type FinishRequest = Extract<WriterRequest, { kind: "finish" }>;
 
 /**
- * Archives runs in a separate thread. A failure of the archive is reported only at the end of a run. The next run tries
- * again.
+ * Archives runs in a separate thread, which each store brings. A failure of the archive is reported only at the end of a run. The
+ * next run tries again.
  */
 export class ArchiveWriter implements RunArchiver {
-  readonly #options: WriterOptions;
+  readonly #options: object;
   readonly #workerModule: URL;
   #thread: WritingThread | undefined;
   readonly #finishing = new Set<Promise<ArchiveResult>>();
 
-  /** @param workerModule the `writer-worker` module; by default the one beside this file, which a bundled file lacks. */
-  constructor(options: WriterOptions, workerModule = new URL("./writer-worker.ts", import.meta.url)) {
+  /**
+   * @param options what the thread is handed when it starts.
+   * @param workerModule the module of the thread.
+   */
+  constructor(options: object, workerModule: URL) {
     this.#options = options;
     this.#workerModule = workerModule;
   }
@@ -78,7 +92,7 @@ class WritingThread {
   #closing = false;
   stopped = false;
 
-  constructor(module: URL, options: WriterOptions) {
+  constructor(module: URL, options: object) {
     try {
       this.#worker = this.#start(new Worker(module, { workerData: options }));
     } catch (error) {

@@ -1,17 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { ServerConfiguration } from "../configuration/configuration.ts";
-import { valuesOf } from "../configuration/configured-servers.ts";
-import { type Keyring, KeyringError, openKeyring, SecretsFile } from "../secrets/keyring.ts";
-import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { type CredentialSource, configuredCredentials } from "../upstream/authorization/credentials.ts";
-import type { SecretKeyring } from "../upstream/secret-source.ts";
-import {
-  type LoginSecrets,
-  SecretSources,
-  type SourcedValues,
-  sourcedCredentials,
-} from "../upstream/secret-sources.ts";
+import { type Keyring, KeyringError, openKeyring, SecretsFile } from "./keyring.ts";
 
 /** The outcome of a change. `why` it failed is one line. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
@@ -23,14 +12,14 @@ const ACCOUNT = "secret/";
  * The secrets that a user has put in with `ptc auth set`: in the system's keyring where there is one, else in a private file
  * of the user's. A secret in the file is still found after a keyring has become available.
  */
-export class UserSecrets implements SecretKeyring {
+export class UserSecrets {
   readonly #file: SecretsFile;
   readonly #open: () => Promise<Keyring | undefined>;
   #keyring: Promise<Keyring | undefined> | undefined;
 
   /** @param open the system's keyring; another one in tests. */
   constructor(
-    env: EnvironmentVariables,
+    env: Readonly<Record<string, string | undefined>>,
     open: () => Promise<Keyring | undefined> = () => openKeyring({ env }),
   ) {
     const folder = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
@@ -82,34 +71,4 @@ async function changed<T extends object>(change: () => Promise<T>): Promise<Chan
     if (error instanceof KeyringError) return { ok: false, why: error.message };
     throw error;
   }
-}
-
-/** Reads secrets for a single login, whose texts only the person who logs in reads. */
-export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
-  const sources = new SecretSources({
-    env,
-    keyring: new UserSecrets(env),
-    redact: (text) => text,
-    onSpawn() {},
-    onExit() {},
-  });
-  return { sources, onSecret() {} };
-}
-
-/** The `env` and `headers` of servers: those that are written out, and those that are read when a server starts. */
-export function serverCredentials(
-  servers: readonly ServerConfiguration[],
-  secretSources: Pick<SecretSources, "read">,
-): CredentialSource {
-  const values = new Map(servers.map((server) => [server.name, valuesOf(server)]));
-  const sourced = servers.map((server): [string, SourcedValues] => [
-    server.name,
-    {
-      sources: server.secretSources,
-      areHeaders: "headers" in server,
-      // Each value belongs to one tool, and the other tools do not need it.
-      areApart: server.transport === "local",
-    },
-  ]);
-  return sourcedCredentials(configuredCredentials(values), new Map(sourced), secretSources);
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { UserSecrets } from "../../logins/user-secrets.ts";
 import { type Keyring, KeyringError } from "../../secrets/keyring.ts";
+import { UserSecrets } from "../../secrets/user-secrets.ts";
 import { newFolder } from "../temporary-folder.ts";
 
 class MemoryKeyring implements Keyring {

@@ -1,0 +1,313 @@
+/**
+ * Connections to PostgreSQL. Rows are parsed by schema, bytes are sent in their binary form, statements are prepared once for each
+ * connection, and every error is an `ArchiveError` that names the place and never the password. The driver is loaded with the
+ * first connection. A process has one pool for each database, whose idle connections keep no process running.
+ */
+import { hash } from "node:crypto";
+import type { Pool, PoolClient, QueryConfig } from "pg";
+import * as z from "zod/mini";
+import { messageOf } from "../../base/faults.ts";
+import { ArchiveError, type ArchiveErrorCode } from "../archive-error.ts";
+
+/** Connections of one process. Each statement takes one for as long as it takes. */
+const MAX_CONNECTIONS = 8;
+const CONNECT_MS = 10_000;
+const IDLE_MS = 10_000;
+/** The server ends a transaction whose process stopped or cannot be reached, so that others wait no longer for it. */
+const IDLE_IN_TRANSACTION_MS = 30_000;
+const KEEP_ALIVE_MS = 10_000;
+/** How long a statement that appends may take before its connection counts as lost. */
+const SOON_MS = 60_000;
+
+export type PgValue = null | number | string | boolean | Uint8Array | readonly (number | string)[];
+
+/** An unparsed row. */
+type RawRow = Readonly<Record<string, unknown>>;
+
+/** A row parsed by its schema, or an invalid row with the names of its wrong columns. */
+export type ParsedRow<T> = { ok: true; row: T } | { ok: false; raw: RawRow; columns: string[] };
+
+/** Statements on one connection, or each on any connection of a pool. */
+export class Statements {
+  readonly place: string;
+  readonly #send: (config: QueryConfig) => Promise<{ rows: unknown[]; rowCount: number | null }>;
+
+  constructor(place: string, send: Statements["send"]) {
+    this.place = place;
+    this.#send = send;
+  }
+
+  /** Sends one statement. */
+  get send(): (config: QueryConfig) => Promise<{ rows: unknown[]; rowCount: number | null }> {
+    return this.#send;
+  }
+
+  async all<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T[]> {
+    return (await this.allParsed(row, sql, ...values)).map((parsed) => this.#sound(parsed));
+  }
+
+  async get<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T | undefined> {
+    return (await this.all(row, sql, ...values))[0];
+  }
+
+  /** Reads rows and parses each separately, so that a damaged one does not hide the others. */
+  async allParsed<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<ParsedRow<T>[]> {
+    const { rows } = await this.#send(prepared(sql, values));
+    return rows.map((each) => parseRow(row, each as RawRow));
+  }
+
+  /** Like `all`, for what is short and must not wait for ever: the connection counts as lost after a minute. */
+  async allSoon<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T[]> {
+    const { rows } = await this.#send({ ...prepared(sql, values), query_timeout: SOON_MS } as QueryConfig);
+    return rows.map((each) => this.#sound(parseRow(row, each as RawRow)));
+  }
+
+  /** Runs one statement and returns how many rows it changed. */
+  async run(sql: string, ...values: PgValue[]): Promise<number> {
+    return (await this.#send(prepared(sql, values))).rowCount ?? 0;
+  }
+
+  /** Runs statements that take no values, as they are. */
+  async exec(sql: string): Promise<void> {
+    await this.#send({ text: sql });
+  }
+
+  #sound<T>(parsed: ParsedRow<T>): T {
+    if (parsed.ok) return parsed.row;
+    const columns = parsed.columns.join(", ");
+    const message = `${this.place} holds a row that ptc did not write (${columns}): it is damaged`;
+    throw new ArchiveError("corrupt", message);
+  }
+}
+
+/** One database, for statements that stand alone and for transactions. */
+export class PgDatabase extends Statements {
+  readonly #pool: Pool;
+
+  constructor(place: string, pool: Pool) {
+    super(place, async (config) => {
+      const client = await connectFrom(pool, place);
+      return releasing(client, place, () => client.query(config));
+    });
+    this.#pool = pool;
+  }
+
+  /**
+   * Commits all of `work` or nothing.
+   *
+   * @param begin how the transaction begins, such as `BEGIN ISOLATION LEVEL REPEATABLE READ`.
+   */
+  async transaction<T>(work: (tx: Statements) => Promise<T>, begin = "BEGIN"): Promise<T> {
+    const client = await connectFrom(this.#pool, this.place);
+    return releasing(client, this.place, async () => {
+      const tx = new Statements(this.place, (config) => guard(this.place, () => client.query(config)));
+      await tx.exec(begin);
+      try {
+        const result = await work(tx);
+        await tx.exec("COMMIT");
+        return result;
+      } catch (error) {
+        await client.query("ROLLBACK");
+        throw error;
+      }
+    });
+  }
+
+  /** Does some work whose statements go out one after the other, without waiting for answers, on one connection. */
+  async inARow<T>(work: (connection: Statements) => Promise<T>): Promise<T> {
+    const client = await connectFrom(this.#pool, this.place);
+    return releasing(client, this.place, () =>
+      work(new Statements(this.place, (config) => guard(this.place, () => client.query(config)))),
+    );
+  }
+
+  /** Everything that `work` reads is one state of the database, whatever others write meanwhile. */
+  snapshot<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
+    return this.transaction(work, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+  }
+
+  /** Closes every connection. */
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+/** Loads the driver and makes a pool. Nothing is connected before the first statement. @throws ArchiveError `unwritable` for a URL that is none. */
+export async function openPool(url: string, { max = MAX_CONNECTIONS } = {}): Promise<PgDatabase> {
+  const place = placeOf(url);
+  const { default: pg } = await import("pg");
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: CONNECT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    allowExitOnIdle: true,
+    keepAlive: true,
+    pipeline: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: "ptc",
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    types: { getTypeParser: parserOf as never },
+  });
+  // Whoever uses the connection, or the next who does, is told by the statement that fails.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return new PgDatabase(place, pool);
+}
+
+/** A database as messages name it: without user and password. */
+function placeOf(url: string): string {
+  // A URL that names the folder of a socket in its query has no host.
+  const readable = url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#@]*@)?)(?=[/?#]|$)/i, "$1local");
+  const parsed = URL.canParse(readable) ? new URL(readable) : undefined;
+  if (parsed === undefined) throw new ArchiveError("unwritable", "storage.url is not a URL of PostgreSQL");
+  const host = parsed.searchParams.get("host") ?? parsed.hostname;
+  const database = parsed.pathname.slice(1) || decodeURIComponent(parsed.username);
+  const port = parsed.port === "" ? "" : `:${parsed.port}`;
+  return `PostgreSQL (${decodeURIComponent(database)} at ${host}${port})`;
+}
+
+async function connectFrom(pool: Pool, place: string): Promise<PoolClient> {
+  return guard(place, () => pool.connect());
+}
+
+/** Gives a connection back after some work, and ends one that may be broken. */
+async function releasing<T>(client: PoolClient, place: string, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await guard(place, work);
+    client.release();
+    return result;
+  } catch (error) {
+    client.release(!(error instanceof ArchiveError) || MAY_BE_BROKEN.has(error.code));
+    throw error;
+  }
+}
+
+const MAY_BE_BROKEN: ReadonlySet<ArchiveErrorCode> = new Set(["unreachable", "failed", "busy"]);
+
+async function guard<T>(place: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw archiveErrorFrom(error, place);
+  }
+}
+
+const names = new Map<string, string>();
+
+/** A statement that a connection prepares when it first runs it. */
+function prepared(sql: string, values: readonly PgValue[]): QueryConfig {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `ptc_${hash("sha1", sql).slice(0, 16)}`;
+    names.set(sql, name);
+  }
+  return { name, text: sql, values: values as unknown[] };
+}
+
+function parseRow<T>(schema: z.ZodMiniType<T>, raw: RawRow): ParsedRow<T> {
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return { ok: true, row: parsed.data };
+  return { ok: false, raw, columns: [...new Set(parsed.error.issues.map(({ path }) => path.join(".")))] };
+}
+
+/** The types of the columns that ptc reads, by their numbers in `pg_type`. All others are read as text. */
+const PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
+  16: (text) => text === "t",
+  17: (text) => Buffer.from(text.slice(2), "hex"),
+  // Numbers that are not safe stay of type `bigint`.
+  20: (text) => (Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text)),
+  21: Number,
+  23: Number,
+  701: Number,
+};
+
+function parserOf(oid: number): (text: string) => unknown {
+  return PARSERS[oid] ?? String;
+}
+
+/** Classes of SQLSTATE, or whole ones (https://www.postgresql.org/docs/current/errcodes-appendix.html), on which a user can act. */
+const CAUSES: readonly (readonly [RegExp, ArchiveErrorCode, string])[] = [
+  [/^53100$/, "full", "cannot grow, its disk is full: enlarge it, or free some space"],
+  [/^(?:53300|53400)$/, "busy", "has too many connections: raise max_connections, or try again"],
+  [/^53/, "busy", "has too little memory: try again"],
+  [/^28/, "unwritable", "refuses the login: check the user and the password of storage.url"],
+  [/^3D000$/, "unwritable", "is not there: create the database"],
+  [/^3F000$/, "unwritable", "has no schema to make tables in: create it, or check search_path"],
+  [/^42501$/, "unwritable", "may not be changed by this user: grant it the schema"],
+  [/^25006$/, "unwritable", "is read-only, such as a standby: name the primary in storage.url"],
+  [/^(?:08|57P0[1-4])/, "unreachable", "cannot be reached"],
+  [/^(?:40001|40P01|55P03|57014)$/, "busy", "is in use by others for too long: try again"],
+  [/^XX00[12]$/, "corrupt", "is damaged: restore it from a backup"],
+  [/^(?:54|22003)/, "unkeepable", "cannot hold such a value"],
+];
+
+const NETWORK = /^E(?:CONN|PIPE|HOST|NET|TIMEDOUT|NOTFOUND|AI_AGAIN|NOENT|ACCES)/;
+const LOST =
+  /connection terminated|timeout exceeded|query read timeout|client has encountered a connection error|not queryable|ended by the server|Client was closed/i;
+
+/** Turns an error of the driver into one line about the place. An `ArchiveError` is returned unchanged. */
+function archiveErrorFrom(error: unknown, place: string): ArchiveError {
+  if (error instanceof ArchiveError) return error;
+  const { code } = error as { code?: unknown };
+  const said = messageOf(error).replaceAll(/\s+/g, " ").trim();
+  const why = said === "" && typeof code === "string" ? code : said;
+  const state = typeof code === "string" ? code : "";
+  if (NETWORK.test(state) || LOST.test(why))
+    return new ArchiveError("unreachable", `${place} cannot be reached (${why})`, error);
+  const [, kind, what] = CAUSES.find(([pattern]) => pattern.test(state)) ?? [
+    /$/,
+    "failed" as const,
+    "failed",
+  ];
+  return new ArchiveError(kind, `${place} ${what} (${why})`, error);
+}
+
+/** The SQLSTATE of the error behind one of ours. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const { code } = ((error as Error | undefined)?.cause ?? {}) as { code?: unknown };
+  return typeof code === "string" ? code : undefined;
+}
+
+/** Whether the same may succeed a moment later, because the server could not be reached or others were in the way. */
+function isPassing(error: unknown): error is ArchiveError {
+  return error instanceof ArchiveError && (error.code === "unreachable" || error.code === "busy");
+}
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Does some work again while it fails for a reason that passes, such as a server that is restarted. The work must find out itself
+ * what an earlier try has done: a connection that is lost at its commit does not tell.
+ */
+export async function patiently<T>(work: (tries: number) => Promise<T>, patienceMs: number): Promise<T> {
+  const giveUpAt = performance.now() + patienceMs;
+  for (
+    let tries = 0, pauseMs = FIRST_PAUSE_MS;
+    ;
+    tries++, pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
+  ) {
+    try {
+      return await work(tries);
+    } catch (error) {
+      if (!isPassing(error) || performance.now() + pauseMs > giveUpAt) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+}
+
+/**
+ * Keeps a text in a form that PostgreSQL can hold, which has no NUL. The character that stands before it is none of any script.
+ */
+export function toStored(text: string): string {
+  return text.replaceAll(/[\0\ue000]/g, (found) => (found === "\0" ? "\ue0000" : "\ue000E"));
+}
+
+/** What `toStored` made a text of. */
+export function fromStored(text: string): string {
+  return text.replaceAll(/\ue000([0E])/g, (_, which) => (which === "0" ? "\0" : "\ue000"));
+}
+
+/** A text column whose values are in the form of `toStored`. */
+export const StoredText = z.pipe(z.string(), z.transform(fromStored));

@@ -1,0 +1,227 @@
+/**
+ * The audit log in PostgreSQL: rows of one line each, linked as the lines of a file are (../audit/chain/chain-head.ts). Whoever
+ * appends holds the head for as long as one transaction takes, which does not wait for the disk (schema.ts); lines that are waited
+ * for are flushed afterwards.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import * as z from "zod/mini";
+import { messageOf } from "../../base/faults.ts";
+import { type AuditMembers, renderAuditLine } from "../audit/audit-line.ts";
+import type { Appended, AuditChain } from "../audit/chain/audit-chain.ts";
+import { type ChainEnd, linkLine } from "../audit/chain/chain-head.ts";
+import type { LogLine } from "../audit/chain/log-files.ts";
+import { type LogVerification, type VerifyLogOptions, verifyParts } from "../audit/chain/verify-log.ts";
+import type { AuditSource } from "../audit/reading/audit-source.ts";
+import { type AuditEntry, type AuditFilter, matchingLines } from "../audit/reading/read-log.ts";
+import { type PgDatabase, patiently, type Statements } from "./database.ts";
+import { FLUSH } from "./schema.ts";
+
+const HeadRow = z.object({ seq: z.int(), hash: z.string() });
+const LineRow = z.object({ seq: z.int(), line: z.string() });
+const BatchRow = z.object({ line: z.string() });
+const FirstRow = z.object({ first: z.nullable(z.int()) });
+
+/** How long lines are tried again while the server cannot be reached. */
+const PATIENCE_MS = 5_000;
+const DAY_MS = 86_400_000;
+const PAGE = 1_000;
+
+/** The newest line; `undefined` where none was written yet, or somebody has removed it. */
+async function readAuditHead(db: Statements): Promise<ChainEnd | undefined> {
+  const head = await db.get(HeadRow, "SELECT seq, hash FROM audit_head");
+  return head === undefined || head.seq === 0 ? undefined : head;
+}
+
+/** The lines in the order of their rows, from one that follows the line `after`. */
+async function* readAuditLines(db: Statements, after = 0): AsyncGenerator<LogLine> {
+  for (let last = after; ; ) {
+    const page = await db.all(
+      LineRow,
+      "SELECT seq, line FROM audit_lines WHERE seq > $1 ORDER BY seq LIMIT $2",
+      ...[last, PAGE],
+    );
+    for (const { seq, line } of page) yield { bytes: Buffer.from(line), hasLineFeed: true, number: seq };
+    const end = page.at(-1);
+    if (end === undefined) return;
+    last = end.seq;
+  }
+}
+
+interface Batch {
+  id: string;
+  lines: readonly string[];
+}
+
+export class PostgresAuditChain implements AuditChain {
+  readonly place: string;
+  readonly #db: PgDatabase;
+  readonly #keepMs: number;
+  readonly #wallMs: () => number;
+  /** Lines of which it is not known whether they were written, because a connection was lost. */
+  #unsure: Batch | undefined;
+  #trimmedAt = 0;
+
+  /** @param keepMs how long lines are kept. */
+  constructor(db: PgDatabase, { keepMs, wallMs }: { keepMs: number; wallMs: () => number }) {
+    this.#db = db;
+    this.place = `in ${db.place}`;
+    this.#keepMs = keepMs;
+    this.#wallMs = wallMs;
+  }
+
+  async append(lines: readonly string[], flush: boolean): Promise<Appended> {
+    let problem: string | undefined;
+    const written = await patiently(async () => {
+      const earlier = await this.#settle();
+      const left = withoutWritten(lines, earlier);
+      const linked = left.length === 0 ? [] : await this.#write(left);
+      return [...earlier, ...linked];
+    }, PATIENCE_MS);
+    if (flush) {
+      try {
+        await patiently(() => this.#db.exec(FLUSH), PATIENCE_MS);
+      } catch (error) {
+        problem = messageOf(error);
+      }
+    }
+    await this.#trim().catch(() => {});
+    return { written: lines.length, lines: written, problem };
+  }
+
+  /** The lines of a batch of before that were written after all. */
+  async #settle(): Promise<string[]> {
+    const unsure = this.#unsure;
+    if (unsure === undefined) return [];
+    const found = await this.#db.all(
+      BatchRow,
+      "SELECT line FROM audit_lines WHERE batch = $1 AND seq > (SELECT seq FROM audit_head) - 100000 ORDER BY seq",
+      unsure.id,
+    );
+    this.#unsure = undefined;
+    return found.map(({ line }) => `${line}\n`);
+  }
+
+  async #write(lines: readonly string[]): Promise<string[]> {
+    const batch = { id: randomUUID(), lines };
+    this.#unsure = batch;
+    const linked = await this.#db.transaction(
+      (tx) => appendLines(tx, lines, { batch: batch.id, nowMs: this.#wallMs() }),
+      "BEGIN; SET LOCAL synchronous_commit = off",
+    );
+    this.#unsure = undefined;
+    return linked;
+  }
+
+  /** Removes lines that are old, once a day. A line of the chain says so first. */
+  async #trim(): Promise<void> {
+    const nowMs = this.#wallMs();
+    if (nowMs - this.#trimmedAt < DAY_MS) return;
+    this.#trimmedAt = nowMs;
+    await trimAudit(this.#db, nowMs - this.#keepMs, nowMs);
+  }
+}
+
+/** Of some lines those that are not among others, which have their links as well. */
+function withoutWritten(lines: readonly string[], written: readonly string[]): string[] {
+  const bodies = new Set(written.map((line) => line.replace(/,"seq":\d+,"prev":"[^"]*"\}\n$/, "}\n")));
+  return lines.filter((line) => !bodies.has(line));
+}
+
+/** Appends lines. Returns them as they are kept. Must be called in a transaction. */
+async function appendLines(
+  tx: Statements,
+  lines: readonly string[],
+  { batch, nowMs }: { batch: string; nowMs: number },
+): Promise<string[]> {
+  const [head] = await tx.allSoon(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
+  let end: ChainEnd = head ?? { seq: 0, hash: "none" };
+  const own: string[] = head === undefined ? [line({ event: "log", what: "head_missing" }, nowMs)] : [];
+  const all = [...own, ...lines].map((each) => {
+    const linked = linkLine(each, end);
+    end = linked.end;
+    return { seq: end.seq, line: linked.line };
+  });
+  await tx.run(
+    "INSERT INTO audit_lines (seq, at, batch, line) SELECT seq, $3, $4, line FROM unnest($1::bigint[], $2::text[]) AS given(seq, line)",
+    ...[all.map(({ seq }) => seq), all.map((each) => each.line.slice(0, -1)), nowMs, batch],
+  );
+  await tx.run(
+    "INSERT INTO audit_head VALUES (true, $1, $2) ON CONFLICT (is_only) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
+    ...[end.seq, end.hash],
+  );
+  return all.map((each) => each.line);
+}
+
+/** Removes the lines from before a moment that are at the beginning, and says so in the chain first. */
+async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number): Promise<void> {
+  const oldest = "SELECT at AS first FROM audit_lines ORDER BY seq LIMIT 1";
+  if (((await db.get(FirstRow, oldest))?.first ?? nowMs) >= beforeMs) return;
+  await db.transaction(async (tx) => {
+    await tx.run("SELECT FROM audit_head FOR UPDATE");
+    const kept = "SELECT min(seq) AS first FROM audit_lines WHERE at >= $1";
+    const first = (await tx.get(FirstRow, kept, Math.round(beforeMs)))?.first;
+    const head = await readAuditHead(tx);
+    const oldestKept = first ?? (head?.seq ?? 0) + 1;
+    const said = line({ event: "log", what: "continued", first: oldestKept }, nowMs);
+    await appendLines(tx, [said], { batch: randomUUID(), nowMs });
+    await tx.run("DELETE FROM audit_lines WHERE seq < $1", oldestKept);
+  });
+}
+
+function line(members: AuditMembers, nowMs: number): string {
+  return renderAuditLine({ time: new Date(nowMs).toISOString(), ...members });
+}
+
+const POLL_MS = 500;
+const UNPROVEN =
+  "nothing in the database can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
+
+/** The audit log in PostgreSQL, to be read. */
+export class PostgresAuditSource implements AuditSource {
+  readonly place: string;
+  readonly #db: PgDatabase;
+
+  constructor(db: PgDatabase) {
+    this.#db = db;
+    this.place = `the audit log in ${db.place}`;
+  }
+
+  entries(filter: AuditFilter): AsyncGenerator<AuditEntry> {
+    return matchingLines(readAuditLines(this.#db), filter);
+  }
+
+  async *following(filter: AuditFilter, signal: AbortSignal): AsyncGenerator<AuditEntry> {
+    let last = (await readAuditHead(this.#db))?.seq ?? 0;
+    while (!signal.aborted) {
+      const lines: LogLine[] = [];
+      for await (const each of readAuditLines(this.#db, last)) lines.push(each);
+      last = lines.at(-1)?.number ?? last;
+      yield* matchingLines(each(lines), filter);
+      await delay(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  head(): Promise<ChainEnd | undefined> {
+    return readAuditHead(this.#db);
+  }
+
+  /** Reads all lines of one state of the database. */
+  async verify({ also = [], expected }: VerifyLogOptions): Promise<LogVerification> {
+    if (also.length > 0)
+      throw new Error(
+        "files of an audit log are not part of the one in PostgreSQL: verify them without storage.url",
+      );
+    return this.#db.snapshot(async (tx) => {
+      const head = await tx.get(HeadRow, "SELECT seq, hash FROM audit_head");
+      const parts = [{ name: this.place, lines: () => readAuditLines(tx) }];
+      const known = head?.seq === 0 ? undefined : head;
+      const found = await verifyParts(parts, { head: known, expected, unproven: UNPROVEN });
+      return { ...found, files: [] };
+    });
+  }
+}
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}

@@ -1,0 +1,205 @@
+import * as z from "zod/mini";
+import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "../pending-store.ts";
+import { type PgDatabase, type PgValue, patiently, type Statements } from "./database.ts";
+
+/** How often a process says that it is there, while it has claimed or offered something. */
+const SEEN_EVERY_MS = 5_000;
+/** A process of another machine that was not seen for so long has ended, or cannot go on: what it claims later is refused. */
+const DEAD_AFTER = "30 seconds";
+/** How long a step is tried again while the server cannot be reached. */
+const PATIENCE_MS = 15_000;
+
+const Bytes = z.instanceof(Uint8Array);
+const Listed = z.object({
+  ticket: z.string(),
+  principal: z.string(),
+  asked_at: z.int(),
+  expires_at: z.int(),
+  question: Bytes,
+  answer: z.nullable(Bytes),
+  owner: z.nullable(z.string()),
+  has_run: z.boolean(),
+});
+const Kept = z.object({
+  run: z.nullable(Bytes),
+  answer: z.nullable(Bytes),
+  owner: z.nullable(z.string()),
+  is_dead: z.boolean(),
+});
+const Answer = z.object({ answer: z.nullable(Bytes) });
+const Gone = z.object({ gone: z.boolean() });
+const Count = z.object({ count: z.int() });
+
+/** SQL condition that the process of a row was not seen for long. */
+const IS_DEAD = `owner_seen < now() - interval '${DEAD_AFTER}'`;
+
+/**
+ * Keeps what waits for approvals in PostgreSQL. A step whose connection is lost is done again, and finds what it had done itself:
+ * a row that is taken for good stays, empty, until it expires.
+ */
+export class PostgresPendingStore implements PendingStore {
+  readonly #db: PgDatabase;
+  readonly #now: () => number;
+  /** The owners as which this process has claimed or offered something, and when that was last so. */
+  readonly #owners = new Set<string>();
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  /** @param now the time in milliseconds since 1970, by which rows expire. */
+  constructor(db: PgDatabase, now: () => number) {
+    this.#db = db;
+    this.#now = now;
+  }
+
+  keep({ run, ...row }: RowToKeep, most: number): Promise<boolean> {
+    return this.#step(async (tx, tries) => {
+      // Of several that keep runs of one principal, each counts those of the others.
+      await tx.run("SELECT pg_advisory_xact_lock(hashtext('ptc pending ' || $1), 1)", row.principal);
+      const count =
+        "SELECT count(*) AS count FROM pending WHERE principal = $1 AND NOT gone AND ticket <> $2";
+      if (((await tx.get(Count, count, row.principal, row.ticket))?.count ?? 0) >= most) return false;
+      await insert(tx, row, { run, owner: null }, tries);
+      return true;
+    });
+  }
+
+  async offer({ owner, ...row }: LiveRow): Promise<void> {
+    await this.#step((tx, tries) => insert(tx, row, { run: null, owner }, tries));
+    this.#stay(owner);
+  }
+
+  offered(ticket: string, owner: string): Promise<Uint8Array | undefined> {
+    return this.#step((tx) => answerOffered(tx, ticket, owner));
+  }
+
+  withdraw(ticket: string, owner: string): Promise<Uint8Array | undefined> {
+    return this.#step(async (tx) => {
+      const answer = await answerOffered(tx, ticket, owner);
+      await tx.run(
+        "DELETE FROM pending WHERE ticket = $1 AND owner = $2 AND run IS NULL AND NOT gone",
+        ticket,
+        owner,
+      );
+      return answer;
+    });
+  }
+
+  async list(principal: string): Promise<PendingRow[]> {
+    const select = `SELECT ticket, principal, asked_at, expires_at, question, answer, owner, run IS NOT NULL AS has_run
+       FROM pending WHERE principal = $1 AND NOT gone AND NOT (run IS NULL AND ${IS_DEAD})
+       ORDER BY asked_at, ticket COLLATE "C"`;
+    const rows = await this.#step((tx) => tx.all(Listed, select, principal));
+    return rows.map(
+      ({ asked_at: askedAt, expires_at: expiresAt, has_run: isKept, question, answer, ...row }) => ({
+        ...row,
+        question: plain(question),
+        answer: answer && plain(answer),
+        askedAt,
+        expiresAt,
+        isKept,
+      }),
+    );
+  }
+
+  answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean> {
+    return this.#step(async (tx, tries) => {
+      const isFree = tries === 0 ? "answer IS NULL" : "(answer IS NULL OR answer = $1)";
+      const update = `UPDATE pending SET answer = $1 WHERE ticket = $2 AND principal = $3 AND NOT gone AND ${isFree}`;
+      return (await tx.run(update, answer, ticket, principal)) === 1;
+    });
+  }
+
+  async claim(
+    ticket: string,
+    principal: string,
+    owner: string,
+    isDead: (owner: string) => boolean,
+  ): Promise<Claimed> {
+    const select = `SELECT run, answer, owner, ${IS_DEAD} AS is_dead FROM pending
+      WHERE ticket = $1 AND principal = $2 AND NOT gone FOR UPDATE`;
+    const claimed = await this.#step<Claimed>(async (tx, tries) => {
+      const kept = await tx.get(Kept, select, ticket, principal);
+      if (kept === undefined) return { kind: "unknown" };
+      if (kept.run === null) return { kind: "live" };
+      if (kept.answer === null) return { kind: "unanswered" };
+      const isOurs = tries > 0 && kept.owner === owner;
+      if (kept.owner !== null && !isOurs && !kept.is_dead && !isDead(kept.owner)) return { kind: "taken" };
+      await tx.run("UPDATE pending SET owner = $1, owner_seen = now() WHERE ticket = $2", owner, ticket);
+      return { kind: "claimed", run: plain(kept.run), answer: plain(kept.answer) };
+    });
+    if (claimed.kind === "claimed") this.#stay(owner);
+    return claimed;
+  }
+
+  async release(ticket: string, owner: string): Promise<void> {
+    const update = "UPDATE pending SET owner = NULL WHERE ticket = $1 AND owner = $2 AND NOT gone";
+    await this.#step((tx) => tx.run(update, ticket, owner));
+  }
+
+  remove(ticket: string, owner: string): Promise<boolean> {
+    return this.#step(async (tx, tries) => {
+      const update = `UPDATE pending SET gone = true, run = NULL, answer = NULL, question = ''
+        WHERE ticket = $1 AND owner = $2 AND NOT gone`;
+      if ((await tx.run(update, ticket, owner)) === 1) return true;
+      if (tries === 0) return false;
+      const select = "SELECT gone FROM pending WHERE ticket = $1 AND owner = $2";
+      return (await tx.get(Gone, select, ticket, owner))?.gone === true;
+    });
+  }
+
+  /** Does one step in one transaction, with what has expired gone. @param work is told how often it was tried before. */
+  #step<T>(work: (tx: Statements, tries: number) => Promise<T>): Promise<T> {
+    return patiently(
+      (tries) =>
+        this.#db.transaction(async (tx) => {
+          await tx.run("DELETE FROM pending WHERE expires_at <= $1", this.#now());
+          return work(tx, tries);
+        }),
+      PATIENCE_MS,
+    );
+  }
+
+  /** Says from now on that a process is there, for as long as it has any rows. */
+  #stay(owner: string): void {
+    this.#owners.add(owner);
+    this.#heartbeat ??= setInterval(() => void this.#say(), SEEN_EVERY_MS).unref();
+  }
+
+  async #say(): Promise<void> {
+    for (const owner of this.#owners) {
+      try {
+        const update = "UPDATE pending SET owner_seen = now() WHERE owner = $1 AND NOT gone";
+        if ((await this.#db.run(update, owner)) === 0) this.#owners.delete(owner);
+      } catch {
+        // It is said again in a moment.
+      }
+    }
+    if (this.#owners.size > 0) return;
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = undefined;
+  }
+}
+
+/** A row that the same ticket has already is that of an earlier try. */
+async function insert(
+  tx: Statements,
+  { ticket, principal, askedAt, expiresAt, question }: Omit<RowToKeep, "run">,
+  { run, owner }: { run: PgValue; owner: PgValue },
+  tries: number,
+): Promise<void> {
+  await tx.run(
+    `INSERT INTO pending (ticket, principal, asked_at, expires_at, question, run, owner) VALUES ($1, $2, $3, $4, $5, $6, $7)
+     ${tries === 0 ? "" : "ON CONFLICT DO NOTHING"}`,
+    ...[ticket, principal, askedAt, expiresAt, question, run, owner],
+  );
+}
+
+async function answerOffered(tx: Statements, ticket: string, owner: string): Promise<Uint8Array | undefined> {
+  const select = "SELECT answer FROM pending WHERE ticket = $1 AND owner = $2 AND run IS NULL AND NOT gone";
+  const answer = (await tx.get(Answer, select, ticket, owner))?.answer;
+  return answer ? plain(answer) : undefined;
+}
+
+/** Bytes as every store returns them. */
+function plain(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}

@@ -1,0 +1,56 @@
+/** The front door of PostgreSQL: what is kept there, each by its contract. It is loaded when something is first looked for there. */
+import { moduleUrl } from "../../system/package.ts";
+import type { ArchiveStore } from "../archive-store.ts";
+import type { Documents } from "../documents.ts";
+import type { PendingStore } from "../pending-store.ts";
+import { openPool, type PgDatabase } from "./database.ts";
+import { PostgresArchiveStore } from "./postgres-archive-store.ts";
+import { PostgresAuditChain, PostgresAuditSource } from "./postgres-audit.ts";
+import { PostgresDocuments } from "./postgres-documents.ts";
+import { PostgresPendingStore } from "./postgres-pending-store.ts";
+import { migrate } from "./schema.ts";
+
+const opened = new Map<string, Promise<PgDatabase>>();
+
+/** The database of a URL, which this process opens once, with its tables as this ptc needs them. @throws ArchiveError */
+export function sharedDatabase(url: string): Promise<PgDatabase> {
+  let database = opened.get(url);
+  if (database === undefined) {
+    database = openPool(url).then(async (db) => {
+      await migrate(db);
+      return db;
+    });
+    opened.set(url, database);
+    // The next that looks for it tries again.
+    database.catch(() => opened.delete(url));
+  }
+  return database;
+}
+
+/** @param patienceMs how long a run is tried to be archived while the server cannot be reached. */
+export async function openPostgresArchive(
+  url: string,
+  { keepDays, patienceMs }: { keepDays: number; patienceMs?: number | undefined },
+): Promise<ArchiveStore> {
+  const worker = moduleUrl("archive/postgres/writer/postgres-worker");
+  return new PostgresArchiveStore(await sharedDatabase(url), { url, keepDays, patienceMs }, worker);
+}
+
+export async function openPostgresPending(url: string, now: () => number): Promise<PendingStore> {
+  return new PostgresPendingStore(await sharedDatabase(url), now);
+}
+
+export async function openPostgresAudit(
+  url: string,
+  options: { keepMs: number; wallMs: () => number },
+): Promise<PostgresAuditChain> {
+  return new PostgresAuditChain(await sharedDatabase(url), options);
+}
+
+export async function openPostgresAuditSource(url: string): Promise<PostgresAuditSource> {
+  return new PostgresAuditSource(await sharedDatabase(url));
+}
+
+export async function openPostgresDocuments(url: string): Promise<Documents> {
+  return new PostgresDocuments(await sharedDatabase(url));
+}

@@ -1,0 +1,437 @@
+/**
+ * The tables in PostgreSQL, and their migrations. As in SQLite, a run is one record among the values (`blobs`), and all other
+ * tables only serve to find it. Runs, their tools, their values and what refers to these stand in one partition for each month, by
+ * the day from which the age of a run counts; a month that is old goes as a whole.
+ *
+ * All runs of a database are one chain. Whoever appends holds its head for as long as one function takes (`ptc_append`), and
+ * does not wait for the disk meanwhile: the transaction is committed without that, and the log of the server is flushed up to it
+ * afterwards (`FLUSH`), before anybody is told. The log is written in order, so that what is durable is always a beginning of the
+ * chain. Lines of the audit log are appended in the same way.
+ */
+import * as z from "zod/mini";
+import { ArchiveError } from "../archive-error.ts";
+import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../bounds.ts";
+import { type PgDatabase, type Statements, sqlStateOf } from "./database.ts";
+
+/** Waits until all that was committed before is on the disk of the server: it is a record of its log, whose commit is waited for. */
+export const FLUSH = "SELECT pg_logical_emit_message(true, 'ptc', '') IS NOT NULL AS flushed";
+
+/** SQL condition that the numbers of a row about some calls are some that those can have: no more bytes than they can return. */
+const HAS_SOUND_CALLS = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS} AND calls BETWEEN 0 AND ${MAX_CALLS}
+  AND failed_calls BETWEEN 0 AND calls AND result_bytes BETWEEN 0 AND calls * ${MAX_COUNT}`;
+
+/** SQL condition that the numbers in a row of `runs` are some that a run can have. */
+export const IS_SOUND_RUN = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND ${LONGEST_MS}
+  AND returned_bytes BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER})`;
+
+/** SQL condition that the numbers in a row of `run_tools` are some that the calls of one tool can have. */
+const ARE_SOUND_CALLS = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls::float8 * ${LONGEST_MS})`;
+
+/** The tables that have a partition for each month. */
+export const MONTHLY = ["runs", "run_tools", "run_blobs", "blobs"] as const;
+
+/** Columns of sums over the runs of a day, of rows of `runs`, in the order of `run_days`. */
+export const RUN_DAY_SUMS = `started_at / 86400000 AS day, status, count(*) AS runs, sum(calls) AS calls,
+  sum(duration_ms) AS duration_ms, sum(result_bytes) AS result_bytes,
+  sum(greatest(result_bytes - returned_bytes, 0)) AS kept_bytes`;
+export const RUN_DAY_CONDITION = `${IS_SOUND_RUN} AND source <> 'replay'`;
+
+/** The same of rows of `run_tools`, in the order of `tool_days`. */
+export const TOOL_DAY_SUMS = `started_at / 86400000 AS day, tool, count(*) AS runs, sum(calls) AS calls,
+  sum(failed_calls) AS failed_calls, sum(duration_ms::numeric) AS duration_ms, sum(result_bytes) AS result_bytes`;
+export const TOOL_DAY_CONDITION = `${ARE_SOUND_CALLS} AND NOT replay`;
+
+/** SQL that adds the sums of some rows to those of their days, or subtracts them. */
+export function changeRunDays(rows: string, sign: "+" | "-"): string {
+  return changeDays(
+    "run_days",
+    "status",
+    ["runs", "calls", "duration_ms", "result_bytes", "kept_bytes"],
+    sign,
+  )(`SELECT ${RUN_DAY_SUMS} FROM ${rows} AS changed WHERE ${RUN_DAY_CONDITION} GROUP BY 1, 2 ORDER BY 1, 2`);
+}
+
+/** The same for the tools of runs. */
+export function changeToolDays(rows: string, sign: "+" | "-"): string {
+  return changeDays(
+    "tool_days",
+    "tool",
+    ["runs", "calls", "failed_calls", "duration_ms", "result_bytes"],
+    sign,
+  )(
+    `SELECT ${TOOL_DAY_SUMS} FROM ${rows} AS changed WHERE ${TOOL_DAY_CONDITION} GROUP BY 1, 2 ORDER BY 1, 2`,
+  );
+}
+
+function changeDays(table: string, key: string, sums: readonly string[], sign: "+" | "-") {
+  const set = (from: string) => sums.map((sum) => `${sum} = days.${sum} ${sign} ${from}.${sum}`).join(", ");
+  return (select: string) =>
+    sign === "+"
+      ? `INSERT INTO ${table} AS days (day, ${key}, ${sums.join(", ")}) ${select}
+         ON CONFLICT (day, ${key}) DO UPDATE SET ${set("excluded")}`
+      : `UPDATE ${table} AS days SET ${set("gone")} FROM (${select}) AS gone
+         WHERE days.day = gone.day AND days.${key} = gone.${key};
+         DELETE FROM ${table} WHERE runs <= 0`;
+}
+
+/** Statement triggers, which keep the sums of days in step with their rows, whoever changes these. */
+function dayTriggers(table: string, change: (rows: string, sign: "+" | "-") => string): string {
+  const trigger = (name: string, when: string, rows: string, sign: "+" | "-") => `
+    CREATE FUNCTION ptc_${table}_${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN ${change(rows, sign)}; RETURN NULL; END $$;
+    CREATE TRIGGER ${name} AFTER ${when.split(" ")[0]} ON ${table}
+      REFERENCING ${when.split(" ").slice(1).join(" ")} FOR EACH STATEMENT EXECUTE FUNCTION ptc_${table}_${name}();`;
+  return [
+    trigger("inserted", "INSERT NEW TABLE AS added", "added", "+"),
+    trigger("deleted", "DELETE OLD TABLE AS removed", "removed", "-"),
+    trigger("updated_from", "UPDATE OLD TABLE AS removed", "removed", "-"),
+    trigger("updated_to", "UPDATE NEW TABLE AS added", "added", "+"),
+  ].join("\n");
+}
+
+/** SQL of the link of an entry (chain.ts). Both texts are digests, so that their JSON needs no escaping. */
+const LINK_TO = (previous: string, entry: string) =>
+  `'sha256:' || encode(sha256(convert_to('{"entry":"' || ${entry} || '","previous":"' || ${previous} || '"}', 'UTF8')), 'hex')`;
+
+/** The lock that whoever appends shares, and whoever removes values or partitions has alone. */
+const VALUES_LOCK = "hashtext('ptc values ' || current_schema()), 1";
+const SHARE_VALUES = `pg_advisory_xact_lock_shared(${VALUES_LOCK})`;
+export const LOCK_VALUES = `pg_advisory_xact_lock(${VALUES_LOCK})`;
+
+/** Our own SQLSTATE: a value that a run names is not there. */
+export const VALUE_MISSING = "PTC01";
+
+/** The n-th entry migrates a schema from version n to n + 1. Entries are only added, never edited. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (key text PRIMARY KEY, value bigint NOT NULL);
+
+  -- JSON text, by the SHA-256 of its UTF-8. codec: 0 as it is, 1 Brotli.
+  CREATE SEQUENCE blob_ids;
+  CREATE TABLE blobs (
+    month bigint NOT NULL,
+    id bigint NOT NULL DEFAULT nextval('blob_ids'),
+    digest bytea NOT NULL,
+    codec smallint NOT NULL,
+    size bigint NOT NULL,
+    content bytea NOT NULL,
+    PRIMARY KEY (id, month),
+    UNIQUE (digest, month)
+  ) PARTITION BY LIST (month);
+  -- What is worth it is compressed before it comes here.
+  ALTER TABLE blobs ALTER content SET STORAGE EXTERNAL;
+
+  -- Records are numbered without gaps, and each links to the one before it.
+  CREATE TABLE runs (
+    month bigint NOT NULL,
+    id bigint NOT NULL,
+    run_id text COLLATE "C" NOT NULL,
+    record_digest text NOT NULL,
+    previous text NOT NULL,
+    link text NOT NULL,
+    imported_at bigint,
+    origin text,
+    input_digest text COLLATE "C" NOT NULL,
+    started_at bigint NOT NULL,
+    source text NOT NULL,
+    principal text NOT NULL,
+    client_session text COLLATE "C",
+    "user" text,
+    host text,
+    client text,
+    status text NOT NULL,
+    duration_ms bigint NOT NULL,
+    calls bigint NOT NULL,
+    failed_calls bigint NOT NULL,
+    result_bytes bigint NOT NULL,
+    returned_bytes bigint NOT NULL,
+    redactions bigint NOT NULL,
+    file_name text NOT NULL,
+    title text NOT NULL,
+    PRIMARY KEY (id, month),
+    UNIQUE (run_id, month)
+  ) PARTITION BY LIST (month);
+  -- With what is counted of a part of a day.
+  CREATE INDEX runs_by_time ON runs (started_at, id)
+    INCLUDE (source, status, duration_ms, calls, failed_calls, result_bytes, returned_bytes);
+  CREATE INDEX runs_by_input ON runs (input_digest, started_at);
+  CREATE INDEX runs_by_status ON runs (status, started_at, id);
+  CREATE INDEX runs_that_failed ON runs (started_at, id) WHERE status <> 'ok';
+  CREATE INDEX runs_by_client_session ON runs (client_session, started_at) WHERE client_session IS NOT NULL;
+  CREATE INDEX runs_unsound ON runs (id) WHERE ${IS_SOUND_RUN} IS NOT TRUE;
+
+  CREATE TABLE tools (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL,
+    server text COLLATE "C" NOT NULL,
+    UNIQUE (name, server)
+  );
+
+  -- The calls of one run to one tool, counted.
+  CREATE TABLE run_tools (
+    month bigint NOT NULL,
+    tool integer NOT NULL,
+    started_at bigint NOT NULL,
+    run bigint NOT NULL,
+    replay boolean NOT NULL,
+    calls bigint NOT NULL,
+    failed_calls bigint NOT NULL,
+    duration_ms double precision NOT NULL,
+    result_bytes bigint NOT NULL,
+    PRIMARY KEY (tool, started_at, run, month)
+  ) PARTITION BY LIST (month);
+  CREATE INDEX run_tools_by_run ON run_tools (run);
+  CREATE INDEX run_tools_by_time ON run_tools (started_at)
+    INCLUDE (tool, replay, calls, failed_calls, duration_ms, result_bytes);
+
+  CREATE TABLE run_blobs (
+    month bigint NOT NULL,
+    run bigint NOT NULL,
+    blob bigint NOT NULL,
+    PRIMARY KEY (run, blob, month)
+  ) PARTITION BY LIST (month);
+  CREATE INDEX run_blobs_by_blob ON run_blobs (blob);
+
+  -- What a run under way has handed over early, because it is large.
+  CREATE TABLE held_blobs (
+    holder text NOT NULL,
+    blob bigint NOT NULL,
+    held_at bigint NOT NULL,
+    PRIMARY KEY (holder, blob)
+  );
+  CREATE INDEX held_blobs_by_blob ON held_blobs (blob);
+
+  -- The places of pruned runs in the chain, and the entries that say what was pruned.
+  CREATE TABLE tombstones (id bigint PRIMARY KEY, entry text NOT NULL, pruned_at bigint NOT NULL);
+  CREATE TABLE prunings (id bigint PRIMARY KEY, previous text NOT NULL, statement text NOT NULL);
+
+  -- 'start': the last of the pruned runs that nothing older is left of. 'head': the newest run.
+  CREATE TABLE chain_ends (name text PRIMARY KEY, id bigint NOT NULL, link text NOT NULL);
+  INSERT INTO chain_ends VALUES ('start', 0, 'none'), ('head', 0, 'none');
+
+  -- Sums over the runs of each day (UTC, counted from 1970), so that counts over many runs read few rows.
+  CREATE TABLE run_days (
+    day bigint NOT NULL, status text NOT NULL, runs bigint NOT NULL, calls numeric NOT NULL, duration_ms numeric NOT NULL,
+    result_bytes numeric NOT NULL, kept_bytes numeric NOT NULL, PRIMARY KEY (day, status)
+  ) WITH (fillfactor = 50);
+  CREATE TABLE tool_days (
+    day bigint NOT NULL, tool integer NOT NULL, runs bigint NOT NULL, calls numeric NOT NULL, failed_calls numeric NOT NULL,
+    duration_ms numeric NOT NULL, result_bytes numeric NOT NULL, PRIMARY KEY (day, tool)
+  ) WITH (fillfactor = 50);
+  ${dayTriggers("runs", changeRunDays)}
+  ${dayTriggers("run_tools", changeToolDays)}
+
+  -- Keeps texts that are not kept yet, and returns the ids of all, in their order. Digests and contents are handed over as one
+  -- value each, because an array of them would be sent as text.
+  CREATE FUNCTION ptc_put(p_month bigint, p_digests bytea, p_codecs smallint[], p_sizes bigint[], p_lengths integer[], p_contents bytea)
+  RETURNS bigint[] LANGUAGE plpgsql AS $$
+  DECLARE
+    v_ids bigint[];
+    v_count integer := length(p_digests) / 32;
+  BEGIN
+    PERFORM ${SHARE_VALUES};
+    IF coalesce(array_length(p_lengths, 1), 0) > 0 THEN
+      -- In the order of their digests, so that two who keep the same do not wait for each other.
+      INSERT INTO blobs (month, digest, codec, size, content)
+        SELECT p_month, given.digest, given.codec, given.size, given.content FROM (
+          SELECT substring(p_digests FROM 32 * (at - 1) + 1 FOR 32) AS digest, p_codecs[at] AS codec, p_sizes[at] AS size,
+            substring(p_contents FROM (sum(greatest(p_lengths[at], 0)) OVER (ORDER BY at) - greatest(p_lengths[at], 0) + 1)::integer
+              FOR greatest(p_lengths[at], 0)) AS content,
+            p_lengths[at] AS length
+          FROM generate_series(1, v_count) AS at
+        ) AS given
+        LEFT JOIN LATERAL (SELECT id FROM blobs WHERE blobs.digest = given.digest LIMIT 1) AS known ON true
+        WHERE given.length >= 0 AND known.id IS NULL
+        ORDER BY given.digest
+        ON CONFLICT (digest, month) DO NOTHING;
+    END IF;
+    SELECT array_agg(found.id ORDER BY at) INTO v_ids FROM generate_series(1, v_count) AS at
+      LEFT JOIN LATERAL (
+        SELECT id FROM blobs WHERE digest = substring(p_digests FROM 32 * (at - 1) + 1 FOR 32) LIMIT 1
+      ) AS found ON true;
+    IF array_position(v_ids, NULL) IS NOT NULL THEN
+      RAISE EXCEPTION 'a value is missing' USING ERRCODE = '${VALUE_MISSING}';
+    END IF;
+    RETURN coalesce(v_ids, '{}');
+  END $$;
+
+  -- Appends records to the chain, with the rows by which they are found. Returns what came of each: the digest of the record
+  -- that is there under its id, and whether it was there before.
+  CREATE FUNCTION ptc_append(p_month bigint, p_digests bytea, p_codecs smallint[], p_sizes bigint[], p_lengths integer[], p_contents bytea, p_runs jsonb)
+  RETURNS TABLE (found_digest text, was_there boolean) LANGUAGE plpgsql AS $$
+  DECLARE
+    v_ids bigint[];
+    v_id bigint;
+    v_link text;
+    v_run jsonb;
+    v_new jsonb[] := '{}';
+  BEGIN
+    -- Planning takes longer than each of the statements.
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
+    v_ids := ptc_put(p_month, p_digests, p_codecs, p_sizes, p_lengths, p_contents);
+    INSERT INTO tools (name, server)
+      SELECT DISTINCT name, server FROM jsonb_array_elements(p_runs) AS run,
+        jsonb_to_recordset(run.value->'tools') AS called(name text, server text)
+      WHERE NOT EXISTS (SELECT FROM tools WHERE tools.name = called.name AND tools.server = called.server)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    -- From here on, nobody else appends.
+    SELECT id, link INTO STRICT v_id, v_link FROM chain_ends WHERE name = 'head' FOR UPDATE;
+    FOR v_run IN SELECT value FROM jsonb_array_elements(p_runs) LOOP
+      SELECT record_digest INTO found_digest FROM runs WHERE run_id = v_run->>'run_id';
+      was_there := FOUND;
+      IF NOT was_there THEN
+        found_digest := v_run->>'record_digest';
+        v_id := v_id + 1;
+        v_run := v_run || jsonb_build_object('month', p_month, 'id', v_id, 'previous', v_link);
+        v_link := ${LINK_TO("v_link", "(v_run->>'entry')")};
+        v_new := v_new || (v_run || jsonb_build_object('link', v_link));
+      END IF;
+      RETURN NEXT;
+    END LOOP;
+    INSERT INTO runs SELECT * FROM jsonb_populate_recordset(NULL::runs, to_jsonb(v_new));
+    INSERT INTO run_tools (month, tool, started_at, run, replay, calls, failed_calls, duration_ms, result_bytes)
+      SELECT p_month, tools.id, (run->>'started_at')::bigint, (run->>'id')::bigint, run->>'source' = 'replay', called.calls,
+        called.failed_calls, called.duration_ms, called.result_bytes
+      FROM unnest(v_new) AS run, jsonb_to_recordset(run->'tools') AS called(name text, server text, calls bigint,
+        failed_calls bigint, duration_ms double precision, result_bytes bigint)
+      JOIN tools ON tools.name = called.name AND tools.server = called.server;
+    INSERT INTO run_blobs (month, run, blob)
+      SELECT DISTINCT p_month, (run->>'id')::bigint, v_ids[at.value::integer]
+      FROM unnest(v_new) AS run, jsonb_array_elements_text(run->'blobs') AS at;
+    DELETE FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run);
+    UPDATE chain_ends SET id = v_id, link = v_link WHERE name = 'head';
+  END $$;
+
+  -- The audit log: its lines, and the newest of them. What somebody wrote without an answer is found by its batch.
+  CREATE TABLE audit_lines (seq bigint PRIMARY KEY, at bigint NOT NULL, batch text NOT NULL, line text NOT NULL);
+  CREATE INDEX audit_lines_by_time ON audit_lines USING brin (at);
+  CREATE TABLE audit_head (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), seq bigint NOT NULL, hash text NOT NULL);
+  INSERT INTO audit_head VALUES (true, 0, 'none');
+
+  -- What waits for approvals. A row that is gone stays until it expires, for whoever asks whether it was taken.
+  CREATE TABLE pending (
+    ticket text PRIMARY KEY,
+    principal text NOT NULL,
+    asked_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    question bytea NOT NULL,
+    answer bytea,
+    run bytea,
+    owner text,
+    owner_seen timestamptz NOT NULL DEFAULT now(),
+    gone boolean NOT NULL DEFAULT false
+  );
+  CREATE INDEX pending_by_principal ON pending (principal, asked_at);
+  CREATE INDEX pending_by_expiry ON pending (expires_at);
+
+  -- Whatever is kept under a name, such as logins. The version counts its changes.
+  CREATE SEQUENCE document_versions;
+  CREATE TABLE documents (
+    kind text NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    version bigint NOT NULL DEFAULT nextval('document_versions'),
+    content bytea NOT NULL,
+    PRIMARY KEY (kind, name)
+  );
+
+  -- Locks that a process holds for as long as it renews them.
+  CREATE TABLE locks (name text PRIMARY KEY, holder text NOT NULL, until timestamptz NOT NULL);
+  `,
+];
+
+const Version = z.object({ version: z.int() });
+const Found = z.object({ found: z.boolean() });
+const Schema = z.object({ wanted: z.nullable(z.string()), current: z.nullable(z.string()) });
+
+/** The version of the schema; 0 where there are no tables of ptc's. @throws ArchiveError `newer`. */
+export async function schemaVersion(db: Statements, migrations = MIGRATIONS): Promise<number> {
+  const table = "SELECT to_regclass('ptc_schema') IS NOT NULL AS found";
+  if ((await db.get(Found, table))?.found !== true) return 0;
+  const version = (await db.get(Version, "SELECT version FROM ptc_schema"))?.version ?? 0;
+  if (version <= migrations.length) return version;
+  const message = `${db.place} has version ${version}, and this ptc knows ${migrations.length} at most: update this ptc`;
+  throw new ArchiveError("newer", message);
+}
+
+/**
+ * Brings the tables to the version of this ptc, in one transaction. Of several that do so at once, one does, and the others wait.
+ * Returns the version from before.
+ *
+ * @throws ArchiveError `newer`, and `foreign` where other tables have the names of ours; nothing is changed then.
+ */
+export async function migrate(db: PgDatabase, migrations = MIGRATIONS): Promise<number> {
+  const before = await schemaVersion(db, migrations);
+  if (before === migrations.length) return before;
+  return db.transaction(async (tx) => {
+    await tx.exec("SELECT pg_advisory_xact_lock(hashtext('ptc migrations'), 1)");
+    await makeSchema(tx);
+    // Looked up again under the lock, because another process may have migrated it.
+    const version = await schemaVersion(tx, migrations);
+    if (version === 0)
+      await tx.exec(
+        "CREATE TABLE ptc_schema (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), version integer NOT NULL); INSERT INTO ptc_schema VALUES (true, 0)",
+      );
+    for (const migration of migrations.slice(version)) {
+      try {
+        await tx.exec(migration);
+      } catch (error) {
+        if (version > 0 || sqlStateOf(error) !== "42P07") throw error;
+        const message = `${db.place} has tables of another program's, and was left alone: give ptc a database or a schema of its own`;
+        throw new ArchiveError("foreign", message, error);
+      }
+    }
+    await tx.run("UPDATE ptc_schema SET version = $1", migrations.length);
+    return version;
+  });
+}
+
+/** Makes the schema that the connection is for (`search_path`), where it is not there yet. */
+async function makeSchema(tx: Statements): Promise<void> {
+  const row = await tx.get(
+    Schema,
+    "SELECT current_schema()::text AS current, split_part(current_setting('search_path'), ',', 1) AS wanted",
+  );
+  const name = row?.wanted?.trim().replaceAll(/^"|"$/g, "") ?? "";
+  if (row?.current === null && name !== "" && name !== "$user")
+    await tx.exec(`CREATE SCHEMA IF NOT EXISTS "${name.replaceAll('"', '""')}"`);
+}
+
+/** The first millisecond of the month of a moment, in UTC, by which partitions are named. */
+export function monthOf(ms: number): number {
+  const date = new Date(Math.min(Math.max(ms, 0), LAST_INSTANT_MS));
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
+}
+
+/** The first millisecond of the month after. */
+export function monthAfter(month: number): number {
+  const date = new Date(month);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+}
+
+/** The name of a partition, such as `runs_2026_11`. */
+export function partitionOf(table: (typeof MONTHLY)[number], month: number): string {
+  const [year = "", number = ""] = new Date(month).toISOString().split("-");
+  return `${table}_${year}_${number}`;
+}
+
+/** How long tables are waited for that somebody reads, such as who verifies. Whoever appends waits as long. */
+export const WAIT_FOR_READERS = "SET LOCAL lock_timeout = '5s'";
+
+/**
+ * Makes the partitions of a month, where they are missing. They are attached, which waits for nobody who reads or writes the others.
+ * Must not be called within another transaction.
+ */
+export async function makeMonth(db: PgDatabase, month: number): Promise<void> {
+  const table = `SELECT to_regclass('${partitionOf("blobs", month)}') IS NOT NULL AS found`;
+  if ((await db.get(Found, table))?.found === true) return;
+  await db.transaction(async (tx) => {
+    await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);
+    // Looked for again under the lock, because another process may have made it.
+    if ((await tx.get(Found, table))?.found === true) return;
+    for (const each of MONTHLY) {
+      const partition = partitionOf(each, month);
+      await tx.exec(`CREATE TABLE ${partition} (LIKE ${each} INCLUDING ALL);
+        ALTER TABLE ${each} ATTACH PARTITION ${partition} FOR VALUES IN (${month})`);
+    }
+  });
+}

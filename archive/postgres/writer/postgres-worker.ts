@@ -1,0 +1,36 @@
+/** The writing thread for PostgreSQL. It hashes, compresses and sends runs, so that the thread that answers calls need not. */
+import { parentPort, workerData } from "node:worker_threads";
+import type { WriterRequest } from "../../writer/archive-writer.ts";
+import { PostgresRunWriter, type PostgresWriterOptions } from "./run-writer.ts";
+
+const runs = new PostgresRunWriter(workerData as PostgresWriterOptions, (reply) =>
+  parentPort?.postMessage(reply),
+);
+/** Tidying is little, and is for all processes, so that one that serves does it now and then. */
+const TIDY_EVERY_MS = 10 * 60_000;
+let tidiedAt: number | undefined;
+let isUntidy = false;
+
+parentPort?.on("message", (request: WriterRequest) => {
+  if (request.kind === "close") {
+    void runs
+      .idle()
+      .then(tidy)
+      .then(() => runs.close())
+      .finally(() => parentPort?.close());
+    return;
+  }
+  runs.handle(request);
+  if (request.kind !== "finish") return;
+  isUntidy = true;
+  if (tidiedAt === undefined || performance.now() - tidiedAt < TIDY_EVERY_MS) tidiedAt ??= performance.now();
+  else void runs.idle().then(tidy);
+});
+runs.warmUp();
+
+async function tidy(): Promise<void> {
+  if (!isUntidy) return;
+  isUntidy = false;
+  tidiedAt = performance.now();
+  await runs.tidy();
+}

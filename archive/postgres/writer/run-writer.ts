@@ -1,0 +1,328 @@
+/**
+ * Archives runs in PostgreSQL, in a thread of its own. Runs that end while a transaction is under way are appended together in
+ * the next one (group commit). A run is answered when it is on the disk of the server. When a connection is lost at a commit, the
+ * run is appended again: the server knows it by its id where the commit took place.
+ */
+import { messageOf } from "../../../base/faults.ts";
+import { ArchiveError } from "../../archive-error.ts";
+import type { ArchiveResult } from "../../archive-store.ts";
+import { buildRecord, type CallToArchive, keepValues, type RunToArchive } from "../../build-record.ts";
+import type { CallFacts, CallRecord } from "../../run-record.ts";
+import { summarizeRun } from "../../run-summary.ts";
+import type { WriterReply, WriterRequest } from "../../writer/archive-writer.ts";
+import {
+  appendRuns,
+  bytesOf,
+  holdValues,
+  idIsTaken,
+  inPieces,
+  MAX_SENT_BYTES,
+  type PreparedRun,
+  prepareRun,
+  putText,
+  type Values,
+} from "../append.ts";
+import { openPool, type PgDatabase, patiently, sqlStateOf } from "../database.ts";
+import { holdOn, pruneDaily, releaseHeld, sweepAbandoned } from "../prune.ts";
+import { FLUSH, makeMonth, migrate, monthAfter, monthOf, VALUE_MISSING } from "../schema.ts";
+
+/** What the thread is handed when it starts. */
+export interface PostgresWriterOptions {
+  url: string;
+  keepDays: number;
+  /** How long storing a run is tried again while the server cannot be reached. */
+  patienceMs?: number | undefined;
+}
+
+/** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
+const MAX_PENDING_CHARS = 4 * 1024 * 1024;
+const MAX_GROUP = 64;
+const PATIENCE_MS = 30_000;
+/** One connection for runs, and one for what large runs hand over early. */
+const CONNECTIONS = 2;
+
+/** A call that waits for the end of its run, with its texts, or with the digests under which they are held. */
+type WaitingCall = CallToArchive | { facts: CallFacts; held: { arguments: string; outcome: string } };
+
+interface OpenRun {
+  calls: WaitingCall[];
+  pendingChars: number;
+  isHeld: boolean;
+  /** Why this run can no longer be archived. */
+  failure?: string;
+  /** What was asked for earlier. */
+  earlier: Promise<void>;
+}
+
+interface Waiting {
+  run: PreparedRun;
+  settle: (result: ArchiveResult) => void;
+}
+
+export class PostgresRunWriter {
+  readonly #options: PostgresWriterOptions;
+  readonly #reply: (reply: WriterReply) => void;
+  readonly #runs = new Map<string, OpenRun>();
+  readonly #months = new Set<number>();
+  #opening: Promise<PgDatabase> | undefined;
+  #waiting: Waiting[] = [];
+  #appending: Promise<void> | undefined;
+  #underWay = new Set<Promise<void>>();
+
+  constructor(options: PostgresWriterOptions, reply: (reply: WriterReply) => void) {
+    this.#options = options;
+    this.#reply = reply;
+  }
+
+  /** Connects before the first run. A failure is reported to the first run that needs the archive. */
+  warmUp(): void {
+    this.#open().catch(() => {});
+  }
+
+  /** Never throws. */
+  handle(request: Exclude<WriterRequest, { kind: "close" }>): void {
+    const { runId } = request;
+    const run = this.#runs.get(runId) ?? {
+      calls: [],
+      pendingChars: 0,
+      isHeld: false,
+      earlier: Promise.resolve(),
+    };
+    this.#runs.set(runId, run);
+    run.earlier = run.earlier.then(() => this.#handle(request, run));
+    const done = run.earlier;
+    this.#underWay.add(done);
+    void done.then(() => this.#underWay.delete(done));
+  }
+
+  async #handle(request: Exclude<WriterRequest, { kind: "close" }>, run: OpenRun): Promise<void> {
+    const { runId } = request;
+    switch (request.kind) {
+      case "calls":
+        await this.#take(runId, run, request.calls);
+        this.#reply({ kind: "taken", runId });
+        return;
+      case "finish": {
+        run.calls.push(...request.calls);
+        const result = await this.#store(run, request);
+        this.#runs.delete(runId);
+        this.#reply({ kind: "settled", runId, result });
+        return;
+      }
+      case "discard":
+        await this.#release(runId, run);
+        this.#runs.delete(runId);
+    }
+  }
+
+  /** Sweeps and prunes. To be called when no run waits for an answer. Never rejects. */
+  async tidy(): Promise<void> {
+    try {
+      const db = await this.#open();
+      const nowMs = Date.now();
+      await sweepAbandoned(db, nowMs);
+      await pruneDaily(db, this.#options.keepDays, nowMs);
+      await makeMonth(db, monthAfter(monthOf(nowMs)));
+    } catch {
+      // The next ptc tries again. If the same failure affects a run, that run reports it.
+    }
+  }
+
+  /** Resolves when everything is done, and closes the connections. */
+  async close(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    await (await this.#opening?.catch(() => undefined))?.close();
+    this.#opening = undefined;
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  async #take(runId: string, run: OpenRun, calls: readonly CallToArchive[]): Promise<void> {
+    if (run.failure !== undefined) return;
+    run.calls.push(...calls);
+    for (const { argumentsJson, outcomeJson } of calls)
+      run.pendingChars += argumentsJson.length + outcomeJson.length;
+    if (run.pendingChars <= MAX_PENDING_CHARS) return;
+    try {
+      const values: Values = new Map();
+      run.calls = run.calls.map((call) => holdCall(call, values));
+      run.isHeld = true;
+      await this.#hold(runId, values, Date.now());
+      run.pendingChars = 0;
+    } catch (error) {
+      run.failure = describe(error);
+      run.calls = [];
+    }
+  }
+
+  async #store(run: OpenRun, request: Extract<WriterRequest, { kind: "finish" }>): Promise<ArchiveResult> {
+    const { runId } = request;
+    let message = run.failure;
+    if (message === undefined && run.calls.length !== request.callCount)
+      message = `the archive's writer has lost calls of run ${runId}: the run was not archived`;
+    if (message === undefined) {
+      try {
+        const prepared = prepare(request.run, run.calls);
+        if (bytesOf(prepared.values) > MAX_SENT_BYTES) {
+          run.isHeld = true;
+          await this.#hold(runId, prepared.values, Date.now());
+          for (const digest of prepared.values.keys()) prepared.values.set(digest, undefined);
+        }
+        const result = await this.#append(prepared);
+        if (result.ok) return result;
+        message = result.message;
+      } catch (error) {
+        message = describe(error);
+      }
+    }
+    await this.#release(runId, run);
+    return { ok: false, message };
+  }
+
+  /** Keeps texts before their run ends, in pieces. */
+  async #hold(holder: string, values: Values, nowMs: number): Promise<void> {
+    const month = monthOf(nowMs);
+    for (const piece of inPieces(values))
+      await this.#patiently(async (db) => {
+        await this.#prepareMonth(db, month);
+        await holdValues(db, piece, { holder, month, nowMs });
+      });
+    await this.#patiently((db) => holdOn(db, holder, nowMs));
+  }
+
+  async #release(runId: string, run: OpenRun): Promise<void> {
+    if (!run.isHeld) return;
+    try {
+      await releaseHeld(await this.#open(), runId);
+    } catch {
+      // What could not be released is swept after some days.
+    }
+  }
+
+  #append(run: PreparedRun): Promise<ArchiveResult> {
+    return new Promise((settle) => {
+      this.#waiting.push({ run, settle });
+      this.#appending ??= this.#appendAll().finally(() => {
+        this.#appending = undefined;
+      });
+    });
+  }
+
+  async #appendAll(): Promise<void> {
+    // Runs that end in the same turn of the event loop are appended together.
+    await null;
+    while (this.#waiting.length > 0) {
+      const group = this.#nextGroup();
+      try {
+        await this.#appendGroup(group);
+      } catch (error) {
+        // What is wrong with one run must not keep the others out.
+        const isOfOne =
+          error instanceof ArchiveError && !["unreachable", "busy", "full"].includes(error.code);
+        if (group.length > 1 && isOfOne) for (const each of group) await this.#appendAlone(each);
+        else for (const { settle } of group) settle({ ok: false, message: describe(error) });
+      }
+    }
+  }
+
+  /** The runs that have waited longest, of one month, as many as are sent together. */
+  #nextGroup(): Waiting[] {
+    const [first] = this.#waiting;
+    let bytes = 0;
+    const group = this.#waiting
+      .filter(({ run }) => run.month === first?.run.month)
+      .slice(0, MAX_GROUP)
+      .filter(({ run }, index) => {
+        bytes += bytesOf(run.values);
+        return index === 0 || bytes <= MAX_SENT_BYTES;
+      });
+    this.#waiting = this.#waiting.filter((each) => !group.includes(each));
+    return group;
+  }
+
+  async #appendAlone(waiting: Waiting): Promise<void> {
+    try {
+      await this.#appendGroup([waiting]);
+    } catch (error) {
+      waiting.settle({ ok: false, message: describe(error) });
+    }
+  }
+
+  async #appendGroup(group: readonly Waiting[]): Promise<void> {
+    const runs = group.map(({ run }) => run);
+    const appended = await this.#patiently(async (db) => {
+      await this.#prepareMonth(db, runs[0]?.month ?? 0);
+      const [found] = await db.inARow((each) => Promise.all([appendRuns(each, runs), each.exec(FLUSH)]));
+      return found;
+    });
+    for (const [index, { run, settle }] of group.entries()) {
+      const recordDigest = appended[index]?.found_digest;
+      if (recordDigest === run.recordDigest) settle({ ok: true, recordDigest });
+      else settle({ ok: false, message: describe(idIsTaken(run.runId)) });
+    }
+  }
+
+  /** Makes the partitions of a month once; they may have been dropped since, with all that was in them. */
+  async #prepareMonth(db: PgDatabase, month: number): Promise<void> {
+    if (this.#months.has(month)) return;
+    await makeMonth(db, month);
+    this.#months.add(month);
+  }
+
+  /** Works on the database, and tries again while it cannot be reached. */
+  #patiently<T>(work: (db: PgDatabase) => Promise<T>): Promise<T> {
+    const { patienceMs = PATIENCE_MS } = this.#options;
+    return patiently(async (tries) => {
+      try {
+        return await work(await this.#open());
+      } catch (error) {
+        // A partition that another process has dropped meanwhile (23514) is made again.
+        const isGone = sqlStateOf(error) === "23514";
+        if (isGone && tries === 0) this.#months.clear();
+        if (isGone || sqlStateOf(error) === VALUE_MISSING)
+          throw new ArchiveError(tries === 0 && isGone ? "busy" : "failed", lost(error), error);
+        throw error;
+      }
+    }, patienceMs);
+  }
+
+  #open(): Promise<PgDatabase> {
+    this.#opening ??= openPool(this.#options.url, { max: CONNECTIONS }).then(async (db) => {
+      await migrate(db);
+      return db;
+    });
+    this.#opening.catch(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+}
+
+function lost(error: unknown): string {
+  const why = messageOf(error);
+  return `the archive was deleted or replaced while a run was under way: the run was not archived (${why})`;
+}
+
+function holdCall(call: WaitingCall, values: Values): Exclude<WaitingCall, CallToArchive> {
+  if ("held" in call) return call;
+  const { facts, ...held } = keepValues(call, (json) => putText(values, json));
+  return { facts, held };
+}
+
+function prepare(run: RunToArchive, calls: readonly WaitingCall[]): PreparedRun {
+  const values: Values = new Map();
+  const stored = calls.map((call): CallRecord => {
+    const { facts, held } = holdCall(call, values);
+    return { ...facts, ...held };
+  });
+  const record = buildRecord(run, stored, (json) => putText(values, json));
+  return prepareRun(record, summarizeRun(record, run), values);
+}
+
+function describe(error: unknown): string {
+  if (error instanceof ArchiveError) return error.message;
+  return `the run could not be archived: ${messageOf(error)}`;
+}

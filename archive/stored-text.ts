@@ -1,0 +1,54 @@
+/** How a store keeps the JSON texts that records name by their digests: compressed where that is worth it, and checked when read. */
+import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
+import { textDigest } from "../protocol/canonical-json.ts";
+import { MAX_BLOB_BYTES } from "./archived-json.ts";
+
+/** Compressing shorter texts costs more time than the space is worth. */
+const MIN_COMPRESSED_BYTES = 512;
+
+/** How content is stored. Brotli at its fastest is in every Node, and starts faster than zstd, which counts for small values. */
+const CODEC = { plain: 0, brotli: 1 } as const;
+const FASTEST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
+
+/** What is wrong with a stored text, in words that follow its name. */
+export type TextProblem = "is missing" | "does not match its digest" | "is too large";
+
+/** A text in a row of a store, of which nothing is trusted. */
+interface StoredText {
+  codec: number;
+  size: number;
+  content: Uint8Array;
+}
+
+/** The text of a row, checked against its digest. */
+export function decodeText(
+  row: StoredText,
+  digest: string,
+): { ok: true; json: string } | { ok: false; problem: TextProblem } {
+  if (row.size > MAX_BLOB_BYTES) return { ok: false, problem: "is too large" };
+  const bytes = decode(row);
+  if (bytes?.length !== row.size || textDigest(bytes) !== digest)
+    return { ok: false, problem: "does not match its digest" };
+  return { ok: true, json: bytes.toString("utf8") };
+}
+
+/** A text as it is stored. */
+export function encodeText(bytes: Buffer): { codec: number; content: Uint8Array } {
+  if (bytes.length >= MIN_COMPRESSED_BYTES) {
+    const content = brotliCompressSync(bytes, FASTEST);
+    if (content.length < bytes.length) return { codec: CODEC.brotli, content };
+  }
+  return { codec: CODEC.plain, content: bytes };
+}
+
+/** Decodes content; `undefined` if `encodeText` did not write it. Never makes more bytes than `size`. */
+function decode({ codec, size, content }: StoredText): Buffer | undefined {
+  if (codec === CODEC.plain) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  if (codec !== CODEC.brotli) return undefined;
+  try {
+    return brotliDecompressSync(content, { maxOutputLength: Math.max(size, 1) });
+  } catch {
+    // No compressor wrote this, so its digest could not match either.
+    return undefined;
+  }
+}

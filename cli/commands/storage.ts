@@ -1,0 +1,207 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { openMaintenance, readSqliteRows } from "../../archive/open-archive.ts";
+import { jsonLine } from "../../base/json.ts";
+import { countNoun, formatBytes } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { SealingError } from "../../secrets/sealing.ts";
+import { type SharedStorage, sharedStorage } from "../../storage/storage.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  exitOnSignals,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
+
+/** `ptc storage ...`: the PostgreSQL that several ptc share. */
+export const storageCommand = defineGroup(
+  "storage",
+  () => [defineStatus, defineMigrate, defineImport, defineReencrypt],
+  (command) =>
+    command
+      .description("look after the PostgreSQL of `storage.url`, which several ptc share")
+      .addHelpText("after", "\nExample:\n  ptc storage status\n"),
+);
+
+const defineStatus = defineCommand("status", status, (command) =>
+  command
+    .description("show what is kept there, how large it is, and whether its tables are those of this ptc")
+    .option(...CONFIG)
+    .option("--json", "print it as JSON")
+    .addHelpText("after", "\nExample:\n  ptc storage status --json | jq .kept.runs\n"),
+);
+
+async function status(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { configuration, shared } = await openStorage(flags, surroundings, false);
+  if (shared === undefined) {
+    const files = { place: "files", archive: configuration.archive.path };
+    const text = flags.json ? jsonLine(files) : `files of this machine: runs in ${files.archive}`;
+    await write(surroundings.stdout, `${text}\n`);
+    return EXIT.done;
+  }
+  const { storageStatus } = await openMaintenance();
+  const found = await storageStatus(shared.url, resealing(shared));
+  await write(surroundings.stdout, flags.json ? `${jsonLine(found)}\n` : renderStatus(found));
+  return EXIT.done;
+}
+
+type Status = Awaited<ReturnType<Awaited<ReturnType<typeof openMaintenance>>["storageStatus"]>>;
+
+function renderStatus({ place, server, version, newest, kept }: Status): string {
+  const state =
+    version === newest
+      ? `version ${version}, which is that of this ptc`
+      : version === 0
+        ? "none yet; the first ptc that needs them, or `ptc storage migrate`, makes them"
+        : `version ${version}; the next ptc that starts, or \`ptc storage migrate\`, makes version ${newest} of it`;
+  const lines = [`${place}, server ${server}`, `tables: ${state}`];
+  if (kept !== undefined) {
+    const others =
+      kept.sealedOtherwise === 0
+        ? "all sealed with the first key"
+        : `${kept.sealedOtherwise} not sealed with the first key: \`ptc storage reencrypt\``;
+    lines.push(
+      `runs: ${countNoun(kept.runs, "run")} of ${countNoun(kept.months, "month")}, ${formatBytes(kept.runBytes)}, and their values, ${formatBytes(kept.valueBytes)}`,
+      `audit: ${countNoun(kept.auditLines, "line")}, ${formatBytes(kept.auditBytes)}`,
+      `secrets: ${countNoun(kept.waiting, "waiting approval")}, ${countNoun(kept.logins, "login")}; ${others}`,
+      `the whole database: ${formatBytes(kept.wholeBytes)}`,
+    );
+  }
+  return lines.map((line) => `${oneLine(line)}\n`).join("");
+}
+
+const defineMigrate = defineCommand("migrate", migrate, (command) =>
+  command
+    .description(
+      "make the tables, or bring them to the version of this ptc; whoever starts later does the same",
+    )
+    .option(...CONFIG)
+    .option("--json", "print the versions as JSON")
+    .addHelpText("after", "\nExample:\n  ptc storage migrate\n"),
+);
+
+async function migrate(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { shared } = await openStorage(flags, surroundings);
+  const { migrateStorage } = await openMaintenance();
+  const { place, before, now } = await migrateStorage(shared.url);
+  const text =
+    before === now
+      ? `${place} has version ${now} already`
+      : `${place} had ${before === 0 ? "no tables" : `version ${before}`}, and has version ${now} now`;
+  await write(surroundings.stdout, flags.json ? `${jsonLine({ place, before, now })}\n` : `${text}\n`);
+  return EXIT.done;
+}
+
+const defineImport = defineCommand("import", importArchive, (command) =>
+  command
+    .description(
+      "take a whole archive in SQLite over, with its digests and its chain; what was taken before is not taken again",
+    )
+    .argument("[file]", "the archive; by default that of archive.path")
+    .option(...CONFIG)
+    .option("--json", "print the outcome as JSON")
+    .addHelpText(
+      "after",
+      "\nIt reads the file and leaves it as it is. It can be interrupted, and goes on where it was. Runs are checked before they are taken.\n\nExample:\n  ptc storage import .ptc/archive.db\n",
+    ),
+);
+
+async function importArchive(
+  file: string | undefined,
+  flags: CommonFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr, cwd } = surroundings;
+  exitOnSignals(surroundings);
+  const { configuration, shared } = await openStorage(flags, surroundings);
+  const path = file === undefined ? configuration.archive.path : resolve(cwd(), file);
+  if (!existsSync(path)) throw new UsageError(`${file ?? path}: there is no such archive`);
+  const { takeOver } = await openMaintenance();
+  const isShown = stderr.isTTY === true;
+  const progress = (done: number, of: number) =>
+    void (isShown && stderr.write(`\r${done} of ${countNoun(of, "record")}`));
+  const { place, taken, head } = await readSqliteRows(path, (rows) => takeOver(shared.url, rows, progress));
+  if (isShown) stderr.write("\r\u001b[K");
+  const text =
+    taken === 0
+      ? `${place} has all of ${path} already; its head is ${head}`
+      : `${place} has taken ${countNoun(taken, "record")} over; the head is ${head}, as it was`;
+  await write(stdout, flags.json ? `${jsonLine({ place, taken, head })}\n` : `${oneLine(text)}\n`);
+  return EXIT.done;
+}
+
+const defineReencrypt = defineCommand("reencrypt", reencrypt, (command) =>
+  command
+    .description(
+      "encrypt logins and suspended runs with the first of storage.encryption_key; exit 1 when some cannot be",
+    )
+    .option(...CONFIG)
+    .option("--json", "print the outcome as JSON")
+    .addHelpText(
+      "after",
+      "\nPut the new key first and keep the old one behind it, start every ptc anew, run this, then remove the old one.\n\nExample:\n  ptc storage reencrypt\n",
+    ),
+);
+
+async function reencrypt(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
+  const { shared } = await openStorage(flags, surroundings);
+  const { reencryptStorage } = await openMaintenance();
+  const found = await reencryptStorage(shared.url, resealing(shared));
+  const text = `encrypted ${countNoun(found.reencrypted, "value")} with the first key; ${found.current} had it already`;
+  await write(stdout, flags.json ? `${jsonLine(found)}\n` : `${text}\n`);
+  if (found.unreadable === 0) return EXIT.done;
+  await tell(
+    stderr,
+    `${countNoun(found.unreadable, "value")} cannot be read with any key of storage.encryption_key: add the one that they were encrypted with`,
+  );
+  return EXIT.failed;
+}
+
+/** Seals anew what is not sealed with the first key. */
+function resealing({ keys }: SharedStorage) {
+  return (sealed: Uint8Array, purpose: string) => {
+    if (keys.isCurrent(sealed)) return "current" as const;
+    try {
+      return keys.seal(keys.unseal(sealed, purpose), purpose);
+    } catch (error) {
+      if (!(error instanceof SealingError)) throw error;
+      return "unreadable" as const;
+    }
+  };
+}
+
+interface Opened<Shared> {
+  configuration: Configuration;
+  shared: Shared;
+}
+
+/** @throws ConfigurationError, ArchiveError; UsageError where there is no shared storage. */
+async function openStorage(flags: CommonFlags, surroundings: Surroundings): Promise<Opened<SharedStorage>>;
+async function openStorage(
+  flags: CommonFlags,
+  surroundings: Surroundings,
+  isNeeded: false,
+): Promise<Opened<SharedStorage | undefined>>;
+async function openStorage(
+  flags: CommonFlags,
+  { env, cwd }: Surroundings,
+  isNeeded = true,
+): Promise<Opened<SharedStorage | undefined>> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const shared = await sharedStorage(configuration, env)?.();
+  if (shared === undefined && isNeeded)
+    throw new UsageError(
+      `${configuration.file ?? "ptc.yaml"} has no storage.url: everything is kept in files of this machine`,
+    );
+  return { configuration, shared };
+}
