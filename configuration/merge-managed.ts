@@ -1,3 +1,4 @@
+import { matchesUrl } from "../broker/policy/value-lists.ts";
 import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
@@ -159,33 +160,32 @@ function matchesCommand(patterns: readonly string[], words: readonly string[]): 
   );
 }
 
-/** By its parts, so that no `*` of a host matches what comes after the host. */
-export function matchesUrl(pattern: string, address: string): boolean {
-  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
-  if (!URL.canParse(address)) return false;
-  const url = new URL(address);
-  // An address does not show the port that it has by default.
-  const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
-  const shown = url.port === "" ? host.replace(usual, "") : host;
-  return (
-    matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
-    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
-    matchesPattern(path, url.pathname)
-  );
-}
-
 type Flow = ServerConfiguration["flow"];
 
 /** Adds labels to what comes from a server and takes labels from what may flow into it, for each tool too. */
 function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow {
   const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
     labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],
-    accepts:
-      own.accepts === undefined || accepts === undefined
-        ? own.accepts
-        : own.accepts.filter((label) => accepts.includes(label)),
+    accepts: restrictAccepts(own.accepts, accepts),
   });
   const whole = restrict({ labels: flow.labels ?? [], accepts: flow.accepts ?? accepts });
   const tools = Object.entries(flow.tools).map(([name, own]) => [name, restrict(own)] as const);
   return { ...whole, tools: Object.fromEntries(tools) };
+}
+
+/** What may flow in at most. An argument of which the project says nothing takes what managed settings accept. */
+function restrictAccepts(own: Flow["accepts"], accepts: ManagedLabels["accepts"]): Flow["accepts"] {
+  if (own === undefined || accepts === undefined) return own;
+  const within = (labels: readonly string[]) => labels.filter((label) => accepts.includes(label));
+  if (isList(own)) return within(own);
+  const entries = Object.entries(own).map(([argument, taken]): [string, readonly string[]] => [
+    argument,
+    // A list of the project's would accept more than the labels do.
+    within("labels" in taken ? taken.labels : taken),
+  ]);
+  return { "*": accepts, ...Object.fromEntries(entries) };
+}
+
+function isList(accepts: Flow["accepts"]): accepts is readonly string[] {
+  return Array.isArray(accepts);
 }

@@ -13,7 +13,7 @@ import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
 import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
-import { readPolicy } from "./policy-files.ts";
+import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
 import { directPattern, findDirectProblems, locatePatterns } from "./tool-patterns.ts";
@@ -89,6 +89,7 @@ function findProblems(
     ...findExtractProblems(settings.extract, servers, unsetIn),
     ...findDirectProblems(settings),
     ...findPiiProblems(settings.pii),
+    ...findListProblems(settings),
     ...findSearchProblems(settings.search, environment),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
@@ -183,6 +184,10 @@ function buildConfiguration(
       settings.policy,
       directory,
       `${file ?? "configuration"}:${source.lineOf(["policy", "files"])}`,
+    ),
+    labels: settings.labels,
+    lists: readLists(settings.lists ?? {}, directory, (name) =>
+      `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
     toolPatterns: locatePatterns({ ...settings, direct }, source),

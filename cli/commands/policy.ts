@@ -200,7 +200,11 @@ function unknownNames(
 /** A text that a rule holds against labels and that no server or tool has. */
 function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProblem[] {
   const labels = new Set(
-    servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)].flatMap((each) => each.labels ?? [])),
+    servers.flatMap(({ flow }) =>
+      [flow, ...Object.values(flow.tools)].flatMap(({ labels: own = [] }) =>
+        own.map((each) => (typeof each === "string" ? each : each.label)),
+      ),
+    ),
   );
   return all.flatMap(({ file, line, text }) =>
     [...text.matchAll(/\blabels\.contains(?:All|Any)?\(\s*(\[[^\]]*\]|"[^"]*")/g)]

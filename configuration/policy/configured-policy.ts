@@ -1,8 +1,11 @@
 import { type Authorizer, PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
+import { DataFlow } from "../../broker/policy/data-flow.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
+import type { PolicyFile } from "../policy-files.ts";
 import { unmatchedPatterns } from "../tool-patterns.ts";
 
 const built = new WeakMap<Configuration, Promise<Authorizer>>();
@@ -22,7 +25,7 @@ export function buildAuthorizer(configuration: Configuration): Promise<Authorize
 async function build(configuration: Configuration): Promise<Authorizer> {
   const policy = listsOf(configuration);
   const files = rulesOf(configuration);
-  const unread = files.find(({ problem }) => problem !== undefined);
+  const unread = [...files, ...configuration.lists.files].find(({ problem }) => problem !== undefined);
   if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
   if (files.length === 0 && !hasFlow(configuration)) return new PolicyAuthorizer(policy);
   const { buildRuleAuthorizer } = await import("./build-rules.ts");
@@ -30,7 +33,7 @@ async function build(configuration: Configuration): Promise<Authorizer> {
 }
 
 /** Every file of rules, those of managed settings too. */
-function rulesOf({ policy, managed }: Pick<Configuration, "policy" | "managed">) {
+function rulesOf({ policy, managed }: Pick<Configuration, "policy" | "managed">): readonly PolicyFile[] {
   return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
 }
 
@@ -46,9 +49,40 @@ function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
 export function isDecidedByRun(
   configuration: Pick<Configuration, "servers" | "policy" | "managed">,
 ): boolean {
-  const isAbout = ({ text }: { text: string }) =>
-    /\bcontext\s*(?:\.\s*run\b|\[\s*"run")|\bcontext\s+has\s+"?run\b/.test(text);
-  return hasFlow(configuration) || rulesOf(configuration).some(isAbout);
+  return hasFlow(configuration) || rulesOf(configuration).some(({ text }) => looksAt(text, "run"));
+}
+
+/** Whether the values of calls are followed: somewhere there are labels, or rules look at where values come from. */
+export function followsValues({
+  servers,
+  policy,
+  managed,
+}: Pick<Configuration, "servers" | "policy" | "managed">): boolean {
+  const hasLabels = servers.some(({ flow }) =>
+    [flow, ...Object.values(flow.tools)].some(({ labels = [] }) => labels.length > 0),
+  );
+  return (
+    hasLabels ||
+    rulesOf({ policy, managed }).some(({ text }) =>
+      ["labels", "origins", "said", "conversation"].some((member) => looksAt(text, member)),
+    )
+  );
+}
+
+/** Whether rules look at a member of the context. */
+function looksAt(text: string, member: string): boolean {
+  return new RegExp(`\\bcontext\\s*(?:\\.\\s*${member}\\b|\\[\\s*"${member}")|\\bcontext\\s+has\\s+"?${member}\\b`).test(text);
+}
+
+/** What the configuration says of labels. */
+export function flowOf({ servers, labels, lists }: Pick<Configuration, "servers" | "labels" | "lists">): DataFlow {
+  // Saved programs have no labels of their own: what they read is read by the calls that they make.
+  const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
+  return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]), {
+    lists: lists.values,
+    isSticky: labels.scope === "conversation",
+    asks: labels.refused === "ask",
+  });
 }
 
 /** The lists of the configuration. */

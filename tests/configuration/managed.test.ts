@@ -11,7 +11,7 @@ import {
   type ManagedPlace,
   readManagedSettings,
 } from "../../configuration/managed-settings.ts";
-import { matchesUrl } from "../../configuration/merge-managed.ts";
+import { matchesUrl } from "../../broker/policy/value-lists.ts";
 import { buildAuthorizer, isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
 import { sandboxOptions } from "../../wiring/sandboxes.ts";
 import { toolOf } from "../catalog/tool-of.ts";
