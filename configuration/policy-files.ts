@@ -87,7 +87,7 @@ function readAtMost(path: string, maxBytes: number): Buffer {
  * @param placeOf where the configuration names a list, for messages.
  */
 export function readLists(
-  lists: NonNullable<Settings["lists"]>,
+  lists: Readonly<Record<string, readonly string[] | { readonly file: string }>>,
   directory: string,
   placeOf: (name: string) => string,
 ): { values: Record<string, readonly string[]>; files: PolicyFile[] } {

@@ -17,6 +17,7 @@ import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { Experiments } from "./experiment/experiments.ts";
 import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
@@ -35,7 +36,7 @@ import { runInside } from "./run-inside.ts";
 import type { ProgramRequest } from "./run-request.ts";
 import { divergenceOf, environmentOf, isToBeTriedAgain } from "./suspension/continuation.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
-import { TimeLimit } from "./time-limit.ts";
+import { pausing, TimeLimit } from "./time-limit.ts";
 
 /**
  * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in common
@@ -70,7 +71,7 @@ export async function runProgram(
     if (request.onEvent !== undefined) host.runs?.subscribe(request.onEvent, runId);
     const { execution } = host.configuration();
     const scope = await openScope(request, host, {
-      ...{ runId, program, callable, earlier, state: entered?.state },
+      ...{ runId, program, callable, earlier, state: entered?.state, conversation: entered?.conversation },
       tools: all,
       limits: earlier?.limits ?? limitsFor(request, host),
       beforeCalls: request.beforeCalls,
@@ -214,11 +215,24 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       if (!acquired.ok) return fail("SandboxUnavailable", acquired.message);
       this.#image = acquired.sandbox.image;
       const { environment, timeLimit } = this;
-      const inside = { scope: this.#scope, run, prepared, environment, timeLimit, output, calls };
+      const experiments = this.#experiments(prepared, run.signal);
+      const inside = { scope: this.#scope, run, prepared, environment, timeLimit, output, calls, experiments };
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
       return fail(error instanceof SandboxError ? "SandboxUnavailable" : "InternalError", messageOf(error));
     }
+  }
+
+  /** Has values followed by experiment where content does not decide. The programs of a session cannot be run again one by one. */
+  #experiments(prepared: Extract<Prepared, { ok: true }>, signal: AbortSignal): Experiments | undefined {
+    const { flow, session, program } = this.#scope;
+    if (flow === undefined || session !== undefined) return undefined;
+    const sandboxes = sandboxesFor(program, this.#scope);
+    const { environment } = this;
+    const parts = { scope: this.#scope, program, prepared, environment, sandboxes, flow, signal };
+    const experiments = new Experiments(parts, Date.now());
+    flow.experimentWith(pausing(this.timeLimit, experiments.try));
+    return experiments;
   }
 
   async answer(sealed: SealedOutcome): Promise<OwnOfProgram> {

@@ -89,25 +89,32 @@ export class TimeLimit {
   }
 }
 
-/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
-export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
-  const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
+/** Work during which the time of a program stops. */
+export function pausing<Args extends unknown[], T>(
+  timeLimit: TimeLimit,
+  work: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
+  return async (...args) => {
     timeLimit.open();
     try {
-      return await answer();
+      return await work(...args);
     } finally {
       timeLimit.close();
     }
   };
+}
+
+/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
+export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   return (next) => ({
-    ask: (request, signal) => pausing(() => next.ask(request, signal)),
+    ask: pausing(timeLimit, next.ask),
     elicit: (elicitation, signal) =>
-      pausing(async () => {
+      pausing(timeLimit, async () => {
         const answer = await next.elicit(elicitation, signal);
         const visited =
           elicitation.mode === "url" && answer.action === "accept" ? elicitation.visited : undefined;
         await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
         return answer;
-      }),
+      })(),
   });
 }

@@ -38,6 +38,7 @@ const MIN_MADE_CHARS = 20;
 const MIN_SIGNS = 4;
 const MAX_SIGNS_EACH = 3;
 const MAX_SIGNS = 32;
+const BETWEEN_SPACES = /[^\s"'`,;()[\]{}<>]+/g;
 const MAX_LEAVES = 5_000;
 const MAX_LEAF_CHARS = 200_000;
 const MAX_SHOWN_CHARS = 8_000_000;
@@ -98,6 +99,10 @@ export interface RunFlowOptions {
   data?: unknown;
   /** Labels of what earlier programs of its session have read, which may be in any variable. */
   earlier?: readonly string[];
+  /** What the model was shown that wrote the program, where that was in another conversation. */
+  shown?: readonly Shown[] | undefined;
+  /** Whether a model may be shown this value without carrying its labels, as an id that policy names. */
+  isPlain?: ((value: string) => boolean) | undefined;
 }
 
 /** The values of one run. */
@@ -109,13 +114,19 @@ export class RunFlow {
   readonly #read = new Map<string, Shown>();
   /** The labels of what the model wrote. */
   readonly #own: readonly string[];
+  readonly #isPlain: RunFlowOptions["isPlain"];
+  readonly #shownBefore: readonly Shown[];
+  readonly #labelsByCall = new Map<number, readonly string[]>();
   #experiment: Experiment | undefined;
 
-  constructor({ conversation, runId, isSticky, program = [], data, earlier = [] }: RunFlowOptions) {
+  constructor({ conversation, runId, isSticky, program = [], data, earlier = [], shown = [], isPlain }: RunFlowOptions) {
+    this.#isPlain = isPlain;
     this.#conversation = conversation;
     this.#isSticky = isSticky;
     this.#run = conversation.beginRun(runId);
-    this.#own = isSticky ? conversation.labels : [];
+    const own = [...conversation.labels, ...shown.map(({ label }) => label)];
+    this.#own = isSticky ? [...new Set(own)].sort() : [];
+    this.#shownBefore = shown;
     for (const label of earlier) this.#read.set(label, { label });
     conversation.add(program, { kind: "program", labels: this.#own, run: this.#run });
     const given = textsOf(data);
@@ -134,12 +145,19 @@ export class RunFlow {
 
   /** Labels of what the model of the conversation was shown. */
   get conversationLabels(): readonly string[] {
-    return this.#isSticky ? this.#conversation.labels : [];
+    return this.shown.map(({ label }) => label).sort();
   }
 
-  /** What the conversation's model was shown, for those who go on with the run elsewhere. */
+  /** What its model was shown, for those who go on with the run elsewhere. */
   get shown(): readonly Shown[] {
-    return this.#isSticky ? this.#conversation.shown : [];
+    if (!this.#isSticky) return [];
+    const own = this.#conversation.shown;
+    return [...own, ...this.#shownBefore.filter(({ label }) => !own.some((each) => each.label === label))];
+  }
+
+  /** What the answer of a call carries, by its number. */
+  labelsOfCall(seq: number): readonly string[] {
+    return this.#labelsByCall.get(seq) ?? [];
   }
 
   /** Has undecided values decided by running the program again, from now on. */
@@ -193,6 +211,7 @@ export class RunFlow {
   ): void {
     const carried = sent?.leaves.flatMap((leaf) => leaf.labels) ?? [];
     const all = [...new Set([...labels, ...carried])];
+    this.#labelsByCall.set(seq, all);
     this.#conversation.give(server, carried);
     for (const label of all) if (!this.#read.has(label)) this.#read.set(label, { label, tool });
     this.#conversation.add(answer.flatMap(textsOf), {
@@ -211,7 +230,7 @@ export class RunFlow {
     let isMade = false;
     if (this.#conversation.isLabelled)
       for (const text of texts) {
-        const traced = this.#pieces(text.slice(0, MAX_SHOWN_CHARS));
+        const traced = this.#pieces(this.#withoutPlain(text.slice(0, MAX_SHOWN_CHARS)));
         for (const shown of traced.shown) if (!found.has(shown.label)) found.set(shown.label, shown);
         isMade ||= traced.isMade || text.length > MAX_SHOWN_CHARS;
       }
@@ -219,6 +238,11 @@ export class RunFlow {
       for (const label of this.possible)
         if (!found.has(label)) found.set(label, this.#read.get(label) ?? { label });
     return this.#conversation.show([...found.values()]);
+  }
+
+  #withoutPlain(text: string): string {
+    const isPlain = this.#isPlain;
+    return isPlain === undefined ? text : text.replace(BETWEEN_SPACES, (word) => (isPlain(word) ? " " : word));
   }
 
   #trace({ path, value }: Leaf, possible: readonly string[]): LeafFlow {

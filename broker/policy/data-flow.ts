@@ -18,6 +18,9 @@ export type ArgumentAccepts =
   | readonly string[]
   | { readonly labels: readonly string[]; readonly lists: readonly string[] };
 
+/** What data carries of which nobody knows any more what it carries. No argument accepts it. */
+export const UNKNOWN_LABEL = "unknown origin";
+
 /** What the configuration says of the data of one tool, or of a whole server. */
 interface FlowEntry {
   /** What its results carry. */
@@ -38,7 +41,7 @@ interface FlowTool {
   readonly name: string;
 }
 
-export interface FlowSettings {
+interface FlowSettings {
   readonly lists?: ValueLists;
   /** Whether what the model was shown stays with its conversation. */
   readonly isSticky?: boolean;
@@ -266,4 +269,23 @@ export function describeOrigin({ kind, tool, seq, isEarlier, labels }: OriginRef
 /** A label in words. */
 export function describeLabel(label: string): string {
   return label === "untrusted" ? "written by a stranger" : `'${label}'`;
+}
+
+const MAX_DESCRIBED = 20;
+
+/** Where the values of a call come from, a line for each argument: values of one argument that come from the same are one line. */
+export function describeValues({ leaves }: CallFlow): string[] {
+  const byArgument = new Map<string, Set<string>>();
+  for (const { path, origins, labels, undecided, isSaid } of leaves) {
+    const argument = path.split(/[.[]/, 1)[0] || "arguments";
+    const known = byArgument.get(argument) ?? new Set();
+    const from = (isSaid ? origins.slice(0, 1) : origins.filter((origin) => labels.length === 0 || origin.labels.length > 0)).map(describeOrigin);
+    for (const each of from.slice(0, 3)) known.add(`from ${each}`);
+    if (undecided.length > 0) known.add(`may depend on data ${undecided.map(describeLabel).join(", ")}`);
+    byArgument.set(argument, known);
+  }
+  return [...byArgument]
+    .filter(([, known]) => known.size > 0)
+    .slice(0, MAX_DESCRIBED)
+    .map(([argument, known]) => `${argument}: ${[...known].join("; ")}`);
 }

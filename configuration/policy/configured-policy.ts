@@ -69,6 +69,14 @@ export function followsValues({
   );
 }
 
+/** Every label that data may carry, where what a model was shown stays with its conversation. */
+export function everyLabel({ servers, labels }: Pick<Configuration, "servers" | "labels">): string[] {
+  if (labels.scope !== "conversation") return [];
+  const entries = servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)]);
+  const named = entries.flatMap((entry) => (entry.labels ?? []).map((each) => (typeof each === "string" ? each : each.label)));
+  return [...new Set(named)].sort();
+}
+
 /** Whether rules look at a member of the context. */
 function looksAt(text: string, member: string): boolean {
   return new RegExp(`\\bcontext\\s*(?:\\.\\s*${member}\\b|\\[\\s*"${member}")|\\bcontext\\s+has\\s+"?${member}\\b`).test(text);

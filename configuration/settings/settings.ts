@@ -10,6 +10,7 @@ import {
   numberBetween,
   oneOf,
   orEmpty,
+  ownName,
   section,
   setting,
   shorthand,

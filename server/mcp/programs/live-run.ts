@@ -45,7 +45,7 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
-  "context" | "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
+  "context" | "approver" | "signal" | "suspends" | "conversation" | "trace" | "onEvent" | "onCall"
 > &
   Pick<CallRequest, "onProgress">;
 
@@ -79,6 +79,7 @@ export class LiveRun {
       approver: this.#questions,
       signal: this.#abort.signal,
       suspends: true,
+      conversation: connection.conversation,
       trace,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
