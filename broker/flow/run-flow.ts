@@ -34,10 +34,9 @@ const MAX_STATE_WORDS = 3;
 const MIN_SHOWN_NAME_CHARS = 5;
 /** A word that no text has, and that is longer than words are, was made of something. */
 const MIN_MADE_CHARS = 20;
-/** Texts of so many signs without letters and digits can hold a message, and so can those with many more signs than letters. */
+/** Texts of so many signs without letters and digits can hold a message, and so can those with as many more than every other letter. */
 const MIN_SIGNS = 4;
-const MAX_SIGNS_EACH = 3;
-const MAX_SIGNS = 32;
+const MAX_SIGNS = 16;
 const BETWEEN_SPACES = /[^\s"'`,;()[\]{}<>]+/g;
 const MAX_LEAVES = 5_000;
 const MAX_LEAF_CHARS = 200_000;
@@ -62,6 +61,8 @@ export interface LeafFlow {
   readonly labels: readonly string[];
   /** Those that it may carry, because its content does not say where it comes from. */
   readonly undecided: readonly string[];
+  /** Those of texts that hold all of it, where it is too short to say that it is theirs. What is looked up by it carries them. */
+  readonly possible: readonly string[];
   /** Whether the user said it. */
   readonly isSaid: boolean;
 }
@@ -171,7 +172,8 @@ export class RunFlow {
     const possible = this.possible;
     const leaves = listed.map((leaf) => this.#trace(leaf, possible));
     if (!isWhole)
-      leaves.push({ path: "", value: null, origins: [], labels: [], undecided: possible, isSaid: false });
+      
+      leaves.push({ path: "", value: null, origins: [], labels: [], undecided: possible, possible, isSaid: false });
     return this.#flowOf(call, leaves);
   }
 
@@ -209,7 +211,7 @@ export class RunFlow {
     sent: CallFlow | undefined,
     answer: readonly unknown[],
   ): void {
-    const carried = sent?.leaves.flatMap((leaf) => leaf.labels) ?? [];
+    const carried = sent?.leaves.flatMap((leaf) => [...leaf.labels, ...leaf.possible]) ?? [];
     const all = [...new Set([...labels, ...carried])];
     this.#labelsByCall.set(seq, all);
     this.#conversation.give(server, carried);
@@ -247,7 +249,7 @@ export class RunFlow {
 
   #trace({ path, value }: Leaf, possible: readonly string[]): LeafFlow {
     const text = value === null ? "" : String(value);
-    const none = { path, value, origins: [], labels: [], isSaid: false };
+    const none = { path, value, origins: [], labels: [], possible: [], isSaid: false };
     if (text.length > MAX_LEAF_CHARS) {
       const { shown } = this.#pieces(text);
       const labels = [...new Set(shown.map(({ label }) => label))];
@@ -256,12 +258,14 @@ export class RunFlow {
     if (value === null) return { ...none, undecided: possible };
     const origins = new Map<Origin, true>();
     const labels = new Set<string>();
+    const short = new Set<string>();
     let isExplained = false;
     let isSaid = false;
     for (const reading of readings(text)) {
       const traced = this.#traceReading(reading, typeof value === "string");
       for (const origin of traced.origins) origins.set(origin, true);
       for (const origin of traced.labelled) for (const label of origin.labels) labels.add(label);
+      for (const origin of traced.short) for (const label of origin.labels) short.add(label);
       isExplained ||= traced.isExplained;
       isSaid ||= traced.isSaid;
     }
@@ -278,6 +282,7 @@ export class RunFlow {
       origins: this.#refs(origins, [...labels]),
       labels: [...labels].sort(),
       undecided: isExplained ? [] : possible.filter((label) => !labels.has(label)),
+      possible: isExplained ? [] : [...short].filter((label) => !labels.has(label)),
       isSaid,
     };
   }
@@ -305,8 +310,9 @@ export class RunFlow {
     const end = folded.length - 1;
     const origins = new Set<Origin>();
     const labelled = new Set<Origin>();
+    const short = new Set<Origin>();
     if (end === 0)
-      return { origins, labelled, isExplained: text.length < MIN_SIGNS, isSaid: this.#says(text) };
+      return { origins, labelled, short, isExplained: text.length < MIN_SIGNS, isSaid: this.#says(text) };
     const explained = new Uint8Array(end);
     const trusted: (Piece & { origin: Origin })[] = [];
     const foreign: (Piece & { origin: Origin; isWhole: boolean })[] = [];
@@ -331,9 +337,10 @@ export class RunFlow {
       }
     }
     const cover = new Cover(trusted.filter(({ origin }) => origin.isEcho !== true));
-    for (const { from, to, origin } of foreign) {
+    for (const { from, to, origin, isWhole } of foreign) {
       // The user, or somebody without a label, said the same.
       if (cover.holds(from, to)) continue;
+      if (isWhole) short.add(origin);
       if (isTelling(folded, from, to)) {
         labelled.add(origin);
         origins.add(origin);
@@ -348,8 +355,8 @@ export class RunFlow {
       if (labelled.size === 0 || to - from >= MIN_SHOWN_CHARS) origins.add(origin);
       explained.fill(1, from, to);
     }
-    const isOfSigns = text.length > MAX_SIGNS_EACH * end + MAX_SIGNS;
-    return { origins, labelled, isExplained: !isAmbiguous && !isOfSigns && !explained.includes(0), isSaid };
+    const isOfSigns = text.length - end > end / 2 + MAX_SIGNS;
+    return { origins, labelled, short, isExplained: !isAmbiguous && !isOfSigns && !explained.includes(0), isSaid };
   }
 
   /** Whether the user said a text that has no letters and no digits. */

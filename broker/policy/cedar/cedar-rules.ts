@@ -340,7 +340,7 @@ function setsOf(sets: ReadonlyMap<string, ReadonlySet<string>>): Tags {
 /** What is said of values where nothing follows them: each may be of all that was read. */
 function unfollowed(args: unknown, labels: readonly string[]): LeafFlow[] {
   return leavesOf(args, MAX_VALUES).leaves.map(({ path, value }) => ({
-    ...{ path, value, origins: [], labels: [], undecided: labels, isSaid: false },
+    ...{ path, value, origins: [], labels: [], undecided: labels, possible: labels, isSaid: false },
   }));
 }
 

@@ -73,8 +73,9 @@ export async function openRig(policy: string | undefined, approves = false) {
   const cwd = mkdtempSync(join(tmpdir(), "ptc-scenarios-"));
   mkdirSync(join(cwd, "run"), { mode: 0o700 });
   const given = policy === undefined ? {} : parse(readFileSync(join(EXAMPLES, policy, "ptc.yaml"), "utf8"));
-  for (const file of policy === undefined ? [] : readdirSync(join(EXAMPLES, policy)))
-    if (!file.endsWith(".yaml")) writeFileSync(join(cwd, file), readFileSync(join(EXAMPLES, policy, file)));
+  const folder = policy === undefined ? undefined : join(EXAMPLES, policy);
+  for (const file of folder === undefined ? [] : readdirSync(folder))
+    if (!file.endsWith(".yaml")) writeFileSync(join(cwd, file), readFileSync(join(folder ?? "", file)));
   const named = new Map(((given.servers ?? []) as { name: string }[]).map((server) => [server.name, server]));
   const servers = Object.keys(SERVERS)
     .filter((name) => name !== "ptc")
@@ -177,7 +178,7 @@ export async function openRig(policy: string | undefined, approves = false) {
           : await host.call({ ...request, call });
       await executed.recorded;
       const { result } = executed.envelope;
-      values.push(result.ok ? result.data : result.error.message);
+      values.push(result.ok ? result.data : `failed: ${result.error.message}`);
     }
     return { effects: [...effects], calls, asked, labels: conversation.labels, values };
   };
