@@ -220,7 +220,9 @@ export class Dispatcher implements CallDispatcher {
     if (run === undefined) return undefined;
     let known: CallFlow | undefined;
     return () => {
-      known ??= run.follow({ tool: call.tool, seq, arguments: call.arguments });
+      known ??= keepSettled(run.follow({ tool: call.tool, seq, arguments: call.arguments }), (settled) => {
+        known = settled;
+      });
       return known;
     };
   }
@@ -267,7 +269,7 @@ export class Dispatcher implements CallDispatcher {
         const approval = await wait.during(approving);
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
-          return { ...refuseApproval(call.tool, approval), approver: approval.by };
+          return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was then.
         found = await this.#connect(tool, budget, run.signal);
         if (found.drift !== undefined)
@@ -357,6 +359,18 @@ export class Dispatcher implements CallDispatcher {
   }
 }
 
+/** A call's values, which tells what they are once more of them is decided. */
+function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): CallFlow {
+  return {
+    ...flow,
+    async settle(paths) {
+      const settled = await flow.settle(paths);
+      onSettled(settled);
+      return settled;
+    },
+  };
+}
+
 /** All that the program may see of an answer. */
 export function answersOf(answer: CallAnswer, isRaw = false): unknown[] {
   const seen = answer.ok ? [answer.data] : [answer.error.message, answer.data];
@@ -395,11 +409,16 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
 }
 
 /** A model reads this, often one with a shell: it says what was decided, and never how the decision could be changed. */
-function refuseApproval(name: string, { isUnasked, why }: Approval): CallOutcome {
+function refuseApproval(name: string, { isUnasked, why }: Approval, reason?: string): CallOutcome {
   const decided = why ?? (isUnasked === true ? "nobody can be asked here" : "was refused by the user");
-  const refused = refuse(name, "denied", `'${name}' needs an approval and ${decided}`);
+  const because = reason === undefined ? "" : `: ${oneLine(reason)}`;
+  const advice = isUnasked === true && reason !== undefined ? UNASKED_ADVICE : "";
+  const refused = refuse(name, "denied", `'${name}' needs an approval and ${decided}${because}${advice}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
+
+/** What can be done about an approval that a rule wants: a person lifts it for the call, and no list of the configuration does. */
+const UNASKED_ADVICE = "; tell the user, who can approve the call where a person can be asked";
 
 function callError(name: string, message: string, retryable: boolean): CallError {
   const parsed = parseNamespacedName(name);

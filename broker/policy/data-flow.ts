@@ -274,7 +274,11 @@ export function describeLabel(label: string): string {
 const MAX_DESCRIBED = 20;
 
 /** Where the values of a call come from, a line for each argument: values of one argument that come from the same are one line. */
-export function describeValues({ leaves }: CallFlow): string[] {
+export function describeValues({
+  leaves,
+}: {
+  leaves: readonly Pick<LeafFlow, "path" | "origins" | "labels" | "undecided" | "isSaid">[];
+}): string[] {
   const byArgument = new Map<string, Set<string>>();
   for (const { path, origins, labels, undecided, isSaid } of leaves) {
     const argument = path.split(/[.[]/, 1)[0] || "arguments";

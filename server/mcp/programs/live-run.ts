@@ -147,7 +147,8 @@ export class LiveRun {
 
 function withoutData(call: ObservedCall): ObservedCall {
   const { outcome } = call;
-  return { ...call, outcome: outcome.ok ? { ...outcome, data: undefined, raw: undefined } : outcome };
+  const { flow: _, ...rest } = outcome;
+  return { ...call, outcome: rest.ok ? { ...rest, data: undefined, raw: undefined } : rest };
 }
 
 /** The most answers by other ways that one reply lists. */
