@@ -185,6 +185,19 @@ export function describeRead({ tool, seq, isEarlier }: RunRead): string {
   return `${tool} (call ${seq}${isEarlier === true ? " of an earlier program of its session" : ""})`;
 }
 
+/** What is known of a call where nothing has followed its values: each may be of all that was read. */
+export function unfollowed(args: unknown, labels: readonly string[]): CallFlow {
+  const { leaves } = leavesOf(args, MAX_LEAVES);
+  const flow: CallFlow = {
+    leaves: leaves.map(({ path, value }) => ({
+      ...{ path, value, origins: [], labels: [], undecided: labels, possible: labels, isSaid: false },
+    })),
+    conversationLabels: [],
+    settle: async () => flow,
+  };
+  return flow;
+}
+
 /** A value that an argument does not take. */
 export interface RefusedValue {
   /** The argument as `accepts` names it. */

@@ -11,6 +11,7 @@ import {
   type RefusedValue,
   refusedValues,
   ruleOfRefused,
+  unfollowed,
 } from "./data-flow.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
@@ -65,7 +66,7 @@ export class RuleAuthorizer implements Authorizer {
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
     const flowing = findForbiddenFlow(flow, tool, run.reads, run.shown);
     if (flowing !== undefined) return { kind: "deny", ...flowing };
-    const refused = await this.#findRefused(tool, run);
+    const refused = await this.#findRefused(tool, args, run);
     const refusal = refused && { rule: ruleOfRefused(refused, tool), reason: describeRefused(refused) };
     if (refusal !== undefined && !flow.asks) return { kind: "deny", ...refusal };
     if (rules === undefined)
@@ -83,10 +84,10 @@ export class RuleAuthorizer implements Authorizer {
   }
 
   /** A value that an argument does not take. What content does not decide is decided by the run, as far as that can. */
-  async #findRefused(tool: Tool, { flow: follow }: RunHistory): Promise<RefusedValue | undefined> {
+  async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
-    if (follow === undefined || flow.argumentsOf(tool) === undefined) return undefined;
-    const call = follow();
+    if (flow.argumentsOf(tool) === undefined) return undefined;
+    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
     const refused = refusedValues(flow, tool, call);
     const [first] = refused;
     if (first === undefined || !first.isUndecided) return first;

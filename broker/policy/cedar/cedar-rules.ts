@@ -3,7 +3,7 @@ import type { RunContext } from "../../../protocol/run-context.ts";
 import type { Viewer } from "../authorizer.ts";
 import { leavesOf, memberPath } from "../../flow/folded-text.ts";
 import type { LeafFlow } from "../../flow/run-flow.ts";
-import { type DataFlow, describeOrigin, describeRead } from "../data-flow.ts";
+import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
 import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
 import type { RuleAction } from "./rule-schema.ts";
@@ -314,7 +314,7 @@ function buildRequest(
   }
   if (needs.listed) tell("listed", "Listed", listedIn(args, flow.lists));
   if (looksAtFlow(needs)) {
-    const leaves = run.flow?.().leaves ?? unfollowed(args, flow.labelsRead(run.reads));
+    const leaves = (run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads))).leaves;
     if (needs.labels) tell("labels", "Labels", setsOf(labelsByPath(leaves)));
     if (needs.origins) tell("origins", "Origins", setsOf(originsByPath(leaves)));
     if (needs.said) told.said = saidPaths(leaves);
@@ -335,13 +335,6 @@ type Tags = NonNullable<CedarRequest["entities"][number]["tags"]>;
 
 function setsOf(sets: ReadonlyMap<string, ReadonlySet<string>>): Tags {
   return Object.fromEntries([...sets].map(([path, values]) => [path, [...values]]));
-}
-
-/** What is said of values where nothing follows them: each may be of all that was read. */
-function unfollowed(args: unknown, labels: readonly string[]): LeafFlow[] {
-  return leavesOf(args, MAX_VALUES).leaves.map(({ path, value }) => ({
-    ...{ path, value, origins: [], labels: [], undecided: labels, possible: labels, isSaid: false },
-  }));
 }
 
 function byPath(
