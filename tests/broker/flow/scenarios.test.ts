@@ -9,7 +9,7 @@ const rigOf = (policy: string) => rigs.get(policy) as Rig;
 beforeAll(async () => {
   for (const policy of POLICIES) rigs.set(policy, await openRig(policy));
   rigs.set("none", await openRig(undefined));
-}, 60_000);
+}, 240_000);
 afterAll(async () => {
   for (const rig of rigs.values()) await rig.close();
 });

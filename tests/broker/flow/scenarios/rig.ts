@@ -145,7 +145,7 @@ export async function openRig(policy: string | undefined, approves = false) {
   const { host } = opened;
   await host.warm();
   const tools = Object.values(SERVERS).flat().length;
-  await vi.waitUntil(async () => (await host.currentTools()).all.names().length === tools, { timeout: 10_000 });
+  await vi.waitUntil(async () => (await host.currentTools()).all.names().length === tools, { timeout: 60_000 });
   mocked.mockRestore();
 
   /** Plays the runs of a scenario in one conversation. */
