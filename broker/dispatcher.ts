@@ -22,8 +22,8 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
-import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
+import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
 import type { DataFlow } from "./policy/data-flow.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
@@ -198,7 +198,9 @@ export class Dispatcher implements CallDispatcher {
     const { seq, history: before } = this.#state.begin(tool, run.seq);
     const follow = this.#following(call, seq);
     const history: RunHistory =
-      follow === undefined ? before : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
+      follow === undefined
+        ? before
+        : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
     const decision = await this.#authorize(tool, call.arguments, history);
     const flow = this.#options.flow?.run.isLabelled === true ? follow?.() : undefined;
     const ground = groundOf(decision);
@@ -228,7 +230,13 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Notes what a tool has answered, or how it failed, before the program is given it. */
-  #noteRead(tool: Tool, { arguments: args }: RequestedCall, seq: number, flow: CallFlow | undefined, answer: readonly unknown[]) {
+  #noteRead(
+    tool: Tool,
+    { arguments: args }: RequestedCall,
+    seq: number,
+    flow: CallFlow | undefined,
+    answer: readonly unknown[],
+  ) {
     const { run, labels } = this.#options.flow ?? {};
     const own = labels?.isConditional(tool) === true ? labels.labelsOf(tool, { arguments: args }) : undefined;
     this.#state.read(tool, seq, own);

@@ -22,7 +22,7 @@ export interface Configuration {
   readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
   readonly approvals: Plain<Settings["approvals"]>;
   /** How far labels reach. */
-  readonly labels: Readonly<Settings["labels"]>;
+  readonly labels: Readonly<Omit<Settings["labels"], "plain">> & { readonly plain: readonly string[] };
   /** Named lists of patterns, and the files that some of them were read from. */
   readonly lists: { readonly values: ValueLists; readonly files: readonly PolicyFile[] };
   readonly languages: Readonly<Settings["languages"]>;

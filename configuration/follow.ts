@@ -185,10 +185,7 @@ export class FollowedConfiguration {
 }
 
 /** All that is looked at besides the configuration's own file. */
-function otherPaths(
-  configuration: Configuration,
-  { managedPlaces = MANAGED_PLACES }: FindOptions,
-): string[] {
+function otherPaths(configuration: Configuration, { managedPlaces = MANAGED_PLACES }: FindOptions): string[] {
   const rules = [...filesOf(configuration), ...configuration.managed.flatMap(({ policy }) => policy.files)];
   return [...rules, ...managedPlaces].map(({ path }) => path);
 }

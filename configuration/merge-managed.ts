@@ -89,9 +89,22 @@ export function mergeManaged(
       syslog: fixed("audit.syslog", audit.syslog, settings.audit.syslog),
       otlp: fixed("audit.otlp", audit.otlp, settings.audit.otlp),
     },
+    labels: settings.labels.length === 0 ? configuration.labels : strictest(configuration.labels, fixed),
     servers: configuration.servers.map((server) => mergeServer(server, settings)),
     managed: [...configuration.managed, settings],
     held: [...configuration.held, ...held],
+  };
+}
+
+/** Managed labels reach as far as labels do, and nothing of a project's takes them away. */
+function strictest(
+  { scope, refused, plain }: Configuration["labels"],
+  fixed: <T>(key: string, own: T, managed: T | undefined) => T,
+): Configuration["labels"] {
+  return {
+    scope: fixed("labels.scope", scope, "conversation"),
+    refused: fixed("labels.refused", refused, "deny"),
+    plain: plain.length === 0 ? plain : fixed<readonly string[]>("labels.plain", plain, []),
   };
 }
 

@@ -186,8 +186,10 @@ function buildConfiguration(
       `${file ?? "configuration"}:${source.lineOf(["policy", "files"])}`,
     ),
     labels: settings.labels,
-    lists: readLists(settings.lists ?? {}, directory, (name) =>
-      `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
+    lists: readLists(
+      settings.lists ?? {},
+      directory,
+      (name) => `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
     toolPatterns: locatePatterns({ ...settings, direct }, source),

@@ -108,7 +108,12 @@ export function findListProblems({ servers, tools, extract, labels, lists = {} }
   const unknown = (name: string, path: readonly PropertyKey[]): Problem[] =>
     known.includes(name)
       ? []
-      : [{ path: [...path], message: `'${name}' is not among \`lists\`; it has ${known.join(", ") || "none"}` }];
+      : [
+          {
+            path: [...path],
+            message: `'${name}' is not among \`lists\`; it has ${known.join(", ") || "none"}`,
+          },
+        ];
   const ofFlow = (accepts: unknown, path: readonly PropertyKey[]): Problem[] =>
     isObject(accepts)
       ? Object.entries(accepts).flatMap(([argument, taken]) =>

@@ -3,11 +3,11 @@ import { answersOf, Dispatcher } from "../broker/dispatcher.ts";
 import { Conversation } from "../broker/flow/conversation.ts";
 import { RunFlow } from "../broker/flow/run-flow.ts";
 import { UNKNOWN_LABEL } from "../broker/policy/data-flow.ts";
-import { isListed } from "../broker/policy/value-lists.ts";
 import { RunState } from "../broker/policy/run-history.ts";
+import { isListed } from "../broker/policy/value-lists.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { flowOf, followsValues } from "../configuration/policy/configured-policy.ts";
+import { flowOf, followsValues } from "../configuration/policy/configured-flow.ts";
 import type { Program } from "../languages/program.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";
@@ -113,7 +113,8 @@ function openFlow(
   for (const text of said) own.say(text);
   const run = new RunFlow({
     ...{ conversation: own, runId, isSticky: labels.isSticky, shown: earlier?.shown },
-    isPlain: plain.length === 0 ? undefined : (value) => plain.some((name) => isListed(labels.lists, name, value)),
+    isPlain:
+      plain.length === 0 ? undefined : (value) => plain.some((name) => isListed(labels.lists, name, value)),
     program: program.code === undefined ? [] : [program.code],
     data: [program.data, ...(program.files ?? []).map(readableFile)],
     earlier: labels.labelsRead(state.reads.filter(({ isEarlier }) => isEarlier)),

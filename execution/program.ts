@@ -216,7 +216,16 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       this.#image = acquired.sandbox.image;
       const { environment, timeLimit } = this;
       const experiments = this.#experiments(prepared, run.signal);
-      const inside = { scope: this.#scope, run, prepared, environment, timeLimit, output, calls, experiments };
+      const inside = {
+        scope: this.#scope,
+        run,
+        prepared,
+        environment,
+        timeLimit,
+        output,
+        calls,
+        experiments,
+      };
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
       return fail(error instanceof SandboxError ? "SandboxUnavailable" : "InternalError", messageOf(error));

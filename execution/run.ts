@@ -154,7 +154,13 @@ interface RunFacts {
 }
 
 /** All that somebody may read of a run: what it printed, emitted and came to. */
-function shownTexts({ consoleText, stderrText, emitted, wholeResultJson, envelope: { result } }: RunReport): string[] {
+function shownTexts({
+  consoleText,
+  stderrText,
+  emitted,
+  wholeResultJson,
+  envelope: { result },
+}: RunReport): string[] {
   const value = wholeResultJson ?? (result.ok ? jsonLine(result.data) : result.error.message);
   return [consoleText, stderrText, value, ...emitted.map(textOfBlock)].filter((text) => text !== "");
 }

@@ -2,14 +2,14 @@ import type { Tool } from "../../catalog/tool.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ApprovalState } from "../../protocol/envelope.ts";
 import type { RunEvents } from "../decision-events.ts";
-import type { CallFlow } from "../flow/run-flow.ts";
-import { describeValues } from "../policy/data-flow.ts";
 import {
   type ElicitationAnswer,
   type ElicitationRequest,
   NOT_ASKED,
   type ServerElicitation,
 } from "../elicitation/elicitation.ts";
+import type { CallFlow } from "../flow/run-flow.ts";
+import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */

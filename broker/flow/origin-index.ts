@@ -7,7 +7,7 @@ import { FoldedText, readings, WORD_START } from "./folded-text.ts";
  */
 
 /** How many folded characters two texts have in common at least where that is looked at, unless whole words are the same. */
-export const GRAM = 8;
+const GRAM = 8;
 /** How many places of the same beginning are looked at, the latest first. */
 const MAX_PLACES = 64;
 

@@ -120,7 +120,16 @@ export class RunFlow {
   readonly #labelsByCall = new Map<number, readonly string[]>();
   #experiment: Experiment | undefined;
 
-  constructor({ conversation, runId, isSticky, program = [], data, earlier = [], shown = [], isPlain }: RunFlowOptions) {
+  constructor({
+    conversation,
+    runId,
+    isSticky,
+    program = [],
+    data,
+    earlier = [],
+    shown = [],
+    isPlain,
+  }: RunFlowOptions) {
     this.#isPlain = isPlain;
     this.#conversation = conversation;
     this.#isSticky = isSticky;
@@ -172,8 +181,15 @@ export class RunFlow {
     const possible = this.possible;
     const leaves = listed.map((leaf) => this.#trace(leaf, possible));
     if (!isWhole)
-      
-      leaves.push({ path: "", value: null, origins: [], labels: [], undecided: possible, possible, isSaid: false });
+      leaves.push({
+        path: "",
+        value: null,
+        origins: [],
+        labels: [],
+        undecided: possible,
+        possible,
+        isSaid: false,
+      });
     return this.#flowOf(call, leaves);
   }
 
@@ -244,7 +260,9 @@ export class RunFlow {
 
   #withoutPlain(text: string): string {
     const isPlain = this.#isPlain;
-    return isPlain === undefined ? text : text.replace(BETWEEN_SPACES, (word) => (isPlain(word) ? " " : word));
+    return isPlain === undefined
+      ? text
+      : text.replace(BETWEEN_SPACES, (word) => (isPlain(word) ? " " : word));
   }
 
   #trace({ path, value }: Leaf, possible: readonly string[]): LeafFlow {
@@ -356,7 +374,13 @@ export class RunFlow {
       explained.fill(1, from, to);
     }
     const isOfSigns = text.length - end > end / 2 + MAX_SIGNS;
-    return { origins, labelled, short, isExplained: !isAmbiguous && !isOfSigns && !explained.includes(0), isSaid };
+    return {
+      origins,
+      labelled,
+      short,
+      isExplained: !isAmbiguous && !isOfSigns && !explained.includes(0),
+      isSaid,
+    };
   }
 
   /** Whether the user said a text that has no letters and no digits. */

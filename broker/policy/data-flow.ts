@@ -5,7 +5,7 @@ import type { RunRead } from "./run-history.ts";
 import { isListed, matchesValue, type ValueLists } from "./value-lists.ts";
 
 /** A label that the results of some calls carry, by their arguments. Each pattern of an argument has to match all of its values. */
-export interface ConditionalLabel {
+interface ConditionalLabel {
   readonly label: string;
   /** Calls whose results do not carry it. */
   readonly unless?: Readonly<Record<string, string>> | undefined;
@@ -143,7 +143,7 @@ function matchesAll(patterns: Readonly<Record<string, string>>, args: unknown): 
 }
 
 /** What a denial offers in the place of a way around it. */
-const ASK_USER = "ask the user, who can allow it";
+const ASK_USER = "tell the user what it was for, who decides about it";
 
 /**
  * Whether what a run has read, and what its model was shown, may flow into a tool: `undefined` if so, else why not, in one line.
@@ -239,7 +239,10 @@ function argumentsOf(accepts: Readonly<Record<string, ArgumentAccepts>>, path: s
 const MAX_SHOWN_CHARS = 80;
 
 /** Why a value is not taken, and what can be done, in one line. */
-export function describeRefused({ leaf, label, isUndecided }: RefusedValue, shown: readonly Shown[] = []): string {
+export function describeRefused(
+  { leaf, label, isUndecided }: RefusedValue,
+  shown: readonly Shown[] = [],
+): string {
   const value = showValue(leaf.value);
   const named = leaf.path === "" ? "its arguments" : `\`${leaf.path}\``;
   const from = leaf.origins.filter(({ labels }) => labels.includes(label)).map(describeOrigin);
@@ -271,7 +274,9 @@ export function describeOrigin({ kind, tool, seq, isEarlier, labels }: OriginRef
         ? `an earlier program${carried}`
         : `the program${labels.length === 0 ? "" : `, written after its model was shown such data${carried}`}`;
     case "data":
-      return isEarlier === true ? `the data of an earlier program${carried}` : `the data given to the program${carried}`;
+      return isEarlier === true
+        ? `the data of an earlier program${carried}`
+        : `the data given to the program${carried}`;
     case "result": {
       const call = isEarlier === true ? "in an earlier run" : `call ${seq}`;
       return `what ${tool} answered (${call})${carried}`;
@@ -280,7 +285,7 @@ export function describeOrigin({ kind, tool, seq, isEarlier, labels }: OriginRef
 }
 
 /** A label in words. */
-export function describeLabel(label: string): string {
+function describeLabel(label: string): string {
   return label === "untrusted" ? "written by a stranger" : `'${label}'`;
 }
 
@@ -296,7 +301,11 @@ export function describeValues({
   for (const { path, origins, labels, undecided, isSaid } of leaves) {
     const argument = path.split(/[.[]/, 1)[0] || "arguments";
     const known = byArgument.get(argument) ?? new Set();
-    const from = (isSaid ? origins.slice(0, 1) : origins.filter((origin) => labels.length === 0 || origin.labels.length > 0)).map(describeOrigin);
+    const from = (
+      isSaid
+        ? origins.slice(0, 1)
+        : origins.filter((origin) => labels.length === 0 || origin.labels.length > 0)
+    ).map(describeOrigin);
     for (const each of from.slice(0, 3)) known.add(`from ${each}`);
     if (undecided.length > 0) known.add(`may depend on data ${undecided.map(describeLabel).join(", ")}`);
     byArgument.set(argument, known);

@@ -32,9 +32,15 @@ export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
   if (value === null) return false;
   const text = String(value).trim();
   if (/^[^:/@\s]+:\/\//.test(pattern))
-    return !/[\s\\\p{Cc}\p{Cf}]/u.test(text) && matchesUrl(pattern, text) && !hasUser(text) && !/(?:^|\/)(?:\.|%2e){2}(?:\/|$)/i.test(text);
+    return (
+      !/[\s\\\p{Cc}\p{Cf}]/u.test(text) &&
+      matchesUrl(pattern, text) &&
+      !hasUser(text) &&
+      !/(?:^|\/)(?:\.|%2e){2}(?:\/|$)/i.test(text)
+    );
   const plain = /^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text;
-  if (pattern.includes("*") && (SEPARATING.test(plain) || countOf(plain, "@") > countOf(pattern, "@"))) return false;
+  if (pattern.includes("*") && (SEPARATING.test(plain) || countOf(plain, "@") > countOf(pattern, "@")))
+    return false;
   return matchesPattern(pattern.toLowerCase(), plain.toLowerCase());
 }
 

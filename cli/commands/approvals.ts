@@ -3,7 +3,12 @@ import { formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderApprovalArguments, renderClaims, renderOrigins, WHOLE } from "../../broker/approvals/approval-text.ts";
+import {
+  renderApprovalArguments,
+  renderClaims,
+  renderOrigins,
+  WHOLE,
+} from "../../broker/approvals/approval-text.ts";
 import { NOT_TYPED } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";

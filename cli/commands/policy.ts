@@ -22,7 +22,8 @@ import {
   openRules,
   ruleSchemaJson,
 } from "../../configuration/policy/build-rules.ts";
-import { flowOf, listsOf } from "../../configuration/policy/configured-policy.ts";
+import { flowOf } from "../../configuration/policy/configured-flow.ts";
+import { listsOf } from "../../configuration/policy/configured-policy.ts";
 import { YamlSource } from "../../configuration/yaml-source.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseNamespacedName } from "../../protocol/tool-names.ts";
@@ -359,7 +360,10 @@ const ConversationCase = z.strictObject({
 type ConversationCase = z.infer<typeof ConversationCase>;
 
 const PolicyCases = z
-  .strictObject({ cases: z.array(PolicyCase).default([]), conversations: z.array(ConversationCase).default([]) })
+  .strictObject({
+    cases: z.array(PolicyCase).default([]),
+    conversations: z.array(ConversationCase).default([]),
+  })
   .refine(({ cases, conversations }) => cases.length + conversations.length > 0, {
     error: "has neither cases nor conversations",
   });
@@ -413,7 +417,8 @@ export async function tryPolicyCases(
     results.push(await tryCase(each, line, { configuration, tools, authorizer, file }));
   }
   for (const [index, each] of parsed.data.conversations.entries()) {
-    const lineOf = (run: number, call: number) => source.lineOf(["conversations", index, "runs", run, "calls", call]);
+    const lineOf = (run: number, call: number) =>
+      source.lineOf(["conversations", index, "runs", run, "calls", call]);
     nowMs = Date.now();
     results.push(...(await tryConversation(each, lineOf, { configuration, tools, authorizer, file })));
   }
@@ -484,7 +489,12 @@ async function tryConversation(
       const args = call.arguments ?? {};
       const { seq, history } = state.begin(tool);
       const values = flow.follow({ tool: call.tool, seq, arguments: args });
-      const asked: RunHistory = { ...history, reads: history.reads, flow: () => values, shown: flow.conversationLabels };
+      const asked: RunHistory = {
+        ...history,
+        reads: history.reads,
+        flow: () => values,
+        shown: flow.conversationLabels,
+      };
       const decision = await authorizer.authorize(context, tool, args, asked);
       const decided = namedDecision(decision);
       const { rule, reason } = decision;

@@ -67,7 +67,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
       "--session <name>",
       "keep what the program leaves for the next one in this session; see `ptc sessions`",
     )
-    .option("--said <file>", "what the user said, in the user's own words: values in it may go where labels may not")
+    .option(
+      "--said <file>",
+      "what the user said, in the user's own words: values in it may go where labels may not",
+    )
     .option("--out <file>", "write the result to a file: a text as it is, anything else as JSON")
     .option("--emit-to <folder>", "write what the program emits to files there")
     .option("--json", "print the one line of JSON on a terminal too")

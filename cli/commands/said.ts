@@ -7,7 +7,9 @@ const MAX_DEPTH = 32;
 /** `ptc said`: for the hooks of clients. */
 export const saidCommand = defineCommand("said", said, (command) =>
   command
-    .description("hand what the user said, from stdin, to the `ptc serve` of the client that starts this; for its hooks")
+    .description(
+      "hand what the user said, from stdin, to the `ptc serve` of the client that starts this; for its hooks",
+    )
     .addHelpText(
       "after",
       '\nExample:\n  echo \'{"prompt": "send the report to ada@example.com"}\' | ptc said\n',

@@ -16,7 +16,7 @@ import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
-import { flowOf } from "./configured-policy.ts";
+import { flowOf } from "./configured-flow.ts";
 
 /** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
 export async function buildRuleAuthorizer(

@@ -160,7 +160,10 @@ export const Settings = section({
       .record(
         ownName("list"),
         z.union(
-          [list(text(4_096)).max(10_000, { error: "must be at most 10000 patterns; use file" }), mapping({ file: text(4_096) })],
+          [
+            list(text(4_096)).max(10_000, { error: "must be at most 10000 patterns; use file" }),
+            mapping({ file: text(4_096) }),
+          ],
           { error: "must be a list of patterns, or { file: PATH } with one a line" },
         ),
         { error: "must be a mapping of names to lists of patterns" },

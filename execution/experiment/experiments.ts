@@ -111,7 +111,12 @@ export class Experiments {
       reached = { value: args };
       stop.abort();
     });
-    const output = new RunnerOutput(limits, maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES, () => {}, redactor);
+    const output = new RunnerOutput(
+      limits,
+      maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
+      () => {},
+      redactor,
+    );
     const { seed, time_zone } = environment;
     const replay = { started_ms: this.#startedMs, clock: "", events: "" };
     try {
@@ -147,7 +152,8 @@ export class Experiments {
     const seqsOf = new Map<string, number[]>();
     for (const [seq, { tool }] of [...this.#calls].sort(([a], [b]) => a - b))
       seqsOf.set(tool, [...(seqsOf.get(tool) ?? []), seq]);
-    const never = (signal: AbortSignal) => orAborted(new Promise<never>(() => {}), signal, () => new Error("over"));
+    const never = (signal: AbortSignal) =>
+      orAborted(new Promise<never>(() => {}), signal, () => new Error("over"));
     return {
       dispatch: async ({ tool, arguments: args }: RequestedCall, { signal }) => {
         const seq = seqsOf.get(tool)?.shift();

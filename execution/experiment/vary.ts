@@ -74,7 +74,8 @@ function varyDigits(digits: string, { seed }: Variation): string {
   const bytes = bytesOf(seed, digits);
   return digits.replace(/\d/g, (digit, index: number) => {
     const byte = bytes[index % bytes.length] ?? 0;
-    if (index === 0 && digits.length > 1 && digit !== "0") return String(((Number(digit) - 1 + 1 + (byte % 8)) % 9) + 1);
+    if (index === 0 && digits.length > 1 && digit !== "0")
+      return String(((Number(digit) - 1 + 1 + (byte % 8)) % 9) + 1);
     return String((Number(digit) + 1 + (byte % 9)) % 10);
   });
 }

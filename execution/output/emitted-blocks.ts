@@ -99,7 +99,9 @@ export function textOfBlock(block: EmittedBlock): string {
       return `${resource.uri}\n${"text" in resource ? resource.text : resource.blob.slice(0, MAX_ENCODED_CHARS)}`;
     }
     case "resource_link":
-      return [block.uri, block.name, block.title, block.description].filter((each) => each !== undefined).join("\n");
+      return [block.uri, block.name, block.title, block.description]
+        .filter((each) => each !== undefined)
+        .join("\n");
   }
 }
 

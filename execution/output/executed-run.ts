@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json.ts";
-import type { Shown } from "../../broker/flow/conversation.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { Shown } from "../../broker/flow/conversation.ts";
 import type { FailureReason } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ValueSource } from "../../protocol/claim.ts";

@@ -1,4 +1,3 @@
-import type { CallFlow } from "../../broker/flow/run-flow.ts";
 import type { RunArchiver } from "../../archive/archive-store.ts";
 import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { boundCount, boundDuration, boundInstant } from "../../archive/bounds.ts";
@@ -12,6 +11,7 @@ import {
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import type { CallGoingOut } from "../../broker/decision-events.ts";
+import type { CallFlow } from "../../broker/flow/run-flow.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import { digestOf, textDigest } from "../../protocol/canonical-json.ts";
@@ -237,7 +237,9 @@ class ArchivedRecording implements RunRecording {
   #values(flow: CallFlow | undefined): Pick<CallToArchive["facts"], "values"> | undefined {
     const told = (flow?.leaves ?? []).filter(
       ({ origins, labels, undecided }) =>
-        labels.length > 0 || undecided.length > 0 || origins.some(({ kind }) => kind === "user" || kind === "result"),
+        labels.length > 0 ||
+        undecided.length > 0 ||
+        origins.some(({ kind }) => kind === "user" || kind === "result"),
     );
     if (told.length === 0) return undefined;
     const values = told.slice(0, MAX_VALUES).map(({ path, origins, labels, undecided }) => ({

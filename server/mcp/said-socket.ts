@@ -3,8 +3,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import * as z from "zod";
 import { parseForeignJson } from "../../base/json.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { ancestorsOf } from "../../system/ancestors.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";
 import { stateFolders } from "../../system/state-directory.ts";
 

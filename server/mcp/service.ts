@@ -219,9 +219,14 @@ export class McpConnection implements ClientConnection {
   /** Notes that the model was shown the output of a run. That of its own runs was looked at when they ended. */
   #showOutput(runId: string, reply: ToolReply): ToolReply {
     if (reply.isError === true || this.conversation.knows(runId)) return reply;
-    const shown = this.conversation.show((this.#service.options.labels?.() ?? []).map((label) => ({ label })));
+    const shown = this.conversation.show(
+      (this.#service.options.labels?.() ?? []).map((label) => ({ label })),
+    );
     const notes = this.notices.labelled({ shown });
-    return { ...reply, content: [...reply.content, ...notes.map((text) => ({ type: "text" as const, text }))] };
+    return {
+      ...reply,
+      content: [...reply.content, ...notes.map((text) => ({ type: "text" as const, text }))],
+    };
   }
 
   /** Starts a program, or resumes the one whose question the request answers. */

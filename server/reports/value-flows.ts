@@ -27,12 +27,20 @@ export interface RecordedFlow {
   readonly labels: readonly string[];
 }
 
-const PLACES = { user: "the user", program: "the program", data: "the data", result: "an earlier run" } as const;
+const PLACES = {
+  user: "the user",
+  program: "the program",
+  data: "the data",
+  result: "an earlier run",
+} as const;
 
 /** What flowed from reads to calls of a run, in the order of the calls. */
 export function flowsIn(calls: readonly CallRecord[]): RecordedFlow[] {
   return calls.flatMap(({ seq, values = [] }) => {
-    const flows = new Map<string, { from: number | undefined; place: string; paths: Set<string>; labels: Set<string> }>();
+    const flows = new Map<
+      string,
+      { from: number | undefined; place: string; paths: Set<string>; labels: Set<string> }
+    >();
     for (const { path, origins } of values)
       for (const { kind, tool, call, earlier, labels } of origins) {
         if (kind === "program" || kind === "data") continue;

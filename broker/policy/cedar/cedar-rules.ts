@@ -1,13 +1,13 @@
 import type { Tool } from "../../../catalog/tool.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
-import type { Viewer } from "../authorizer.ts";
 import { leavesOf, memberPath } from "../../flow/folded-text.ts";
 import type { LeafFlow } from "../../flow/run-flow.ts";
+import type { Viewer } from "../authorizer.ts";
 import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
+import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
 import type { RuleAction } from "./rule-schema.ts";
-import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import {
   type ApplicableRules,
   looksAtFlow,
@@ -356,7 +356,9 @@ function labelsByPath(leaves: readonly LeafFlow[]) {
 }
 
 function originsByPath(leaves: readonly LeafFlow[]) {
-  return byPath(leaves, ({ origins }) => origins.map(({ kind, tool }) => (kind === "result" ? (tool ?? kind) : kind)));
+  return byPath(leaves, ({ origins }) =>
+    origins.map(({ kind, tool }) => (kind === "result" ? (tool ?? kind) : kind)),
+  );
 }
 
 /** The paths whose values are all said by the user. */
@@ -380,7 +382,9 @@ const MAX_DESCRIBED = 3;
 
 /** What values of a call carry, in words that follow others. */
 function describeLabelled({ flow }: RunHistory): string {
-  const labelled = (flow?.().leaves ?? []).filter(({ labels, undecided }) => labels.length + undecided.length > 0);
+  const labelled = (flow?.().leaves ?? []).filter(
+    ({ labels, undecided }) => labels.length + undecided.length > 0,
+  );
   if (labelled.length === 0) return "";
   const each = labelled.slice(0, MAX_DESCRIBED).map(({ path, origins, labels, undecided }) => {
     const from = origins.find((origin) => origin.labels.length > 0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openRig, type Rig } from "./scenarios/rig.ts";
-import { hostileScenarios, honestScenarios, isWanted, unreachableScenarios } from "./scenarios/scenarios.ts";
+import { honestScenarios, hostileScenarios, isWanted, unreachableScenarios } from "./scenarios/scenarios.ts";
 
 const POLICIES = ["mail", "payments", "web-and-chat", "coding-agent"];
 const rigs = new Map<string, Rig>();
@@ -30,7 +30,9 @@ describe("what a stranger wants", () => {
       expect(sentBy(unprotected).filter((effect) => isWanted(attack, effect))).not.toEqual([]);
       const played = await rigOf(policy).play(world, runs);
       expect(sentBy(played).filter((effect) => isWanted(attack, effect))).toEqual([]);
-      const stopped = played.calls.filter(({ outcome }) => ["forbidden", "denied"].includes(outcome.decision));
+      const stopped = played.calls.filter(({ outcome }) =>
+        ["forbidden", "denied"].includes(outcome.decision),
+      );
       expect(stopped.map(({ tool }) => tool.replace("mcp__", "").replace("__", "."))).toContain(attack.tool);
     },
   );
@@ -58,8 +60,11 @@ describe("what users ask for", () => {
 });
 
 describe("what is out of reach", () => {
-  test.each(unreachableScenarios().map((each) => [each.name, each] as const))("%s", async (_, { policy, world, runs, happens }) => {
-    const played = await rigOf(policy).play(world, runs);
-    expect(played.effects.filter((effect) => isWanted(happens, effect))).not.toEqual([]);
-  });
+  test.each(unreachableScenarios().map((each) => [each.name, each] as const))(
+    "%s",
+    async (_, { policy, world, runs, happens }) => {
+      const played = await rigOf(policy).play(world, runs);
+      expect(played.effects.filter((effect) => isWanted(happens, effect))).not.toEqual([]);
+    },
+  );
 });

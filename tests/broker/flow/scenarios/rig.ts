@@ -35,7 +35,7 @@ export interface ScenarioRun {
 }
 
 /** What is done to a server. */
-export interface Effect {
+interface Effect {
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
 }
@@ -62,7 +62,9 @@ class ScenarioEngine extends InProcessEngine {
 }
 
 class ToolError extends Error {}
-const AsyncFunction = (async () => {}).constructor as new (...words: string[]) => (...args: unknown[]) => Promise<unknown>;
+const AsyncFunction = (async () => {}).constructor as new (
+  ...words: string[]
+) => (...args: unknown[]) => Promise<unknown>;
 
 /**
  * A ptc with one of the examples of policies, whose servers are in memory, for many scenarios one after the other.
@@ -107,7 +109,9 @@ export async function openRig(policy: string | undefined, approves = false) {
             const answer = called.answer((args ?? {}) as Record<string, unknown>, world, kept);
             if (called.method !== undefined) return { content: [], structuredContent: answer };
             const text = typeof answer === "string" ? answer : JSON.stringify(answer);
-            return name === "ptc" ? { content: [], structuredContent: answer } : { content: [{ type: "text", text }] };
+            return name === "ptc"
+              ? { content: [], structuredContent: answer }
+              : { content: [{ type: "text", text }] };
           } catch (error) {
             return { isError: true, content: [{ type: "text", text: (error as Error).message }] };
           }
@@ -125,27 +129,49 @@ export async function openRig(policy: string | undefined, approves = false) {
       if (!reply.ok) throw new ToolError(reply.error.message);
       return reply.data;
     };
-    const console = { log: (...words: unknown[]) => program.print(`${words.map((word) => (typeof word === "string" ? word : JSON.stringify(word))).join(" ")}\n`) };
+    const console = {
+      log: (...words: unknown[]) =>
+        program.print(
+          `${words.map((word) => (typeof word === "string" ? word : JSON.stringify(word))).join(" ")}\n`,
+        ),
+    };
     const data = engine.programs.at(-1)?.data;
     try {
-      await new AsyncFunction("callTool", "data", "console", "globalThis", code)(callTool, data, console, sandboxed);
+      await new AsyncFunction("callTool", "data", "console", "globalThis", code)(
+        callTool,
+        data,
+        console,
+        sandboxed,
+      );
     } catch (error) {
       // What a failed program says is shown too.
       return `failed: ${(error as Error).message}`;
     }
     return sandboxed.result ?? null;
   });
-  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state"), PATH: process.env.PATH };
+  const env = {
+    XDG_RUNTIME_DIR: join(cwd, "run"),
+    XDG_STATE_HOME: join(cwd, "state"),
+    PATH: process.env.PATH,
+  };
   const following = await FollowedConfiguration.open({ flag: undefined, env, cwd, onEdit: () => {} });
   const store = new MemoryStore();
   const opened = await openServing({
-    ...{ configuration: following.current, env, principal: "local", archive: () => store, onWarning: () => {} },
+    ...{
+      configuration: following.current,
+      env,
+      principal: "local",
+      archive: () => store,
+      onWarning: () => {},
+    },
     engine: () => engine,
   });
   const { host } = opened;
   await host.warm();
   const tools = Object.values(SERVERS).flat().length;
-  await vi.waitUntil(async () => (await host.currentTools()).all.names().length === tools, { timeout: 60_000 });
+  await vi.waitUntil(async () => (await host.currentTools()).all.names().length === tools, {
+    timeout: 60_000,
+  });
   mocked.mockRestore();
 
   /** Plays the runs of a scenario in one conversation. */
@@ -163,7 +189,15 @@ export async function openRig(policy: string | undefined, approves = false) {
       const request = {
         context: { principal: "local", source: "serve" } as const,
         approver: {
-          async ask({ tool, origins = [], reason }: { tool: string; origins?: readonly string[]; reason?: string }) {
+          async ask({
+            tool,
+            origins = [],
+            reason,
+          }: {
+            tool: string;
+            origins?: readonly string[];
+            reason?: string;
+          }) {
             asked.push({ tool, origins, reason });
             return { decision: approves ? ("once" as const) : ("denied" as const), by: "a person" };
           },
@@ -174,7 +208,11 @@ export async function openRig(policy: string | undefined, approves = false) {
       };
       const executed =
         call === undefined
-          ? await host.run({ ...request, program: { code: program, data, language, fileName: "p.js" }, session })
+          ? await host.run({
+              ...request,
+              program: { code: program, data, language, fileName: "p.js" },
+              session,
+            })
           : await host.call({ ...request, call });
       await executed.recorded;
       const { result } = executed.envelope;

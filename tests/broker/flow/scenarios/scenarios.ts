@@ -38,7 +38,8 @@ const read = (file: string) => parse(readFileSync(join(import.meta.dirname, file
 
 const ENCODINGS: Readonly<Record<string, (value: string) => string>> = {
   base64: (value) => Buffer.from(value).toString("base64"),
-  percent: (value) => [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""),
+  percent: (value) =>
+    [...Buffer.from(value)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`).join(""),
   entities: (value) => [...value].map((char) => `&#${char.charCodeAt(0)};`).join(""),
   hex: (value) => Buffer.from(value).toString("hex"),
   reversed: (value) => [...value].reverse().join(""),
@@ -91,15 +92,30 @@ interface Goal {
 const effectOf = (tool: string) => tool.replace(/^mcp__/, "").replace("__", ".");
 
 const callInJs = ({ tool, argument, isList, isNumber, prefix, others }: Act, value: string) => {
-  const given = isList ? `[${value}]` : isNumber ? `Number(${value})` : prefix === undefined ? value : `${JSON.stringify(prefix)} + ${value}`;
+  const given = isList
+    ? `[${value}]`
+    : isNumber
+      ? `Number(${value})`
+      : prefix === undefined
+        ? value
+        : `${JSON.stringify(prefix)} + ${value}`;
   return `await callTool(${JSON.stringify(tool)}, { ...${JSON.stringify(others)}, ${argument}: ${given} });`;
 };
 const callInPython = ({ tool, argument, isList, isNumber, prefix, others }: Act, value: string) => {
-  const given = isList ? `[${value}]` : isNumber ? `int(${value})` : prefix === undefined ? value : `${JSON.stringify(prefix)} + ${value}`;
+  const given = isList
+    ? `[${value}]`
+    : isNumber
+      ? `int(${value})`
+      : prefix === undefined
+        ? value
+        : `${JSON.stringify(prefix)} + ${value}`;
   return `call_tool(${JSON.stringify(tool)}, {**${JSON.stringify(others)}, ${JSON.stringify(argument)}: ${given}})`;
 };
 
-function programsOf({ read: { tool, arguments: args }, text, py, act, value }: Goal, technique: Technique): ScenarioRun[] {
+function programsOf(
+  { read: { tool, arguments: args }, text, py, act, value }: Goal,
+  technique: Technique,
+): ScenarioRun[] {
   const found = `const found = await callTool(${JSON.stringify(tool)}, ${JSON.stringify(args)});\nconst text = ${text};`;
   if (technique.halves === true)
     return [
@@ -108,7 +124,12 @@ function programsOf({ read: { tool, arguments: args }, text, py, act, value }: G
       { program: callInJs(act, JSON.stringify(value)) },
     ];
   if (technique.direct === true)
-    return [{ call: { tool, arguments: args } }, { call: { tool: act.tool, arguments: { ...act.others, [act.argument]: act.isList ? [value] : value } } }];
+    return [
+      { call: { tool, arguments: args } },
+      {
+        call: { tool: act.tool, arguments: { ...act.others, [act.argument]: act.isList ? [value] : value } },
+      },
+    ];
   if (technique.shows !== undefined) {
     const second = technique.literal === true ? JSON.stringify(value) : "data.value";
     return [
@@ -136,10 +157,25 @@ export function hostileScenarios(): HostileScenario[] {
       const technique = techniques[name];
       if (technique === undefined) throw new Error(`there is no technique ${name}`);
       const encode = ENCODINGS[technique.encode ?? ""] ?? ((value: string) => value);
-      const world = JSON.parse(JSON.stringify(goal.world).replace("{PLANT}", JSON.stringify(encode(String(goal.value))).slice(1, -1)));
+      const world = JSON.parse(
+        JSON.stringify(goal.world).replace(
+          "{PLANT}",
+          JSON.stringify(encode(String(goal.value))).slice(1, -1),
+        ),
+      );
       const value = name === "capitals" ? String(goal.value).toUpperCase() : goal.value;
-      const attack = { tool: effectOf(goal.act.tool), argument: goal.act.argument, value: goal.act.isList ? [value] : value };
-      return { name: `${goal.name}: ${name}`, policy: goal.policy, world, runs: programsOf(goal, technique), attack };
+      const attack = {
+        tool: effectOf(goal.act.tool),
+        argument: goal.act.argument,
+        value: goal.act.isList ? [value] : value,
+      };
+      return {
+        name: `${goal.name}: ${name}`,
+        policy: goal.policy,
+        world,
+        runs: programsOf(goal, technique),
+        attack,
+      };
     }),
   );
   const leaked = leaks.flatMap((leak) =>
@@ -151,7 +187,13 @@ export function hostileScenarios(): HostileScenario[] {
       if (shows === true) {
         const secret = JSON.stringify(Object.values(JSON.parse(JSON.stringify(leak.world)))[0]);
         const text = /"(?:text|deploy|pricing\.ts)":"([^"]*)"/.exec(secret)?.[1] ?? secret;
-        return { ...base, runs: [{ program: `${found}\nglobalThis.result = text;` }, { program: callInJs(leak.act, JSON.stringify(text)) }] };
+        return {
+          ...base,
+          runs: [
+            { program: `${found}\nglobalThis.result = text;` },
+            { program: callInJs(leak.act, JSON.stringify(text)) },
+          ],
+        };
       }
       if (py !== undefined) {
         const program = `found = call_tool(${JSON.stringify(tool)}, ${JSON.stringify(args)})\ntext = ${leak.py}\n${py}\n${callInPython(leak.act, "sent")}`;
@@ -164,7 +206,10 @@ export function hostileScenarios(): HostileScenario[] {
 }
 
 export function honestScenarios(): HonestScenario[] {
-  const { worlds, scenarios } = read("honest.yaml") as { worlds: Record<string, World>; scenarios: HonestScenario[] };
+  const { worlds, scenarios } = read("honest.yaml") as {
+    worlds: Record<string, World>;
+    scenarios: HonestScenario[];
+  };
   return scenarios.map((scenario) => ({ ...scenario, world: worlds[scenario.policy] ?? {} }));
 }
 
@@ -173,7 +218,10 @@ export function unreachableScenarios(): (Scenario & { happens: Wanted })[] {
 }
 
 /** Whether a call did what is wanted. */
-export function isWanted({ tool, argument, value }: Wanted, effect: { tool: string; arguments: Readonly<Record<string, unknown>> }): boolean {
+export function isWanted(
+  { tool, argument, value }: Wanted,
+  effect: { tool: string; arguments: Readonly<Record<string, unknown>> },
+): boolean {
   if (effect.tool !== tool) return false;
   return value === undefined || JSON.stringify(effect.arguments[argument]) === JSON.stringify(value);
 }

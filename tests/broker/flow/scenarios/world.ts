@@ -15,7 +15,11 @@ interface WorldTool {
   readonly method?: string;
 }
 
-const tool = (name: string, properties: Record<string, object>, answer: Handler): WorldTool => ({ name, properties, answer });
+const tool = (name: string, properties: Record<string, object>, answer: Handler): WorldTool => ({
+  name,
+  properties,
+  answer,
+});
 const done: Handler = () => ({ ok: true });
 const list = (world: World, name: string) => (world[name] ?? []) as Value[];
 const lookUp = (world: World, name: string, key: string, value: unknown) =>
@@ -27,18 +31,30 @@ export const SERVERS: Readonly<Record<string, readonly WorldTool[]>> = {
     tool("search", { query: TEXT }, (_, world) => list(world, "mails")),
     tool("read", { id: TEXT }, ({ id }, world) => {
       const [mail] = lookUp(world, "mails", "id", id);
-      if (mail === undefined) throw new Error(`no such mail; the last was: ${JSON.stringify(list(world, "mails")[0])}`);
+      if (mail === undefined)
+        throw new Error(`no such mail; the last was: ${JSON.stringify(list(world, "mails")[0])}`);
       return mail;
     }),
     tool("send", { to: {}, cc: {}, subject: TEXT, body: TEXT }, done),
-    { name: "resources/read", method: "resources/read", properties: { uri: TEXT }, answer: (_, world) => ({ contents: [{ uri: "mail://1", text: String(list(world, "mails")[0]?.body) }] }) },
+    {
+      name: "resources/read",
+      method: "resources/read",
+      properties: { uri: TEXT },
+      answer: (_, world) => ({
+        contents: [{ uri: "mail://1", text: String(list(world, "mails")[0]?.body) }],
+      }),
+    },
   ],
   calendar: [
     tool("events", { day: TEXT }, (_, world) => list(world, "events")),
     tool("create", { title: TEXT, day: TEXT, attendees: TEXTS, notes: TEXT }, done),
   ],
   files: [
-    tool("read", { path: TEXT }, ({ path }, world, kept) => kept.get(String(path)) ?? (world.files as Value)?.[String(path)] ?? ""),
+    tool(
+      "read",
+      { path: TEXT },
+      ({ path }, world, kept) => kept.get(String(path)) ?? (world.files as Value)?.[String(path)] ?? "",
+    ),
     tool("write", { path: TEXT, text: TEXT }, ({ path, text }, _, kept) => {
       kept.set(String(path), text);
       return { ok: true };
@@ -52,7 +68,10 @@ export const SERVERS: Readonly<Record<string, readonly WorldTool[]>> = {
       kept.set(`contact ${name}`, email);
       return { ok: true };
     }),
-    tool("find", { name: TEXT }, ({ name }, _, kept) => ({ name, email: kept.get(`contact ${name}`) ?? null })),
+    tool("find", { name: TEXT }, ({ name }, _, kept) => ({
+      name,
+      email: kept.get(`contact ${name}`) ?? null,
+    })),
   ],
   payments: [
     tool("bills", {}, (_, world) => list(world, "bills")),
@@ -80,7 +99,11 @@ export const SERVERS: Readonly<Record<string, readonly WorldTool[]>> = {
   hosting: [
     tool("issues", { repo: TEXT }, (_, world) => list(world, "issues")),
     tool("comments", { repo: TEXT, issue: NUMBER }, (_, world) => list(world, "comments")),
-    tool("file", { repo: TEXT, path: TEXT }, ({ path }, world) => (world.source as Value)?.[String(path)] ?? ""),
+    tool(
+      "file",
+      { repo: TEXT, path: TEXT },
+      ({ path }, world) => (world.source as Value)?.[String(path)] ?? "",
+    ),
     tool("checks", { repo: TEXT }, (_, world) => list(world, "checks")),
     tool("push", { repo: TEXT, branch: TEXT, path: TEXT, text: TEXT }, done),
     tool("comment", { repo: TEXT, issue: NUMBER, text: TEXT }, done),
@@ -113,7 +136,10 @@ export const SERVERS: Readonly<Record<string, readonly WorldTool[]>> = {
 
 /** The definition of a tool as its server lists it. */
 export function define({ name, properties, method }: WorldTool) {
-  const isReading = !/^(?:send|create|write|share|add|pay|schedule|set_limit|post|dm|invite|book|push|comment|add_collaborator|merge|start)$/.test(name);
+  const isReading =
+    !/^(?:send|create|write|share|add|pay|schedule|set_limit|post|dm|invite|book|push|comment|add_collaborator|merge|start)$/.test(
+      name,
+    );
   return {
     ...{ name, description: name, inputSchema: { type: "object", properties } },
     ...(method === undefined ? {} : { method }),
