@@ -36,7 +36,7 @@ import { runInside } from "./run-inside.ts";
 import type { ProgramRequest } from "./run-request.ts";
 import { divergenceOf, environmentOf, isToBeTriedAgain } from "./suspension/continuation.ts";
 import { ResumedCalls } from "./suspension/resumed-calls.ts";
-import { pausing, TimeLimit } from "./time-limit.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 /**
  * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in common
@@ -240,7 +240,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const { environment } = this;
     const parts = { scope: this.#scope, program, prepared, environment, sandboxes, flow, signal };
     const experiments = new Experiments(parts, Date.now());
-    flow.experimentWith(pausing(this.timeLimit, experiments.try));
+    flow.experimentWith(experiments.try);
     return experiments;
   }
 

@@ -89,32 +89,25 @@ export class TimeLimit {
   }
 }
 
-/** Work during which the time of a program stops. */
-export function pausing<Args extends unknown[], T>(
-  timeLimit: TimeLimit,
-  work: (...args: Args) => Promise<T>,
-): (...args: Args) => Promise<T> {
-  return async (...args) => {
+/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
+export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
+  const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
     timeLimit.open();
     try {
-      return await work(...args);
+      return await answer();
     } finally {
       timeLimit.close();
     }
   };
-}
-
-/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
-export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   return (next) => ({
-    ask: pausing(timeLimit, next.ask),
+    ask: (request, signal) => pausing(() => next.ask(request, signal)),
     elicit: (elicitation, signal) =>
-      pausing(timeLimit, async () => {
+      pausing(async () => {
         const answer = await next.elicit(elicitation, signal);
         const visited =
           elicitation.mode === "url" && answer.action === "accept" ? elicitation.visited : undefined;
         await untilAborted(Promise.resolve(visited?.catch(() => {})), signal);
         return answer;
-      })(),
+      }),
   });
 }

@@ -79,15 +79,11 @@ export class Experiments {
     if (this.#bytes > MAX_HELD_BYTES || this.#made >= MAX_EXPERIMENTS) return none;
     this.#made++;
     const wanted = valuesAt(call.arguments, paths);
-    let same = new Set(paths);
-    for (const seed of SEEDS) {
-      const args = await this.#argumentsAgain(call, this.#variationFor(wanted, seed));
-      if (args === undefined) return none;
-      const found = valuesAt(args.value, paths);
-      same = new Set([...same].filter((path) => found.get(path) === wanted.get(path)));
-      if (same.size === 0) return none;
-    }
-    return new Map(paths.map((path) => [path, same.has(path)]));
+    const again = await Promise.all(
+      SEEDS.map((seed) => this.#argumentsAgain(call, this.#variationFor(wanted, seed))),
+    );
+    const found = again.map((args) => args && valuesAt(args.value, paths));
+    return new Map(paths.map((path) => [path, found.every((values) => values?.get(path) === wanted.get(path))]));
   };
 
   /** Words of the values that are asked about are never kept. */
@@ -98,19 +94,25 @@ export class Experiments {
   }
 
   /** The arguments of the same call in another run of the program; `undefined` where it does not come to it. */
-  async #argumentsAgain(
-    { tool, seq }: FlowingCall,
-    variation: Variation,
-  ): Promise<{ value: unknown } | undefined> {
+  #argumentsAgain(target: FlowingCall, variation: Variation): Promise<{ value: unknown } | undefined> {
+    return new Promise((resolve) => {
+      const stop = new AbortController();
+      const onReached = (value: unknown) => {
+        resolve({ value });
+        stop.abort();
+      };
+      // Whoever waits for the arguments does not wait for the end of the sandbox.
+      this.#runAgain(this.#answersFor(target, variation, onReached), stop.signal)
+        .catch(() => {})
+        .finally(() => resolve(undefined));
+    });
+  }
+
+  /** Runs the program again until it ends, or the signal comes. Without a sandbox it does not. */
+  async #runAgain(dispatcher: CallDispatcher, stop: AbortSignal): Promise<void> {
     const { scope, program, prepared, environment, sandboxes, signal } = this.#parts;
     const { limits, clock, redactor } = scope;
-    const stop = new AbortController();
-    const ends = AbortSignal.any([signal, stop.signal, AbortSignal.timeout(MAX_RUN_MS)]);
-    let reached: { value: unknown } | undefined;
-    const dispatcher = this.#answersFor({ tool, seq }, variation, (args) => {
-      reached = { value: args };
-      stop.abort();
-    });
+    const ends = AbortSignal.any([signal, stop, AbortSignal.timeout(MAX_RUN_MS)]);
     const output = new RunnerOutput(
       limits,
       maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
@@ -119,28 +121,23 @@ export class Experiments {
     );
     const { seed, time_zone } = environment;
     const replay = { started_ms: this.#startedMs, clock: "", events: "" };
+    const sandbox = await sandboxes.acquire(
+      { onStdout: (chunk) => output.onStdout(chunk), onStderr: (chunk) => output.onStderr(chunk) },
+      ends,
+    );
     try {
-      const sandbox = await sandboxes.acquire(
-        { onStdout: (chunk) => output.onStdout(chunk), onStderr: (chunk) => output.onStderr(chunk) },
-        ends,
-      );
-      try {
-        await runInside(sandbox, {
-          scope: { dispatcher, limits, clock, program },
-          run: {
-            ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
-            ...{ observers: [], signal: ends, faulted: signal, elapsedMs: () => 0 },
-          },
-          ...{ prepared, output, timeLimit: new TimeLimit(MAX_RUN_MS, clock) },
-          environment: { seed, ...(time_zone === undefined ? {} : { time_zone }), replay },
-        });
-      } finally {
-        void sandbox.dispose();
-      }
-    } catch {
-      // Without a sandbox nothing can be said.
+      await runInside(sandbox, {
+        scope: { dispatcher, limits, clock, program },
+        run: {
+          ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
+          ...{ observers: [], signal: ends, faulted: signal, elapsedMs: () => 0 },
+        },
+        ...{ prepared, output, timeLimit: new TimeLimit(MAX_RUN_MS, clock) },
+        environment: { seed, ...(time_zone === undefined ? {} : { time_zone }), replay },
+      });
+    } finally {
+      await sandbox.dispose();
     }
-    return reached;
   }
 
   /** Answers calls as they were answered, each by its place among the calls of its tool. */

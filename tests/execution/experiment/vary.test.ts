@@ -26,9 +26,8 @@ describe("other data of the same shape", () => {
   });
 
   it("has the same other word wherever a word stands, and names of members stay", () => {
-    const { id, list } = vary({ id: "a-77", list: ["a-77", "b-78"], "eve@evil.test": 1 }, variation()) as Record<string, never>;
-    expect(list[0]).toBe(id);
-    expect(list[1]).not.toBe(id);
+    const { id, list } = vary({ id: "a-77", list: ["a-77", "b-78"] }, variation()) as { id: string; list: string[] };
+    expect(list).toEqual([id, expect.not.stringMatching(id)]);
     expect(Object.keys(vary({ from: 1, "eve@evil.test": 1 }, variation()) as object)).toEqual(["from", expect.not.stringContaining("evil")]);
   });
 
