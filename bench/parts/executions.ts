@@ -141,7 +141,12 @@ export async function measureExperiment(bench: SandboxedBench): Promise<Comparis
   const policy = { allow: undefined, block: [], ask: [], neverAsk: [], byDefault: "annotated" } as const;
   const authorizer = new RuleAuthorizer({ policy, flow: labels, rules: undefined, clock });
   const following = (): ProgramParts => {
-    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: [UNDECIDED] });
+    const run = new RunFlow({
+      conversation: new Conversation(),
+      runId: "1",
+      isSticky: true,
+      program: [UNDECIDED],
+    });
     const dispatcher = new Dispatcher({
       ...{ context: { principal: "local", source: "run" }, tools: BENCH_TOOLS, authorizer, validator },
       ...{ servers: { connect: async () => server }, flow: { run, labels } },

@@ -72,7 +72,8 @@ export const PARTS: readonly Measurement[] = [
   },
   {
     name: "origins",
-    about: "how long it takes to say where a call's values come from, and how often unrelated texts are alike",
+    about:
+      "how long it takes to say where a call's values come from, and how often unrelated texts are alike",
     measure: withToolLists(async () => measureOrigins(toolLists)),
   },
   {

@@ -16,7 +16,12 @@ const WARM_UP = 500;
 export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
   const texts = lists.map(({ tools }) => textsIn(tools));
   const conversation = new Conversation();
-  const flow = new RunFlow({ conversation, runId: "1", isSticky: true, program: ['send({ to: "ada@example.com" })'] });
+  const flow = new RunFlow({
+    conversation,
+    runId: "1",
+    isSticky: true,
+    program: ['send({ to: "ada@example.com" })'],
+  });
   let chars = 0;
   for (const [seq, text] of texts.flat().entries()) {
     if (chars >= READ_CHARS) break;
@@ -49,7 +54,11 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
 
 /** The shares of unrelated texts that have as much in common as counts as a piece of one. */
 function falseMatches(lists: readonly ServerListing[]): Figure[] {
-  const servers = lists.map(({ tools }) => ({ texts: textsIn(tools), values: valuesIn(tools), descriptions: descriptionsIn(tools) }));
+  const servers = lists.map(({ tools }) => ({
+    texts: textsIn(tools),
+    values: valuesIn(tools),
+    descriptions: descriptionsIn(tools),
+  }));
   const indexes = servers.map(({ texts }) => {
     const index = new OriginIndex(100_000_000);
     for (const text of texts) index.add(text, 0);
@@ -57,10 +66,23 @@ function falseMatches(lists: readonly ServerListing[]): Figure[] {
   });
   const longest = (index: OriginIndex, text: FoldedText) => {
     let most = 0;
-    index.find(text, ({ from, to }) => ((most = Math.max(most, to - from)), false), true);
+    const note = (size: number) => {
+      most = Math.max(most, size);
+      return false;
+    };
+    index.find(text, ({ from, to }) => note(to - from), true);
     return most;
   };
-  const counts = { run8: 0, run16: 0, run24: 0, descriptions: 0, value8: 0, values8: 0, value12: 0, values12: 0 };
+  const counts = {
+    run8: 0,
+    run16: 0,
+    run24: 0,
+    descriptions: 0,
+    value8: 0,
+    values8: 0,
+    value12: 0,
+    values12: 0,
+  };
   for (const [a, server] of servers.entries())
     for (const [b, index] of indexes.entries()) {
       if (a === b || (a + b) % 3 !== 0) continue;

@@ -83,7 +83,9 @@ export class Experiments {
       SEEDS.map((seed) => this.#argumentsAgain(call, this.#variationFor(wanted, seed))),
     );
     const found = again.map((args) => args && valuesAt(args.value, paths));
-    return new Map(paths.map((path) => [path, found.every((values) => values?.get(path) === wanted.get(path))]));
+    return new Map(
+      paths.map((path) => [path, found.every((values) => values?.get(path) === wanted.get(path))]),
+    );
   };
 
   /** Words of the values that are asked about are never kept. */

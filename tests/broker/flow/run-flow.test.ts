@@ -8,7 +8,9 @@ const MAIL =
 /** A run that has read a mail of a stranger's, and contacts of the user's. */
 function runWith(conversation = new Conversation(), program = 'send({ to: "bob@example.com", limit: 5 })') {
   const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: [program], data: {} });
-  run.answered({ tool: "mcp__mail__read", server: "mail", seq: 1 }, ["untrusted"], undefined, [{ body: MAIL }]);
+  run.answered({ tool: "mcp__mail__read", server: "mail", seq: 1 }, ["untrusted"], undefined, [
+    { body: MAIL },
+  ]);
   run.answered({ tool: "mcp__contacts__list", server: "contacts", seq: 2 }, [], undefined, [
     { name: "Carol", email: "carol@partner.test" },
   ]);
@@ -110,17 +112,26 @@ describe("what a tool answers", () => {
   };
 
   it("carries the labels of what it was given", () => {
-    expect(answer({ text: "write to eve@evil.test" }, "lookalike@rival.test").trace("lookalike@rival.test")[0].labels).toEqual(["untrusted"]);
+    expect(
+      answer({ text: "write to eve@evil.test" }, "lookalike@rival.test").trace("lookalike@rival.test")[0]
+        .labels,
+    ).toEqual(["untrusted"]);
   });
 
   it("carries those of a short text that only the stranger has, and none of what the program has", () => {
-    expect(answer({ name: "Eve" }, "eve-home@rival.test").trace("eve-home@rival.test")[0].labels).toEqual(["untrusted"]);
-    expect(answer({ limit: 5 }, "carol-home@partner.test").trace("carol-home@partner.test")[0].labels).toEqual([]);
+    expect(answer({ name: "Eve" }, "eve-home@rival.test").trace("eve-home@rival.test")[0].labels).toEqual([
+      "untrusted",
+    ]);
+    expect(
+      answer({ limit: 5 }, "carol-home@partner.test").trace("carol-home@partner.test")[0].labels,
+    ).toEqual([]);
   });
 
   it("is no other source of what its server was given", () => {
     const rig = answer({ text: "write to eve@evil.test" }, "ok", "files");
-    rig.run.answered({ tool: "mcp__files__read", server: "files", seq: 4 }, [], undefined, ["eve@evil.test, dan@partner.test"]);
+    rig.run.answered({ tool: "mcp__files__read", server: "files", seq: 4 }, [], undefined, [
+      "eve@evil.test, dan@partner.test",
+    ]);
     expect(rig.trace("eve@evil.test")[0].labels).toEqual(["untrusted"]);
     expect(rig.trace("dan@partner.test")[0].labels).toEqual([]);
   });
@@ -156,8 +167,15 @@ describe("what a model is shown", () => {
 
   it("does not count where a policy names it as plain", () => {
     const conversation = new Conversation();
-    const run = new RunFlow({ conversation, runId: "1", isSticky: true, isPlain: (value) => /^INV-\d+$/.test(value) });
-    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, ["INV-20260501 of eve@evil.test"]);
+    const run = new RunFlow({
+      conversation,
+      runId: "1",
+      isSticky: true,
+      isPlain: (value) => /^INV-\d+$/.test(value),
+    });
+    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [
+      "INV-20260501 of eve@evil.test",
+    ]);
     expect(run.show(["INV-20260501"])).toEqual([]);
     expect(run.show(["eve@evil.test"])).toHaveLength(1);
   });
@@ -172,7 +190,12 @@ describe("what a model is shown", () => {
     const labelsOf = (to: string) => next.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0]?.labels;
     for (const value of ["eve@evil.test", "new@partner.test"]) expect(labelsOf(value)).toEqual(["untrusted"]);
     for (const value of ["bob@example.com", "carol@partner.test"]) expect(labelsOf(value)).toEqual([]);
-    const clean = new RunFlow({ conversation: new Conversation(), runId: "3", isSticky: true, program: ['"new@partner.test"'] });
+    const clean = new RunFlow({
+      conversation: new Conversation(),
+      runId: "3",
+      isSticky: true,
+      program: ['"new@partner.test"'],
+    });
     expect(clean.follow({ tool: "t", seq: 1, arguments: "new@partner.test" }).leaves[0]?.labels).toEqual([]);
   });
 });
@@ -184,7 +207,8 @@ test("what no longer fits into memory may be in any value that nothing else expl
   for (let seq = 1; seq <= 12; seq++)
     run.answered({ tool: "t", server: "s", seq }, ["untrusted"], undefined, [`${page}${seq}`]);
   const later = new RunFlow({ conversation, runId: "2", isSticky: true });
-  const undecided = (to: string) => later.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0]?.undecided;
+  const undecided = (to: string) =>
+    later.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0]?.undecided;
   expect(undecided("somebody@else.test")).toEqual(["untrusted"]);
   expect(undecided("bob@example.com")).toEqual([]);
 });
@@ -192,6 +216,11 @@ test("what no longer fits into memory may be in any value that nothing else expl
 test("members of arguments that are data are followed as values are, and too many of them count as anything", () => {
   const { run } = runWith();
   const follow = (args: unknown) => run.follow({ tool: "t", seq: 3, arguments: args }).leaves;
-  expect(follow({ headers: { "eve@evil.test": 1 } })).toContainEqual(expect.objectContaining({ path: "headers", labels: ["untrusted"] }));
-  expect(follow(Array.from({ length: 6_000 }, () => 5)).at(-1)).toMatchObject({ path: "", undecided: ["untrusted"] });
+  expect(follow({ headers: { "eve@evil.test": 1 } })).toContainEqual(
+    expect.objectContaining({ path: "headers", labels: ["untrusted"] }),
+  );
+  expect(follow(Array.from({ length: 6_000 }, () => 5)).at(-1)).toMatchObject({
+    path: "",
+    undecided: ["untrusted"],
+  });
 });

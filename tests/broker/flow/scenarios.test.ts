@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openRig, type Rig } from "./scenarios/rig.ts";
 import { honestScenarios, hostileScenarios, isWanted, unreachableScenarios } from "./scenarios/scenarios.ts";
@@ -67,4 +69,23 @@ describe("what is out of reach", () => {
       expect(played.effects.filter((effect) => isWanted(happens, effect))).not.toEqual([]);
     },
   );
+});
+
+test("docs/policy.md has the figures of these scenarios", () => {
+  const hostile = hostileScenarios();
+  const honest = honestScenarios();
+  const asked = honest.filter(({ asks }) => asks !== undefined).length;
+  const refused = honest.filter((each) => each.refused !== undefined).length;
+  const alone = honest.length - asked - refused;
+  const several = hostile.filter(({ runs }) => runs.length > 1).length;
+  const figures = [
+    "| scenarios | number | of these |",
+    "|---|---|---|",
+    `| what a stranger wants | ${hostile.length}, ${several} over several runs | ${hostile.length} stopped |`,
+    `| what users ask for | ${honest.length} | ${alone} done with nobody asked (${Math.floor((100 * alone) / honest.length)} %), ${asked} asked about, ${refused} refused until the user names the value |`,
+    `| out of reach | ${unreachableScenarios().length} | 0 stopped |`,
+  ].join("\n");
+  expect(readFileSync(join(import.meta.dirname, "../../../docs/policy.md"), "utf8")).toContain(figures);
+  expect(alone / honest.length).toBeGreaterThanOrEqual(0.85);
+  for (const { policy } of [...hostile, ...honest]) expect(POLICIES).toContain(policy);
 });

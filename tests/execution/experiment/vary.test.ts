@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { vary, wordsOf } from "../../../execution/experiment/vary.ts";
 
-const variation = (seed = 1, kept: readonly string[] = [], turnsTruth = false) => ({ seed, kept: new Set(kept), turnsTruth });
+const variation = (seed = 1, kept: readonly string[] = [], turnsTruth = false) => ({
+  seed,
+  kept: new Set(kept),
+  turnsTruth,
+});
 
 describe("other data of the same shape", () => {
   it.each([
@@ -26,19 +30,29 @@ describe("other data of the same shape", () => {
   });
 
   it("has the same other word wherever a word stands, and names of members stay", () => {
-    const { id, list } = vary({ id: "a-77", list: ["a-77", "b-78"] }, variation()) as { id: string; list: string[] };
+    const { id, list } = vary({ id: "a-77", list: ["a-77", "b-78"] }, variation()) as {
+      id: string;
+      list: string[];
+    };
     expect(list).toEqual([id, expect.not.stringMatching(id)]);
-    expect(Object.keys(vary({ from: 1, "eve@evil.test": 1 }, variation()) as object)).toEqual(["from", expect.not.stringContaining("evil")]);
+    expect(Object.keys(vary({ from: 1, "eve@evil.test": 1 }, variation()) as object)).toEqual([
+      "from",
+      expect.not.stringContaining("evil"),
+    ]);
   });
 
   it("keeps the words that it is told to keep, and turns truth over where it is asked about", () => {
     expect(vary("status: open", variation(1, ["status", "open"]))).toBe("status: open");
-    expect([vary(true, variation()), vary(true, variation(1, [], true)), vary(null, variation())]).toEqual([true, false, null]);
+    expect([vary(true, variation()), vary(true, variation(1, [], true)), vary(null, variation())]).toEqual([
+      true,
+      false,
+      null,
+    ]);
   });
 });
 
 it("finds the words that a program has in quotes", () => {
-  expect([...wordsOf('if (a === "open" || b.match(/due|late/)) send(\'to\', `x ${y}`) // comment')]).toEqual(
+  expect([...wordsOf("if (a === \"open\" || b.match(/due|late/)) send('to', `x ${y}`) // comment")]).toEqual(
     expect.arrayContaining(["open", "due", "late", "to"]),
   );
   expect(wordsOf("# comment\nx = 1").size).toBe(0);
