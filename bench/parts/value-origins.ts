@@ -28,7 +28,7 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
     chars += text.length;
     flow.answered({ tool: "t", server: "s", seq }, ["untrusted"], undefined, [text]);
   }
-  const indexMs = timeOf(() => void conversation.index);
+  const indexMs = timeOf(() => void conversation.texts);
   const phrases = texts.at(-1) ?? [];
   const calls = Array.from({ length: CALLS + WARM_UP }, (_, index) => ({
     to: index % 2 === 0 ? "ada@example.com" : `user-${index}@partner.test`,

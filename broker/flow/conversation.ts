@@ -39,7 +39,9 @@ export interface Shown {
  * whatever cannot be explained without it counts as coming from it.
  */
 export class Conversation {
-  readonly #index = new OriginIndex(MAX_CHARS);
+  /** Texts without labels and those with labels are apart, so that none of one kind is hidden behind many of the other. */
+  readonly #plain = new OriginIndex(MAX_CHARS);
+  readonly #labelledTexts = new OriginIndex(MAX_CHARS);
   readonly #origins: Origin[] = [];
   readonly #shown = new Map<string, Shown>();
   readonly #untraced = new Set<string>();
@@ -108,7 +110,7 @@ export class Conversation {
   add(texts: readonly string[], origin: Origin): void {
     for (const label of origin.labels) this.#labelled.add(label);
     const chars = texts.reduce((sum, text) => sum + text.length, 0);
-    if (this.#index.size + this.#waitingChars + chars > MAX_CHARS) {
+    if (this.#plain.size + this.#labelledTexts.size + this.#waitingChars + chars > MAX_CHARS) {
       for (const label of origin.labels) this.#untraced.add(label);
       return;
     }
@@ -116,15 +118,16 @@ export class Conversation {
     this.#waiting.push({ texts, origin: this.#origins.push(origin) - 1 });
   }
 
-  /** The index with all that was added. */
-  get index(): OriginIndex {
-    for (const { texts, origin } of this.#waiting)
-      for (const text of texts)
-        if (!this.#index.add(text, origin))
-          for (const label of this.#origins[origin]?.labels ?? []) this.#untraced.add(label);
+  /** All that was added, to be searched: texts without labels, and those with labels. */
+  get texts(): { readonly plain: OriginIndex; readonly labelled: OriginIndex } {
+    for (const { texts, origin } of this.#waiting) {
+      const labels = this.#origins[origin]?.labels ?? [];
+      const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
+      for (const text of texts) if (!index.add(text, origin)) for (const label of labels) this.#untraced.add(label);
+    }
     this.#waiting = [];
     this.#waitingChars = 0;
-    return this.#index;
+    return { plain: this.#plain, labelled: this.#labelledTexts };
   }
 
   origin(source: number): Origin {

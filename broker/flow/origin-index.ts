@@ -8,8 +8,9 @@ import { FoldedText, readings, WORD_START } from "./folded-text.ts";
 
 /** How many folded characters two texts have in common at least where that is looked at, unless whole words are the same. */
 const GRAM = 8;
-/** How many places of the same beginning are looked at, the latest first. */
-const MAX_PLACES = 64;
+/** How many places of the same beginning are looked at, the latest first, and of a word alone. */
+const MAX_PLACES = 32;
+const MAX_PLACES_OF_WORD = 8;
 
 /** By the offset from a text to the index: up to where they are known to be the same. */
 type Known = Map<number, number>;
@@ -171,7 +172,7 @@ export class OriginIndex {
     const own = this.#text;
     let seen = 0;
     let entry = this.#words[hashOf(codes, at, wordEnd) & (this.#words.length - 1)] ?? -1;
-    for (; entry >= 0 && seen < MAX_PLACES; entry = this.#nextWord[entry] ?? -1) {
+    for (; entry >= 0 && seen < MAX_PLACES_OF_WORD; entry = this.#nextWord[entry] ?? -1) {
       const place = this.#places[entry] ?? 0;
       if ((known.get(place - at) ?? 0) > at) {
         seen++;

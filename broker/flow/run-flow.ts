@@ -334,13 +334,21 @@ export class RunFlow {
     const explained = new Uint8Array(end);
     const trusted: (Piece & { origin: Origin })[] = [];
     const foreign: (Piece & { origin: Origin; isWhole: boolean })[] = [];
-    this.#conversation.index.find(
+    const { plain, labelled: foreignTexts } = this.#conversation.texts;
+    plain.find(
+      folded,
+      ({ source, wholeFrom, wholeTo }) => {
+        const origin = this.#conversation.origin(source);
+        if (wholeTo > wholeFrom) trusted.push({ from: wholeFrom, to: wholeTo, origin });
+        return false;
+      },
+      true,
+    );
+    foreignTexts.find(
       folded,
       ({ source, from, to, wholeFrom, wholeTo }) => {
         const origin = this.#conversation.origin(source);
-        if (origin.labels.length > 0)
-          foreign.push({ from, to, origin, isWhole: wholeFrom === 0 && wholeTo === end });
-        else if (wholeTo > wholeFrom) trusted.push({ from: wholeFrom, to: wholeTo, origin });
+        foreign.push({ from, to, origin, isWhole: wholeFrom === 0 && wholeTo === end });
         return false;
       },
       true,
@@ -392,21 +400,26 @@ export class RunFlow {
   #pieces(text: string): { shown: Shown[]; isMade: boolean } {
     const shown = new Map<string, Shown>();
     let isMade = false;
-    const index = this.#conversation.index;
+    const { plain, labelled } = this.#conversation.texts;
     for (const reading of readings(text, text.length)) {
       const folded = FoldedText.of(reading);
       const end = folded.length - 1;
       const known = new Uint8Array(end);
       const foreign: (Piece & { origin: Origin })[] = [];
       const trusted: Piece[] = [];
-      index.find(
+      plain.find(
         folded,
-        ({ source, from, to, wholeFrom, wholeTo }) => {
-          const origin = this.#conversation.origin(source);
-          if (origin.labels.length > 0) {
-            if (isShowing(folded, from, to)) foreign.push({ from, to, origin });
-          } else if (wholeTo > wholeFrom && origin.isEcho !== true)
-            trusted.push({ from: wholeFrom, to: wholeTo });
+        ({ source, wholeFrom, wholeTo }) => {
+          const isEcho = this.#conversation.origin(source).isEcho === true;
+          if (wholeTo > wholeFrom && !isEcho) trusted.push({ from: wholeFrom, to: wholeTo });
+          return false;
+        },
+        true,
+      );
+      labelled.find(
+        folded,
+        ({ source, from, to }) => {
+          if (isShowing(folded, from, to)) foreign.push({ from, to, origin: this.#conversation.origin(source) });
           return false;
         },
         true,
