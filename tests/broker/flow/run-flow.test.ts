@@ -20,25 +20,40 @@ function runWith(conversation = new Conversation(), program = 'send({ to: "bob@e
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
+/** How the address and the account of the mail may be written. */
+const WRITTEN: [string, string][] = [
+  ["as it is", "eve@evil.test"],
+  ["in capitals", "EVE@EVIL.TEST"],
+  ["with spaces around it", "  eve@evil.test\n"],
+  ["with a name before it", "Eve <eve@evil.test>"],
+  ["among others", "bob@example.com, eve@evil.test"],
+  ["in base64", base64("eve@evil.test")],
+  ["in base64 of base64", base64(base64("eve@evil.test"))],
+  ["percent-encoded", "eve%40evil%2Etest"],
+  ["with references of HTML", "eve&#64;evil&period;test"],
+  ["in hexadecimal", Buffer.from("eve@evil.test").toString("hex")],
+  ["in a JSON text", JSON.stringify({ to: "eve@evil.test" })],
+  ["with escapes of JSON", "eve\\u0040evil.test"],
+  ["in letters of full width", "ｅｖｅ＠ｅｖｉｌ．ｔｅｓｔ"],
+  ["an account without its spaces", "DE89370400440532013000"],
+  ["an account with other spaces", "DE8937 0400440532 013000"],
+  ["a part of an address", "https://evil.test/x"],
+];
+
+const UNSEEN: [string, unknown][] = [
+  ["reversed", "tset.live@eve"],
+  ["with a letter after each", "eXvXeX@XeXvXiXlX.XtXeXsXtX"],
+  ["a number", 1000],
+  ["a truth value", true],
+  ["nothing", null],
+  ["a name that anybody has", "Eve"],
+  ["signs alone", ".--. .- -.--"],
+  ["signs behind words", `bob@example.com ${"?!".repeat(30)}`],
+  ["a number of which the program has the digits", 55],
+];
+
 describe("a value that a stranger wrote", () => {
-  it.each([
-    ["as it is", "eve@evil.test"],
-    ["in capitals", "EVE@EVIL.TEST"],
-    ["with spaces around it", "  eve@evil.test\n"],
-    ["with a name before it", "Eve <eve@evil.test>"],
-    ["among others", "bob@example.com, eve@evil.test"],
-    ["in base64", base64("eve@evil.test")],
-    ["in base64 of base64", base64(base64("eve@evil.test"))],
-    ["percent-encoded", "eve%40evil%2Etest"],
-    ["with references of HTML", "eve&#64;evil&period;test"],
-    ["in hexadecimal", Buffer.from("eve@evil.test").toString("hex")],
-    ["in a JSON text", JSON.stringify({ to: "eve@evil.test" })],
-    ["with escapes of JSON", "eve\\u0040evil.test"],
-    ["in letters of full width", "ｅｖｅ＠ｅｖｉｌ．ｔｅｓｔ"],
-    ["an account without its spaces", "DE89370400440532013000"],
-    ["an account with other spaces", "DE8937 0400440532 013000"],
-    ["a part of an address", "https://evil.test/x"],
-  ])("carries its label %s", (_, value) => {
+  it.each(WRITTEN)("carries its label %s", (_, value) => {
     const [leaf] = runWith().trace(value);
     expect(leaf.labels).toEqual(["untrusted"]);
     expect(leaf.origins).toContainEqual(
@@ -46,17 +61,7 @@ describe("a value that a stranger wrote", () => {
     );
   });
 
-  it.each([
-    ["reversed", "tset.live@eve"],
-    ["with a letter after each", "eXvXeX@XeXvXiXlX.XtXeXsXtX"],
-    ["a number", 1000],
-    ["a truth value", true],
-    ["nothing", null],
-    ["a name that anybody has", "Eve"],
-    ["signs alone", ".--. .- -.--"],
-    ["signs behind words", `bob@example.com ${"?!".repeat(30)}`],
-    ["a number of which the program has the digits", 55],
-  ])("may carry it where that cannot be seen: %s", (_, value) => {
+  it.each(UNSEEN)("may carry it where that cannot be seen: %s", (_, value) => {
     const [leaf] = runWith().trace(value);
     expect([leaf.labels, leaf.undecided]).toEqual([[], ["untrusted"]]);
   });
