@@ -56,6 +56,9 @@ describe("what users ask for", () => {
     } else {
       expect(names).toContain(asks ?? refused);
       expect(played.asked.length > 0).toBe(asks !== undefined);
+      // Who is asked sees whose word it is.
+      for (const { origins, reason } of played.asked)
+        expect([...origins, reason].join("\n")).toMatch(/written by a stranger/);
     }
     if (clean === true) expect(played.labels).toEqual([]);
   });
