@@ -210,6 +210,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       this.#prepared = prepared;
       if (prepared === undefined) return fail("Cancelled", "the run was cancelled");
       if (!prepared.ok) return { verdict: prepared };
+      this.#scope.flow?.saved(this.modules.savedTexts());
       const acquired = await untilAborted(sandbox.acquire(), run.signal);
       if (acquired === undefined) return fail("Cancelled", "the run was cancelled");
       if (!acquired.ok) return fail("SandboxUnavailable", acquired.message);

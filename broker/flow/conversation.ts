@@ -123,7 +123,8 @@ export class Conversation {
     for (const { texts, origin } of this.#waiting) {
       const labels = this.#origins[origin]?.labels ?? [];
       const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
-      for (const text of texts) if (!index.add(text, origin)) for (const label of labels) this.#untraced.add(label);
+      for (const text of texts)
+        if (!index.add(text, origin)) for (const label of labels) this.#untraced.add(label);
     }
     this.#waiting = [];
     this.#waitingChars = 0;

@@ -165,6 +165,11 @@ export class RunFlow {
     return [...own, ...this.#shownBefore.filter(({ label }) => !own.some((each) => each.label === label))];
   }
 
+  /** Takes texts of programs that a person has saved: whatever the model has read since, they are not its words. */
+  saved(texts: readonly string[]): void {
+    if (texts.length > 0) this.#conversation.add(texts, { kind: "program", labels: [], run: this.#run });
+  }
+
   /** What the answer of a call carries, by its number. */
   labelsOfCall(seq: number): readonly string[] {
     return this.#labelsByCall.get(seq) ?? [];
@@ -419,7 +424,8 @@ export class RunFlow {
       labelled.find(
         folded,
         ({ source, from, to }) => {
-          if (isShowing(folded, from, to)) foreign.push({ from, to, origin: this.#conversation.origin(source) });
+          if (isShowing(folded, from, to))
+            foreign.push({ from, to, origin: this.#conversation.origin(source) });
           return false;
         },
         true,

@@ -205,6 +205,19 @@ describe("what a model is shown", () => {
   });
 });
 
+test("a program that a person has saved keeps its own words, also when it is run by a model that was shown others", () => {
+  const { conversation, run } = runWith();
+  run.show([MAIL]);
+  const next = new RunFlow({ conversation, runId: "2", isSticky: true, program: ["weeklyReport()"] });
+  const labelsOf = (to: string) => {
+    const { labels, undecided } = next.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0] as LeafFlow;
+    return [...labels, ...undecided];
+  };
+  expect(labelsOf("reports@partner.test")).toEqual(["untrusted"]);
+  next.saved(['send("reports@partner.test")']);
+  expect(labelsOf("reports@partner.test")).toEqual([]);
+});
+
 test("what no longer fits into memory may be in any value that nothing else explains", () => {
   const conversation = new Conversation();
   const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: ['"bob@example.com"'] });

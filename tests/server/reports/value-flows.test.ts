@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import type { CallRecord, ValueFlow } from "../../../archive/run-record.ts";
 import { describeRecordedValues, flowsIn } from "../../../server/reports/value-flows.ts";
 
-const MAIL = { kind: "result", tool: "mcp__mail__read", call: 0, labels: ["untrusted"] } satisfies ValueFlow["origins"][number];
+const MAIL = {
+  kind: "result",
+  tool: "mcp__mail__read",
+  call: 0,
+  labels: ["untrusted"],
+} satisfies ValueFlow["origins"][number];
 const VALUES: ValueFlow[] = [
   { path: "to[0]", origins: [{ kind: "user", labels: [] }], labels: [] },
   { path: "to[1]", origins: [MAIL], labels: ["untrusted"] },
