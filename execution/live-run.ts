@@ -123,7 +123,7 @@ function openFlow(
     if (outcome === undefined) continue;
     const tool = tools.get(name) ?? formerTool(name, configuration.servers);
     // What was sent is not kept. It may have been anything that was read by then.
-    own.give(tool.server, run.possible);
+    run.mayHaveSent(tool.server);
     const called = { tool: name, server: tool.server, seq: index + 1 };
     run.answered(called, labels.labelsOf(tool) ?? [UNKNOWN_LABEL], undefined, answersOf(outcome, true));
   }

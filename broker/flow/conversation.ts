@@ -1,7 +1,9 @@
 import { OriginIndex } from "./origin-index.ts";
 
-/** How many characters of results, programs and the user's words a conversation remembers for comparison. */
-const MAX_CHARS = 8 * 1024 * 1024;
+/** How many characters a conversation remembers for comparison: of results with labels, and of all other texts. */
+const MAX_CHARS = 4 * 1024 * 1024;
+/** How many more of what the user said and of programs, whatever results have taken. */
+const MAX_WRITTEN_CHARS = 2 * 1024 * 1024;
 /** How many texts of the user are kept, and how long all of them may be. */
 const MAX_SAID = 200;
 const MAX_SAID_CHARS = 512 * 1024;
@@ -40,8 +42,8 @@ export interface Shown {
  */
 export class Conversation {
   /** Texts without labels and those with labels are apart, so that none of one kind is hidden behind many of the other. */
-  readonly #plain = new OriginIndex(MAX_CHARS);
-  readonly #labelledTexts = new OriginIndex(MAX_CHARS);
+  readonly #plain = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS);
+  readonly #labelledTexts = new OriginIndex(MAX_CHARS + MAX_WRITTEN_CHARS);
   readonly #origins: Origin[] = [];
   readonly #shown = new Map<string, Shown>();
   readonly #untraced = new Set<string>();
@@ -49,7 +51,7 @@ export class Conversation {
   readonly #runs = new Set<string>();
   readonly #labelled = new Set<string>();
   #waiting: { texts: readonly string[]; origin: number }[] = [];
-  #waitingChars = 0;
+  readonly #waitingChars = { plain: 0, labelled: 0 };
   #said: string[] = [];
   #saidChars = 0;
   #runCount = 0;
@@ -57,6 +59,13 @@ export class Conversation {
   /** @param shown labels that it carries from its beginning, as that of a run that was suspended. */
   constructor(shown: readonly Shown[] = []) {
     for (const each of shown) this.#shown.set(each.label, each);
+  }
+
+  /** A conversation of which nothing is known but what the user said. */
+  afresh(): Conversation {
+    const fresh = new Conversation();
+    for (const said of this.#said) fresh.say(said);
+    return fresh;
   }
 
   /** The labels of what the model was shown, sorted. */
@@ -110,11 +119,15 @@ export class Conversation {
   add(texts: readonly string[], origin: Origin): void {
     for (const label of origin.labels) this.#labelled.add(label);
     const chars = texts.reduce((sum, text) => sum + text.length, 0);
-    if (this.#plain.size + this.#labelledTexts.size + this.#waitingChars + chars > MAX_CHARS) {
+    if (chars === 0) return;
+    const kind = origin.labels.length === 0 ? "plain" : "labelled";
+    const index = kind === "plain" ? this.#plain : this.#labelledTexts;
+    const room = origin.kind === "result" ? MAX_CHARS : MAX_CHARS + MAX_WRITTEN_CHARS;
+    if (index.size + this.#waitingChars[kind] + chars > room) {
       for (const label of origin.labels) this.#untraced.add(label);
       return;
     }
-    this.#waitingChars += chars;
+    this.#waitingChars[kind] += chars;
     this.#waiting.push({ texts, origin: this.#origins.push(origin) - 1 });
   }
 
@@ -127,7 +140,7 @@ export class Conversation {
         if (!index.add(text, origin)) for (const label of labels) this.#untraced.add(label);
     }
     this.#waiting = [];
-    this.#waitingChars = 0;
+    Object.assign(this.#waitingChars, { plain: 0, labelled: 0 });
     return { plain: this.#plain, labelled: this.#labelledTexts };
   }
 

@@ -93,7 +93,7 @@ export interface CallFlow {
 export interface RunFlowOptions {
   conversation: Conversation;
   runId: string;
-  /** Whether what the model wrote carries the labels of what it was shown. */
+  /** Whether the conversation remembers beyond its runs: what they read, and what its model was shown. Else each begins anew. */
   isSticky: boolean;
   /** What the model, or a person, wrote for the run. */
   program?: readonly string[];
@@ -131,16 +131,16 @@ export class RunFlow {
     isPlain,
   }: RunFlowOptions) {
     this.#isPlain = isPlain;
-    this.#conversation = conversation;
+    this.#conversation = isSticky ? conversation : conversation.afresh();
     this.#isSticky = isSticky;
     this.#run = conversation.beginRun(runId);
     const own = [...conversation.labels, ...shown.map(({ label }) => label)];
     this.#own = isSticky ? [...new Set(own)].sort() : [];
     this.#shownBefore = shown;
     for (const label of earlier) this.#read.set(label, { label });
-    conversation.add(program, { kind: "program", labels: this.#own, run: this.#run });
+    this.#conversation.add(program, { kind: "program", labels: this.#own, run: this.#run });
     const given = textsOf(data);
-    if (given.length > 0) conversation.add(given, { kind: "data", labels: this.#own, run: this.#run });
+    if (given.length > 0) this.#conversation.add(given, { kind: "data", labels: this.#own, run: this.#run });
   }
 
   /** Labels that a value may carry whose content says nothing. */
@@ -168,6 +168,11 @@ export class RunFlow {
   /** Takes texts of programs that a person has saved: whatever the model has read since, they are not its words. */
   saved(texts: readonly string[]): void {
     if (texts.length > 0) this.#conversation.add(texts, { kind: "program", labels: [], run: this.#run });
+  }
+
+  /** Notes that a server may have been sent anything that was read so far, where nobody knows what it was sent. */
+  mayHaveSent(server: string): void {
+    this.#conversation.give(server, this.possible);
   }
 
   /** What the answer of a call carries, by its number. */

@@ -1,4 +1,3 @@
-import type { Shown } from "../flow/conversation.ts";
 import { isWithin, type Leaf, leavesOf } from "../flow/folded-text.ts";
 import type { CallFlow, LeafFlow, OriginRef } from "../flow/run-flow.ts";
 import type { RunRead } from "./run-history.ts";
@@ -239,17 +238,11 @@ function argumentsOf(accepts: Readonly<Record<string, ArgumentAccepts>>, path: s
 const MAX_SHOWN_CHARS = 80;
 
 /** Why a value is not taken, and what can be done, in one line. */
-export function describeRefused(
-  { leaf, label, isUndecided }: RefusedValue,
-  shown: readonly Shown[] = [],
-): string {
+export function describeRefused({ leaf, label, isUndecided }: RefusedValue): string {
   const value = showValue(leaf.value);
   const named = leaf.path === "" ? "its arguments" : `\`${leaf.path}\``;
   const from = leaf.origins.filter(({ labels }) => labels.includes(label)).map(describeOrigin);
-  const seen = shown.find((each) => each.label === label);
-  const where = isUndecided
-    ? `may depend on '${label}' data${seen?.tool === undefined ? "" : ` of ${seen.tool}`}`
-    : `comes from ${from[0] ?? `'${label}' data`}`;
+  const where = isUndecided ? `may depend on '${label}' data` : `comes from ${from[0] ?? `'${label}' data`}`;
   return `${named} does not accept '${label}' data, and ${value} ${where}; ask the user to name the value: what the user says is accepted`;
 }
 

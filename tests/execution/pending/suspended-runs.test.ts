@@ -225,7 +225,7 @@ describe("a suspended run", () => {
     project.write(({ servers: [r, w] }) => ({
       servers: [
         { ...r, labels: ["untrusted"] },
-        w,
+        { ...w },
         { ...r, name: "x", tools: { note: { accepts: { id: [] } } } },
       ],
     }));
