@@ -21,6 +21,27 @@ export const RunId = z
 const text = (maxChars: number) => z.string().check(z.maxLength(maxChars));
 const list = <T extends z.ZodMiniType>(item: T) => z.array(item).check(z.maxLength(100_000));
 
+/** Where a value of a call came from, and what it carried, where values were followed. No value is in it. */
+const ValueFlow = z.strictObject({
+  /** As rules write it: `to`, `message.subject`, `items[0].id`. */
+  path: text(512),
+  origins: list(
+    z.strictObject({
+      kind: z.enum(["user", "program", "data", "result"]),
+      /** Of a result: the namespaced tool, and the number of the call within its run, from 0. */
+      tool: z.optional(text(512)),
+      call: z.optional(Count),
+      /** Whether it is of an earlier run of the conversation. */
+      earlier: z.optional(z.literal(true)),
+      labels: list(text(64)),
+    }),
+  ),
+  labels: list(text(64)),
+  /** What it may have carried, because its content does not say where it came from. */
+  undecided: z.optional(list(text(64))),
+});
+export type ValueFlow = z.infer<typeof ValueFlow>;
+
 const callFacts = {
   /** The number of the call within its run, from 0, in the order in which calls began. */
   seq: Count,
@@ -39,6 +60,8 @@ const callFacts = {
   /** What decided about the call, and why, where something said anything of it. */
   rule: z.optional(text(512)),
   reason: z.optional(text(512)),
+  /** Where its values came from, as far as that says something. */
+  values: z.optional(list(ValueFlow)),
   ok: z.boolean(),
   /** Why what the server answered is not what its tool promises, where the program was given it all the same. */
   warning: z.optional(text(512)),

@@ -22,8 +22,10 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
+import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
+import type { DataFlow } from "./policy/data-flow.ts";
 import { type RunHistory, RunState } from "./policy/run-history.ts";
 import { cutText, describeProblem, type SchemaViolation } from "./schemas/schema-problem.ts";
 import type { SchemaValidator } from "./schemas/schema-validator.ts";
@@ -66,6 +68,8 @@ interface Decided extends DecisionGround {
   decision: CallDecision;
   /** Who approved or denied the call, if anybody was asked. */
   approver?: string;
+  /** Where its values come from, where any of them may carry a label. */
+  flow?: CallFlow | undefined;
   /** How much of the call's time a person took to answer, where that is a millisecond or more. */
   waitedMs?: number;
 }
@@ -108,6 +112,8 @@ export interface DispatcherOptions {
   authorizer: Authorizer;
   /** What the run has done so far, where it is one that is taken up again. */
   state?: RunState | undefined;
+  /** Follows the values of the run's calls. */
+  flow?: { readonly run: RunFlow; readonly labels: DataFlow } | undefined;
   servers: ToolServers;
   validator: SchemaValidator;
   /** Redacts messages, because servers quote their environment and headers in them. */
@@ -189,8 +195,14 @@ export class Dispatcher implements CallDispatcher {
       const why = this.#whyUnknown(call.tool);
       return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
     }
-    const { seq, history } = this.#state.begin(tool, run.seq);
+    const { seq, history: before } = this.#state.begin(tool, run.seq);
+    const follow = this.#following(call, seq);
+    const history: RunHistory =
+      follow === undefined
+        ? before
+        : Object.assign(before, { flow: follow, shown: this.#options.flow?.run.conversationLabels });
     const decision = await this.#authorize(tool, call.arguments, history);
+    const flow = this.#options.flow?.run.isLabelled === true ? follow?.() : undefined;
     const ground = groundOf(decision);
     if (decision.kind !== "allow" || ground.rule !== undefined)
       run.events?.onDecision?.({
@@ -200,8 +212,36 @@ export class Dispatcher implements CallDispatcher {
         ...ground,
       });
     const wait = new PersonWait();
-    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait });
-    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }) };
+    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, flow });
+    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }), ...(flow && { flow }) };
+  }
+
+  /** Says where the values of a call come from, once. */
+  #following(call: RequestedCall, seq: number): (() => CallFlow) | undefined {
+    const run = this.#options.flow?.run;
+    if (run === undefined) return undefined;
+    let known: CallFlow | undefined;
+    return () => {
+      known ??= keepSettled(run.follow({ tool: call.tool, seq, arguments: call.arguments }), (settled) => {
+        known = settled;
+      });
+      return known;
+    };
+  }
+
+  /** Notes what a tool has answered, or how it failed, before the program is given it. */
+  #noteRead(
+    tool: Tool,
+    { arguments: args }: RequestedCall,
+    seq: number,
+    flow: CallFlow | undefined,
+    answer: readonly unknown[],
+  ) {
+    const { run, labels } = this.#options.flow ?? {};
+    const own = labels?.isConditional(tool) === true ? labels.labelsOf(tool, { arguments: args }) : undefined;
+    this.#state.read(tool, seq, own);
+    const called = { tool: tool.namespacedName, server: tool.server, seq };
+    run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer);
   }
 
   async #carryOut(
@@ -209,7 +249,7 @@ export class Dispatcher implements CallDispatcher {
     tool: Tool,
     decision: Decision,
     run: CallingRun,
-    { seq, wait }: { seq: number; wait: PersonWait },
+    { seq, wait, flow }: { seq: number; wait: PersonWait; flow: CallFlow | undefined },
   ): Promise<CallOutcome> {
     if (decision.kind === "unavailable") {
       const why =
@@ -233,11 +273,11 @@ export class Dispatcher implements CallDispatcher {
       }
       if (decision.kind === "ask") {
         const { reason } = decision;
-        const approving = run.approvals.approve(tool, call.arguments, run.signal, reason);
+        const approving = run.approvals.approve(tool, call.arguments, run.signal, { reason, flow });
         const approval = await wait.during(approving);
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
-          return { ...refuseApproval(call.tool, approval), approver: approval.by };
+          return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was then.
         found = await this.#connect(tool, budget, run.signal);
         if (found.drift !== undefined)
@@ -255,11 +295,12 @@ export class Dispatcher implements CallDispatcher {
         meta: run.meta,
         onProgress: run.onProgress,
       });
-      this.#state.read(tool, seq);
-      return { ...(await this.#answer(tool, raw)), ...permission };
+      const answer = await this.#answer(tool, raw);
+      this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
+      return { ...answer, ...permission };
     } catch (error) {
       // What a server says in an error is its data too.
-      if (sent) this.#state.read(tool, seq);
+      if (sent) this.#noteRead(tool, call, seq, flow, [messageOf(error)]);
       if (!(error instanceof UpstreamError)) {
         if (!sent) throw error;
         const message = `the call was made: '${call.tool}' answered, and ptc could not read the answer: ${messageOf(error)}`;
@@ -326,6 +367,24 @@ export class Dispatcher implements CallDispatcher {
   }
 }
 
+/** A call's values, which tells what they are once more of them is decided. */
+function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): CallFlow {
+  return {
+    ...flow,
+    async settle(paths) {
+      const settled = await flow.settle(paths);
+      onSettled(settled);
+      return settled;
+    },
+  };
+}
+
+/** All that the program may see of an answer. */
+export function answersOf(answer: CallAnswer, isRaw = false): unknown[] {
+  const seen = answer.ok ? [answer.data] : [answer.error.message, answer.data];
+  return isRaw || !answer.ok ? [...seen, answer.raw] : seen;
+}
+
 /** A failure between ptc and a server, with what is known of whether the call was made. */
 function describeUpstream(name: string, { code, message }: UpstreamError, sent: boolean): string {
   if (sent && code === "protocol_error")
@@ -358,11 +417,16 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
 }
 
 /** A model reads this, often one with a shell: it says what was decided, and never how the decision could be changed. */
-function refuseApproval(name: string, { isUnasked, why }: Approval): CallOutcome {
+function refuseApproval(name: string, { isUnasked, why }: Approval, reason?: string): CallOutcome {
   const decided = why ?? (isUnasked === true ? "nobody can be asked here" : "was refused by the user");
-  const refused = refuse(name, "denied", `'${name}' needs an approval and ${decided}`);
+  const because = reason === undefined ? "" : `: ${oneLine(reason)}`;
+  const advice = isUnasked === true && reason !== undefined ? UNASKED_ADVICE : "";
+  const refused = refuse(name, "denied", `'${name}' needs an approval and ${decided}${because}${advice}`);
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
+
+/** What can be done about an approval that a rule wants: a person lifts it for the call, and no list of the configuration does. */
+const UNASKED_ADVICE = "; tell the user, who can approve the call where a person can be asked";
 
 function callError(name: string, message: string, retryable: boolean): CallError {
   const parsed = parseNamespacedName(name);

@@ -43,6 +43,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
     policy: async () => (await import("./commands/policy.ts")).policyCommand,
     approvals: async () => (await import("./commands/approvals.ts")).approvalsCommand,
     audit: async () => (await import("./commands/audit.ts")).auditCommand,
+    said: async () => (await import("./commands/said.ts")).saidCommand,
   },
   "This machine": {
     storage: async () => (await import("./commands/storage.ts")).storageCommand,

@@ -1,4 +1,5 @@
 import type { ServerFlow } from "../broker/policy/data-flow.ts";
+import type { ValueLists } from "../broker/policy/value-lists.ts";
 import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
@@ -21,6 +22,10 @@ export interface Configuration {
   readonly servers: readonly ServerConfiguration[];
   readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
   readonly approvals: Plain<Settings["approvals"]>;
+  /** How far labels reach. */
+  readonly labels: Readonly<Omit<Settings["labels"], "plain">> & { readonly plain: readonly string[] };
+  /** Named lists of patterns, and the files that some of them were read from. */
+  readonly lists: { readonly values: ValueLists; readonly files: readonly PolicyFile[] };
   readonly languages: Readonly<Settings["languages"]>;
   readonly policy: ConfiguredRules;
   /** The personal data that is redacted from what leaves a run; `undefined` for none. */

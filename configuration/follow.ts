@@ -6,7 +6,7 @@ import type { Configuration } from "./configuration.ts";
 import { configurationPaths, type FindOptions } from "./configuration-paths.ts";
 import { configurationOf, type FoundConfiguration, findConfiguration } from "./load.ts";
 import { MANAGED_PLACES, readManagedSettings } from "./managed-settings.ts";
-import { readPolicyFile } from "./policy-files.ts";
+import { type PolicyFile, readPolicyFile } from "./policy-files.ts";
 
 /** How often the file is checked while ptc is idle. */
 const LOOK_MS = 1_000;
@@ -70,7 +70,7 @@ export class FollowedConfiguration {
     const current = configurationOf(found, options);
     const reading = {
       found,
-      rules: rulesIn(current.policy.files),
+      rules: rulesIn(filesOf(current)),
       managed: canonicalJson(current.managed),
     };
     const { version: rules } = look([], otherPaths(current, options));
@@ -137,7 +137,7 @@ export class FollowedConfiguration {
       const next = configurationOf(reading.found, this.#options);
       this.#tried = next;
       const managed = canonicalJson(next.managed);
-      this.#reading = { ...reading, rules: rulesIn(next.policy.files), managed };
+      this.#reading = { ...reading, rules: rulesIn(filesOf(next)), managed };
       await this.#apply(next);
       const restart = needsRestart(this.#current, next);
       this.#current = next;
@@ -145,7 +145,7 @@ export class FollowedConfiguration {
       const but = restart === undefined ? "" : `; ${restart} as before until ptc is started again`;
       const what = isManaged
         ? "the managed settings were edited, and are"
-        : isSameText && next.policy.files.length > 0
+        : isSameText && filesOf(next).length > 0
           ? "the files of rules were edited, and are"
           : `${next.file ?? "the configuration"} was edited, and is`;
       this.#options.onEdit(`${what} in force${but}`);
@@ -164,8 +164,7 @@ export class FollowedConfiguration {
   async #read(): Promise<Reading> {
     try {
       const found = await findConfiguration(this.#options);
-      const { files } = this.#tried.policy;
-      const rules = rulesIn(files.map(({ path }) => readPolicyFile(path, "/", "")));
+      const rules = rulesIn(filesOf(this.#tried).map(({ path }) => readPolicyFile(path, "/", "")));
       return { found, rules, managed: canonicalJson(readManagedSettings(this.#options.managedPlaces)) };
     } catch (error) {
       return { error };
@@ -186,12 +185,14 @@ export class FollowedConfiguration {
 }
 
 /** All that is looked at besides the configuration's own file. */
-function otherPaths(
-  { policy, managed }: Configuration,
-  { managedPlaces = MANAGED_PLACES }: FindOptions,
-): string[] {
-  const rules = [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
+function otherPaths(configuration: Configuration, { managedPlaces = MANAGED_PLACES }: FindOptions): string[] {
+  const rules = [...filesOf(configuration), ...configuration.managed.flatMap(({ policy }) => policy.files)];
   return [...rules, ...managedPlaces].map(({ path }) => path);
+}
+
+/** The files of rules and of lists. */
+function filesOf({ policy, lists }: Configuration): readonly PolicyFile[] {
+  return [...policy.files, ...lists.files];
 }
 
 /** What files of rules say, and which of them cannot be read. */

@@ -7,7 +7,7 @@ import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import type { PolicyFile } from "./policy-files.ts";
 import { list, mapping, oneOf, orEmpty, section, settingsIn, text } from "./settings/declare.ts";
-import { flow } from "./settings/server-settings.ts";
+import { managedFlow } from "./settings/server-settings.ts";
 import {
   APPROVAL_DEFAULTS,
   APPROVAL_REQUIREMENTS,
@@ -73,7 +73,7 @@ const Match = mapping({
 );
 export type ServerMatch = z.infer<typeof Match>;
 
-const ManagedLabels = mapping({ server: Match, ...flow() });
+const ManagedLabels = mapping({ server: Match, ...managedFlow() });
 export type ManagedLabels = z.infer<typeof ManagedLabels>;
 
 /** Where managed settings do not mention a key, the project's own value holds. */

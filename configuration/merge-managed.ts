@@ -1,3 +1,4 @@
+import { matchesUrl } from "../broker/policy/value-lists.ts";
 import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
@@ -88,9 +89,22 @@ export function mergeManaged(
       syslog: fixed("audit.syslog", audit.syslog, settings.audit.syslog),
       otlp: fixed("audit.otlp", audit.otlp, settings.audit.otlp),
     },
+    labels: settings.labels.length === 0 ? configuration.labels : strictest(configuration.labels, fixed),
     servers: configuration.servers.map((server) => mergeServer(server, settings)),
     managed: [...configuration.managed, settings],
     held: [...configuration.held, ...held],
+  };
+}
+
+/** Managed labels reach as far as labels do, and nothing of a project's takes them away. */
+function strictest(
+  { scope, refused, plain }: Configuration["labels"],
+  fixed: <T>(key: string, own: T, managed: T | undefined) => T,
+): Configuration["labels"] {
+  return {
+    scope: fixed("labels.scope", scope, "conversation"),
+    refused: fixed("labels.refused", refused, "deny"),
+    plain: plain.length === 0 ? plain : fixed<readonly string[]>("labels.plain", plain, []),
   };
 }
 
@@ -159,31 +173,13 @@ function matchesCommand(patterns: readonly string[], words: readonly string[]): 
   );
 }
 
-/** By its parts, so that no `*` of a host matches what comes after the host. */
-export function matchesUrl(pattern: string, address: string): boolean {
-  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
-  if (!URL.canParse(address)) return false;
-  const url = new URL(address);
-  // An address does not show the port that it has by default.
-  const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
-  const shown = url.port === "" ? host.replace(usual, "") : host;
-  return (
-    matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
-    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
-    matchesPattern(path, url.pathname)
-  );
-}
-
 type Flow = ServerConfiguration["flow"];
 
 /** Adds labels to what comes from a server and takes labels from what may flow into it, for each tool too. */
 function restrictFlow(flow: Flow, { labels = [], accepts }: ManagedLabels): Flow {
   const restrict = (own: Pick<Flow, "labels" | "accepts">) => ({
     labels: own.labels === undefined ? undefined : [...new Set([...own.labels, ...labels])],
-    accepts:
-      own.accepts === undefined || accepts === undefined
-        ? own.accepts
-        : own.accepts.filter((label) => accepts.includes(label)),
+    accepts: restrictAccepts(own.accepts, accepts),
   });
   const whole = restrict({ labels: flow.labels ?? [], accepts: flow.accepts ?? accepts });
   const tools = Object.entries(flow.tools).map(([name, own]) => [name, restrict(own)] as const);
@@ -195,4 +191,21 @@ function managedEngine(named: string | undefined): Partial<Configuration["sandbo
   if (named === undefined) return {};
   if (named === "docker" || named === "runsc") return { engine: named };
   return { engine: "docker", engineAddress: named };
+}
+
+/** What may flow in at most. An argument of which the project says nothing takes what managed settings accept. */
+function restrictAccepts(own: Flow["accepts"], accepts: ManagedLabels["accepts"]): Flow["accepts"] {
+  if (own === undefined || accepts === undefined) return own;
+  const within = (labels: readonly string[]) => labels.filter((label) => accepts.includes(label));
+  if (isList(own)) return within(own);
+  const entries = Object.entries(own).map(([argument, taken]): [string, readonly string[]] => [
+    argument,
+    // A list of the project's would accept more than the labels do.
+    within("labels" in taken ? taken.labels : taken),
+  ]);
+  return { "*": accepts, ...Object.fromEntries(entries) };
+}
+
+function isList(accepts: Flow["accepts"]): accepts is readonly string[] {
+  return Array.isArray(accepts);
 }

@@ -14,7 +14,7 @@ import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
 import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
-import { readPolicy } from "./policy-files.ts";
+import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
@@ -92,6 +92,7 @@ function findProblems(
     ...findExtractProblems(settings.extract, servers, unsetIn),
     ...findDirectProblems(settings),
     ...findPiiProblems(settings.pii),
+    ...findListProblems(settings),
     ...findSearchProblems(settings.search, environment),
     ...findStorageProblems(settings.storage, unsetIn),
   ];
@@ -191,6 +192,12 @@ function buildConfiguration(
       settings.policy,
       directory,
       `${file ?? "configuration"}:${source.lineOf(["policy", "files"])}`,
+    ),
+    labels: settings.labels,
+    lists: readLists(
+      settings.lists ?? {},
+      directory,
+      (name) => `${file ?? "configuration"}:${source.lineOf(["lists", name])}`,
     ),
     pii: withheld,
     toolPatterns: locatePatterns({ ...settings, direct }, source),

@@ -1,5 +1,7 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { isObject } from "../base/json.ts";
+import type { Problem } from "./configuration-error.ts";
 import type { Settings } from "./settings/settings.ts";
 
 /** A file of rules. */
@@ -30,14 +32,15 @@ export function readPolicy({ files, groups = {} }: Settings["policy"], directory
  *
  * @param directory absolute; what `file` is relative to.
  * @param place where the configuration names it.
+ * @param key the setting that does.
  */
-export function readPolicyFile(file: string, directory: string, place: string): PolicyFile {
+export function readPolicyFile(file: string, directory: string, place: string, key = "policy"): PolicyFile {
   const path = resolve(directory, file);
   const refuse = (why: string): PolicyFile => ({
     file,
     path,
     text: "",
-    problem: `${place}: policy: '${file}' ${why}`,
+    problem: `${place}: ${key}: '${file}' ${why}`,
   });
   let bytes: Buffer;
   try {
@@ -76,4 +79,58 @@ function readAtMost(path: string, maxBytes: number): Buffer {
   } finally {
     closeSync(file);
   }
+}
+
+/**
+ * The named lists of a configuration. A list with a file has the lines of that file, without empty ones and comments (`#`).
+ *
+ * @param placeOf where the configuration names a list, for messages.
+ */
+export function readLists(
+  lists: Readonly<Record<string, readonly string[] | { readonly file: string }>>,
+  directory: string,
+  placeOf: (name: string) => string,
+): { values: Record<string, readonly string[]>; files: PolicyFile[] } {
+  const files: PolicyFile[] = [];
+  const values = Object.entries(lists).map(([name, given]) => {
+    if (!("file" in given)) return [name, given] as const;
+    const read = readPolicyFile(given.file, directory, placeOf(name), `lists.${name}`);
+    files.push(read);
+    const lines = read.text.split(/\r?\n/).map((line) => line.trim());
+    return [name, lines.filter((line) => line !== "" && !line.startsWith("#"))] as const;
+  });
+  return { values: Object.fromEntries(values), files };
+}
+
+/** Lists that are named and that there are not. */
+export function findListProblems({ servers, tools, extract, labels, lists = {} }: Settings): Problem[] {
+  const known = Object.keys(lists);
+  const unknown = (name: string, path: readonly PropertyKey[]): Problem[] =>
+    known.includes(name)
+      ? []
+      : [
+          {
+            path: [...path],
+            message: `'${name}' is not among \`lists\`; it has ${known.join(", ") || "none"}`,
+          },
+        ];
+  const ofFlow = (accepts: unknown, path: readonly PropertyKey[]): Problem[] =>
+    isObject(accepts)
+      ? Object.entries(accepts).flatMap(([argument, taken]) =>
+          isObject(taken) && Array.isArray(taken.lists)
+            ? taken.lists.flatMap((name: string, index) => unknown(name, [...path, argument, "lists", index]))
+            : [],
+        )
+      : [];
+  return [
+    ...labels.plain.flatMap((name, index) => unknown(name, ["labels", "plain", index])),
+    ...servers.flatMap((server, index) => [
+      ...ofFlow(server.accepts, ["servers", index, "accepts"]),
+      ...Object.entries(server.tools ?? {}).flatMap(([tool, { accepts }]) =>
+        ofFlow(accepts, ["servers", index, "tools", tool, "accepts"]),
+      ),
+    ]),
+    ...tools.local.flatMap(({ accepts }, index) => ofFlow(accepts, ["tools", "local", index, "accepts"])),
+    ...ofFlow(extract?.accepts, ["extract", "accepts"]),
+  ];
 }

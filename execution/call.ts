@@ -33,7 +33,7 @@ export async function makeCall(
 ): Promise<ExecutedCall> {
   const scope = await openScope(request, host, {
     runId: randomUUID(),
-    program: { language: "typescript", fileName: "call.ts" },
+    program: { language: "typescript", fileName: "call.ts", data: request.call.arguments },
     tools,
     callable: { tools, servers: host.servers },
     limits: limitsOf(host.configuration()),

@@ -57,11 +57,14 @@ export function callInterceptors(
     resumed?: ResumedCalls | undefined;
     onProgress?: OnCallProgress | undefined;
     redactor?: Pick<Redactor, "redactValue"> | undefined;
+    /** Holds what calls were answered, for experiments. */
+    experiments?: { readonly aroundCalls: CallInterceptor } | undefined;
   },
 ): (CallInterceptor | undefined)[] {
-  const { log, kept, resumed, onProgress, redactor } = calls;
+  const { log, kept, resumed, onProgress, redactor, experiments } = calls;
   return [
     log.aroundCalls,
+    experiments?.aroundCalls,
     kept?.aroundCalls,
     resumed?.aroundCalls,
     onProgress && redactor && reportProgress(onProgress, redactor),

@@ -1,9 +1,16 @@
 import { clock } from "../base/clock.ts";
-import { Dispatcher } from "../broker/dispatcher.ts";
+import { answersOf, Dispatcher } from "../broker/dispatcher.ts";
+import { Conversation } from "../broker/flow/conversation.ts";
+import { RunFlow } from "../broker/flow/run-flow.ts";
+import { UNKNOWN_LABEL } from "../broker/policy/data-flow.ts";
 import { RunState } from "../broker/policy/run-history.ts";
+import { isListed } from "../broker/policy/value-lists.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { flowOf, followsValues } from "../configuration/policy/configured-flow.ts";
+import type { Program } from "../languages/program.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
+import type { ProgramFile } from "../protocol/program-files.ts";
 import { EXTRACT_NAME, parseNamespacedName } from "../protocol/tool-names.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
 import { version } from "../system/package.ts";
@@ -22,12 +29,14 @@ import type { SuspendedRun } from "./suspension/suspended-run.ts";
 /** What is known of a run before its scope is opened. */
 interface RunFacts {
   readonly runId: string;
-  readonly program: { readonly language: string; readonly fileName: string };
+  readonly program: Pick<Program, "language" | "fileName"> & Partial<Program>;
   readonly tools: ToolCatalog;
   readonly callable: Pick<Callable, "tools" | "servers">;
   readonly limits: RunLimits;
   /** What its session has read so far. */
   readonly state?: RunState | undefined;
+  /** The conversation of its session. */
+  readonly conversation?: Conversation | undefined;
   /** The run as it was suspended. */
   readonly earlier?: SuspendedRun | undefined;
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
@@ -41,6 +50,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const configuration = host.configuration();
   const state = earlier ? stateOf(earlier.calls, tools, configuration) : (facts.state ?? new RunState());
   const redaction = await redactRun(redactor, configuration, state);
+  const flow = followsValues(configuration) ? openFlow(request, facts, state, configuration) : undefined;
   const report =
     host.runs && reportRun((event) => host.runs?.publish(event), { runId, context }, redaction.redactor);
   const traced = host.telemetry?.beginRun({
@@ -59,6 +69,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       ...callable,
       authorizer: host.authorizer,
       state,
+      flow,
       validator: host.validator,
       redact: (message) => redactor.redactText(message).value,
       schemaMismatch: configuration.execution.schemaMismatch,
@@ -75,6 +86,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       }),
       isTypedOnly: requires === "terminal",
     },
+    flow: flow?.run,
     redactor: redaction.redactor,
     asking: redaction.asking,
     recorder: host.recorder(context, tools, redaction),
@@ -86,6 +98,43 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     clock,
     toolVersion: version,
   };
+}
+
+/** Follows the values of a run. What a resumed run was answered before is known again as it is answered again. */
+function openFlow(
+  { conversation, said = [] }: RunRequest,
+  { runId, program, tools, earlier, conversation: ofSession }: RunFacts,
+  state: RunState,
+  configuration: Configuration,
+) {
+  const labels = flowOf(configuration);
+  const { plain } = configuration.labels;
+  const own = conversation ?? ofSession ?? new Conversation();
+  for (const text of said) own.say(text);
+  const run = new RunFlow({
+    ...{ conversation: own, runId, isSticky: labels.isSticky, shown: earlier?.shown },
+    isPlain:
+      plain.length === 0 ? undefined : (value) => plain.some((name) => isListed(labels.lists, name, value)),
+    program: program.code === undefined ? [] : [program.code],
+    data: [program.data, ...(program.files ?? []).map(readableFile)],
+    earlier: labels.labelsRead(state.reads.filter(({ isEarlier }) => isEarlier)),
+  });
+  for (const [index, { tool: name, outcome }] of (earlier?.calls ?? []).entries()) {
+    if (outcome === undefined) continue;
+    const tool = tools.get(name) ?? formerTool(name, configuration.servers);
+    // What was sent is not kept. It may have been anything that was read by then.
+    run.mayHaveSent(tool.server);
+    const called = { tool: name, server: tool.server, seq: index + 1 };
+    run.answered(called, labels.labelsOf(tool) ?? [UNKNOWN_LABEL], undefined, answersOf(outcome, true));
+  }
+  return { run, labels };
+}
+
+const MAX_FILE_TEXT_BYTES = 1024 * 1024;
+
+/** The text of a file that a person handed to the program. */
+function readableFile({ base64, bytes }: ProgramFile): string {
+  return bytes <= MAX_FILE_TEXT_BYTES ? Buffer.from(base64, "base64").toString("utf8") : "";
 }
 
 /** The configured limits of a run. */

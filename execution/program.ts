@@ -17,6 +17,7 @@ import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { bothPhases, duringPhase, type OnPhase } from "../protocol/run-context.ts";
 import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
+import { Experiments } from "./experiment/experiments.ts";
 import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import type { ExecutedProgram, ExecutedRun } from "./output/executed-run.ts";
@@ -71,7 +72,7 @@ export async function runProgram(
     if (request.onEvent !== undefined) host.runs?.subscribe(request.onEvent, runId);
     const { execution } = host.configuration();
     const scope = await openScope(request, host, {
-      ...{ runId, program, callable, earlier, state: entered?.state },
+      ...{ runId, program, callable, earlier, state: entered?.state, conversation: entered?.conversation },
       tools: all,
       limits: earlier?.limits ?? limitsFor(request, host),
       beforeCalls: request.beforeCalls,
@@ -219,18 +220,41 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       this.#prepared = prepared;
       if (prepared === undefined) return fail("Cancelled", "the run was cancelled");
       if (!prepared.ok) return { verdict: prepared };
+      this.#scope.flow?.saved(this.modules.savedTexts());
       const acquired = await untilAborted(sandbox.acquire(), run.signal);
       if (acquired === undefined) return fail("Cancelled", "the run was cancelled");
       if (!acquired.ok) return fail("SandboxUnavailable", acquired.message);
       this.#image = acquired.sandbox.image;
       const { environment, timeLimit } = this;
-      const inside = { scope: this.#scope, run, prepared, environment, timeLimit, output, calls };
+      const experiments = this.#experiments(prepared, run.signal);
+      const inside = {
+        scope: this.#scope,
+        run,
+        prepared,
+        environment,
+        timeLimit,
+        output,
+        calls,
+        experiments,
+      };
       return await duringPhase(onPhase, "program", () => runInside(acquired.sandbox, inside));
     } catch (error) {
       return fail(error instanceof SandboxError ? "SandboxUnavailable" : "InternalError", messageOf(error));
     } finally {
       this.#servers.end();
     }
+  }
+
+  /** Has values followed by experiment where content does not decide. The programs of a session cannot be run again one by one. */
+  #experiments(prepared: Extract<Prepared, { ok: true }>, signal: AbortSignal): Experiments | undefined {
+    const { flow, session, program } = this.#scope;
+    if (flow === undefined || session !== undefined) return undefined;
+    const sandboxes = sandboxesFor(program, this.#scope);
+    const { environment } = this;
+    const parts = { scope: this.#scope, program, prepared, environment, sandboxes, flow, signal };
+    const experiments = new Experiments(parts, Date.now());
+    flow.experimentWith(experiments.try);
+    return experiments;
   }
 
   async answer(sealed: SealedOutcome): Promise<OwnOfProgram> {

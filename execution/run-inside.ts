@@ -1,6 +1,6 @@
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
-import { interceptCalls } from "../broker/call-interceptors.ts";
+import { type CallInterceptor, interceptCalls } from "../broker/call-interceptors.ts";
 import { SandboxConnection } from "../broker/sandbox-connection.ts";
 import type { Prepared } from "../languages/prepare-program.ts";
 import type { Program, ProgramSession } from "../languages/program.ts";
@@ -34,6 +34,8 @@ export interface InsideRun {
   output: RunnerOutput;
   /** The calls that a resumed program makes again. */
   calls?: ResumedCalls | undefined;
+  /** Hold what calls were answered, where values are followed. */
+  experiments?: { readonly aroundCalls: CallInterceptor } | undefined;
 }
 
 /** Sends a program into a sandbox, answers its calls, and judges how it ended. The sandbox is left for its owner to clear. */
@@ -45,7 +47,9 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   const kept = suspension && new KeptCalls(() => log.elapsedMs);
   const dispatcher = interceptCalls(
     scope.dispatcher,
-    callInterceptors(scope.surroundings, { log, kept, resumed: inside.calls }),
+    callInterceptors(scope.surroundings, {
+      ...{ log, kept, resumed: inside.calls, experiments: inside.experiments },
+    }),
   );
   const connection = new SandboxConnection(sandbox.channel, limits, (call, signal, bytes) =>
     dispatcher.dispatch(call, { approvals, signal, bytes, events: recording }),

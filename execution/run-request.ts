@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
+import type { Conversation } from "../broker/flow/conversation.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
@@ -21,6 +22,10 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly approver: Approver;
   /** Whether the run is suspended when its approver answers `later`. A program in a session is not. */
   readonly suspends?: boolean | undefined;
+  /** The conversation with a model that it belongs to; that of its session, or one of its own, by default. */
+  readonly conversation?: Conversation | undefined;
+  /** What the user said, in the user's own words and not in the model's. */
+  readonly said?: readonly string[] | undefined;
   /** The trace of the caller. */
   readonly trace?: TraceContext | undefined;
   /** Cancels the run. */

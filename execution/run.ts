@@ -6,6 +6,7 @@ import { jsonLine } from "../base/json.ts";
 import { type Approver, RunApprovals } from "../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../broker/approvals/question-interceptors.ts";
 import type { CallDispatcher } from "../broker/dispatcher.ts";
+import type { RunFlow } from "../broker/flow/run-flow.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { SessionPlace } from "../languages/program.ts";
 import { inputDigest, type Program } from "../languages/program.ts";
@@ -14,7 +15,7 @@ import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver } from "./call-log.ts";
 import { questionInterceptors, type Surroundings, tellEnd } from "./interceptors.ts";
 import type { Outcome } from "./outcome.ts";
-import { redactEmitted } from "./output/emitted-blocks.ts";
+import { redactEmitted, textOfBlock } from "./output/emitted-blocks.ts";
 import type { ExecutedRun } from "./output/executed-run.ts";
 import { maxResultBytes, type RunLimits } from "./output/runner-output.ts";
 import type { RunRecorder, RunRecording, RunReport } from "./record/run-recorder.ts";
@@ -38,6 +39,8 @@ export interface RunScope extends Readonly<CallObserver> {
   readonly approver: Approver;
   /** What surrounds calls and questions beside what every run has. */
   readonly surroundings?: Surroundings | undefined;
+  /** Follows the values of its calls, where anything is labelled. */
+  readonly flow?: RunFlow | undefined;
   readonly redactor: Redactor;
   /** Redacts questions; `redactor` by default. A person has to see what is to be approved. */
   readonly asking?: Redactor | undefined;
@@ -121,6 +124,7 @@ export function executeRun<Own>(
     const sealed = seal(scope, facts, run, outcome);
     const own = await body.answer(sealed);
     const report = reportOf(scope, body, sealed);
+    const shown = scope.flow?.show(shownTexts(report)) ?? [];
     const { suspended } = outcome;
     const { recording } = run;
     await (suspended === undefined ? recording?.beforeAnswer?.(report) : recording?.beforeSuspension?.());
@@ -129,6 +133,7 @@ export function executeRun<Own>(
     return {
       envelope: report.envelope,
       wholeResultJson: report.wholeResultJson,
+      shown,
       warnings: (outcome.warnings ?? []).map((line) => scope.redactor.redactText(line).value),
       suspended,
       recorded: answered.then(() => {
@@ -146,6 +151,18 @@ interface RunFacts {
   runId: string;
   traceId: string;
   inputDigest: string;
+}
+
+/** All that somebody may read of a run: what it printed, emitted and came to. */
+function shownTexts({
+  consoleText,
+  stderrText,
+  emitted,
+  wholeResultJson,
+  envelope: { result },
+}: RunReport): string[] {
+  const value = wholeResultJson ?? (result.ok ? jsonLine(result.data) : result.error.message);
+  return [consoleText, stderrText, value, ...emitted.map(textOfBlock)].filter((text) => text !== "");
 }
 
 /** What the run is known by. One that was suspended is known as before. */
@@ -181,6 +198,7 @@ function open(scope: RunScope, body: RunBody<unknown>, facts: RunFacts, faulted:
         knownModules: body.modules.modules(),
         typecheck: body.typecheck,
         approvals: approvals.soFar,
+        shown: scope.flow?.shown,
       };
       return keeper.keep(kept, { ...question, arguments: shown(question.arguments) }, ticket);
     });

@@ -92,6 +92,11 @@ export class UsedModules implements ModuleSource {
     return loaded;
   }
 
+  /** The texts of the saved programs that were loaded. */
+  savedTexts(): string[] {
+    return [...this.#programs.values()].map(({ code }) => code);
+  }
+
   /** The texts of the loaded modules by server module, and those of saved programs by their files, for the archive. */
   archived(): Map<string, string> {
     return new Map([

@@ -7,7 +7,7 @@ import { isMethod } from "../catalog/parse-tool.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { isDecidedByRun } from "../configuration/policy/configured-policy.ts";
+import { isDecidedByRun } from "../configuration/policy/configured-flow.ts";
 import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 
 /** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */

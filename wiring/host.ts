@@ -123,6 +123,11 @@ export class Host implements ProgramRunner {
     return this.#archive;
   }
 
+  /** The private folder of this process, which is made if there is none. @throws StateDirectoryError */
+  get folder(): string {
+    return this.#openProcess().state.path;
+  }
+
   /** Has a secret that is not in the configuration redacted wherever text leaves this host. */
   redact(secret: string): void {
     this.#redactor.add(secret);

@@ -2,7 +2,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SqliteArchiveWriter } from "../../archive/sqlite/writer/sqlite-archive-writer.ts";
 import { Dispatcher } from "../../broker/dispatcher.ts";
+import { Conversation } from "../../broker/flow/conversation.ts";
+import { RunFlow } from "../../broker/flow/run-flow.ts";
 import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
+import { DataFlow } from "../../broker/policy/data-flow.ts";
+import { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
@@ -73,7 +77,7 @@ function openBench({ engine, image }: SandboxedBench) {
     clock: { monotonicMs: () => performance.now() },
     toolVersion: "bench",
   };
-  return { source, parts, close: () => validator.close() };
+  return { source, parts, server, validator, close: () => validator.close() };
 }
 
 function benchProgram(code: string): Program {
@@ -119,6 +123,46 @@ export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[
     },
     { name: "100 calls at once, warm", measuredMs: measuredMs.parallel, against, baselineMs, maxRatio: 0.5 },
   ];
+}
+
+/** Its second call has a value that nobody has said, so that it is run again to find out whether it depends on the first. */
+const UNDECIDED = `const page = await ${CALL}; await mcp__bench__page({ page: 41 + 1 }); globalThis.result = page.page;`;
+
+/**
+ * What an experiment costs: a program one of whose values content does not decide, with a policy that asks about it and without, in
+ * sandboxes of a full pool, against a trivial program.
+ */
+export async function measureExperiment(bench: SandboxedBench): Promise<Comparison[]> {
+  const { source, parts, close, server, validator } = openBench(bench);
+  const pool = new WarmPool(source, { bounds: { floor: 4, ceiling: 4 } });
+  pool.warm();
+  const labels = new DataFlow(new Map([["bench", { labels: ["l"], accepts: { page: [] }, tools: {} }]]));
+  const clock = { wallMs: () => 0 };
+  const policy = { allow: undefined, block: [], ask: [], neverAsk: [], byDefault: "annotated" } as const;
+  const authorizer = new RuleAuthorizer({ policy, flow: labels, rules: undefined, clock });
+  const following = (): ProgramParts => {
+    const run = new RunFlow({
+      conversation: new Conversation(),
+      runId: "1",
+      isSticky: true,
+      program: [UNDECIDED],
+    });
+    const dispatcher = new Dispatcher({
+      ...{ context: { principal: "local", source: "run" }, tools: BENCH_TOOLS, authorizer, validator },
+      ...{ servers: { connect: async () => server }, flow: { run, labels } },
+    });
+    return { ...parts, sandboxes: pool, dispatcher, flow: run };
+  };
+  const baselineMs: number[] = [];
+  const measuredMs: number[] = [];
+  for (let round = 0; round < 12; round++) {
+    baselineMs.push(await time({ ...parts, sandboxes: pool }, PROGRAMS.trivial));
+    const without = await time({ ...parts, sandboxes: pool }, UNDECIDED);
+    measuredMs.push((await time(following(), UNDECIDED)) - without);
+    await delay(REFILL_MS);
+  }
+  await Promise.all([pool.close(), close()]);
+  return [{ name: "an experiment", measuredMs, against: "a trivial program", baselineMs, maxRatio: 3 }];
 }
 
 async function time(parts: ProgramParts, code: string): Promise<number> {

@@ -9,12 +9,13 @@ import { measureExamples, measureReading, measureTokens } from "../reading.ts";
 import { openSandboxed } from "../sandboxed.ts";
 import { measureArchive } from "./archive.ts";
 import { measureGeneration } from "./codegen.ts";
-import { measureArchivedRun, measureWarmRun } from "./executions.ts";
+import { measureArchivedRun, measureExperiment, measureWarmRun } from "./executions.ts";
 import { measureRules } from "./rule-decisions.ts";
 import { measureMeaning, measureSearch } from "./search.ts";
 import { manyCalls, storage } from "./storage.ts";
 import { measureTelemetry } from "./telemetry.ts";
 import { measurePythonCheck, measureTypeCheck } from "./type-check.ts";
+import { measureOrigins } from "./value-origins.ts";
 
 /** Parts of ptc alone, without a client and mostly without a process around them. */
 export const PARTS: readonly Measurement[] = [
@@ -71,6 +72,17 @@ export const PARTS: readonly Measurement[] = [
     name: "rules",
     about: "how long a decision takes with 1,000 rules of which 20 can apply",
     measure: measureRules,
+  },
+  {
+    name: "origins",
+    about:
+      "how long it takes to say where a call's values come from, and how often unrelated texts are alike",
+    measure: withToolLists(async () => measureOrigins(toolLists)),
+  },
+  {
+    name: "experiment",
+    about: "running a program again because content does not say whether a value depends on what it read",
+    measure: async (bench) => (await measureExperiment(openSandboxed(bench))).map(ratio),
   },
   {
     name: "fidelity",

@@ -76,6 +76,12 @@ function renderText(text: string, room: number, { textChars }: Bounds): string {
   return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;
 }
 
+/** Where the values of a call come from, for the person who decides: a heading and a line for each argument. */
+export function renderOrigins(origins: readonly string[]): string[] {
+  if (origins.length === 0) return [];
+  return ["Where its values come from:", ...origins.map((line) => `  ${unmistakableLine(line)}`)];
+}
+
 const MAX_CLAIM_CHARS = 2_000;
 
 /**

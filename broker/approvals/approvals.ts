@@ -8,6 +8,8 @@ import {
   NOT_ASKED,
   type ServerElicitation,
 } from "../elicitation/elicitation.ts";
+import type { CallFlow } from "../flow/run-flow.ts";
+import { describeValues } from "../policy/data-flow.ts";
 import { type ArgumentPattern, matchesArguments } from "./argument-pattern.ts";
 
 /** A question for a person. The answer holds for this run, this definition of the tool, and these arguments. */
@@ -21,6 +23,8 @@ export interface ApprovalRequest {
   isAgain?: boolean;
   /** Why a rule has it asked about: which rule, what that says, and what the run has read. */
   reason?: string;
+  /** Where its values come from, a line for each argument of which that is known. */
+  origins?: readonly string[];
   /** What the tool's server says of it, which nobody has checked. */
   claims?: ToolClaims;
   /** The ticket under which `ptc approvals` knows the question, where it does. */
@@ -115,6 +119,11 @@ export interface Approval {
   why?: string | undefined;
 }
 
+interface Why {
+  reason?: string | undefined;
+  flow?: CallFlow | undefined;
+}
+
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
 
 /** What a run has been allowed, so that it can be resumed with it. */
@@ -196,11 +205,11 @@ export class RunApprovals {
   /**
    * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
    *
-   * @param reason why a rule requires the question, for the person who decides.
+   * @param why what the person who decides is told: why a rule requires the question, and where the values come from.
    */
-  async approve(tool: Tool, args: unknown, signal: AbortSignal, reason?: string): Promise<Approval> {
+  async approve(tool: Tool, args: unknown, signal: AbortSignal, why: Why = {}): Promise<Approval> {
     this.#waiting++;
-    const answer = this.#turn.then(() => this.#ask(tool, args, signal, reason));
+    const answer = this.#turn.then(() => this.#ask(tool, args, signal, why));
     this.#turn = answer.catch(() => {});
     try {
       return await answer;
@@ -224,7 +233,7 @@ export class RunApprovals {
     return Promise.race([answer, given]);
   }
 
-  async #ask(tool: Tool, args: unknown, signal: AbortSignal, reason: string | undefined): Promise<Approval> {
+  async #ask(tool: Tool, args: unknown, signal: AbortSignal, { reason, flow }: Why): Promise<Approval> {
     const key = `${tool.namespacedName} ${tool.definitionDigest}`;
     const grant = this.#grants.take(tool.namespacedName, tool.definitionDigest, args);
     if (grant !== undefined) return { decision: "approved-for-run", by: grant.by };
@@ -236,6 +245,7 @@ export class RunApprovals {
       argumentsDigest: digestOf(args ?? null),
       isAgain: this.#asked.has(key),
       ...(reason === undefined ? {} : { reason }),
+      ...(flow === undefined ? {} : { origins: describeValues(flow) }),
       claims: { server: tool.server, description: tool.description, annotations: tool.annotations },
     };
     const answer = await this.#answerTo(request, tool.server, signal);

@@ -3,8 +3,16 @@ import { RecentlyUsed } from "../../base/recently-used.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import type { Authorizer, Decision, Viewer } from "./authorizer.ts";
-import type { Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
-import { type DataFlow, findForbiddenFlow } from "./data-flow.ts";
+import type { RuledCall, Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
+import {
+  type DataFlow,
+  describeRefused,
+  findForbiddenFlow,
+  type RefusedValue,
+  refusedValues,
+  ruleOfRefused,
+  unfollowed,
+} from "./data-flow.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
 
@@ -56,18 +64,35 @@ export class RuleAuthorizer implements Authorizer {
     if (seen.isUndecided === true) return denied(seen);
     if (seen.kind === "deny")
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
-    const flowing = findForbiddenFlow(flow, tool, run.reads);
+    const flowing = findForbiddenFlow(flow, tool, run.reads, run.shown);
     if (flowing !== undefined) return { kind: "deny", ...flowing };
-    if (rules === undefined) return { kind: listed.kind, rule: listed.rule };
+    const refused = await this.#findRefused(tool, args, run);
+    const refusal = refused && { rule: ruleOfRefused(refused, tool), reason: describeRefused(refused) };
+    if (refusal !== undefined && !flow.asks) return { kind: "deny", ...refusal };
+    if (rules === undefined)
+      return refusal === undefined ? { kind: listed.kind, rule: listed.rule } : { kind: "ask", ...refusal };
     const call = { context, tool, arguments: args, run, nowMs: clock.wallMs() };
-    const ruled = rules.decide(call);
+    const ruled = await decideSettled(rules, call);
     if (ruled.kind === "deny") return denied(ruled);
-    if (ruled.kind === "allow" && listed.kind === "allow")
+    if (ruled.kind === "allow" && listed.kind === "allow" && refusal === undefined)
       return { kind: "allow", rule: listed.rule ?? ruled.rule };
     const approving = rules.decideApproval(call);
     if (approving.kind === "deny") return denied(approving);
-    const { rule, reason } = ruled.kind === "ask" ? ruled : { rule: listed.rule, reason: undefined };
+    const { rule, reason } =
+      ruled.kind === "ask" ? ruled : (refusal ?? { rule: listed.rule, reason: undefined });
     return { kind: "ask", rule, reason };
+  }
+
+  /** A value that an argument does not take. What content does not decide is decided by the run, as far as that can. */
+  async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
+    const { flow } = this.#options;
+    if (flow.argumentsOf(tool) === undefined) return undefined;
+    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
+    const refused = refusedValues(flow, tool, call);
+    const [first] = refused;
+    if (first === undefined || !first.isUndecided) return first;
+    const settled = await call.settle(refused.map(({ leaf }) => leaf.path));
+    return refusedValues(flow, tool, settled)[0];
   }
 
   isVisible(viewer: Viewer, tool: Tool): boolean {
@@ -92,6 +117,17 @@ export class RuleAuthorizer implements Authorizer {
     this.#seen.set(key, decided);
     return decided;
   }
+}
+
+/** Decides by rules. Where they look at what values carry and do not allow the call, what content does not decide is decided first. */
+async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
+  const ruled = rules.decide(call);
+  const { flow } = call.run;
+  if (ruled.kind === "allow" || ruled.looksAtFlow !== true || flow === undefined) return ruled;
+  const open = flow().leaves.filter(({ undecided }) => undecided.length > 0);
+  if (open.length === 0) return ruled;
+  const settled = await flow().settle(open.map(({ path }) => path));
+  return rules.decide({ ...call, run: { ...call.run, flow: () => settled } });
 }
 
 function denied({ rule, reason = "it is not permitted" }: RuleVerdict): Decision {

@@ -1,5 +1,6 @@
 import type { Tool } from "../../catalog/tool.ts";
 import type { CallDecision } from "../../protocol/call-decision.ts";
+import type { CallFlow } from "../flow/run-flow.ts";
 
 /** A tool whose answer the program has read, and the first such call. */
 export interface RunRead {
@@ -11,6 +12,8 @@ export interface RunRead {
   readonly server: string;
   /** Protocol name of the tool. */
   readonly name: string;
+  /** What it carries, where that is less than what the tool's results may carry, because of the arguments of the call. */
+  readonly labels?: readonly string[];
   /** Whether an earlier program of the session has read it, so that it is in what that one has left. */
   readonly isEarlier?: true;
 }
@@ -23,6 +26,10 @@ export interface RunHistory {
   readonly callsOfTool: number;
   /** What the program knows of servers: every tool that has answered it, once, in the order of those answers. */
   readonly reads: readonly RunRead[];
+  /** Where the values of the call come from. Without it, nothing is known of that. */
+  readonly flow?: (() => CallFlow) | undefined;
+  /** Labels of what the model of the conversation was shown. */
+  readonly shown?: readonly string[] | undefined;
 }
 
 /** The calls that reached their server. What it said, be it an error, is known to the program. */
@@ -44,7 +51,7 @@ export class RunState {
   /** @param earlier what earlier programs of its session have read, which the run knows too. */
   constructor(earlier: readonly RunRead[] = []) {
     for (const read of earlier) {
-      this.#reads.set(read.tool, { ...read, isEarlier: true });
+      this.#reads.set(keyOf(read.tool, read.labels), { ...read, isEarlier: true });
       this.#servers.add(read.server);
     }
   }
@@ -83,11 +90,17 @@ export class RunState {
     return { seq, history };
   }
 
-  /** Notes, before the program is given it, that a tool has answered. */
-  read({ namespacedName, server, name }: CalledTool, seq: number): void {
-    if (this.#reads.has(namespacedName)) return;
+  /**
+   * Notes, before the program is given it, that a tool has answered.
+   *
+   * @param labels what the answer carries, where that depends on the arguments.
+   */
+  read({ namespacedName, server, name }: CalledTool, seq: number, labels?: readonly string[]): void {
+    const key = keyOf(namespacedName, labels);
+    if (this.#reads.has(key)) return;
     this.#servers.add(server);
-    this.#reads.set(namespacedName, { seq, tool: namespacedName, server, name });
+    const read: RunRead = { seq, tool: namespacedName, server, name };
+    this.#reads.set(key, labels === undefined ? read : { ...read, labels });
   }
 
   /** Notes a call that was answered from a record. */
@@ -95,4 +108,8 @@ export class RunState {
     this.begin(tool, seq);
     if (ANSWERED.has(decision)) this.read(tool, seq);
   }
+}
+
+function keyOf(tool: string, labels: readonly string[] | undefined): string {
+  return labels === undefined ? tool : `${tool} ${JSON.stringify(labels)}`;
 }

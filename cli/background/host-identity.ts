@@ -32,7 +32,7 @@ export function identify(
   configuration: Configuration,
   env: EnvironmentVariables,
 ): HostIdentity {
-  const { files } = configuration.policy;
+  const files = [...configuration.policy.files, ...configuration.lists.files];
   const hasCommands = configuration.servers.some((server) =>
     secretSourcesOf(server).some(({ source }) => source.from === "command"),
   );

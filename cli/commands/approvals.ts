@@ -3,7 +3,12 @@ import { formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
+import {
+  renderApprovalArguments,
+  renderClaims,
+  renderOrigins,
+  WHOLE,
+} from "../../broker/approvals/approval-text.ts";
 import { NOT_TYPED } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
@@ -111,6 +116,8 @@ function describePending({
     arguments: request.arguments ?? null,
     /** Why a rule has it asked about. */
     reason: request.reason ?? null,
+    /** Where its values come from, a line for each argument. */
+    origins: request.origins ?? [],
     /** The server's own words about the tool. Nobody has checked them. */
     server_claims: request.claims ?? null,
   };
@@ -269,6 +276,7 @@ function renderPending({
     "with",
     ...quote(renderApprovalArguments(request.arguments, WHOLE)),
     ...(reason === undefined ? [] : [`It is asked about because ${unmistakableLine(reason)}`]),
+    ...renderOrigins(request.origins ?? []),
     ...(claimed === undefined ? [] : [claimed.heading, ...claimed.said.flatMap(quote)]),
     "",
   ].join("\n");

@@ -8,6 +8,7 @@ import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
 import { warmSandbox } from "../../wiring/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
+import { readTextFile } from "../arguments/text-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
@@ -27,6 +28,7 @@ import type { askForSession } from "./sessions.ts";
 const NO_PROGRAM: UnresolvedProgram = { code: "", data: {} };
 
 const MAX_TIMEOUT_SECONDS = 86_400;
+const MAX_SAID_BYTES = 512 * 1024;
 
 /** `ptc run FILE|-`. What runs programs is loaded while a sandbox starts. */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
@@ -61,6 +63,10 @@ export const runCommand: DefineCommand = (program, surroundings, finish) => {
     .option(
       "--session <name>",
       "keep what the program leaves for the next one in this session; see `ptc sessions`",
+    )
+    .option(
+      "--said <file>",
+      "what the user said, in the user's own words: values in it may go where labels may not",
     )
     .option("--out <file>", "write the result to a file: a text as it is, anything else as JSON")
     .option("--emit-to <folder>", "write what the program emits to files there")
@@ -159,6 +165,8 @@ async function readRequest(
     throw new UsageError("--file: a suspended run has kept the files that it was handed");
   if (flags.out !== undefined) await refuseOut(flags.out, [file, ...flags.file], surroundings.cwd());
   const files = await readProgramFiles(flags.file, surroundings);
+  const said =
+    flags.said === undefined ? [] : [await readTextFile(flags.said, surroundings.cwd(), MAX_SAID_BYTES)];
   const timeoutMs = givenTimeoutMs ?? saved?.timeoutMs;
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
@@ -168,7 +176,7 @@ async function readRequest(
   // The code that runs a saved program has no types to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
   const handed = files.length === 0 ? program : { ...program, files };
-  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, cancel, warmed };
+  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, said, cancel, warmed };
 }
 
 /** A saved program as a program that runs it; `undefined` where the word is the name of none. */

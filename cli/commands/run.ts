@@ -60,6 +60,7 @@ export interface RunFlags extends CommonFlags {
   session?: string;
   /** False with `--no-host`. */
   host?: boolean;
+  said?: string;
   out?: string;
   emitTo?: string;
   help?: boolean;
@@ -73,6 +74,8 @@ export interface RunRequest {
   configuration: Configuration;
   timeoutMs: number | undefined;
   typecheck: TypecheckMode | undefined;
+  /** What the user said. */
+  said: readonly string[];
   /** Cancels the run. */
   cancel: AbortController;
   /** The program's sandbox, which is starting; `undefined` where a background host has sandboxes. */
@@ -81,7 +84,7 @@ export interface RunRequest {
 
 /** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
 export async function run(
-  { program, ticket, configuration, timeoutMs, typecheck, cancel, warmed }: RunRequest,
+  { program, ticket, configuration, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
@@ -126,7 +129,7 @@ export async function run(
     executed = await host.run(
       Object.freeze<ProgramRequest>({
         context: localContext("run", env),
-        ...{ approver, suspends, resumed, timeoutMs, typecheck },
+        ...{ approver, suspends, resumed, timeoutMs, typecheck, said },
         program: resumed?.run.program ?? program,
         trace: traceContextOf(env),
         session: resumed === undefined ? flags.session : undefined,

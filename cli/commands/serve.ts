@@ -5,7 +5,9 @@ import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
+import { everyLabel, followsValues } from "../../configuration/policy/configured-flow.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
+import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { checkValue } from "../../tools/exposed-programs.ts";
@@ -87,14 +89,23 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     approvesAtClient: () => host.configuration.approvals.require === "any",
     whyNoSession: (name) => whyNoSession(name, host.configuration),
     checkValue,
+    labels: () => everyLabel(host.configuration),
     notice: () => following.problem ?? whyNoServers(host.configuration),
   });
   // One process started ptc and has its standard streams: one conversation.
   const context = { ...localContext("serve", env), session: randomUUID() };
+  const said = followsValues(configuration) ? await listenForUser(service, host.folder) : undefined;
   await serveMcp(service, { context, stdin, stdout, onWarning });
+  said?.close();
   following.stop();
   await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
   return EXIT.done;
+}
+
+/** Takes what the user says from a hook of the client, where labels make a difference to it. */
+async function listenForUser(service: McpService, folder: string) {
+  const { SaidSocket } = await import("../../server/mcp/said-socket.ts");
+  return new SaidSocket(folder, process.ppid, (text) => service.say(text));
 }
 
 /** Prints each distinct message once. */

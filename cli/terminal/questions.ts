@@ -3,7 +3,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promi
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
+import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type {
   ElicitationAnswer,
@@ -37,7 +37,7 @@ export interface QuestionParts {
  * marked line by line. Anything but an explicit approval is a denial.
  */
 export async function askOnTerminal(
-  { tool, arguments: args, reason, claims, ticket }: ApprovalRequest,
+  { tool, arguments: args, reason, origins = [], claims, ticket }: ApprovalRequest,
   { console, surroundings, asker = "the program wants to call", onInterrupt }: QuestionParts,
   signal: AbortSignal,
 ): Promise<ApprovalScope> {
@@ -57,6 +57,7 @@ export async function askOnTerminal(
     console.draw(console.quote(text));
     if (rest !== undefined) console.draw(`${rest}\n`);
     if (reason !== undefined) console.draw(`because ${unmistakableLine(reason)}\n`);
+    for (const line of renderOrigins(origins)) console.draw(`${line}\n`);
     const claimed = renderClaims(claims);
     if (claimed !== undefined) {
       console.draw(`${claimed.heading}\n`);

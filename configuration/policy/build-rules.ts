@@ -8,16 +8,15 @@ import { messageOf } from "../../base/faults.ts";
 import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
 import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
 import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
-import { DataFlow } from "../../broker/policy/data-flow.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
-import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
+import { flowOf } from "./configured-flow.ts";
 
 /** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
 export async function buildRuleAuthorizer(
@@ -70,12 +69,6 @@ export async function openRules(
 /** One line for a person. */
 export function describeRuleProblem({ file, line, message }: LocatedProblem): string {
   return `${file}:${line}: ${message}`;
-}
-
-function flowOf({ servers }: Pick<Configuration, "servers">): DataFlow {
-  // Saved programs have no labels of their own: what they read is read by the calls that they make.
-  const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
-  return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]));
 }
 
 /** The schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */

@@ -4,6 +4,7 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
 import { unmatchedPatterns } from "../tool-patterns.ts";
+import { hasFlow, rulesOf } from "./configured-flow.ts";
 
 const built = new WeakMap<Configuration, Promise<Authorizer>>();
 
@@ -22,33 +23,11 @@ export function buildAuthorizer(configuration: Configuration): Promise<Authorize
 async function build(configuration: Configuration): Promise<Authorizer> {
   const policy = listsOf(configuration);
   const files = rulesOf(configuration);
-  const unread = files.find(({ problem }) => problem !== undefined);
+  const unread = [...files, ...configuration.lists.files].find(({ problem }) => problem !== undefined);
   if (unread?.problem !== undefined) throw new ConfigurationError("invalid", unread.problem);
   if (files.length === 0 && !hasFlow(configuration)) return new PolicyAuthorizer(policy);
   const { buildRuleAuthorizer } = await import("./build-rules.ts");
   return buildRuleAuthorizer(configuration, policy);
-}
-
-/** Every file of rules, those of managed settings too. */
-function rulesOf({ policy, managed }: Pick<Configuration, "policy" | "managed">) {
-  return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
-}
-
-/** Whether data may not flow from everywhere into every tool. */
-function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
-  return servers.some(
-    ({ flow }) =>
-      flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
-  );
-}
-
-/** Whether a call may be decided by what its run has called and read before. */
-export function isDecidedByRun(
-  configuration: Pick<Configuration, "servers" | "policy" | "managed">,
-): boolean {
-  const isAbout = ({ text }: { text: string }) =>
-    /\bcontext\s*(?:\.\s*run\b|\[\s*"run")|\bcontext\s+has\s+"?run\b/.test(text);
-  return hasFlow(configuration) || rulesOf(configuration).some(isAbout);
 }
 
 /** The lists of the configuration. */

@@ -118,20 +118,64 @@ function headers() {
 const IN_HEADER = "holds a character that no HTTP header may; remove it";
 
 /** What the data of a server or a tool carries, and what may flow into it. */
-export function flow(
-  labels = "what its results carry",
-  accepts = "which labels may flow into it; by default all",
+function flow(
+  labels = "what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone",
+  accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`",
 ) {
-  return { labels: setting(labelList(), labels), accepts: setting(labelList(), accepts) };
+  return {
+    labels: setting(labelEntries(), labels),
+    accepts: setting(
+      z
+        .union([list(label()), z.record(text(512), argumentAccepts())], {
+          error:
+            'must be a list of labels, or a mapping of arguments to labels, such as { to: [], "*": [untrusted] }',
+        })
+        .optional(),
+      accepts,
+    ),
+  };
 }
 
-function labelList() {
-  const label = z
+/** What managed settings say of data: of whole servers alone. */
+export function managedFlow() {
+  return { labels: list(label()).optional(), accepts: list(label()).optional() };
+}
+
+function label() {
+  return z
     .string({ error: "must be a label, such as confidential" })
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
       error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
     });
-  return list(label).optional();
+}
+
+function labelEntries() {
+  const patterns = z.record(text(512), text(4_096), {
+    error: 'must be a mapping of arguments to patterns, such as { url: "https://*.example.com/*" }',
+  });
+  const conditional = mapping({
+    label: label(),
+    unless: patterns.optional(),
+    when: patterns.optional(),
+  }).refine(({ unless, when }) => unless !== undefined || when !== undefined, {
+    error: "must have `unless` or `when` beside its label",
+  });
+  return list(
+    z.union([label(), conditional], {
+      error:
+        "must be a label of letters, digits, `.`, `_` or `-`, or { label: ..., unless: { ARGUMENT: PATTERN } }",
+    }),
+  ).optional();
+}
+
+function argumentAccepts() {
+  const listed = mapping({
+    labels: orEmpty(list(label())),
+    lists: orEmpty(list(ownName("list"))),
+  });
+  return z.union([list(label()), listed], {
+    error: "must be a list of labels, or { labels: [...], lists: [...] }",
+  });
 }
 
 /** Kinds of personal data. */

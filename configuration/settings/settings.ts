@@ -12,6 +12,7 @@ import {
   numberBetween,
   oneOf,
   orEmpty,
+  ownName,
   secret,
   section,
   setting,
@@ -138,6 +139,42 @@ export const Settings = section({
   policy: setting(policySection(), "rules in Cedar; a list of files is short for `files`", {
     heading: "Who may call what by rules in Cedar, and by what a run has read (labels).",
   }),
+  labels: headed(
+    "How far labels reach: `conversation`, what a model was shown stays with what it writes then; `run`, each run begins anew.",
+    section({
+      scope: setting(
+        oneOf(["conversation", "run"]).default("conversation"),
+        "`conversation`: once a model was shown labelled data, what it writes carries the labels too; `run`: it does not",
+        {},
+      ),
+      refused: setting(
+        oneOf(["deny", "ask"]).default("deny"),
+        "what becomes of a call with a value that its argument does not accept: `ask` asks a person",
+        {},
+      ),
+      plain: setting(
+        orEmpty(list(ownName("list"))),
+        "names of `lists` whose values a model may be shown without carrying their labels, such as ids",
+      ),
+    }),
+  ),
+  lists: setting(
+    z
+      .record(
+        ownName("list"),
+        z.union(
+          [
+            list(text(4_096)).max(10_000, { error: "must be at most 10000 patterns; use file" }),
+            mapping({ file: text(4_096) }),
+          ],
+          { error: "must be a list of patterns, or { file: PATH } with one a line" },
+        ),
+        { error: "must be a mapping of names to lists of patterns" },
+      )
+      .optional(),
+    "named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` has one a line",
+    { value: '{ colleagues: ["*@example.com"] }' },
+  ),
   languages: setting(
     z.preprocess(
       (value) => value ?? undefined,

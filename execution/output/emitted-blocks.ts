@@ -83,6 +83,28 @@ export function contentOf(block: EmittedBlock): Buffer | undefined {
   }
 }
 
+/** How much is looked at of what is no text: it is a text to nobody, and no text has it. */
+const MAX_ENCODED_CHARS = 2_000;
+
+/** What a block says to somebody who reads it. */
+export function textOfBlock(block: EmittedBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+    case "audio":
+      return block.data.slice(0, MAX_ENCODED_CHARS);
+    case "resource": {
+      const { resource } = block;
+      return `${resource.uri}\n${"text" in resource ? resource.text : resource.blob.slice(0, MAX_ENCODED_CHARS)}`;
+    }
+    case "resource_link":
+      return [block.uri, block.name, block.title, block.description]
+        .filter((each) => each !== undefined)
+        .join("\n");
+  }
+}
+
 function base64Bytes(base64: string): number {
   return Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
 }

@@ -1,5 +1,6 @@
 import { jsonLine } from "../../base/json.ts";
 import type { CallOutcome } from "../../broker/dispatcher.ts";
+import type { Shown } from "../../broker/flow/conversation.ts";
 import type { FailureReason } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
@@ -14,6 +15,8 @@ export interface ExecutedRun {
   envelope: Envelope;
   /** The value as JSON, where the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
+  /** The labels that its conversation carries since it was shown, and did not before. */
+  shown?: readonly Shown[] | undefined;
   /** How answers of tools contradict what their tools promise, one line each, bounded in number. */
   warnings: readonly string[];
   /** Present when the run waits for an approval. Its envelope is then not its last. */

@@ -11,6 +11,7 @@ import {
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import type { CallGoingOut } from "../../broker/decision-events.ts";
+import type { CallFlow } from "../../broker/flow/run-flow.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import { digestOf, textDigest } from "../../protocol/canonical-json.ts";
@@ -40,6 +41,10 @@ export interface RecorderOptions extends RunAuditOptions {
 }
 
 /** Limits of texts in archive/run-record.ts. Names from programs and servers may be longer, also through redaction. */
+/** How many values of a call a record says the origins of, and how many origins of each. */
+const MAX_VALUES = 100;
+const MAX_ORIGINS = 8;
+
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
@@ -216,6 +221,7 @@ class ArchivedRecording implements RunRecording {
         ...(approver === undefined ? {} : { approver: this.#text(approver, MAX_APPROVER_CHARS) }),
         ...(rule === undefined ? {} : { rule: this.#text(rule) }),
         ...(reason === undefined ? {} : { reason: this.#text(reason) }),
+        ...this.#values(call.outcome.flow),
         ok,
         ...(warning === undefined ? {} : { warning: this.#text(warning) }),
         result_bytes: boundCount(bytes),
@@ -225,6 +231,29 @@ class ArchivedRecording implements RunRecording {
       argumentsJson,
       outcomeJson,
     };
+  }
+
+  /** Where the values of a call came from. Of many, the first that say something. */
+  #values(flow: CallFlow | undefined): Pick<CallToArchive["facts"], "values"> | undefined {
+    const told = (flow?.leaves ?? []).filter(
+      ({ origins, labels, undecided }) =>
+        labels.length > 0 ||
+        undecided.length > 0 ||
+        origins.some(({ kind }) => kind === "user" || kind === "result"),
+    );
+    if (told.length === 0) return undefined;
+    const values = told.slice(0, MAX_VALUES).map(({ path, origins, labels, undecided }) => ({
+      path: this.#text(path),
+      origins: origins.slice(0, MAX_ORIGINS).map(({ kind, tool, seq, isEarlier, labels: own }) => ({
+        kind,
+        ...(tool === undefined ? {} : { tool: this.#text(tool), call: boundCount((seq ?? 1) - 1) }),
+        ...(isEarlier === undefined ? {} : { earlier: true as const }),
+        labels: [...own],
+      })),
+      labels: [...labels],
+      ...(undecided.length === 0 ? {} : { undecided: [...undecided] }),
+    }));
+    return { values };
   }
 
   #handedRun(report: RunReport): RunToArchive {

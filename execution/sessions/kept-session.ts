@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Conversation } from "../../broker/flow/conversation.ts";
 import type { RunRead } from "../../broker/policy/run-history.ts";
 import type { Program, ProgramSession } from "../../languages/program.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
@@ -46,6 +47,8 @@ export class KeptSession {
   readonly ending = new AbortController();
   /** What its programs have read of servers, and so may hold. */
   reads: readonly RunRead[] = [];
+  /** What its programs wrote, were answered and showed, on the host. */
+  readonly conversation = new Conversation();
   readonly #id = randomUUID();
   readonly #startedAt: number;
   readonly #earlier: Program[] = [];

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { Conversation } from "../../broker/flow/conversation.ts";
 import { RunState } from "../../broker/policy/run-history.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { runnerOf } from "../../languages/languages.ts";
@@ -33,6 +34,8 @@ interface SessionParts {
 export interface EnteredSession {
   /** What decisions about its calls depend on: what its session has read, and nothing else of earlier programs. */
   state: RunState;
+  /** What is known of its programs, and of what was shown of them, where they are in no other conversation. */
+  conversation: Conversation;
   /**
    * Executes it in the sandbox of its session, and ends its turn. What the user is to be told of the session is added to the
    * advice.
@@ -172,6 +175,7 @@ export class Sessions {
     let isLeft = false;
     return {
       state,
+      conversation: session.conversation,
       leave: () => {
         if (isLeft) return;
         isLeft = true;
@@ -252,6 +256,7 @@ function refuse(message: string): EnteredSession {
   };
   return {
     state: new RunState(),
+    conversation: new Conversation(),
     leave() {},
     execute: (work) => work({ sandboxes }),
   };

@@ -52,7 +52,9 @@ export class KeptCalls {
       const { tool, arguments: args, raw = false } = requested;
       const argumentsDigest = digestOf(args ?? null);
       const times = outcome?.earlier ?? { startedMs, durationMs: endedMs - startedMs };
-      return { tool, argumentsDigest, raw, ...times, ...(outcome && { outcome }) };
+      // Where values came from is found again as the calls are made again.
+      const { flow: _, ...kept } = outcome ?? {};
+      return { tool, argumentsDigest, raw, ...times, ...(outcome && { outcome: kept as CallOutcome }) };
     });
   }
 

@@ -1,4 +1,5 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalsSoFar } from "../../broker/approvals/approvals.ts";
+import type { Shown } from "../../broker/flow/conversation.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { Program } from "../../languages/program.ts";
 import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
@@ -24,6 +25,8 @@ export interface SuspendedRun {
   typecheck: TypecheckMode;
   calls: readonly KeptCall[];
   approvals: ApprovalsSoFar;
+  /** What the model that wrote the program had been shown, where labels are kept to its conversation. */
+  shown?: readonly Shown[] | undefined;
   /** What it has taken so far. */
   spent: { durationMs: number; insideMs: number };
 }

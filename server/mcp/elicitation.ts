@@ -8,7 +8,7 @@ import {
   MAX_AT_MOST,
   parseScope,
 } from "../../broker/approvals/approval-scope.ts";
-import { renderAskedArguments, renderClaims } from "../../broker/approvals/approval-text.ts";
+import { renderAskedArguments, renderClaims, renderOrigins } from "../../broker/approvals/approval-text.ts";
 import { type ApprovalAnswer, type ApprovalRequest, LATER } from "../../broker/approvals/approvals.ts";
 import { MAX_PATTERN_CHARS } from "../../broker/approvals/argument-pattern.ts";
 import type {
@@ -120,15 +120,21 @@ export function buildApprovalForm({
   arguments: args,
   isAgain = false,
   reason,
+  origins = [],
   claims,
   ticket,
 }: ApprovalRequest) {
   const claimed = renderClaims(claims);
-  const { lines, isCut } = renderApprovalOverview(tool, args, claimed !== undefined || reason !== undefined);
+  const { lines, isCut } = renderApprovalOverview(
+    tool,
+    args,
+    claimed !== undefined || reason !== undefined || origins.length > 0,
+  );
   const { text, rest } = renderAskedArguments(args, ticket);
   const inFull = ["", `A program wants to call ${unmistakableLine(tool)} with`, text];
   const below = [
     ...(reason === undefined ? [] : [`Asked because ${unmistakableLine(reason)}`]),
+    ...renderOrigins(origins),
     ...(isCut ? inFull : []),
     ...(rest === undefined ? [] : [rest]),
     ...(claimed === undefined ? [] : ["", claimed.heading, ...claimed.said.map((line) => `> ${line}`)]),

@@ -98,6 +98,7 @@ function buildServer(service: McpService, connection: McpConnection, instruction
   });
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
+    for (const text of saidBy(context)) connection.conversation.say(text);
     const request = readRequest(server, connection, context, era);
     const work = async () => {
       const answer = await connection.callTool(name, args, request);
@@ -198,6 +199,15 @@ function requestFacts(
 ): ServedRequest {
   const tool = isOwnTool(name) ? name : name.startsWith("mcp__") ? "direct" : "unknown";
   return { tool, requestId: mcpReq.id, session: connection.context.session, parent: trace };
+}
+
+/** Where a client says what its user has said since its last request, as a text or a list of them. */
+const USER_META_KEY = "ptc/user";
+
+/** What the user said, in the user's words: the client says it, and no model. */
+function saidBy({ mcpReq }: ServerContext): string[] {
+  const said: unknown = mcpReq._meta?.[USER_META_KEY];
+  return (Array.isArray(said) ? said : [said]).filter((text) => typeof text === "string");
 }
 
 /** The trace that a request belongs to: its own `_meta` says it, whatever carries it, else the HTTP request that it came with. */

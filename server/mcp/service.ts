@@ -7,6 +7,7 @@
 
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { Conversation } from "../../broker/flow/conversation.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ProgramRequest, ProgramRunner } from "../../execution/run-request.ts";
@@ -65,6 +66,8 @@ export interface ServiceOptions extends ProgramsOptions {
   whyNoSession?: ((name: string) => string | undefined) | undefined;
   /** Why a value is not what a schema allows, in one line. If absent, nothing is known to be allowed. */
   checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
+  /** Every label that data may carry, where what a model was shown stays with its conversation. */
+  labels?: (() => readonly string[]) | undefined;
   /** A line that every reply must say now; `undefined` when there is none. */
   notice?: () => string | undefined;
   /** Is called when a client's first requests are answered; may be called more than once. */
@@ -92,6 +95,11 @@ export class McpService {
     });
   }
 
+  /** Takes what the user said, for all that are connected: over standard streams it is one. */
+  say(text: string): void {
+    for (const { conversation } of this.#connections) conversation.say(text);
+  }
+
   /** Opens what one client has. Its programs run on behalf of `context`. */
   connect(context: RunContext & Viewer): McpConnection {
     const connection = new McpConnection(this, context, () => this.#connections.delete(connection));
@@ -107,6 +115,7 @@ type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" |
 export class McpConnection implements ClientConnection {
   readonly context: RunContext & Viewer;
   readonly notices = new ClientNotices();
+  readonly conversation = new Conversation();
   /** Is called when the tools of `listTools` have changed. */
   onToolsChanged: () => void = () => {};
 
@@ -184,9 +193,10 @@ export class McpConnection implements ClientConnection {
           answerListCallableTools(parsed, await this.known()),
         );
       case "read_output":
-        return answer(ReadOutputArguments, args, (parsed) =>
-          answerReadOutput(parsed, outputs, this.context.principal),
-        );
+        return answer(ReadOutputArguments, args, async (parsed) => {
+          const reply = await answerReadOutput(parsed, outputs, this.context.principal);
+          return this.#showOutput(parsed.run, reply);
+        });
     }
     const direct = (await this.#directTools()).get(name);
     if (direct !== undefined)
@@ -204,6 +214,19 @@ export class McpConnection implements ClientConnection {
       () => this.#run({ program: exposed.call(args), timeoutMs, typecheck: "off" }, request),
       (reply) => presentExposed(reply, exposed),
     );
+  }
+
+  /** Notes that the model was shown the output of a run. That of its own runs was looked at when they ended. */
+  #showOutput(runId: string, reply: ToolReply): ToolReply {
+    if (reply.isError === true || this.conversation.knows(runId)) return reply;
+    const shown = this.conversation.show(
+      (this.#service.options.labels?.() ?? []).map((label) => ({ label })),
+    );
+    const notes = this.notices.labelled({ shown });
+    return {
+      ...reply,
+      content: [...reply.content, ...notes.map((text) => ({ type: "text" as const, text }))],
+    };
   }
 
   /** Starts a program, or resumes the one whose question the request answers. */
@@ -278,7 +301,8 @@ export class McpConnection implements ClientConnection {
       reply: async (_, { hints, notes }) => {
         const { presentCall } = await import("./present-call.ts");
         const reply = await presentCall(executed, await this.#presenting(listed));
-        const more = [...hints, ...notes].map((text) => ({ type: "text" as const, text }));
+        const labelled = this.notices.labelled(executed);
+        const more = [...hints, ...labelled, ...notes].map((text) => ({ type: "text" as const, text }));
         return { ...reply, content: [...reply.content, ...more] };
       },
     };

@@ -20,6 +20,7 @@ import {
   showText,
   type Timeline,
 } from "../reports/run-overview.ts";
+import { describeRecordedValues, flowsIn } from "../reports/value-flows.ts";
 import {
   html,
   type Markup,
@@ -52,6 +53,7 @@ ${result.ok ? undefined : renderFailure(overview, result.error.retryable)}
 ${renderOverview(overview, record.calls.length)}
 ${renderTools(called)}
 ${called ? renderTimeline(calls, overview.timeline, colours) : undefined}
+${renderFlows(calls)}
 ${called ? await renderCalls(run, calls, colours) : undefined}
 ${renderProgram(overview, record)}
 ${renderConsole(run)}
@@ -413,10 +415,42 @@ async function renderCall(
 <summary><span class="seq">${index + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><span class="track" aria-hidden="true"><i class="bar-part"></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
 <div class="body">
 ${renderFacts(call)}
+${renderValues(call)}
 ${renderText("Arguments", showJson(args, maxChars))}
 ${renderOutcome(outcome, maxChars)}
 </div>
 </details>`;
+}
+
+const MAX_FLOWS = 500;
+
+/** Draws what flowed from reads to calls: a line from each to each, with the arguments that it went into. */
+function renderFlows(calls: readonly CallRecord[]): Markup | undefined {
+  const known = new Set(calls.map(({ seq }) => seq));
+  const flows = flowsIn(calls).filter(({ from }) => from === undefined || known.has(from));
+  if (flows.length === 0) return undefined;
+  const nameOf = (seq: number) => {
+    const call = calls.find((each) => each.seq === seq);
+    return html`<a href="#call-${calls.findIndex((each) => each.seq === seq) + 1}">${seq + 1} ${shortToolName(call?.tool ?? "")}</a>`;
+  };
+  const items = flows.slice(0, MAX_FLOWS).map(({ from, place, to, paths, labels }) => {
+    const carried = labels.length === 0 ? undefined : html` <em class="mark">${labels.join(", ")}</em>`;
+    return html`<li>${from === undefined ? place : nameOf(from)} → ${nameOf(to)}: ${paths.join(", ")}${carried}</li>`;
+  });
+  const more = flows.length - items.length;
+  return renderSection(
+    "flow",
+    "Flow",
+    html`<ul class="flows">${items}${more > 0 ? html`<li>and ${formatCount(more)} more</li>` : undefined}</ul>`,
+    html`<span class="aside">where values of calls came from</span>`,
+  );
+}
+
+/** Where the values of a call came from. */
+function renderValues({ values }: CallRecord): Markup | undefined {
+  const lines = describeRecordedValues(values);
+  if (lines.length === 0) return undefined;
+  return html`<ul class="values">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
 function renderMarks({ ok, decision }: CallRecord): Markup | undefined {

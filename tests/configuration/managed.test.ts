@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { parse } from "yaml";
+import { matchesUrl } from "../../broker/policy/value-lists.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
@@ -11,8 +12,8 @@ import {
   type ManagedPlace,
   readManagedSettings,
 } from "../../configuration/managed-settings.ts";
-import { matchesUrl } from "../../configuration/merge-managed.ts";
-import { buildAuthorizer, isDecidedByRun } from "../../configuration/policy/configured-policy.ts";
+import { isDecidedByRun } from "../../configuration/policy/configured-flow.ts";
+import { buildAuthorizer } from "../../configuration/policy/configured-policy.ts";
 import { sandboxOptions } from "../../wiring/sandboxes.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { eventually } from "../eventually.ts";

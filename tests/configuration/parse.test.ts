@@ -49,6 +49,8 @@ describe("a configuration that is right", () => {
         ...{ default: "annotated", ask: [], allow: [], suspend: true, require: "any" },
         expireMs: 86_400_000,
       },
+      labels: { scope: "conversation", refused: "deny", plain: [] },
+      lists: { values: {}, files: [] },
       languages: ["typescript"],
       ...{ toolPatterns: [], managed: [], held: [], credentials: [], secrets: [] },
       execution: {

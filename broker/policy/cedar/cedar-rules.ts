@@ -1,12 +1,16 @@
 import type { Tool } from "../../../catalog/tool.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import { leavesOf, memberPath } from "../../flow/folded-text.ts";
+import type { LeafFlow } from "../../flow/run-flow.ts";
 import type { Viewer } from "../authorizer.ts";
-import { type DataFlow, describeRead } from "../data-flow.ts";
+import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
+import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
 import type { RuleAction } from "./rule-schema.ts";
 import {
   type ApplicableRules,
+  looksAtFlow,
   type Rule,
   type RuleFile,
   RuleIndex,
@@ -25,6 +29,8 @@ export interface RuleVerdict {
   readonly isSaid?: boolean;
   /** Whether it is denied because it could not be decided. */
   readonly isUndecided?: true;
+  /** Whether the rules look at where values come from, which may be known better. */
+  readonly looksAtFlow?: true;
 }
 
 /** A mistake in a rule, for a person. */
@@ -97,7 +103,10 @@ export class Rules {
     const asked = this.#evaluate(asking, action, call);
     if ("problem" in asked) return this.#undecided(asked);
     if (asked.rules.length === 0) return firm;
-    return { kind: "ask", rule: this.#nameOf(asked.rules), reason: this.#reasonOf(asked.rules, call, "ask") };
+    return {
+      ...{ kind: "ask", rule: this.#nameOf(asked.rules), reason: this.#reasonOf(asked.rules, call, "ask") },
+      ...(looksAtFlow(asking.needs) ? { looksAtFlow: true } : {}),
+    };
   }
 
   /** Whether a call that a person has to approve may go out with an approval. */
@@ -127,14 +136,16 @@ export class Rules {
     if ("problem" in decided) return this.#undecided(decided);
     const rule = this.#nameOf(decided.rules);
     if (decided.isAllowed) return { kind: "allow", rule };
+    const flows = looksAtFlow(applicable.needs) ? ({ looksAtFlow: true } as const) : {};
     if (decided.rules.length > 0)
       return {
-        ...{ kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid") },
+        ...{ kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid"), ...flows },
         isSaid: this.#said(decided.rules, ["reason"]).length > 0,
       };
     const { principal } = call.context;
     const what = action === "approve" ? "an approval of it" : `a ${action} of it`;
-    return { kind: "deny", rule: "policy: no rule", reason: `no rule permits ${what} to '${principal}'` };
+    const reason = `no rule permits ${what} to '${principal}'`;
+    return { kind: "deny", rule: "policy: no rule", reason, ...flows };
   }
 
   #evaluate(applicable: ApplicableRules, action: RuleAction, call: RuledCall) {
@@ -161,11 +172,12 @@ export class Rules {
     const said = this.#said(ids, names);
     const looksAtReads = rules.some(({ words }) => words.has("labels") || words.has("servers"));
     const { flow } = this.#options;
-    const labelled = run.reads.filter((read) => (flow.labelsOf(read) ?? []).length > 0);
+    const labelled = run.reads.filter((read) => (flow.labelsOfRead(read) ?? []).length > 0);
     const reads = (labelled.length > 0 ? labelled : run.reads).slice(0, 3).map(describeRead);
     const because = looksAtReads && reads.length > 0 ? `; this run has read ${reads.join(", ")}` : "";
+    const values = rules.some(({ needs }) => looksAtFlow(needs)) ? describeLabelled(run) : "";
     const verb = effect === "ask" ? "needs an approval by rule" : "is forbidden by rule";
-    return `it ${verb} ${this.#nameOf(ids)}${said.length > 0 ? `: ${said.join("; ")}` : ""}${because}`;
+    return `it ${verb} ${this.#nameOf(ids)}${said.length > 0 ? `: ${said.join("; ")}` : ""}${because}${values}`;
   }
 
   /** What the authors of rules say in these annotations. */
@@ -274,7 +286,7 @@ function buildRequest(
   if (needs.source) told.source = context.source;
   if (needs.now) told.now = { __extn: { fn: "datetime", arg: new Date(nowMs).toISOString() } };
   if (needs.run) {
-    const unknown = run.reads.find((read) => flow.labelsOf(read) === undefined);
+    const unknown = run.reads.find((read) => flow.labelsOfRead(read) === undefined);
     if (unknown !== undefined)
       return `this run has read ${describeRead(unknown)}, whose server is no longer configured`;
     told.run = {
@@ -284,23 +296,102 @@ function buildRequest(
       labels: flow.labelsRead(run.reads),
     };
   }
-  if (needs.arguments || needs.numbers || needs.lists) {
-    const listed = listArguments(args);
-    if (listed === undefined) return "its arguments are too many or too long for rules to look at";
+  if (needs.conversation) told.conversation = { labels: [...(run.shown ?? [])] };
+  const tell = (name: string, type: string, tags: Tags) => {
+    const uid = { type, id: "call" };
+    entities.push({ uid, attrs: {}, parents: [], tags });
+    told[name] = { __entity: uid };
+  };
+  const looksAtValues = needs.arguments || needs.numbers || needs.lists || looksAtFlow(needs);
+  const looksAtAny = looksAtValues || needs.hosts || needs.domains || needs.listed;
+  const listed = looksAtAny ? listArguments(args) : undefined;
+  if (looksAtAny && listed === undefined)
+    return "its arguments are too many or too long for rules to look at";
+  if (needs.hosts || needs.domains) {
+    const { hosts, domains } = placesIn(args, MAX_VALUES);
+    if (needs.hosts) tell("hosts", "Hosts", setsOf(hosts));
+    if (needs.domains) tell("domains", "Domains", setsOf(domains));
+  }
+  if (needs.listed) tell("listed", "Listed", listedIn(args, flow.lists));
+  if (looksAtFlow(needs)) {
+    const leaves = (run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads))).leaves;
+    if (needs.labels) tell("labels", "Labels", setsOf(labelsByPath(leaves)));
+    if (needs.origins) tell("origins", "Origins", setsOf(originsByPath(leaves)));
+    if (needs.said) told.said = saidPaths(leaves);
+  }
+  if ((needs.arguments || needs.numbers || needs.lists) && listed !== undefined) {
     const decimal = (arg: string) => ({ __extn: { fn: "decimal", arg } });
     const tags = [
       ["arguments", "Arguments", listed.texts],
       ["numbers", "Numbers", mapValues(listed.numbers, decimal)],
       ["lists", "Lists", mapValues(listed.lists, (items) => [...items])],
     ] as const;
-    for (const [name, type, values] of tags) {
-      if (!needs[name]) continue;
-      const uid = { type, id: "call" };
-      entities.push({ uid, attrs: {}, parents: [], tags: values });
-      told[name] = { __entity: uid };
-    }
+    for (const [name, type, values] of tags) if (needs[name]) tell(name, type, values);
   }
   return request;
+}
+
+type Tags = NonNullable<CedarRequest["entities"][number]["tags"]>;
+
+function setsOf(sets: ReadonlyMap<string, ReadonlySet<string>>): Tags {
+  return Object.fromEntries([...sets].map(([path, values]) => [path, [...values]]));
+}
+
+function byPath(
+  leaves: readonly LeafFlow[],
+  valuesOf: (leaf: LeafFlow) => readonly string[],
+): Map<string, Set<string>> {
+  const paths = new Map<string, Set<string>>();
+  for (const leaf of leaves)
+    for (const path of leaf.path === "" ? [] : withThoseAbove(leaf.path)) {
+      const known = paths.get(path) ?? new Set();
+      for (const value of valuesOf(leaf)) known.add(value);
+      paths.set(path, known);
+    }
+  return paths;
+}
+
+function labelsByPath(leaves: readonly LeafFlow[]) {
+  return byPath(leaves, ({ labels, undecided }) => [...labels, ...undecided]);
+}
+
+function originsByPath(leaves: readonly LeafFlow[]) {
+  return byPath(leaves, ({ origins }) =>
+    origins.map(({ kind, tool }) => (kind === "result" ? (tool ?? kind) : kind)),
+  );
+}
+
+/** The paths whose values are all said by the user. */
+function saidPaths(leaves: readonly Pick<LeafFlow, "path" | "isSaid">[]): string[] {
+  const unsaid = new Set(leaves.filter(({ isSaid }) => !isSaid).flatMap(({ path }) => withThoseAbove(path)));
+  const said = leaves.filter(({ isSaid }) => isSaid).flatMap(({ path }) => withThoseAbove(path));
+  return [...new Set(said)].filter((path) => !unsaid.has(path));
+}
+
+function listedIn(args: unknown, lists: ValueLists): Tags {
+  const { leaves } = leavesOf(args, MAX_VALUES);
+  return Object.fromEntries(
+    Object.keys(lists).map((name) => {
+      const flows = leaves.map(({ path, value }) => ({ path, isSaid: isListed(lists, name, value) }));
+      return [name, saidPaths(flows)];
+    }),
+  );
+}
+
+const MAX_DESCRIBED = 3;
+
+/** What values of a call carry, in words that follow others. */
+function describeLabelled({ flow }: RunHistory): string {
+  const labelled = (flow?.().leaves ?? []).filter(
+    ({ labels, undecided }) => labels.length + undecided.length > 0,
+  );
+  if (labelled.length === 0) return "";
+  const each = labelled.slice(0, MAX_DESCRIBED).map(({ path, origins, labels, undecided }) => {
+    const from = origins.find((origin) => origin.labels.length > 0);
+    if (from !== undefined && labels.length > 0) return `\`${path}\` comes from ${describeOrigin(from)}`;
+    return `\`${path}\` may depend on ${[...labels, ...undecided].map((label) => `'${label}'`).join(", ")} data`;
+  });
+  return `; ${each.join(", ")}`;
 }
 
 function mapValues<From, To>(
@@ -315,7 +406,7 @@ function attributesOf(tool: RuledTool, flow: DataFlow) {
   return {
     name: tool.name,
     server: tool.server,
-    labels: [...(flow.labelsOf(tool) ?? [])],
+    labels: [...new Set(flow.labelsOf(tool) ?? [])],
     ...(accepts === undefined ? {} : { accepts: [...accepts] }),
     claims: claimsOf(tool),
   };
@@ -389,11 +480,6 @@ function listArguments(args: unknown): RuleArguments | undefined {
     numbers: Object.fromEntries(numbers),
     lists: Object.fromEntries(lists),
   };
-}
-
-function memberPath(path: string, name: string): string {
-  if (name === "" || /[.[\]"]/.test(name)) return `${path}[${JSON.stringify(name)}]`;
-  return path === "" ? name : `${path}.${name}`;
 }
 
 function scalarText(value: unknown): string | undefined {

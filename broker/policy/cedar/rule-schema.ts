@@ -43,6 +43,25 @@ entity Numbers tags decimal;
 // Those that are lists of such values, as sets of texts.
 entity Lists tags Set<String>;
 
+// By path, what each value carries, and what all values in a list or an object carry together. What content does not decide
+// carries what it may depend on.
+entity Labels tags Set<String>;
+
+// By path, where values come from: "user" (what the user said), "program", "data", or a tool by its name in programs.
+entity Origins tags Set<String>;
+
+// By path, the hosts of URLs in values ("example.com"), and the domains of addresses of e-mail in them. A path is missing where there is none.
+entity Hosts tags Set<String>;
+entity Domains tags Set<String>;
+
+// By the name of a list in ptc.yaml, the paths of the values that are in it; of a list or an object, where all of its values are.
+entity Listed tags Set<String>;
+
+type Conversation = {
+  // What its model was shown.
+  labels: Set<String>,
+};
+
 // What the run has done before this call.
 type Run = {
   calls: Long,
@@ -60,6 +79,14 @@ type Call = {
   arguments: Arguments,
   numbers: Numbers,
   lists: Lists,
+  labels: Labels,
+  origins: Origins,
+  // The paths of the values that the user said; of a list or an object, where the user said all of its values.
+  said: Set<String>,
+  conversation: Conversation,
+  hosts: Hosts,
+  domains: Domains,
+  listed: Listed,
 };
 
 // To find a tool, and to have it in modules and types: who may call it may, unless a rule forbids it.

@@ -21,9 +21,17 @@ export interface Rule extends RuleText {
 }
 
 /** What of a request a rule looks at. What no rule looks at is not told to Cedar. */
-export type RuleNeeds = Readonly<
-  Record<"principal" | "resource" | "arguments" | "numbers" | "lists" | "run" | "source" | "now", boolean>
->;
+const CALL_PARTS = ["arguments", "numbers", "lists", "run", "source", "now"] as const;
+const FLOW_PARTS = ["labels", "origins", "said", "conversation", "hosts", "domains", "listed"] as const;
+const PARTS = [...CALL_PARTS, ...FLOW_PARTS] as const;
+type ContextPart = (typeof PARTS)[number];
+type Part = "principal" | "resource" | ContextPart;
+export type RuleNeeds = Readonly<Record<Part, boolean>>;
+
+/** Whether rules look at where values come from. */
+export function looksAtFlow({ labels, origins, said }: RuleNeeds): boolean {
+  return labels || origins || said;
+}
 
 /** Reads the rules of all files. */
 export function readRules(files: readonly RuleFile[]): Rule[] {
@@ -41,30 +49,23 @@ export function readRules(files: readonly RuleFile[]): Rule[] {
   });
 }
 
-function needsOf({ head, words, principal, resource }: RuleText): RuleNeeds {
+function needsOf({ head, text, words, principal, resource }: RuleText): RuleNeeds {
   const names = (named: Named, type: string) =>
     head.includes("\\") || (named?.some((entity) => entity.type !== type) ?? false);
   const context = words.has("context");
-  const looksAt = (member: string) => context && words.has(member);
-  const own = {
-    arguments: looksAt("arguments"),
-    numbers: looksAt("numbers"),
-    lists: looksAt("lists"),
-    run: looksAt("run"),
-    source: looksAt("source"),
-    now: looksAt("now"),
-  };
+  // `context.run.labels` is no look at `context.labels`.
+  const looksAt = (member: string) =>
+    context &&
+    words.has(member) &&
+    (member !== "labels" || /\bcontext\s*(?:\.\s*labels\b|\[\s*"labels"|has\s+"?labels\b)/.test(text));
+  const own = Object.fromEntries(PARTS.map((part) => [part, looksAt(part)])) as Record<ContextPart, boolean>;
   // If members of the context are named in a way that is unknown here, the whole context is needed.
   const isWhole = context && !Object.values(own).includes(true);
+  const needed = isWhole ? (Object.fromEntries(PARTS.map((part) => [part, true])) as typeof own) : own;
   return {
+    ...needed,
     principal: words.has("principal") || names(principal, "User"),
     resource: words.has("resource") || names(resource, "Tool"),
-    arguments: own.arguments || isWhole,
-    numbers: own.numbers || isWhole,
-    lists: own.lists || isWhole,
-    run: own.run || isWhole,
-    source: own.source || isWhole,
-    now: own.now || isWhole,
   };
 }
 
@@ -119,20 +120,12 @@ export class RuleIndex {
     const known = this.#applicable.get(key);
     if (known !== undefined) return known;
     const rules = this.#select(subject);
-    const needs = (part: keyof RuleNeeds) => rules.some((rule) => rule.needs[part]);
+    const parts = ["principal", "resource", ...PARTS] as Part[];
+    const needs = Object.fromEntries(parts.map((part) => [part, rules.some((rule) => rule.needs[part])]));
     const applicable: ApplicableRules = {
       texts: new Map(rules.map((rule) => [rule.id, this.#textOf(rule)])),
       key: `${this.#name} ${rules.map(({ id }) => id).join()}`,
-      needs: {
-        principal: needs("principal"),
-        resource: needs("resource"),
-        arguments: needs("arguments"),
-        numbers: needs("numbers"),
-        lists: needs("lists"),
-        run: needs("run"),
-        source: needs("source"),
-        now: needs("now"),
-      },
+      needs: needs as RuleNeeds,
     };
     this.#applicable.set(key, applicable);
     return applicable;

@@ -1,4 +1,5 @@
 import { visibleLine } from "../../../base/visible-text.ts";
+import type { Conversation } from "../../../broker/flow/conversation.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
@@ -14,6 +15,8 @@ export interface ClientConnection {
   /** Aborted when the client has disconnected. */
   readonly closed: AbortSignal;
   readonly notices: ClientNotices;
+  /** What is known of the conversation with its model: one for each connection. */
+  readonly conversation: Conversation;
   /** The tools that the client sees now. */
   known(): Promise<ToolCatalog>;
 }
@@ -83,6 +86,19 @@ export class ClientNotices {
     return problems.map(
       (problem) => `A run of this session was not recorded; tell the user: ${visibleLine(problem)}`,
     );
+  }
+
+  /** That what the model is shown from now on stays with what it writes, when it was shown such data for the first time. */
+  labelled({ shown = [] }: Pick<ExecutedProgram, "shown">): string[] {
+    if (shown.length === 0) return [];
+    const from = [...new Set(shown.flatMap(({ tool }) => tool ?? []))];
+    const labels = shown.map(({ label }) => `'${label}'`).join(", ");
+    const of = from.length === 0 ? "" : ` of ${from.join(", ")}`;
+    return [
+      visibleLine(
+        `You were shown ${labels} data${of}, so what you write counts as that from here on. What the user says, and what other tools answer, still counts as theirs; programs that return counts, ids or yes and no show nothing.`,
+      ),
+    ];
   }
 
   /** Why the types of a program were not checked, the first time that it is for this reason. */

@@ -45,7 +45,7 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
-  "context" | "approver" | "signal" | "suspends" | "trace" | "onEvent" | "onCall"
+  "context" | "approver" | "signal" | "suspends" | "conversation" | "trace" | "onEvent" | "onCall"
 > &
   Pick<CallRequest, "onProgress">;
 
@@ -79,6 +79,7 @@ export class LiveRun {
       approver: this.#questions,
       signal: this.#abort.signal,
       suspends: true,
+      conversation: connection.conversation,
       trace,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
@@ -146,7 +147,8 @@ export class LiveRun {
 
 function withoutData(call: ObservedCall): ObservedCall {
   const { outcome } = call;
-  return { ...call, outcome: outcome.ok ? { ...outcome, data: undefined, raw: undefined } : outcome };
+  const { flow: _, ...rest } = outcome;
+  return { ...call, outcome: rest.ok ? { ...rest, data: undefined, raw: undefined } : rest };
 }
 
 /** The most answers by other ways that one reply lists. */

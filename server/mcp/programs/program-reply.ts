@@ -283,7 +283,7 @@ export function endOfProgram(
       return buildProgramReply(executed, calls, {
         isReadOnly: (tool) => known?.find(tool)?.annotations?.readOnlyHint === true,
         hints: [...hints, ...more],
-        notes: [...client.notices.unchecked(executed), ...notes],
+        notes: [...client.notices.unchecked(executed), ...client.notices.labelled(executed), ...notes],
         maxReplyBytes: limits().maxReplyBytes,
       });
     },

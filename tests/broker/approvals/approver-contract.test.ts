@@ -47,6 +47,7 @@ function liveRun(canAsk: boolean): LiveRun {
   const connection: ClientConnection = {
     context: { principal: "ann", source: "serve", session: "s", groups: [] } as never,
     closed: new AbortController().signal,
+    conversation: new Conversation(),
     notices: new ClientNotices(),
     known: () => Promise.reject(new Error("nobody looks for tools")),
   };

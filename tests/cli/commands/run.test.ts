@@ -32,6 +32,7 @@ it("tells a person on a terminal that a type check takes long, which they wait f
       configuration,
       timeoutMs: undefined,
       typecheck: undefined,
+      said: [],
       cancel: new AbortController(),
       warmed: undefined,
     },

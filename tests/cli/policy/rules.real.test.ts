@@ -96,7 +96,7 @@ describeSandboxed("rules, labels and a strict audit, for a program in its sandbo
           asked: { event: "calling", tool: "mcp__acts__act", call: 4, decision: "approved-once" },
           rule: "'mcp__vault__lock_document' was not called: it is forbidden by rule locked (rules.cedar:3): this document is not to be locked",
           label:
-            "'mcp__web__echo' was not called: it does not accept 'secret' data, which this run carries since it read mcp__vault__get_document (call 3); do it in a run that does not read that",
+            "'mcp__web__echo' was not called: it does not accept 'secret' data, which this run carries since it read mcp__vault__get_document (call 3); tell the user what it was for, who decides about it",
           read: 1,
           unread:
             "'mcp__notes__resources/read' was not called: it is forbidden by rule b-is-private (rules.cedar:7)",

@@ -63,6 +63,63 @@ describe("the examples of policies", () => {
       (text: string) => text.replace("labels: [untrusted]\n  - name: calendar", "\n  - name: calendar"),
       ["a claim that is no truth value is none"],
     ],
+    [
+      "mail",
+      "ptc.yaml",
+      (text: string) =>
+        text.replace("    labels: [untrusted]\n    tools:\n      send", "    tools:\n      send"),
+      [
+        "an address that a mail names is no recipient, in this run and the next (run 1, call 2: mail.send)",
+        "an address that a mail names is no recipient, in this run and the next (run 2, call 1: mail.send)",
+        "colleagues, contacts and whom the user names are recipients (run 2, call 2: calendar.create)",
+      ],
+    ],
+    [
+      "mail",
+      "ptc.yaml",
+      (text: string) => text.replace("*@example.com", "*@other.example"),
+      ["colleagues, contacts and whom the user names are recipients (run 1, call 2: mail.send)"],
+    ],
+    [
+      "payments",
+      "ptc.yaml",
+      (text: string) => text.replace("amount: [], ", ""),
+      ["a bill chooses neither account nor amount (call 3: payments.pay)"],
+    ],
+    [
+      "payments",
+      "payees.txt",
+      () => "# none\n",
+      [
+        "a bill chooses neither account nor amount (call 2: payments.pay)",
+        "a bill chooses neither account nor amount (call 3: payments.pay)",
+      ],
+    ],
+    [
+      "web-and-chat",
+      "ptc.yaml",
+      (text: string) =>
+        text.replace('unless: { url: "https://*.example.com/*" }', 'unless: { url: "https://*" }'),
+      [
+        "the chat stays inside, and pages of strangers choose nobody (call 3: chat.dm)",
+        "a page is not ours because its address says so (call 2: chat.dm)",
+      ],
+    ],
+    [
+      "web-and-chat",
+      "ptc.yaml",
+      (text: string) => text.replace("labels: [internal]", "labels: []"),
+      ["the chat stays inside, and pages of strangers choose nobody (call 5: web.post)"],
+    ],
+    [
+      "coding-agent",
+      "ptc.yaml",
+      (text: string) => `${text}labels: { scope: run }\n`,
+      ["push", "add_collaborator", "web.fetch", "comment"].map(
+        (tool, index) =>
+          `an issue gets code, and chooses neither branch nor collaborator (run 2, call ${index + 2}: ${tool.includes(".") ? tool : `hosting.${tool}`})`,
+      ),
+    ],
   ])("come out otherwise without what they are about (%s, %s)", async (example, file, edit, failing) => {
     expect(await tried(example, file, edit)).toEqual(failing);
   });

@@ -48,7 +48,7 @@ test("a run that has read what is labelled is kept from servers that do not acce
   const { run } = await serve({}, "");
   const { replies, calls } = await run(["shut", "vault", "web", "shut"]);
   const reason =
-    "it does not accept 'secret' data, which this run carries since it read mcp__vault__echo (call 2); do it in a run that does not read that";
+    "it does not accept 'secret' data, which this run carries since it read mcp__vault__echo (call 2); tell the user what it was for, who decides about it";
   expect(replies).toMatchObject([
     { ok: true },
     { ok: true },

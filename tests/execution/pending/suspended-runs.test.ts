@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
+import { Conversation } from "../../../broker/flow/conversation.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
@@ -214,6 +215,35 @@ describe("a suspended run", () => {
       data: expect.stringContaining("server 'r' is no longer configured"),
     });
     expect(project.calls()).toEqual(["read"]);
+  });
+
+  it.each([
+    ["untrusted", "does not accept 'untrusted' data"],
+    [undefined, "called"],
+  ])("keeps what the model that wrote it had been shown (%s), wherever it goes on", async (label, wanted) => {
+    const project = newProject();
+    project.write(({ servers: [r, w] }) => ({
+      servers: [
+        { ...r, labels: ["untrusted"] },
+        { ...w },
+        { ...r, name: "x", tools: { note: { accepts: { id: [] } } } },
+      ],
+    }));
+    const program: ProgramFunction = async ({ call }) => {
+      await call(...note("w", "first"));
+      const reply = await call("mcp__x__note", { id: "eve@evil.test" });
+      return reply.ok ? "called" : reply.error.message;
+    };
+    const host = await project.open(program);
+    const conversation = new Conversation(label === undefined ? [] : [{ label }]);
+    const { suspended, recorded } = await host.run({ ...options(), program: PROGRAM, conversation });
+    await recorded;
+    const ticket = suspended?.ticket ?? "";
+    const later = await project.open(program);
+    await answer(later, ticket);
+    expect((await goOn(later, ticket)).envelope.result).toMatchObject({
+      data: expect.stringContaining(wanted),
+    });
   });
 
   it("tells a collector of where it was told of before", async () => {

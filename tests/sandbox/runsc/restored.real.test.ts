@@ -89,6 +89,8 @@ result = {
   }),
 };
 
+const RUNNERS: readonly RunnerName[] = ["javascript", "python"];
+
 describeSandboxed("sandboxes that are restored from one snapshot", () => {
   const base = mkdtempSync(join(tmpdir(), "ptc-r-"));
   const folder = join(base, "run");
@@ -139,7 +141,7 @@ describeSandboxed("sandboxes that are restored from one snapshot", () => {
     }
   }
 
-  test.each(["javascript", "python"] as const)(
+  test.each(RUNNERS)(
     "never draw alike from any source of randomness of %s, though nothing of a seed is said",
     async (runner) => {
       await engine.snapshot(requestOf(runner));

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
+import { everyLabel } from "../../../../configuration/policy/configured-flow.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
 import { checkValue } from "../../../../tools/exposed-programs.ts";
 import { openServing } from "../../../../wiring/serving.ts";
@@ -66,6 +67,7 @@ export async function serveProject(
       ...{ catalog, printers, outputs, clock, checkValue },
       runner: host,
       limits: () => host.configuration.execution,
+      labels: () => everyLabel(host.configuration),
     });
     const served = connectTo(service);
     onTestFinished(async () => {

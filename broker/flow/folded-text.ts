@@ -1,0 +1,223 @@
+/**
+ * Texts as values are compared by where they come from: letters and digits alone, folded to one case and one form of writing. What
+ * separates them (spaces, punctuation, quotes, the escapes of JSON) is no part of that, so that a value that was trimmed, quoted, split
+ * or joined again is the same. Where words and larger pieces began is kept beside it.
+ */
+
+/** Flags of a folded character. */
+export const WORD_START = 1;
+/** A piece of text without spaces, quotes, brackets, commas and the like before it: an address, a path, a name or a word. */
+export const ATOM_START = 2;
+/** It follows the `@` of an address, or the `//` of a URL. */
+export const ADDRESS = 4;
+/** Nothing but `-` or `_` stands before it in its atom, as in the names of kinds and states. */
+export const HYPHENED = 8;
+
+/** The characters of words that do not end an atom between two of them. */
+const JOINERS = new Set([..."@._/:%+#=&-~?$!"].map((char) => char.charCodeAt(0)));
+
+const HYPHENS = new Set([..."-_"].map((char) => char.charCodeAt(0)));
+const AT = "@".charCodeAt(0);
+const SLASH = "/".charCodeAt(0);
+
+/** Ideographs and other characters of writing without spaces: each of them begins a word. */
+const FIRST_WITHOUT_SPACES = 0x2e80;
+
+/** The folded form of each ASCII character; 0 for what is left out. */
+const ASCII = new Uint8Array(128);
+for (let code = 0; code < 128; code++) {
+  const char = String.fromCharCode(code);
+  if (/[a-z0-9]/.test(char)) ASCII[code] = code;
+  else if (/[A-Z]/.test(char)) ASCII[code] = code + 32;
+}
+
+/** Which other characters count: 1 yes, 2 no, 0 not looked at yet. */
+const others = new Uint8Array(0x10000);
+
+function counts(code: number): boolean {
+  const known = others[code];
+  if (known !== 0) return known === 1;
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  const yes = isSurrogate || /[\p{L}\p{N}]/u.test(String.fromCharCode(code));
+  others[code] = yes ? 1 : 2;
+  return yes;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is about everything that is not ASCII.
+const NOT_ASCII = /[^\x00-\x7f]/;
+
+/** Folded texts one after the other, each followed by a 0, which no match goes over. */
+export class FoldedText {
+  codes: Uint16Array;
+  flags: Uint8Array;
+  length = 0;
+
+  constructor(capacity = 64) {
+    this.codes = new Uint16Array(capacity);
+    this.flags = new Uint8Array(capacity);
+  }
+
+  static of(text: string): FoldedText {
+    const folded = new FoldedText(text.length + 1);
+    folded.push(text);
+    return folded;
+  }
+
+  /** Adds a text, and the 0 that ends it. Returns how many characters of it count. */
+  push(text: string): number {
+    const plain = NOT_ASCII.test(text) ? text.normalize("NFKC").toLowerCase() : text;
+    this.#reserve(plain.length + 1);
+    const { codes, flags } = this;
+    const start = this.length;
+    let at = start;
+    let flag = WORD_START | ATOM_START;
+    for (let index = 0; index < plain.length; index++) {
+      const code = plain.charCodeAt(index);
+      const folded = code < 128 ? (ASCII[code] ?? 0) : counts(code) ? code : 0;
+      if (folded === 0) {
+        if (flag === 0 && HYPHENS.has(code)) flag = HYPHENED;
+        else if (!HYPHENS.has(code)) flag &= ~HYPHENED;
+        flag |= JOINERS.has(code) ? WORD_START : WORD_START | ATOM_START;
+        if (code === AT || (code === SLASH && plain.charCodeAt(index - 1) === SLASH)) flag |= ADDRESS;
+        else if ((flag & ATOM_START) !== 0) flag &= ~ADDRESS;
+        continue;
+      }
+      codes[at] = folded;
+      flags[at] = folded >= FIRST_WITHOUT_SPACES ? flag | WORD_START : flag;
+      flag = 0;
+      at++;
+    }
+    codes[at] = 0;
+    flags[at] = WORD_START | ATOM_START;
+    this.length = at + 1;
+    return at - start;
+  }
+
+  #reserve(more: number): void {
+    const needed = this.length + more;
+    if (needed <= this.codes.length) return;
+    const capacity = Math.max(needed, this.codes.length * 2);
+    const codes = new Uint16Array(capacity);
+    codes.set(this.codes.subarray(0, this.length));
+    const flags = new Uint8Array(capacity);
+    flags.set(this.flags.subarray(0, this.length));
+    this.codes = codes;
+    this.flags = flags;
+  }
+}
+
+const MAX_LAYERS = 3;
+const MIN_BASE64_CHARS = 12;
+const BASE64 = /[A-Za-z0-9+/_-]{12,}={0,2}/g;
+const HEX = /\b(?:[0-9a-fA-F]{2}){8,}\b/g;
+const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(amp|lt|gt|quot|apos|nbsp|commat|period|colon|sol));/g;
+const NAMED: Readonly<Record<string, string>> = {
+  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " },
+  ...{ commat: "@", period: ".", colon: ":", sol: "/" },
+};
+
+/**
+ * A text as it is, and as it would read without the encodings that it may be in: percent-encoding, HTML character references, escapes
+ * of JSON strings, base64 and hexadecimal, also one in another. At most `maxChars` of further texts.
+ */
+export function readings(text: string, maxChars = 2 * text.length + 4_096): string[] {
+  const known = new Set([text]);
+  let layer = [text];
+  let chars = 0;
+  for (let depth = 0; depth < MAX_LAYERS && layer.length > 0; depth++) {
+    const next: string[] = [];
+    for (const each of layer)
+      for (const decoded of decodings(each)) {
+        if (known.has(decoded) || chars + decoded.length > maxChars) continue;
+        chars += decoded.length;
+        known.add(decoded);
+        next.push(decoded);
+      }
+    layer = next;
+  }
+  return [...known];
+}
+
+function* decodings(text: string): Generator<string> {
+  if (text.includes("%")) {
+    const decoded = text.replace(/(?:%[0-9a-fA-F]{2})+/g, (bytes) =>
+      Buffer.from(bytes.replaceAll("%", ""), "hex").toString("utf8"),
+    );
+    if (decoded !== text) yield decoded.includes("+") ? decoded.replaceAll("+", " ") : decoded;
+  }
+  if (text.includes("&")) {
+    const decoded = text.replace(ENTITY, (whole, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return NAMED[name] ?? whole;
+      const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+    });
+    if (decoded !== text) yield decoded;
+  }
+  if (text.includes("\\")) {
+    const decoded = text.replace(
+      /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([nrtbf]))/g,
+      (_, u?: string, x?: string) =>
+        u === undefined && x === undefined ? " " : String.fromCharCode(Number.parseInt(u ?? x ?? "", 16)),
+    );
+    if (decoded !== text) yield decoded;
+  }
+  if (text.length < MIN_BASE64_CHARS) return;
+  for (const [found] of text.matchAll(BASE64)) {
+    const decoded = Buffer.from(found, "base64").toString("utf8");
+    if (isReadable(decoded)) yield decoded;
+  }
+  for (const [found] of text.matchAll(HEX)) {
+    const decoded = Buffer.from(found, "hex").toString("utf8");
+    if (isReadable(decoded)) yield decoded;
+  }
+}
+
+/** Whether bytes were a text before they were encoded: nothing but printable characters and spaces. */
+function isReadable(text: string): boolean {
+  return text.length >= 4 && !/[^\t\n\r\x20-\x7e\u00a0-\uffef]/.test(text);
+}
+
+/** One value of a JSON value that is no list and no object, with its path as rules write it, and the names of members on the way. */
+export interface Leaf {
+  readonly path: string;
+  readonly value: string | number | boolean | null;
+}
+
+/**
+ * The values in a JSON value, at most `maxLeaves`, and the names of members that are data rather than names: below the first level.
+ * Returns whether that is all of them.
+ */
+export function leavesOf(value: unknown, maxLeaves: number): { leaves: Leaf[]; isWhole: boolean } {
+  const leaves: Leaf[] = [];
+  const open: [path: string, value: unknown][] = [["", value]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (leaves.length >= maxLeaves || open.length > maxLeaves) return { leaves, isWhole: false };
+    const [path, each] = next;
+    if (Array.isArray(each)) {
+      for (let index = Math.min(each.length, maxLeaves) - 1; index >= 0; index--)
+        open.push([`${path}[${index}]`, each[index]]);
+      if (each.length > maxLeaves) return { leaves, isWhole: false };
+    } else if (typeof each === "object" && each !== null) {
+      const members = Object.entries(each);
+      for (const [name, member] of members.toReversed()) {
+        if (path !== "") leaves.push({ path, value: name });
+        open.push([memberPath(path, name), member]);
+      }
+    } else if (each !== undefined) leaves.push({ path, value: each as Leaf["value"] });
+  }
+  return { leaves, isWhole: true };
+}
+
+/** The path of a member, as in `message.subject` and `headers["x.y"]`. */
+export function memberPath(path: string, name: string): string {
+  if (name === "" || /[.[\]"]/.test(name)) return `${path}[${JSON.stringify(name)}]`;
+  return path === "" ? name : `${path}.${name}`;
+}
+
+/** Whether a path is another, or leads to something in it: `to[0]` and `to.name` are in `to`. */
+export function isWithin(path: string, other: string): boolean {
+  if (!path.startsWith(other)) return false;
+  return (
+    path.length === other.length || other === "" || path[other.length] === "." || path[other.length] === "["
+  );
+}

@@ -1,0 +1,108 @@
+import { matchesPattern } from "../../protocol/tool-names.ts";
+import { type Leaf, leavesOf } from "../flow/folded-text.ts";
+
+/** What rules and `accepts` ask about single values: whether they are in a named list, and which hosts and domains they name. */
+
+/** Named lists of patterns: `lists` in ptc.yaml. */
+export type ValueLists = Readonly<Record<string, readonly string[]>>;
+
+/** An address by its parts, so that no `*` of a host matches what comes after the host. */
+export function matchesUrl(pattern: string, address: string): boolean {
+  const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
+  if (!URL.canParse(address)) return false;
+  const url = new URL(address);
+  // An address does not show the port that it has by default.
+  const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
+  const shown = url.port === "" ? host.replace(usual, "") : host;
+  return (
+    matchesPattern(`${scheme.toLowerCase()}:`, url.protocol) &&
+    matchesPattern(shown.toLowerCase(), url.host.replace(/\.(?=:|$)/, "")) &&
+    matchesPattern(path, url.pathname)
+  );
+}
+
+/** Characters that no `*` stands for: with them a value names more than one thing, or another than it seems to. */
+const SEPARATING = /[\s,;<>"'|\\\p{Cc}\p{Cf}]/u;
+
+/**
+ * Whether a value is what a pattern of a list means, in capitals or not: a URL by scheme, host and path, any other text whole. `*`
+ * stands for any characters but spaces, separators and a second `@`. The name before an address in `<...>` does not count.
+ */
+export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
+  if (value === null) return false;
+  const text = String(value).trim();
+  if (/^[^:/@\s]+:\/\//.test(pattern))
+    return (
+      !/[\s\\\p{Cc}\p{Cf}]/u.test(text) &&
+      matchesUrl(pattern, text) &&
+      !hasUser(text) &&
+      !/(?:^|\/)(?:\.|%2e){2}(?:\/|$)/i.test(text)
+    );
+  const plain = /^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text;
+  if (pattern.includes("*") && (SEPARATING.test(plain) || countOf(plain, "@") > countOf(pattern, "@")))
+    return false;
+  return matchesPattern(pattern.toLowerCase(), plain.toLowerCase());
+}
+
+function hasUser(address: string): boolean {
+  const { username, password } = new URL(address);
+  return username !== "" || password !== "";
+}
+
+function countOf(text: string, char: string): number {
+  return text.split(char).length - 1;
+}
+
+/** Whether a value is in a list. */
+export function isListed(lists: ValueLists, name: string, value: Leaf["value"]): boolean {
+  return Object.hasOwn(lists, name) && (lists[name] ?? []).some((pattern) => matchesValue(pattern, value));
+}
+
+/** What arguments name, by path: of each value, and of all values in each list and object above it. */
+export interface NamedPlaces {
+  /** Hosts of the URLs. One that cannot be read is there as it is written. */
+  readonly hosts: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Domains of the addresses of e-mail. */
+  readonly domains: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+const ADDRESS = /[^\s<>,;:"'()[\]@]+@([^\s<>,;:"'()[\]@]+)/g;
+const LINK = /[a-z][a-z0-9+.-]*:[\\/]{2}[^\s<>"'`]*/gi;
+
+export function placesIn(args: unknown, maxLeaves: number): NamedPlaces {
+  const hosts = new Map<string, Set<string>>();
+  const domains = new Map<string, Set<string>>();
+  for (const { path, value } of leavesOf(args, maxLeaves).leaves) {
+    if (typeof value !== "string") continue;
+    for (const [link] of value.matchAll(LINK)) note(hosts, path, hostOf(link));
+    // What stands before an `@` in a URL is a user of that URL.
+    const rest = value.replace(LINK, " ");
+    let found = 0;
+    for (const [, domain = ""] of rest.matchAll(ADDRESS)) {
+      found++;
+      note(domains, path, domain.toLowerCase().replace(/\.$/, ""));
+    }
+    if (countOf(rest, "@") > found) note(domains, path, rest.trim());
+  }
+  return { hosts, domains };
+}
+
+function hostOf(link: string): string {
+  if (link.includes("\\") || !URL.canParse(link)) return link;
+  const { hostname, host } = new URL(link);
+  return (hostname === "" ? host : hostname).replace(/\.$/, "") || link;
+}
+
+function note(places: Map<string, Set<string>>, path: string, place: string): void {
+  for (const each of withThoseAbove(path)) {
+    const known = places.get(each);
+    if (known === undefined) places.set(each, new Set([place]));
+    else known.add(place);
+  }
+}
+
+/** A path, and those of the lists and objects that it leads through: `to[0].name`, `to[0]`, `to`. */
+export function withThoseAbove(path: string): string[] {
+  const steps = path.match(/\[(?:"(?:[^"\\]|\\.)*"|\d+)\]|\.?[^.[\]]+/g) ?? [];
+  return steps.map((_, index) => steps.slice(0, steps.length - index).join(""));
+}

@@ -1,0 +1,78 @@
+import { DataFlow } from "../../broker/policy/data-flow.ts";
+import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
+import type { Configuration } from "../configuration.ts";
+import type { PolicyFile } from "../policy-files.ts";
+
+/** What a configuration says of labels: whether values are followed, and what data carries and tools accept. */
+
+/** Every file of rules, those of managed settings too. */
+export function rulesOf({
+  policy,
+  managed,
+}: Pick<Configuration, "policy" | "managed">): readonly PolicyFile[] {
+  return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
+}
+
+/** Whether data may not flow from everywhere into every tool. */
+export function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
+  return servers.some(
+    ({ flow }) =>
+      flow.accepts !== undefined || Object.values(flow.tools).some(({ accepts }) => accepts !== undefined),
+  );
+}
+
+/** Whether a call may be decided by what its run has called and read before. */
+export function isDecidedByRun(
+  configuration: Pick<Configuration, "servers" | "policy" | "managed">,
+): boolean {
+  return hasFlow(configuration) || rulesOf(configuration).some(({ text }) => looksAt(text, "run"));
+}
+
+/** Whether the values of calls are followed: somewhere there are labels, or rules look at where values come from. */
+export function followsValues({
+  servers,
+  policy,
+  managed,
+}: Pick<Configuration, "servers" | "policy" | "managed">): boolean {
+  const hasLabels = servers.some(({ flow }) =>
+    [flow, ...Object.values(flow.tools)].some(({ labels = [] }) => labels.length > 0),
+  );
+  return (
+    hasLabels ||
+    rulesOf({ policy, managed }).some(({ text }) =>
+      ["labels", "origins", "said", "conversation"].some((member) => looksAt(text, member)),
+    )
+  );
+}
+
+/** Every label that data may carry, where what a model was shown stays with its conversation. */
+export function everyLabel({ servers, labels }: Pick<Configuration, "servers" | "labels">): string[] {
+  if (labels.scope !== "conversation") return [];
+  const entries = servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)]);
+  const named = entries.flatMap((entry) =>
+    (entry.labels ?? []).map((each) => (typeof each === "string" ? each : each.label)),
+  );
+  return [...new Set(named)].sort();
+}
+
+/** Whether rules look at a member of the context. */
+function looksAt(text: string, member: string): boolean {
+  return new RegExp(
+    `\\bcontext\\s*(?:\\.\\s*${member}\\b|\\[\\s*"${member}")|\\bcontext\\s+has\\s+"?${member}\\b`,
+  ).test(text);
+}
+
+/** What the configuration says of labels. */
+export function flowOf({
+  servers,
+  labels,
+  lists,
+}: Pick<Configuration, "servers" | "labels" | "lists">): DataFlow {
+  // Saved programs have no labels of their own: what they read is read by the calls that they make.
+  const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
+  return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]), {
+    lists: lists.values,
+    isSticky: labels.scope === "conversation",
+    asks: labels.refused === "ask",
+  });
+}

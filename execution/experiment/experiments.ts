@@ -1,0 +1,193 @@
+import { orAborted } from "../../base/waiting.ts";
+import { RunApprovals } from "../../broker/approvals/approvals.ts";
+import type { CallInterceptor } from "../../broker/call-interceptors.ts";
+import type { CallDispatcher, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
+import { leavesOf } from "../../broker/flow/folded-text.ts";
+import type { Experiment, FlowingCall, RunFlow } from "../../broker/flow/run-flow.ts";
+import type { Prepared } from "../../languages/prepare-program.ts";
+import type { Program } from "../../languages/program.ts";
+import { MAX_CLAIM_FAILURE_BYTES } from "../../protocol/limits.ts";
+import type { ProgramEnvironment } from "../../protocol/messages.ts";
+import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
+import type { RunScope } from "../run.ts";
+import { runInside } from "../run-inside.ts";
+import { TimeLimit } from "../time-limit.ts";
+import { type Variation, vary, wordsOf } from "./vary.ts";
+
+/**
+ * Whether a value of a call depends on what its program has read, by experiment. The program is run again up to that call, in a sandbox
+ * of its own. Its calls are answered as they were, but for answers that carry labels: these have other values in them. No server is
+ * called, and nothing of it is kept. A value that is the same each time does not depend on them; one that is another does. So does one
+ * of which that cannot be said: the program did not come to the call again, or time and tries were up.
+ */
+
+/** With how many other answers a program is run again. */
+const SEEDS = [1, 2] as const;
+const MAX_EXPERIMENTS = 8;
+const MAX_RUN_MS = 10_000;
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+const MAX_LEAVES = 5_000;
+
+/** What a program is run again with. */
+export interface ExperimentParts {
+  readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
+  readonly program: Program;
+  readonly prepared: Extract<Prepared, { ok: true }>;
+  readonly environment: ProgramEnvironment;
+  readonly sandboxes: SandboxSource;
+  readonly flow: RunFlow;
+  /** Ends with the run. */
+  readonly signal: AbortSignal;
+}
+
+interface HeldCall {
+  readonly tool: string;
+  outcome?: CallOutcome;
+}
+
+/** The experiments of one run. */
+export class Experiments {
+  readonly #parts: ExperimentParts;
+  readonly #startedMs: number;
+  readonly #words: ReadonlySet<string>;
+  /** The calls of the run, by their numbers from 1. */
+  readonly #calls = new Map<number, HeldCall>();
+  #bytes = 0;
+  #made = 0;
+
+  /** @param wallMs when the program was started, in milliseconds since 1970. */
+  constructor(parts: ExperimentParts, wallMs: number) {
+    this.#parts = parts;
+    this.#startedMs = parts.environment.replay?.started_ms ?? wallMs;
+    this.#words = wordsOf(parts.program.code);
+  }
+
+  /** Holds what calls were answered. */
+  readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
+    const held: HeldCall = { tool: call.tool };
+    if (run.seq !== undefined) this.#calls.set(run.seq, held);
+    const outcome = await next(call, run);
+    this.#bytes += outcome.bytes;
+    if (this.#bytes <= MAX_HELD_BYTES) held.outcome = outcome;
+    return outcome;
+  };
+
+  /** Says of values of a call whether they stay the same when what was read does not. */
+  readonly try: Experiment = async (call, paths) => {
+    const none = new Map<string, boolean>();
+    if (this.#bytes > MAX_HELD_BYTES || this.#made >= MAX_EXPERIMENTS) return none;
+    this.#made++;
+    const wanted = valuesAt(call.arguments, paths);
+    const again = await Promise.all(
+      SEEDS.map((seed) => this.#argumentsAgain(call, this.#variationFor(wanted, seed))),
+    );
+    const found = again.map((args) => args && valuesAt(args.value, paths));
+    return new Map(
+      paths.map((path) => [path, found.every((values) => values?.get(path) === wanted.get(path))]),
+    );
+  };
+
+  /** Words of the values that are asked about are never kept. */
+  #variationFor(wanted: ReadonlyMap<string, string>, seed: number): Variation {
+    const asked = [...wanted.values()].join(" ").toLowerCase();
+    const kept = new Set([...this.#words].filter((word) => !asked.includes(word)));
+    return { seed, kept, turnsTruth: /\b(?:true|false)\b/.test(asked) };
+  }
+
+  /** The arguments of the same call in another run of the program; `undefined` where it does not come to it. */
+  #argumentsAgain(target: FlowingCall, variation: Variation): Promise<{ value: unknown } | undefined> {
+    return new Promise((resolve) => {
+      const stop = new AbortController();
+      const onReached = (value: unknown) => {
+        resolve({ value });
+        stop.abort();
+      };
+      // Whoever waits for the arguments does not wait for the end of the sandbox.
+      this.#runAgain(this.#answersFor(target, variation, onReached), stop.signal)
+        .catch(() => {})
+        .finally(() => resolve(undefined));
+    });
+  }
+
+  /** Runs the program again until it ends, or the signal comes. Without a sandbox it does not. */
+  async #runAgain(dispatcher: CallDispatcher, stop: AbortSignal): Promise<void> {
+    const { scope, program, prepared, environment, sandboxes, signal } = this.#parts;
+    const { limits, clock, redactor } = scope;
+    const ends = AbortSignal.any([signal, stop, AbortSignal.timeout(MAX_RUN_MS)]);
+    const output = new RunnerOutput(
+      limits,
+      maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES,
+      () => {},
+      redactor,
+    );
+    const { seed, time_zone } = environment;
+    const replay = { started_ms: this.#startedMs, clock: "", events: "" };
+    const sandbox = await sandboxes.acquire(
+      { onStdout: (chunk) => output.onStdout(chunk), onStderr: (chunk) => output.onStderr(chunk) },
+      ends,
+    );
+    try {
+      await runInside(sandbox, {
+        scope: { dispatcher, limits, clock, program },
+        run: {
+          ...{ approvals: new RunApprovals("", NOBODY), recording: undefined, suspension: undefined },
+          ...{ observers: [], signal: ends, faulted: signal, elapsedMs: () => 0 },
+        },
+        ...{ prepared, output, timeLimit: new TimeLimit(MAX_RUN_MS, clock) },
+        environment: { seed, ...(time_zone === undefined ? {} : { time_zone }), replay },
+      });
+    } finally {
+      await sandbox.dispose();
+    }
+  }
+
+  /** Answers calls as they were answered, each by its place among the calls of its tool. */
+  #answersFor(
+    target: Pick<FlowingCall, "tool" | "seq">,
+    variation: Variation,
+    onReached: (args: unknown) => void,
+  ): CallDispatcher {
+    const seqsOf = new Map<string, number[]>();
+    for (const [seq, { tool }] of [...this.#calls].sort(([a], [b]) => a - b))
+      seqsOf.set(tool, [...(seqsOf.get(tool) ?? []), seq]);
+    const never = (signal: AbortSignal) =>
+      orAborted(new Promise<never>(() => {}), signal, () => new Error("over"));
+    return {
+      dispatch: async ({ tool, arguments: args }: RequestedCall, { signal }) => {
+        const seq = seqsOf.get(tool)?.shift();
+        if (seq === target.seq) {
+          onReached(args);
+          return never(signal);
+        }
+        const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
+        if (seq === undefined || outcome === undefined) return never(signal);
+        return this.#parts.flow.labelsOfCall(seq).length === 0 ? outcome : varyOutcome(outcome, variation);
+      },
+    };
+  }
+}
+
+const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "experiment" }) };
+
+function varyOutcome(outcome: CallOutcome, variation: Variation): CallOutcome {
+  if (outcome.ok)
+    return { ...outcome, data: vary(outcome.data, variation), raw: vary(outcome.raw, variation) };
+  const { error } = outcome;
+  return {
+    ...outcome,
+    error: { ...error, message: String(vary(error.message, variation)) },
+    ...("data" in outcome ? { data: vary(outcome.data, variation) } : {}),
+    ...("raw" in outcome ? { raw: vary(outcome.raw, variation) } : {}),
+  };
+}
+
+/** What stands at each path, for comparison. */
+function valuesAt(args: unknown, paths: readonly string[]): Map<string, string> {
+  const values = new Map<string, string>(paths.map((path) => [path, ""]));
+  for (const { path, value } of leavesOf(args, MAX_LEAVES).leaves) {
+    const known = values.get(path);
+    if (known !== undefined) values.set(path, `${known}${JSON.stringify(value)}\n`);
+  }
+  return values;
+}
