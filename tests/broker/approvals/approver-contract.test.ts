@@ -9,6 +9,7 @@ import {
   UNASKED,
 } from "../../../broker/approvals/approvals.ts";
 import type { ElicitationRequest } from "../../../broker/elicitation/elicitation.ts";
+import { Conversation } from "../../../broker/flow/conversation.ts";
 import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
 import { giveAnswer } from "../../../server/mcp/elicitation.ts";
