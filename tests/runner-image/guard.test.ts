@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import {
   GUARD_ATTACHED,
   GUARD_COMMANDS,
+  GUARD_DIRECT,
   GUARD_EXITS,
   GUARD_FRAMES,
   GUARD_HEADER_BYTES,
@@ -28,13 +29,14 @@ test("the guard and the host have the same names for things", () => {
   );
   const { data, grant, end, stdout, stderr, cleared } = GUARD_FRAMES;
   expect(cleared).toBe(GUARD_COMMANDS.clear);
-  const { pause, clear, resume } = GUARD_COMMANDS;
-  const letters = [data, grant, end, stdout, stderr, pause, clear, resume];
-  expect(text).toContain(`$PAUSE, $CLEAR, $RESUME) = qw(${letters.join(" ")});`);
+  const { pause, clear, resume, start } = GUARD_COMMANDS;
+  const letters = [data, grant, end, stdout, stderr, pause, clear, resume, start];
+  expect(text).toContain(`$PAUSE, $CLEAR, $RESUME, $START) = qw(${letters.join(" ")});`);
   expect(text).toContain(`$HEADER_BYTES = ${GUARD_HEADER_BYTES};`);
   expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);
   expect(text).toContain("$WINDOW = 1024 * 1024;");
   expect(text).toContain(`eq '${GUARD_ATTACHED}'`);
+  expect(text).toContain(`eq '${GUARD_DIRECT}'`);
   expect(text).toContain(`/^${GUARD_SOCKETS}(.+)/s`);
   expect(text).toContain(`= qw(${SOCKET_FILE_NAME} ${STDOUT_FILE_NAME} ${STDERR_FILE_NAME});`);
 });
