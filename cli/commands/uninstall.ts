@@ -13,6 +13,7 @@ import { findClientFiles } from "../../configuration/clients/clients.ts";
 import { editEntry } from "../../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../configuration/load.ts";
+import { runscFolders } from "../../sandbox/runsc/runsc-folders.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
@@ -228,6 +229,8 @@ interface InstalledPart {
 export interface Machine {
   /** The folders in which running ptc processes of this user have theirs. */
   runFolders: readonly string[];
+  /** The folder of snapshots of sandboxes; undefined where there can be none. */
+  snapshots?: string;
   images(): Promise<{
     listOwn(): Promise<{ reference: string; bytes: number }[]>;
     remove(reference: string): Promise<void>;
@@ -242,6 +245,7 @@ export interface Machine {
 function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
+    snapshots: runscFolders(env).snapshots,
     images: async () => (await import("../../wiring/image.ts")).openOwnImages(env),
     stopHost,
   };
@@ -339,7 +343,7 @@ async function findImages(machine: Machine): Promise<InstalledPart[]> {
 
 /** ptc's folders of this user, except those of running processes. */
 function findState(
-  { runFolders }: Machine,
+  { runFolders, snapshots }: Machine,
   env: EnvironmentVariables,
   /** Identities of processes that are asked to end before. */
   ended: readonly string[],
@@ -365,6 +369,8 @@ function findState(
       },
     });
   }
+  if (snapshots !== undefined && lstatSync(snapshots, { throwIfNoEntry: false })?.isDirectory())
+    parts.push(folderPart("state", snapshots));
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
   const found = lstatSync(home, { throwIfNoEntry: false });
   if (found?.isDirectory() && process.getuid !== undefined && found.uid !== process.getuid())

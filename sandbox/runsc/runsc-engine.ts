@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, homedir } from "node:os";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
@@ -35,6 +35,7 @@ import {
   runscFlags,
   runscVersion,
 } from "./runsc-command.ts";
+import { runscFolders } from "./runsc-folders.ts";
 import { RunscImages } from "./runsc-image-store.ts";
 import { RunscSandbox, type SandboxPlace } from "./runsc-sandbox.ts";
 import { Snapshots, snapshotKey } from "./snapshots.ts";
@@ -57,22 +58,6 @@ const OWNER_FILE = "owner";
 export interface RunscEngineOptions extends EngineOptions {
   /** Folders of images and of snapshots; by default those of this user. */
   folders?: { images: string; snapshots: string } | undefined;
-}
-
-/** Where this user's images and snapshots are: those of root are the machine's, and everybody may use its images. */
-export function runscFolders({ XDG_DATA_HOME, XDG_CACHE_HOME, HOME }: NodeJS.ProcessEnv = process.env): {
-  images: string;
-  snapshots: string;
-  shared: string;
-} {
-  const shared = "/var/lib/ptc/images";
-  if (process.getuid?.() === 0) return { images: shared, snapshots: "/var/cache/ptc/snapshots", shared };
-  const home = HOME || homedir();
-  return {
-    images: join(XDG_DATA_HOME || join(home, ".local/share"), "ptc/images"),
-    snapshots: join(XDG_CACHE_HOME || join(home, ".cache"), "ptc/snapshots"),
-    shared,
-  };
 }
 
 /**

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { RUNNER_STARTS } from "../../languages/languages.ts";
 import { DockerEngine } from "../../sandbox/docker/docker-engine.ts";
 import { DockerSandboxEngine } from "../../sandbox/docker/docker-sandbox-engine.ts";
-import { RunscEngine, runscFolders } from "../../sandbox/runsc/runsc-engine.ts";
+import { RunscEngine } from "../../sandbox/runsc/runsc-engine.ts";
+import { runscFolders } from "../../sandbox/runsc/runsc-folders.ts";
 import { describeEngine } from "./engine-contract.ts";
 import { describeSandboxed } from "./in-sandbox.ts";
 

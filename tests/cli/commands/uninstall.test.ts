@@ -34,6 +34,7 @@ async function newProject() {
   // What is removed here is of this home, and never what the machine has.
   const machine: Machine = {
     runFolders: [path("~/run")],
+    snapshots: path("~/snapshots"),
     images: async () => ({
       listOwn: async () => [...images].map(([reference, bytes]) => ({ reference, bytes })),
       async remove(reference) {
@@ -62,6 +63,7 @@ async function newProject() {
   expect((await ptc("install", "cursor", "--scope", "user", "--yes")).code).toBe(0);
   write(`${STATE}/secrets.json`, '{"version":1,"values":{"secret/x":"v"}}\n');
   write("~/run/keep", "");
+  write("~/snapshots/key/pages.img", "memory");
   write(".ptc/archive.db", "runs");
   write("programs/a.ts", "1");
   write("generated/servers/a/index.ts", "1");
@@ -81,6 +83,7 @@ describe("ptc uninstall", () => {
     expect(stdout).toMatch(/^image +2\.0 kB +the image ptc-runner:latest$/m);
     expect(stdout).toContain("'files' put back into");
     expect(stdout).toMatch(/^state +[\d.]+ k?B +.*\.local\/state\/ptc$/m);
+    expect(stdout).toMatch(/^state +6 B +.*snapshots$/m);
     expect(stdout).toMatch(/^What stays: ptc\.yaml, programs\/ and generated\/, \.ptc\//m);
     const state = { kind: "state", what: expect.stringMatching(/state\/ptc$/), bytes: expect.any(Number) };
     expect(JSON.parse((await remove({ json: true })).stdout)).toMatchObject({
@@ -96,7 +99,7 @@ describe("ptc uninstall", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(images.size).toBe(0);
     expect(stdout).toMatch(/ {2}npm uninstall --global ptc\n$/);
-    for (const file of ["~/run", STATE, CURSOR]) expect(has(file)).toBe(false);
+    for (const file of ["~/run", "~/snapshots", STATE, CURSOR]) expect(has(file)).toBe(false);
     expect(read(".mcp.json")).toBe(BEFORE);
     // That entry starts ptc too, in another folder.
     expect(JSON.parse(read("~/.claude.json"))).toEqual({

@@ -7,7 +7,8 @@ import { encodeFrame } from "../../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { ProgramEnvironment } from "../../../protocol/messages.ts";
 import { encodePythonBundle, type RunnerName } from "../../../protocol/runners.ts";
-import { RunscEngine, runscFolders } from "../../../sandbox/runsc/runsc-engine.ts";
+import { RunscEngine } from "../../../sandbox/runsc/runsc-engine.ts";
+import { runscFolders } from "../../../sandbox/runsc/runsc-folders.ts";
 import { describeSandboxed } from "../in-sandbox.ts";
 import { keptOutput } from "../outputs.ts";
 
