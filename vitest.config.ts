@@ -25,6 +25,9 @@ process.env.PTC_KEYRING = "off";
 // What Node.js has compiled for one process serves the next: one from sources takes a third of the time.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "node-compile-cache");
 
+/** Most of the real tests wait for sandboxes and servers. */
+const REAL_WORKERS = 4;
+
 export default defineConfig({
   test: {
     projects: [
@@ -58,8 +61,8 @@ export default defineConfig({
           name: "postgres",
           include: inPostgres,
           ...PATIENCE,
-          ...ENVIRONMENT,
-          maxWorkers: "100%",
+          ...WITHOUT_ENGINE,
+          maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/archive/postgres/shared-server.ts"],
         },
@@ -70,8 +73,7 @@ export default defineConfig({
           include: real,
           ...PATIENCE,
           ...ENVIRONMENT,
-          // Most of them wait for containers and servers.
-          maxWorkers: 4,
+          maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
         },
