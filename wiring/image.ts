@@ -3,6 +3,7 @@ import { messageOf } from "../base/faults.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { RUNNER_STARTS, runnerOf } from "../languages/languages.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
+import { runscFolders } from "../sandbox/runsc/runsc-folders.ts";
 import { ENGINE_NAMES, type ImageStore } from "../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -19,10 +20,13 @@ export interface ImageOptions {
   onProgress: (line: string) => void;
 }
 
-/** The images that ptc has made: those that programs run in, and the bases of these, of every engine that is there. */
+/**
+ * The images that ptc has made: those that programs run in, and the bases of these, of every engine that is there. Beside them, the
+ * folder of snapshots.
+ */
 export async function openOwnImages(
   env: EnvironmentVariables,
-): Promise<Pick<ImageStore, "listOwn" | "remove">> {
+): Promise<Pick<ImageStore, "listOwn" | "remove"> & { snapshots: string }> {
   const { state } = openState(env);
   const stores = await Promise.all(
     ENGINE_NAMES.map((choice) =>
@@ -31,6 +35,7 @@ export async function openOwnImages(
   ).finally(() => state.remove());
   const found = stores.filter((store) => store !== undefined);
   return {
+    snapshots: runscFolders(env).snapshots,
     async listOwn() {
       const listed = await Promise.allSettled(found.map((store) => store.listOwn()));
       const images = listed.flatMap((each) => (each.status === "fulfilled" ? each.value : []));

@@ -13,7 +13,6 @@ import { findClientFiles } from "../../configuration/clients/clients.ts";
 import { editEntry } from "../../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
 import { findConfiguration } from "../../configuration/load.ts";
-import { runscFolders } from "../../sandbox/runsc/runsc-folders.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
@@ -229,11 +228,11 @@ interface InstalledPart {
 export interface Machine {
   /** The folders in which running ptc processes of this user have theirs. */
   runFolders: readonly string[];
-  /** The folder of snapshots of sandboxes; undefined where there can be none. */
-  snapshots?: string;
   images(): Promise<{
     listOwn(): Promise<{ reference: string; bytes: number }[]>;
     remove(reference: string): Promise<void>;
+    /** The folder of what sandboxes are restored from, which may not be there. */
+    snapshots: string;
   }>;
   /** Loads the package that reaches the system's keyring; another one in tests. */
   loadKeyring?: () => Promise<KeyringPackage>;
@@ -245,7 +244,6 @@ export interface Machine {
 function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
-    snapshots: runscFolders(env).snapshots,
     images: async () => (await import("../../wiring/image.ts")).openOwnImages(env),
     stopHost,
   };
@@ -333,17 +331,21 @@ function findHosts(
 /** Images that `ptc image build` has made. */
 async function findImages(machine: Machine): Promise<InstalledPart[]> {
   const images = await machine.images();
-  return (await images.listOwn()).map(({ reference, bytes }) => ({
-    kind: "image",
-    what: `the image ${reference}`,
-    bytes,
-    remove: () => images.remove(reference),
-  }));
+  const parts = (await images.listOwn()).map(
+    ({ reference, bytes }): InstalledPart => ({
+      kind: "image",
+      what: `the image ${reference}`,
+      bytes,
+      remove: () => images.remove(reference),
+    }),
+  );
+  const hasSnapshots = lstatSync(images.snapshots, { throwIfNoEntry: false })?.isDirectory() === true;
+  return hasSnapshots ? [...parts, folderPart("state", images.snapshots)] : parts;
 }
 
 /** ptc's folders of this user, except those of running processes. */
 function findState(
-  { runFolders, snapshots }: Machine,
+  { runFolders }: Machine,
   env: EnvironmentVariables,
   /** Identities of processes that are asked to end before. */
   ended: readonly string[],
@@ -369,8 +371,6 @@ function findState(
       },
     });
   }
-  if (snapshots !== undefined && lstatSync(snapshots, { throwIfNoEntry: false })?.isDirectory())
-    parts.push(folderPart("state", snapshots));
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
   const found = lstatSync(home, { throwIfNoEntry: false });
   if (found?.isDirectory() && process.getuid !== undefined && found.uid !== process.getuid())

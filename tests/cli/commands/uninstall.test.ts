@@ -34,8 +34,8 @@ async function newProject() {
   // What is removed here is of this home, and never what the machine has.
   const machine: Machine = {
     runFolders: [path("~/run")],
-    snapshots: path("~/snapshots"),
     images: async () => ({
+      snapshots: path("~/snapshots"),
       listOwn: async () => [...images].map(([reference, bytes]) => ({ reference, bytes })),
       async remove(reference) {
         if (reference === "ptc-base:debian" && images.has("ptc-runner:latest")) throw new Error("it is used");
