@@ -15,5 +15,6 @@ node scripts/build.ts
 node dist/cli/ptc.js image build >/dev/null
 # The tests try both engines where both are there.
 if [ "${PTC_ENGINE:-}" != runsc ] && command -v runsc >/dev/null 2>&1; then
-  PTC_ENGINE=runsc node dist/cli/ptc.js image build >/dev/null
+  PTC_ENGINE=runsc node dist/cli/ptc.js image build >/dev/null ||
+    echo "Sandboxes without Docker have no image here; their tests are skipped." >&2
 fi

@@ -8,6 +8,7 @@ import { messageOf } from "../../base/faults.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { SandboxError } from "../sandbox-error.ts";
+import { DOCKER_INSTALLATION } from "./docker-advice.ts";
 
 /** The address of a Docker Engine, and what named it. */
 export interface DockerEndpoint {
@@ -131,7 +132,7 @@ export function whyNoDocker(env: Environment, address?: string): string | undefi
   try {
     const { host } = address === undefined ? findDockerEndpoint(env) : { host: address };
     const path = /^unix:\/\/(.*)$/.exec(host)?.[1];
-    return path === undefined || existsSync(path) ? undefined : `there is no ${path}`;
+    return path === undefined || existsSync(path) ? undefined : `there is no ${path} (to have it: ${DOCKER_INSTALLATION})`;
   } catch (error) {
     return messageOf(error);
   }
