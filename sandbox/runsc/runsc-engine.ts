@@ -130,11 +130,9 @@ export class RunscEngine implements SandboxEngine {
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const parts = await this.#partsOf(request);
     const snapshot = await this.#snapshots.find(parts.key);
-    const restored = snapshot === undefined ? undefined : await this.#restore(parts, snapshot, output);
-    if (restored !== undefined) {
-      request.onRequested?.();
-      return restored;
-    }
+    const restored =
+      snapshot === undefined ? undefined : await this.#restore(parts, snapshot, output, request.onRequested);
+    if (restored !== undefined) return restored;
     const booted = this.#boot(parts, output);
     request.onRequested?.();
     booted.connected.then(
@@ -230,9 +228,11 @@ export class RunscEngine implements SandboxEngine {
     parts: SandboxParts,
     snapshot: string,
     output: SandboxOutput,
+    onRequested: () => void = () => {},
   ): Promise<RunscSandbox | undefined> {
     const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
     sandbox.wake();
+    onRequested();
     try {
       await inTime(sandbox.connected, RESTORE_PATIENCE_MS, () => new Error("it did not answer"));
       return sandbox;
