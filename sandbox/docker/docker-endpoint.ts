@@ -132,7 +132,9 @@ export function whyNoDocker(env: Environment, address?: string): string | undefi
   try {
     const { host } = address === undefined ? findDockerEndpoint(env) : { host: address };
     const path = /^unix:\/\/(.*)$/.exec(host)?.[1];
-    return path === undefined || existsSync(path) ? undefined : `there is no ${path} (to have it: ${DOCKER_INSTALLATION})`;
+    return path === undefined || existsSync(path)
+      ? undefined
+      : `there is no ${path} (to have it: ${DOCKER_INSTALLATION})`;
   } catch (error) {
     return messageOf(error);
   }

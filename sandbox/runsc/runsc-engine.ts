@@ -129,7 +129,7 @@ export class RunscEngine implements SandboxEngine {
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const parts = await this.#partsOf(request);
-    const snapshot = await this.#snapshots.find(parts.key);
+    const snapshot = this.#snapshots.look(parts.key);
     const restored =
       snapshot === undefined ? undefined : await this.#restore(parts, snapshot, output, request.onRequested);
     if (restored !== undefined) return restored;
@@ -233,6 +233,11 @@ export class RunscEngine implements SandboxEngine {
     const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
     sandbox.wake();
     onRequested();
+    // Its digests are looked at while it starts.
+    if (!(await this.#snapshots.verify(parts.key))) {
+      await end(sandbox);
+      return undefined;
+    }
     try {
       await inTime(sandbox.connected, RESTORE_PATIENCE_MS, () => new Error("it did not answer"));
       return sandbox;

@@ -53,22 +53,33 @@ export class Snapshots {
     this.#folder = folder;
   }
 
+  /** The folder of a snapshot that is there and private. Nothing that is restored from it is used before `verify` says so. */
+  look(key: string): string | undefined {
+    const folder = join(this.#folder, key);
+    return stateOf(folder) === undefined || this.failures(key).count >= MAX_FAILURES ? undefined : folder;
+  }
+
   /**
-   * The folder of a snapshot that can be restored; undefined where there is none. Its digests are checked the first time that this
-   * process finds it, and whenever its files have changed.
+   * Whether the files of a snapshot are those that were written. Their digests are looked at the first time in this process, and
+   * whenever the files have changed. One that is not whole is removed.
    */
-  async find(key: string): Promise<string | undefined> {
+  async verify(key: string): Promise<boolean> {
     const folder = join(this.#folder, key);
     const state = stateOf(folder);
-    if (state === undefined || this.failures(key).count >= MAX_FAILURES) return undefined;
-    if (this.#verified.get(key) === state) return folder;
-    if (!(await isWhole(folder))) {
+    if (state !== undefined && this.#verified.get(key) === state) return true;
+    if (state === undefined || !(await isWhole(folder))) {
       await this.remove(key);
-      return undefined;
+      return false;
     }
     this.#verified.set(key, state);
     await utimes(join(folder, ABOUT), new Date(), new Date()).catch(() => {});
-    return folder;
+    return true;
+  }
+
+  /** The folder of a snapshot that can be restored; undefined where there is none. */
+  async find(key: string): Promise<string | undefined> {
+    const folder = this.look(key);
+    return folder !== undefined && (await this.verify(key)) ? folder : undefined;
   }
 
   /** Whether one may be made: it is not there, and has not failed too often. */

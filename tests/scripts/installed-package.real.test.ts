@@ -88,6 +88,7 @@ describe("the package, as it is published", () => {
       "plugin/commands/save.md",
       "plugin/hooks/check.sh",
       "plugin/hooks/hooks.json",
+      "plugin/hooks/said.sh",
       "plugin/skills/programs/SKILL.md",
       "scripts/merge-daemon-config.mjs",
       "scripts/setup-engine.sh",

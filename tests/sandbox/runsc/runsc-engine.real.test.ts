@@ -99,6 +99,18 @@ describeSandboxed("sandboxes without an engine", () => {
     );
   });
 
+  test("are not taken from a snapshot whose files are no longer what was written", async () => {
+    const engine = open();
+    await engine.snapshot(await requestFor(engine));
+    const [key = ""] = readdirSync(join(base, "snapshots"));
+    const pages = join(base, "snapshots", key, "pages.img");
+    const bytes = readFileSync(pages);
+    bytes.write("the memory of a stranger", bytes.length - 64);
+    writeFileSync(pages, bytes);
+    expect((await run(open(), TWO)).out).toContain('"data":2');
+    expect(readdirSync(join(base, "snapshots"))).toEqual([]);
+  });
+
   test("are started by the runsc that is there now, and restored from none that another one made", async () => {
     const bin = join(base, "bin");
     mkdirSync(bin);
