@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../eventually.ts";
 import { connect, DESK, type Served, serveProject, toolNamed } from "./direct/serve-project.ts";
 
 const TOOLS = [toolNamed("read", { annotations: { readOnlyHint: true } }), toolNamed("send")];
@@ -35,8 +36,11 @@ test("keeps labels of what its model was shown, also of runs of before, and take
 
   const other = await clientOf(served);
   expect(await other.send("eve@evil.test")).toBe("sent");
-  const output = await other.call("read_output", { run: read._meta["ptc/envelope"].run_id });
-  expect(textsOf(output)).toContain("You were shown 'untrusted' data");
+  // A run is archived after its answer is out.
+  const run = read._meta["ptc/envelope"].run_id;
+  await eventually(async () =>
+    expect(textsOf(await other.call("read_output", { run }))).toContain("You were shown 'untrusted' data"),
+  );
   expect(await other.send("mallory@evil.test")).toBe("refused");
 });
 
