@@ -54,7 +54,7 @@ export const RESEED_MACHINES = Object.keys(MACHINES) as (keyof typeof MACHINES)[
 
 /** Where the executed part begins in the file and in memory. */
 const TEXT = 0x200;
-/** Where the written part begins in the file. In memory it is on a page of its own, however large pages are. */
+/** Where the written part begins in the file. In memory it is on a separate page, however large pages are. */
 const DATA = 0x400;
 const PAGE = 0x10000;
 

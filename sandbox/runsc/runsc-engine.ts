@@ -5,7 +5,9 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
+import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
+import { parseForeignJson } from "../../base/json.ts";
 import { inTime, settlesWithin } from "../../base/waiting.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -463,12 +465,14 @@ function readOwner(folder: string): string | undefined {
   }
 }
 
+const STATE_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 64 };
+const StateFile = z.object({ sandbox: z.object({ pid: z.int() }) });
+
 /** The pid of a sandbox's kernel, as runsc has noted it. */
 function sentryPid(folder: string, id: string): number | undefined {
   try {
-    const state: unknown = JSON.parse(readFileSync(join(folder, `${id}_sandbox:${id}.state`), "utf8"));
-    const { sandbox } = state as { sandbox?: { pid?: unknown } };
-    return typeof sandbox?.pid === "number" ? sandbox.pid : undefined;
+    const state = readFileSync(join(folder, `${id}_sandbox:${id}.state`));
+    return StateFile.parse(parseForeignJson(state, STATE_LIMITS)).sandbox.pid;
   } catch {
     return undefined;
   }

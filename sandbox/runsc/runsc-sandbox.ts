@@ -19,7 +19,7 @@ const MAX_WAKE_BYTES = 1_024;
 /** What one sandbox has on this machine. */
 export interface SandboxPlace {
   id: string;
-  /** A folder of its own, which goes with it. */
+  /** The private folder of the sandbox, which is removed with it. */
   folder: string;
   /** Absent where no limit can hold. */
   group: SandboxGroup | undefined;
