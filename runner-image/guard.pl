@@ -96,8 +96,9 @@ my ($uid, $gid) = ($<, (split ' ', $()[0]);
 # What could read the guard's stdin could keep from it what ptc says there.
 syscall($prctl, $PR_SET_DUMPABLE, 0, 0, 0, 0) if $prctl;
 leave_pod() if $alone;
-my $apart = $unshare && syscall($unshare, $CLONE_NEWUSER | $CLONE_NEWPID) == 0;
-if ($apart) { keep_ids() }
+# gVisor takes a namespace of mounts for a changed root, in which there can be no further namespace of users.
+my $apart = $unshare && syscall($unshare, $alone ? $CLONE_NEWPID : $CLONE_NEWUSER | $CLONE_NEWPID) == 0;
+if    ($apart) { keep_ids() if !$alone }
 elsif ($alone) { die "the program cannot be kept from the guard, because there are no namespaces: $!\n" }
 my ($channel, $out, $err, $runners_channel, $runners_out, $runners_err);
 if ($framed) {
