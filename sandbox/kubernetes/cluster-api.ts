@@ -127,13 +127,7 @@ export class ClusterApi {
    * @throws ApiError when the server refuses it.
    * @throws SandboxError `engine_unreachable` when the server cannot be reached, or goes on to be busy.
    */
-  async request({
-    method = "GET",
-    path,
-    body,
-    isPatient = true,
-    signal,
-  }: ApiRequest): Promise<unknown> {
+  async request({ method = "GET", path, body, isPatient = true, signal }: ApiRequest): Promise<unknown> {
     const end = performance.now() + (isPatient ? RESTART_PATIENCE_MS : 0);
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       let problem: Error;

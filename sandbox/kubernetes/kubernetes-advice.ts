@@ -1,6 +1,6 @@
 import type { EngineAdvice } from "../sandbox-profile.ts";
 
-const TEMPLATE = "`ptc kubernetes manifests | kubectl apply -f -` makes a template whose pods keep it";
+const TEMPLATE = "`ptc image manifests IMAGE | kubectl apply -f -` makes a template whose pods keep it";
 const REBUILD = "build the image anew with `ptc image build`, push it, and name its digest in the template";
 const NODES =
   "use nodes with a newer gVisor: https://gvisor.dev/docs/user_guide/quick_start/kubernetes/; on GKE a node pool with `--sandbox type=gvisor`";

@@ -35,7 +35,14 @@ import { KUBERNETES_ADVICE } from "./kubernetes-advice.ts";
 import { OwnerLease } from "./owner-lease.ts";
 import { connectLauncher, type LauncherKeys, PodChannel, readLauncherKeys } from "./pod-channel.ts";
 import { PodSandbox } from "./pod-sandbox.ts";
-import { digestOf, hasCertificates, isImageNamed, PodSpec, problemsOfPod, programPodSpec } from "./program-pod.ts";
+import {
+  digestOf,
+  hasCertificates,
+  isImageNamed,
+  PodSpec,
+  problemsOfPod,
+  programPodSpec,
+} from "./program-pod.ts";
 
 const DEFAULT_TEMPLATE = "ptc";
 const DEFAULT_READY_TIMEOUT_MS = 60_000;
@@ -46,7 +53,7 @@ const GOOD_MS = 5_000;
 const GVISOR = "runsc";
 const GVISOR_HANDLERS = ["runsc", "gvisor"];
 const PERL = "/usr/bin/perl";
-const MANIFESTS = "`ptc kubernetes manifests | kubectl apply -f -` makes one";
+const MANIFESTS = "`ptc image manifests IMAGE | kubectl apply -f -` makes one";
 
 const Version = z.object({ gitVersion: z.string() });
 const WarmPool = z.object({ spec: z.object({ sandboxTemplateRef: z.object({ name: z.string() }) }) });
@@ -109,7 +116,9 @@ export class KubernetesEngine implements SandboxEngine {
     ]);
     const keys = this.#keysFor(template);
     const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
-    const claim = await claims.make({ pool: template.pool, owner, belongsTo }, patienceMs, () => onRequested?.());
+    const claim = await claims.make({ pool: template.pool, owner, belongsTo }, patienceMs, () =>
+      onRequested?.(),
+    );
     try {
       const bound = claim.pod;
       if (bound === undefined) throw new SandboxError("start_failed", "the pod was lost before it was used");
@@ -125,7 +134,7 @@ export class KubernetesEngine implements SandboxEngine {
             `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${this.#cluster().api.namespace}\` has its pool make others`,
           );
         const channel = new PodChannel(stream, output);
-        const started = new PodSandbox({ claim, podName: bound.name, claims }, channel, stream);
+        const started = new PodSandbox({ claim, pod, claims }, channel, stream);
         await this.#greet(channel, pod.metadata.uid, bound.name);
         return started;
       } catch (error) {
@@ -195,7 +204,10 @@ export class KubernetesEngine implements SandboxEngine {
     }
   }
 
-  #connect({ name, address }: { name: string; address: string }, keys: LauncherKeys | undefined): Promise<Duplex> {
+  #connect(
+    { name, address }: { name: string; address: string },
+    keys: LauncherKeys | undefined,
+  ): Promise<Duplex> {
     return keys === undefined
       ? this.#cluster().api.execute(name, "program", [PERL, RELAY_PATH])
       : connectLauncher(address, keys);
@@ -224,7 +236,10 @@ export class KubernetesEngine implements SandboxEngine {
         "runtime_missing",
         `the pods of the SandboxTemplate '${template.name}' run with '${template.runtime}', and sandbox.runtime is '${runtime}'; ${KUBERNETES_ADVICE.missingRuntime}`,
       );
-    refuse(`the SandboxTemplate '${template.name}'`, problemsOfPod(template.spec, this.#runners[runner], limits));
+    refuse(
+      `the SandboxTemplate '${template.name}'`,
+      problemsOfPod(template.spec, this.#runners[runner], limits),
+    );
     if (digestOf(template.image) !== image)
       throw new SandboxError(
         "image_missing",
@@ -270,7 +285,9 @@ export class KubernetesEngine implements SandboxEngine {
     if (runtimeClass === undefined) return "the runtime of the node";
     try {
       const found = await this.#find(`/apis/node.k8s.io/v1/runtimeclasses/${runtimeClass}`);
-      return found === undefined ? `a RuntimeClass that is not there (${runtimeClass})` : RuntimeClass.parse(found).handler;
+      return found === undefined
+        ? `a RuntimeClass that is not there (${runtimeClass})`
+        : RuntimeClass.parse(found).handler;
     } catch (error) {
       if (error instanceof ApiError && error.status === 403) return runtimeClass;
       throw error;

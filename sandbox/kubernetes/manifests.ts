@@ -1,5 +1,5 @@
-import type { RunnerName, RunnerStarts } from "../../protocol/runners.ts";
 import { LAUNCHER_PORT } from "../../protocol/launcher.ts";
+import type { RunnerName, RunnerStarts } from "../../protocol/runners.ts";
 import type { SandboxLimits } from "../sandbox-profile.ts";
 import { MANAGED } from "./owner-lease.ts";
 import { type ProgramPod, programPodSpec } from "./program-pod.ts";

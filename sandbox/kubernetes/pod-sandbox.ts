@@ -30,7 +30,7 @@ export class PodSandbox implements StartedSandbox {
   #isLeft = false;
 
   constructor(
-    { claim, podName, claims }: { claim: BoundClaim; podName: string; claims: Claims },
+    { claim, pod, claims }: { claim: BoundClaim; pod: Pod; claims: Claims },
     channel: PodChannel,
     stream: Duplex,
   ) {
@@ -39,7 +39,12 @@ export class PodSandbox implements StartedSandbox {
     this.#channel = channel;
     this.#stream = stream;
     this.connected = channel.connected;
-    this.exited = this.#end(() => claims.findPod(podName));
+    const { name, uid } = pod.metadata;
+    this.exited = this.#end(async () => {
+      const found = await claims.findPod(name);
+      // The cluster makes another one of the same name.
+      return found?.metadata.uid === uid ? found : undefined;
+    });
     this.exited.catch(() => {});
     const remove = () => claim.remove();
     this.#removed = this.exited.then(remove, remove);
@@ -134,5 +139,9 @@ export function endOf(pod: Pod | undefined): SandboxExit | string | undefined {
 }
 
 function lostPod(why: string, options?: { cause: unknown }): SandboxError {
-  return new SandboxError("engine_unreachable", `the sandbox was lost: ${why}; run the program again`, options);
+  return new SandboxError(
+    "engine_unreachable",
+    `the sandbox was lost: ${why}; run the program again`,
+    options,
+  );
 }

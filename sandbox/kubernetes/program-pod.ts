@@ -10,7 +10,7 @@
  */
 
 import * as z from "zod/mini";
-import { GUARD_ALONE, GUARD_ATTACHED, GUARD_WALLS } from "../../protocol/guard.ts";
+import { GUARD_ALONE, GUARD_WALLS } from "../../protocol/guard.ts";
 import {
   LAUNCHER_CERTIFICATES,
   LAUNCHER_COMMAND_MARK,
@@ -206,8 +206,14 @@ export function problemsOfPod(spec: PodSpec, start: RunnerStart, limits: Sandbox
     [!(spec.hostNetwork || spec.hostPID || spec.hostIPC), "it must share no namespace with its node"],
     [spec.shareProcessNamespace !== true, "shareProcessNamespace must be off"],
     [own.runAsNonRoot === true, "runAsNonRoot must be true"],
-    [own.runAsUser === wanted.securityContext.runAsUser, `runAsUser must be ${wanted.securityContext.runAsUser}`],
-    [own.runAsGroup === wanted.securityContext.runAsGroup, `runAsGroup must be ${wanted.securityContext.runAsGroup}`],
+    [
+      own.runAsUser === wanted.securityContext.runAsUser,
+      `runAsUser must be ${wanted.securityContext.runAsUser}`,
+    ],
+    [
+      own.runAsGroup === wanted.securityContext.runAsGroup,
+      `runAsGroup must be ${wanted.securityContext.runAsGroup}`,
+    ],
     [own.privileged !== true, "it must not be privileged"],
     [own.allowPrivilegeEscalation === false, "allowPrivilegeEscalation must be false"],
     [own.readOnlyRootFilesystem === true, "readOnlyRootFilesystem must be true"],
@@ -248,7 +254,13 @@ export function digestOf(image: string | undefined): string | undefined {
 /** Whether somebody means this image by a name: with or without registry, tag and digest. */
 export function isImageNamed(image: string, name: string): boolean {
   const repository = image.replace(/@.*$/, "").replace(/:[\w.-]+$/, "");
-  return [image, image.replace(/@.*$/, ""), repository, repository.split("/").at(-1), digestOf(image)].includes(name);
+  return [
+    image,
+    image.replace(/@.*$/, ""),
+    repository,
+    repository.split("/").at(-1),
+    digestOf(image),
+  ].includes(name);
 }
 
 function isNone(list: readonly unknown[] | undefined): boolean {

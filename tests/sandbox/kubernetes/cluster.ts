@@ -77,7 +77,11 @@ export class TestNamespace {
 
   close(): void {
     rmSync(this.folder, { recursive: true, force: true });
-    spawnSync("kubectl", [...this.#flags, "delete", "namespace", this.namespace, "--wait=false"], this.#spawn);
+    spawnSync(
+      "kubectl",
+      [...this.#flags, "delete", "namespace", this.namespace, "--wait=false"],
+      this.#spawn,
+    );
   }
 
   manifests(replicas: number, runners: RunnerName[] = ["javascript"]): object[] {
@@ -142,8 +146,12 @@ export class TestNamespace {
 /** Gives the image of this machine's Docker to the cluster's containerd, once for each content. */
 function importImage(): string {
   const ctr = (...args: string[]) =>
-    execFileSync("ctr", ["-a", join(ROOT, "run/containerd.sock"), "-n", "k8s.io", ...args], { encoding: "utf8" });
-  const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", IMAGE], { encoding: "utf8" }).trim();
+    execFileSync("ctr", ["-a", join(ROOT, "run/containerd.sock"), "-n", "k8s.io", ...args], {
+      encoding: "utf8",
+    });
+  const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", IMAGE], {
+    encoding: "utf8",
+  }).trim();
   const imported = `localhost/imported:${id.slice("sha256:".length)}`;
   const digestOf = () =>
     ctr("images", "ls")
