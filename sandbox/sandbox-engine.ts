@@ -105,6 +105,8 @@ export interface SandboxEngine {
   readonly name: string;
   /** What to do where a wall does not hold, or the runtime is missing. */
   readonly advice: EngineAdvice;
+  /** Whether sandboxes have the limits that were set where they are made, and none can be asked for with others. */
+  readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
   /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */

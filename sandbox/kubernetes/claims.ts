@@ -336,7 +336,7 @@ export class BoundClaim {
 }
 
 /** The value of a label that stands for a text: the text itself where it can. */
-export function labelValue(text: string): string {
+function labelValue(text: string): string {
   const value = text.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 63);
   return value.replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, "");
 }

@@ -75,6 +75,7 @@ interface PodTemplate {
 export class KubernetesEngine implements SandboxEngine {
   readonly name = "Kubernetes";
   readonly advice = KUBERNETES_ADVICE;
+  readonly hasFixedLimits = true;
   readonly #options: KubernetesOptions;
   readonly #runners: RunnerStarts;
   readonly #preference: ChannelPreference;

@@ -45,7 +45,7 @@ export interface ProgramPod {
 }
 
 /** The container's command line. */
-export function programCommand(start: RunnerStart, limits: SandboxLimits): string[] {
+function programCommand(start: RunnerStart, limits: SandboxLimits): string[] {
   const profile = sandboxProfile(start, limits, "attached");
   return [
     NODE,
