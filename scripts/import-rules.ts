@@ -117,6 +117,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "execution",
     "tools",
   ],
+  library: [
+    "base",
+    "protocol",
+    "system",
+    "upstream",
+    "broker",
+    "sandbox",
+    "archive",
+    "telemetry",
+    "configuration",
+    "storage",
+    "execution",
+    "tools",
+    "wiring",
+    "server",
+  ],
   cli: [
     "base",
     "protocol",
@@ -139,6 +155,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "tools",
     "wiring",
     "server",
+    "library",
   ],
 };
 

@@ -21,7 +21,14 @@ import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
-import { buildElicitation, canShowForm, canShowUrl, claimOf, type Question } from "./elicitation.ts";
+import {
+  buildElicitation,
+  canShowForm,
+  canShowUrl,
+  claimOf,
+  type Question,
+  readAnswer,
+} from "./elicitation.ts";
 import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/client-request.ts";
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
@@ -148,15 +155,17 @@ function readClient(
   }
   const capabilities = server.getClientCapabilities();
   const canVisit = canShowUrl(capabilities);
+  const client = claimOf(server.getClientVersion());
   return {
     canAsk: canShowForm(capabilities),
     canVisit,
-    client: claimOf(server.getClientVersion()),
+    client,
     ask: async (question, signal) => {
       const shown = buildElicitation(question, canVisit);
       const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
       const options = { signal, timeout: ANSWER_TIMEOUT_MS };
-      return mcpReq.send({ method: "elicitation/create", params }, options);
+      const response = await mcpReq.send({ method: "elicitation/create", params }, options);
+      return readAnswer(question, response, client);
     },
   };
 }
