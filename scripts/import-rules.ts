@@ -121,6 +121,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "base",
     "protocol",
     "system",
+    "catalog",
     "upstream",
     "broker",
     "sandbox",

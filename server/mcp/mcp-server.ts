@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  InMemoryTransport,
   inputRequired,
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -14,6 +15,7 @@ import {
   ProtocolError,
   Server,
   type ServerContext,
+  type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/visible-text.ts";
@@ -73,6 +75,39 @@ export async function serveNothing({ version, ...stdio }: Stdio & { version: str
   await overStdio(stdio, () => new Server({ name: "ptc", version, title: "ptc" }, { capabilities: {} }));
 }
 
+/** The two ends of a connection in memory. */
+export function linkInMemory(): [Transport, Transport] {
+  return InMemoryTransport.createLinkedPair();
+}
+
+/**
+ * Serves one client over a transport, which it starts. Resolves when the connection is open.
+ *
+ * @param options `asks` puts questions to a person instead of the client.
+ * @returns `close` ends the connection, and cancels its programs.
+ */
+export async function serveOver(
+  service: McpService,
+  transport: Transport,
+  options: { connection: McpConnection; asks?: Asks | undefined; onWarning: (message: string) => void },
+): Promise<{ close(): Promise<void> }> {
+  const { connection, asks, onWarning } = options;
+  const instructions = await connection.instructions();
+  const warn = boundWarnings(onWarning);
+  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, asks), {
+    transport,
+    onerror: (error) => warn(error.message),
+  });
+  return {
+    async close() {
+      await Promise.all([handle.close(), connection.close()]);
+    },
+  };
+}
+
+/** How a person is asked, where that is not by the client. */
+type Asks = Required<Pick<ClientRequest, "ask">>;
+
 async function overStdio(
   { stdin, stdout, onWarning }: Stdio,
   build: (era: Era) => Server,
@@ -91,7 +126,13 @@ async function overStdio(
   await handle.close();
 }
 
-function buildServer(service: McpService, connection: McpConnection, instructions: string, era: Era): Server {
+function buildServer(
+  service: McpService,
+  connection: McpConnection,
+  instructions: string,
+  era: Era,
+  asks?: Asks,
+): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
@@ -106,7 +147,8 @@ function buildServer(service: McpService, connection: McpConnection, instruction
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
     for (const text of saidBy(context)) connection.conversation.say(text);
-    const request = readRequest(server, connection, context, era);
+    const read = readRequest(server, connection, context, era);
+    const request = asks === undefined ? read : { ...read, ...asks, canAsk: true };
     const work = async () => {
       const answer = await connection.callTool(name, args, request);
       if (answer !== undefined) return answer;

@@ -7,26 +7,15 @@ import {
   type FunctionContext,
   type HostFunction,
 } from "../upstream/functions/function-connection.ts";
-import { PtcError } from "./ptc-error.ts";
-import type {
-  FunctionTool,
-  JsonSchema,
-  Schema,
-  StandardResult,
-  StandardSchema,
-  ToolContext,
-  ToolDefinition,
-} from "./types.ts";
-
-/**
- * Makes a tool of a function of your program. The types of its arguments and its result come from the schemas; with a JSON Schema,
- * they are unknown.
- */
-export function tool<Input extends Schema = JsonSchema, Output extends Schema = JsonSchema>(
-  definition: ToolDefinition<Input, Output>,
-): FunctionTool {
-  return definition;
-}
+import {
+  type FunctionTool,
+  type JsonSchema,
+  PtcError,
+  type Schema,
+  type StandardResult,
+  type StandardSchema,
+  type ToolContext,
+} from "./api.ts";
 
 /** Names that are tools' in every language and client. */
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;

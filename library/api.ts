@@ -1,4 +1,7 @@
-/** The public types of the library. Nothing here refers to another file: what a user's editor shows is this page. */
+/**
+ * What is public of the library. It refers to no other file: what a user's editor shows is this page. What is declared here, and in
+ * the adapters, changes as docs/versions.md says.
+ */
 
 /** Any JSON Schema (2020-12), as an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -376,4 +379,44 @@ export interface Ptc extends AsyncDisposable {
   readonly instructions: string;
   /** Ends sandboxes, servers and everything else that is open. Runs in progress are cancelled. */
   close(): Promise<void>;
+}
+
+/** Why something could not be done. */
+export type PtcErrorCode =
+  /** The configuration, a tool, a program or an option cannot be used. */
+  | "invalid"
+  /** The most programs that may run and wait do so already. */
+  | "busy"
+  /** No sandbox can be had on this machine. */
+  | "no_sandbox"
+  /** Nothing waits under this ticket. */
+  | "no_ticket"
+  /** Nobody has answered its question yet. */
+  | "unanswered"
+  /** Its question was answered before. */
+  | "answered"
+  /** A run is not in the archive, or cannot be replayed; or the archive cannot be used. */
+  | "archive"
+  /** It was closed. */
+  | "closed";
+
+/** What ptc could not do, in one line that says what is wrong, where, and what to do. It holds no secrets. */
+export class PtcError extends Error {
+  override readonly name = "PtcError";
+  readonly code: PtcErrorCode;
+
+  constructor(code: PtcErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * Makes a tool of a function of your program. The types of its arguments and its result come from the schemas; with a JSON Schema,
+ * they are unknown.
+ */
+export function tool<Input extends Schema = JsonSchema, Output extends Schema = JsonSchema>(
+  definition: ToolDefinition<Input, Output>,
+): FunctionTool {
+  return definition;
 }
