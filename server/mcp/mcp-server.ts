@@ -84,7 +84,7 @@ export function linkInMemory(): [Transport, Transport] {
  * Serves one client over a transport, which it starts. Resolves when the connection is open.
  *
  * @param options `asks` puts questions to a person instead of the client.
- * @returns `close` ends the connection, and cancels its programs.
+ * @returns `close` ends the connection, and cancels its programs, as the end of either of its sides does.
  */
 export async function serveOver(
   service: McpService,
@@ -98,11 +98,13 @@ export async function serveOver(
     transport,
     onerror: (error) => warn(error.message),
   });
-  return {
-    async close() {
-      await Promise.all([handle.close(), connection.close()]);
-    },
+  const closed = transport.onclose;
+  transport.onclose = () => {
+    closed?.();
+    void connection.close();
   };
+  connection.closed.addEventListener("abort", () => void handle.close(), { once: true });
+  return { close: () => connection.close() };
 }
 
 /** How a person is asked, where that is not by the client. */
