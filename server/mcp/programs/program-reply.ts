@@ -68,7 +68,10 @@ export function buildProgramReply(
       ...notes,
     ],
     ...(envelope.result.ok ? {} : { isError: true as const }),
-    _meta: { "ptc/envelope": envelope },
+    _meta: {
+      "ptc/envelope": envelope,
+      ...(executed.emitted.length === 0 ? {} : { "ptc/emitted": executed.emitted.length }),
+    },
   };
 }
 
