@@ -312,7 +312,8 @@ class Watch implements RequestObserver {
   }
 
   readonly onEvent: RequestObserver["onEvent"] = (event) => {
-    if (event.kind === "missed") return;
+    // What was missed may have been the end.
+    if (event.kind === "missed") return this.#ended.resolve();
     const { context: _, ...told } = event;
     this.#runId = told.runId;
     if (told.kind === "ended") this.#ended.resolve();

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { type ApprovalQuestion, PtcError, type RunEvent, tool } from "../../library/ptc.ts";
+import { fixtureServer } from "../cli/ptc-process.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { openPtc, useNoWalls, variablesIn } from "./open.ts";
 
@@ -466,6 +467,45 @@ describe("a configuration", () => {
     const error = await failureOf(openPtc({ config, tools: { lookup } }));
     expect(error).toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
     expect(error.message).not.toContain("\n");
+  });
+});
+
+describe("a server of the configuration", () => {
+  const echo = fixtureServer("echo", "echo-v2.mjs");
+  const ECHO = 'globalThis.result = (await mcp__echo__echo({ text: "hi" })).text ?? "none"';
+
+  test("is listed first where it is an object's, and leaves nothing in the folder", async () => {
+    const ptc = await openPtc({ config: { servers: [echo], sandbox: { warm: 0 } }, tools: { lookup } });
+    const run = await ptc.run(`import * as echo from "./servers/echo/index.js";
+      await mcp__functions__lookup({ id: "a" });
+      globalThis.result = JSON.stringify(await echo.echo({ text: "hi" }));`);
+    expect(run).toMatchObject({ ok: true, value: expect.stringContaining("hi") });
+    expect(readdirSync(ptc.folder).sort()).toEqual([".ptc", "run"]);
+    await ptc.close();
+    const kept = readdirSync(join(ptc.folder, "run")).flatMap((name) =>
+      readdirSync(join(ptc.folder, "run", name)),
+    );
+    expect(kept).toEqual([]);
+  });
+
+  test("is in the folder of a file, beside which the functions are not, and edits of the file are in force", async () => {
+    const folder = newFolder();
+    const file = join(folder, "ptc.yaml");
+    const settings = { servers: [echo], sandbox: { warm: 0 } };
+    writeFileSync(file, JSON.stringify(settings));
+    const edits: string[] = [];
+    const ptc = await openPtc({
+      ...{ cwd: folder, env: variablesIn(folder), tools: { lookup }, config: file },
+      onWarning: (message) => void edits.push(message),
+    });
+    const both = `${ECHO}; await mcp__functions__lookup({ id: "a" })`;
+    expect(await ptc.run(both, { typecheck: "off" })).toMatchObject({ ok: true });
+    expect(readdirSync(join(folder, "generated/servers"))).toContain("echo");
+    expect(readdirSync(join(folder, "generated/servers"))).not.toContain("functions");
+    writeFileSync(file, JSON.stringify({ ...settings, tools: { block: ["mcp__functions__lookup"] } }));
+    const refused = await ptc.run(both, { typecheck: "off" });
+    expect(refused.error?.message).toContain("is not available in execute_program");
+    expect(edits.join()).toContain("was edited, and is in force");
   });
 });
 
