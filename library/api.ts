@@ -373,7 +373,10 @@ export interface Ptc extends AsyncDisposable {
    * @throws PtcError where there is no such run, or it cannot be replayed.
    */
   replay(run: string, options?: Pick<CallOptions, "signal">): Promise<Replay>;
-  /** ptc's tools for models: `execute_program`, `search_tools`, `inspect_tool`, `list_callable_tools`, `read_output`, and more as configured. */
+  /**
+   * ptc's tools for models: `execute_program`, `search_tools`, `inspect_tool`, `list_callable_tools`, `read_output`, and more as
+   * configured. Their definitions are those of when it was opened, so that what a model has in its context stays.
+   */
   tools(options?: CallOptions): readonly PtcTool[];
   /** What a model should be told once, as the system prompt. */
   readonly instructions: string;
