@@ -6,14 +6,13 @@ import type { AddressInfo } from "node:net";
 
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { usePtc } from "../cli/ptc-process.ts";
 import { pythonWith } from "../cli/python-sdks.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { bridgeToStdio } from "./http-bridge.ts";
 
 const CLIENT = join(import.meta.dirname, "../../clients/python");
-const BUILT = join(import.meta.dirname, "../../dist/cli/ptc.js");
 
 /** What it is built with, and the SDKs that it has adapters for. */
 const PACKAGES = [
@@ -58,6 +57,7 @@ test.skipIf(missing !== "")(
     const install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site];
     await run(python, [...install, join(folder, wheel)]);
     const project = newProject({ "ptc.yaml": { tools: { local: TOOLS }, sandbox: { warm: 1 } } });
+    expect(await project.ptc(["generate"])).toMatchObject({ code: 0 });
     const config = join(project.directory, "ptc.yaml");
     const env: Record<string, string> = {
       PATH: process.env.PATH ?? "",
@@ -67,7 +67,8 @@ test.skipIf(missing !== "")(
       PTC_HOST: "off",
       PTC_KEYRING: "off",
     };
-    const args = [BUILT, "serve", "--config", config];
+    const command = join(inject("buildFolder"), "ptc/dist/cli/ptc.js");
+    const args = [command, "serve", "--config", config];
     const bridge = createServer(
       bridgeToStdio({ command: process.execPath, args, env }, (message) => message),
     );
@@ -80,7 +81,7 @@ test.skipIf(missing !== "")(
     const own = {
       ...env,
       PYTHONPATH: site,
-      PTC_COMMAND: JSON.stringify([process.execPath, BUILT]),
+      PTC_COMMAND: JSON.stringify([process.execPath, command]),
       PTC_TEST_CONFIG: config,
       PTC_URL: `http://127.0.0.1:${port}/mcp`,
       OPENAI_AGENTS_DISABLE_TRACING: "1",

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { usePtc } from "../cli/ptc-process.ts";
 import { claudeVariables } from "../clients/installed-client.ts";
 import { serveModel } from "../clients/model-api.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
@@ -15,6 +16,7 @@ import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = readFileSync(join(ROOT, "docs/library.md"), "utf8");
+usePtc();
 const run = promisify(execFile);
 
 /** The blocks of the page, each with the heading that it stands under. */
@@ -77,7 +79,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "ptc-documented-"));
   const modules = join(folder, "node_modules");
   mkdirSync(modules);
-  symlinkSync(ROOT, join(modules, "ptc"));
+  symlinkSync(join(inject("buildFolder"), "ptc"), join(modules, "ptc"));
   const used = [
     "@anthropic-ai",
     "@langchain",

@@ -2,12 +2,13 @@ import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
-import { fixtureServer } from "../cli/ptc-process.ts";
+import { expect, inject, test } from "vitest";
+import { fixtureServer, usePtc } from "../cli/ptc-process.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { variablesIn } from "./open.ts";
 
+usePtc();
 const run = promisify(execFile);
 
 /** Uses everything that holds something open: servers, sandboxes of both languages, type checks, a question, an archive, a signal. */
@@ -29,7 +30,7 @@ describeSandboxed("a process that has closed its ptc", () => {
   test("has nothing open that keeps it, ends by itself, and leaves nothing behind", async () => {
     const folder = newFolder();
     mkdirSync(join(folder, "node_modules"));
-    symlinkSync(join(import.meta.dirname, "../.."), join(folder, "node_modules/ptc"));
+    symlinkSync(join(inject("buildFolder"), "ptc"), join(folder, "node_modules/ptc"));
     const config = { servers: [fixtureServer("echo", "echo-v2.mjs")], languages: ["typescript", "python"] };
     writeFileSync(join(folder, "program.mjs"), PROGRAM(JSON.stringify(config)));
     const child = run(process.execPath, ["program.mjs"], { cwd: folder, env: variablesIn(folder) });
