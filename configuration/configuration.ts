@@ -3,6 +3,7 @@ import type { ValueLists } from "../broker/policy/value-lists.ts";
 import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
+import type { HostFunction } from "../upstream/functions/function-connection.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
@@ -19,6 +20,8 @@ export interface Configuration {
   readonly file: string | undefined;
   /** Absolute. Relative paths in the file were resolved against it. */
   readonly directory: string;
+  /** The folder of generated modules, where that is none of the project's. Absolute. */
+  readonly generated?: string | undefined;
   readonly servers: readonly ServerConfiguration[];
   readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
   readonly approvals: Plain<Settings["approvals"]>;
@@ -146,6 +149,14 @@ export interface LocalServerConfiguration extends AnyServer {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** Functions of the program that ptc is a library of, which are called as the tools of a server. No file can name them. */
+export interface FunctionServerConfiguration extends AnyServer {
+  readonly transport: "functions";
+  readonly functions: readonly HostFunction[];
+  /** They have their credentials where they are. */
+  readonly env: Readonly<Record<string, never>>;
+}
+
 /** The model of `extract`, which is asked as the one tool of a server. */
 export interface ModelServerConfiguration extends AnyServer {
   readonly transport: "model";
@@ -167,6 +178,7 @@ export type ServerConfiguration =
   | StdioServerConfiguration
   | RemoteServerConfiguration
   | LocalServerConfiguration
+  | FunctionServerConfiguration
   | ModelServerConfiguration;
 
 export interface ToolPattern {

@@ -1,5 +1,5 @@
 /** Through what a program came to ptc. */
-export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct"] as const;
+export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct", "library"] as const;
 type RunSource = (typeof RUN_SOURCES)[number];
 
 /** On whose behalf a program runs. Policy, credentials, audit and archive use it. */

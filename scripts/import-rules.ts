@@ -117,6 +117,23 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "execution",
     "tools",
   ],
+  library: [
+    "base",
+    "protocol",
+    "system",
+    "catalog",
+    "upstream",
+    "broker",
+    "sandbox",
+    "archive",
+    "telemetry",
+    "configuration",
+    "storage",
+    "execution",
+    "tools",
+    "wiring",
+    "server",
+  ],
   cli: [
     "base",
     "protocol",
@@ -139,6 +156,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "tools",
     "wiring",
     "server",
+    "library",
   ],
 };
 

@@ -80,6 +80,7 @@ export class UpstreamPool {
     const { backoff = DEFAULT_BACKOFF, idleMs } = this.#options;
     const upstream = new PooledUpstream({
       source,
+      principal,
       credentials: (signal) => this.#credentials.credentialsFor(principal, source.name, signal),
       clock: this.#clock,
       backoff,
@@ -105,12 +106,22 @@ export interface UpstreamSource {
   readonly whySlow?: string | undefined;
   /** Changes whenever the server must be started or reached in another way. */
   readonly identity?: string | undefined;
-  /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
-  connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
+  /**
+   * Starts or reaches the server.
+   *
+   * @param principal on whose behalf it is called over this connection.
+   * @throws UpstreamError, also when the signal aborts.
+   */
+  connect(
+    signal: AbortSignal,
+    credentials: ServerCredentials,
+    principal: string,
+  ): Promise<UpstreamConnection>;
 }
 
 export interface PooledUpstreamOptions {
   source: UpstreamSource;
+  principal: string;
   /** The credentials for the next connection. @throws UpstreamError */
   credentials: (signal: AbortSignal) => Promise<ServerCredentials>;
   clock: Pick<Clock, "monotonicMs">;
@@ -322,7 +333,8 @@ export class PooledUpstream implements Upstream {
   }
 
   async #open(signal: AbortSignal): Promise<UpstreamConnection> {
-    return this.#options.source.connect(signal, await this.#credentialsNow(signal));
+    const { source, principal } = this.#options;
+    return source.connect(signal, await this.#credentialsNow(signal), principal);
   }
 
   async #credentialsNow(signal: AbortSignal): Promise<ServerCredentials> {

@@ -82,12 +82,13 @@ export function composeUpstreams(
         off: server.off,
         whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
         identity: identityOf(server),
-        async connect(signal, credentials) {
+        async connect(signal, credentials, principal) {
           // The kind is the server's own, which types cannot say.
           const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
           const connection = await open({
             server,
             signal,
+            principal,
             credentials,
             secrets: [...secrets, ...credentials.secrets],
             redactor,
@@ -127,6 +128,7 @@ export function composeUpstreams(
 interface Opening<Server> {
   server: Server;
   signal: AbortSignal;
+  principal: string;
   credentials: ServerCredentials;
   /** Texts to mask in messages. */
   secrets: readonly string[];
@@ -151,6 +153,10 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onSpawn = (pid: number) => groups.record(pid);
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
+  },
+  async functions({ server, principal }) {
+    const { FunctionConnection } = await import("../upstream/functions/function-connection.ts");
+    return new FunctionConnection(server.functions, { principal, version });
   },
   async model({ server, credentials, redactor }) {
     const { openModelConnection } = await import("./model-server.ts");

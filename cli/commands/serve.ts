@@ -1,17 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
-import { clock } from "../../base/clock.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
-import { everyLabel, followsValues } from "../../configuration/policy/configured-flow.ts";
-import { whyNoSession } from "../../execution/sessions/session-name.ts";
+import { followsValues } from "../../configuration/policy/configured-flow.ts";
 import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
-import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { checkValue } from "../../tools/exposed-programs.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { claudeCommand } from "../claude-command.ts";
 import { CONFIG, type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
@@ -62,43 +57,19 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   }
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const telemetry = await openTelemetry(env, { version, onWarning });
-  const { host, catalog, printers, outputs } = await openServing({
-    configuration,
-    following,
-    env,
-    telemetry,
-    onWarning,
-    ...LOCAL_USER,
-  });
+  const { openService } = await import("../../library/service.ts");
+  const open = await openService({ configuration, following, env, onWarning, ...LOCAL_USER });
+  const { host, service } = open;
   following.watch();
   for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
   const { serveMcp } = await import("../../server/mcp/mcp-server.ts");
-  const { McpService } = await import("../../server/mcp/service.ts");
-  const service = new McpService({
-    version,
-    catalog,
-    printers,
-    runner: host,
-    outputs,
-    telemetry,
-    clock,
-    // The client has its first answers before any of what runs programs is loaded.
-    onReady: () => void host.warm(),
-    limits: () => host.configuration.execution,
-    approvesAtClient: () => host.configuration.approvals.require === "any",
-    whyNoSession: (name) => whyNoSession(name, host.configuration),
-    checkValue,
-    labels: () => everyLabel(host.configuration),
-    notice: () => following.problem ?? whyNoServers(host.configuration),
-  });
   // One process started ptc and has its standard streams: one conversation.
   const context = { ...localContext("serve", env), session: randomUUID() };
   const said = followsValues(configuration) ? await listenForUser(service, host.folder) : undefined;
   await serveMcp(service, { context, stdin, stdout, onWarning });
   said?.close();
   following.stop();
-  await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
+  await open.close(PATIENCE_MS);
   return EXIT.done;
 }
 

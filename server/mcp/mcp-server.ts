@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  InMemoryTransport,
   inputRequired,
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -14,6 +15,7 @@ import {
   ProtocolError,
   Server,
   type ServerContext,
+  type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/visible-text.ts";
@@ -21,7 +23,14 @@ import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
-import { buildElicitation, canShowForm, canShowUrl, claimOf, type Question } from "./elicitation.ts";
+import {
+  buildElicitation,
+  canShowForm,
+  canShowUrl,
+  claimOf,
+  type Question,
+  readAnswer,
+} from "./elicitation.ts";
 import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/client-request.ts";
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
@@ -66,6 +75,41 @@ export async function serveNothing({ version, ...stdio }: Stdio & { version: str
   await overStdio(stdio, () => new Server({ name: "ptc", version, title: "ptc" }, { capabilities: {} }));
 }
 
+/** The two ends of a connection in memory. */
+export function linkInMemory(): [Transport, Transport] {
+  return InMemoryTransport.createLinkedPair();
+}
+
+/**
+ * Serves one client over a transport, which it starts. Resolves when the connection is open.
+ *
+ * @param options `asks` puts questions to a person instead of the client.
+ * @returns `close` ends the connection, and cancels its programs, as the end of either of its sides does.
+ */
+export async function serveOver(
+  service: McpService,
+  transport: Transport,
+  options: { connection: McpConnection; asks?: Asks | undefined; onWarning: (message: string) => void },
+): Promise<{ close(): Promise<void> }> {
+  const { connection, asks, onWarning } = options;
+  const instructions = await connection.instructions();
+  const warn = boundWarnings(onWarning);
+  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, asks), {
+    transport,
+    onerror: (error) => warn(error.message),
+  });
+  const closed = transport.onclose;
+  transport.onclose = () => {
+    closed?.();
+    void connection.close();
+  };
+  connection.closed.addEventListener("abort", () => void handle.close(), { once: true });
+  return { close: () => connection.close() };
+}
+
+/** How a person is asked, where that is not by the client. */
+type Asks = Required<Pick<ClientRequest, "ask">>;
+
 async function overStdio(
   { stdin, stdout, onWarning }: Stdio,
   build: (era: Era) => Server,
@@ -84,7 +128,13 @@ async function overStdio(
   await handle.close();
 }
 
-function buildServer(service: McpService, connection: McpConnection, instructions: string, era: Era): Server {
+function buildServer(
+  service: McpService,
+  connection: McpConnection,
+  instructions: string,
+  era: Era,
+  asks?: Asks,
+): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
@@ -99,7 +149,8 @@ function buildServer(service: McpService, connection: McpConnection, instruction
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
     for (const text of saidBy(context)) connection.conversation.say(text);
-    const request = readRequest(server, connection, context, era);
+    const read = readRequest(server, connection, context, era);
+    const request = asks === undefined ? read : { ...read, ...asks, canAsk: true };
     const work = async () => {
       const answer = await connection.callTool(name, args, request);
       if (answer !== undefined) return answer;
@@ -148,15 +199,17 @@ function readClient(
   }
   const capabilities = server.getClientCapabilities();
   const canVisit = canShowUrl(capabilities);
+  const client = claimOf(server.getClientVersion());
   return {
     canAsk: canShowForm(capabilities),
     canVisit,
-    client: claimOf(server.getClientVersion()),
+    client,
     ask: async (question, signal) => {
       const shown = buildElicitation(question, canVisit);
       const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
       const options = { signal, timeout: ANSWER_TIMEOUT_MS };
-      return mcpReq.send({ method: "elicitation/create", params }, options);
+      const response = await mcpReq.send({ method: "elicitation/create", params }, options);
+      return readAnswer(question, response, client);
     },
   };
 }

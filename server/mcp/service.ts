@@ -268,9 +268,11 @@ export class McpConnection implements ClientConnection {
     return programs.follow(live, request);
   }
 
-  async #endOfProgram({ request }: LiveRun, given: GivenProgram): Promise<RunEnd> {
+  async #endOfProgram(live: LiveRun, given: GivenProgram): Promise<RunEnd> {
     const { options } = this.#service;
+    const { request } = live;
     const executed = await options.runner.run(Object.freeze({ ...request, ...given }));
+    live.observer.onProgram?.(executed);
     return endOfProgram(executed, this, options);
   }
 

@@ -19,7 +19,13 @@ import type { ObservedCall } from "../../../execution/call-log.ts";
 import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
-import { type ClientConnection, type ClientRequest, contextOf, type ProgressSink } from "./client-request.ts";
+import {
+  type ClientConnection,
+  type ClientRequest,
+  contextOf,
+  type ProgressSink,
+  type RequestObserver,
+} from "./client-request.ts";
 import type { ProgramPlace } from "./program-places.ts";
 
 /** What came of a run, as its client reads it. */
@@ -45,7 +51,15 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
-  "context" | "approver" | "signal" | "suspends" | "conversation" | "trace" | "onEvent" | "onCall"
+  | "context"
+  | "approver"
+  | "signal"
+  | "suspends"
+  | "conversation"
+  | "trace"
+  | "onEvent"
+  | "onCall"
+  | "onConsole"
 > &
   Pick<CallRequest, "onProgress">;
 
@@ -58,6 +72,7 @@ export class LiveRun {
   readonly place: ProgramPlace;
   /** The part of the request for the run that is the client's. */
   readonly request: LiveRequest;
+  readonly observer: RequestObserver;
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
@@ -69,8 +84,9 @@ export class LiveRun {
    * @param place held until the run has ended.
    */
   constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
-    const { connection, canAsk, canVisit, trace } = request;
+    const { connection, canAsk, canVisit, trace, observer = {} } = request;
     this.connection = connection;
+    this.observer = observer;
     this.place = place;
     this.#questions = new Questions(canAsk, canVisit);
     this.#progress = new RunProgress(clock);
@@ -83,11 +99,14 @@ export class LiveRun {
       trace,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
+        return observer.onEvent?.(event);
       },
+      onConsole: observer.onConsole,
       onProgress: (report) => this.#progress.onReport(report),
       onCall: (call) => {
         // Results can be large, and no reply contains them.
         this.#ended.push(withoutData(call));
+        return observer.onCall?.(call);
       },
     };
     this.#end.promise.catch(() => {});

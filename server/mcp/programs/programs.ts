@@ -7,7 +7,7 @@ import type { TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import type { ProgramRunner } from "../../../execution/run-request.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
-import { giveAnswer, type Question } from "../elicitation.ts";
+import { giveAnswer, type Question, readAnswer } from "../elicitation.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
 import type { ClientConnection, ClientRequest, ProgramAnswer } from "./client-request.ts";
 import { type EndedRun, LiveRun, reportPosition } from "./live-run.ts";
@@ -119,7 +119,7 @@ export class Programs {
     if (waiting === undefined) return this.#resumeSuspended(ticket, response, request);
     const { run, question } = waiting;
     run.place.resume();
-    if (response !== undefined) giveAnswer(question, response, request.client);
+    if (response !== undefined) giveAnswer(question, readAnswer(question, response, request.client));
     return this.follow(run, request);
   }
 
@@ -175,9 +175,9 @@ export class Programs {
       run.place.pause();
       try {
         const noLonger = AbortSignal.any([request.signal, question.withdrawn]);
-        const response = await request.ask(question, noLonger);
+        const answer = await request.ask(question, noLonger);
         run.place.resume();
-        giveAnswer(question, response, request.client);
+        giveAnswer(question, answer);
       } catch (error) {
         run.place.resume();
         if (question.withdrawn.aborted) continue;

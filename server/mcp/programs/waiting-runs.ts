@@ -233,8 +233,7 @@ async function waitForAnswer(
   let isAsking = request.canAsk && request.ask !== undefined;
   request.canAsk &&
     request.ask?.(question, signal).then(
-      async (response) => {
-        const answer = parseApprovalAnswer(response, question.request, request.client);
+      async (answer) => {
         // A person who is not at the client may be at a terminal.
         if (answer.decision === "later") isAsking = false;
         else {
