@@ -158,7 +158,8 @@ const SINGLE_IMPORTER = {
   esbuild: "languages/typescript/bundling/bundler.ts",
   "json-schema-to-typescript": "codegen/typescript/print-types.ts",
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
-  "@modelcontextprotocol/server": "server/mcp/mcp-server.ts",
+  "@modelcontextprotocol/server": ["server/mcp/mcp-server.ts", "server/http/"],
+  "@modelcontextprotocol/node": "server/http/http-server.ts",
   pg: "archive/postgres/database.ts",
   typescript: "languages/typescript/typescript-api.ts",
 };
