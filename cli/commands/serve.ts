@@ -170,7 +170,8 @@ async function serveHttp(
 ): Promise<ExitCode> {
   const { env, stderr } = surroundings;
   const { http } = host.configuration;
-  const [{ HttpServer }, { sealedState }, { projectSealer }] = await Promise.all([
+  const [{ openAuthenticator }, { HttpServer }, { sealedState }, { projectSealer }] = await Promise.all([
+    import("../../identity/identity.ts"),
     import("../../server/http/http-server.ts"),
     import("../../server/http/sealed-state.ts"),
     import("../../execution/pending/pending-approvals.ts"),
@@ -188,7 +189,7 @@ async function serveHttp(
       publicUrl: http.publicUrl,
       tls: http.tls,
       trustedProxies: http.trustedProxies,
-      authenticator: undefined,
+      authenticator: openAuthenticator(host.configuration, { env, onWarning }),
       anybody: {
         context: localContext("serve", env),
         scopes: new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const),

@@ -17,9 +17,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
-import { type Authenticator, type Caller, type CallerScope, isRefusal, type Refusal } from "./caller.ts";
 import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -32,6 +32,8 @@ const KEEP_ALIVE_MS = 75_000;
 /** How long a client may take none of what it is sent. */
 const STUCK_MS = 60_000;
 const LOOK_MS = 10_000;
+/** How long the last answers may take to their clients. */
+const LAST_ANSWERS_MS = 1_000;
 /** When a client is told to try again that came while ptc was about to end. */
 const RETRY_SECONDS = 2;
 
@@ -109,12 +111,12 @@ export class HttpServer {
   async drain(patienceMs: number): Promise<void> {
     this.#isDraining = true;
     this.#service.programs.suspendWaiting();
-    await this.#mcp.closeStreams();
+    this.#mcp.closeStreams();
     const until = performance.now() + patienceMs;
     while (performance.now() < until && this.#service.programs.running > 0) await delay(50);
-    await this.#mcp.close();
+    await this.#mcp.cancel();
     // What has been answered gets to its client.
-    const answered = performance.now() + Math.min(1_000, patienceMs);
+    const answered = performance.now() + LAST_ANSWERS_MS;
     while (performance.now() < answered && this.#open.size > 0) await delay(20);
     await this.close();
   }
@@ -240,7 +242,7 @@ export class HttpServer {
     if (error === "temporarily_unavailable")
       return send(response, 503, rpcError(-32_000, message), { "Retry-After": String(RETRY_SECONDS) });
     const metadata = new URL(METADATA_PATH + this.#path, this.url).href;
-    const scopes = this.#options.authenticator?.requestedScopes() ?? [];
+    const scopes = this.#options.authenticator?.requestedScopes ?? [];
     const parts = [
       ...(error === "invalid_request"
         ? []
@@ -336,7 +338,7 @@ function lastOf(header: string | string[] | undefined): string | undefined {
   return [header ?? []].flat().join(",").split(",").at(-1)?.trim() || undefined;
 }
 
-function lacks(scope: CallerScope): Refusal {
+function lacks(scope: string): Refusal {
   return { error: "insufficient_scope", message: `this login lacks the scope ${scope}` };
 }
 

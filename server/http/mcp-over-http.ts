@@ -9,9 +9,9 @@ import {
   type McpHttpHandler,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import type { Caller } from "../../identity/caller.ts";
 import { buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
-import type { Caller } from "./caller.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 
 /** The largest body of a request. */
@@ -61,6 +61,8 @@ export class McpOverHttp {
    */
   async fetch(request: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
     const given = { authInfo: authInfoOf(caller) };
+    if (!acceptsStream(request))
+      return refuse(406, "Not Acceptable: clients accept application/json and text/event-stream");
     if (await isLegacyRequest(request, undefined, { maxRequestBodySize: MAX_BODY_BYTES }))
       return this.#sessions.fetch(request, caller, ended, given);
     this.#known.take(caller);
@@ -69,15 +71,20 @@ export class McpOverHttp {
   }
 
   /** Ends streams that wait for nothing but news, so that nobody counts on this process. */
-  async closeStreams(): Promise<void> {
+  closeStreams(): void {
     this.#sessions.closeStreams();
   }
 
-  /** Cancels what runs, and resolves when it has ended. */
+  /** Cancels what runs, and resolves when it has ended. Its clients are answered. */
+  async cancel(): Promise<void> {
+    await Promise.all([this.#sessions.cancel(), this.#known.close()]);
+  }
+
+  /** Cancels what runs, and ends all streams. */
   async close(): Promise<void> {
     clearInterval(this.#sweep);
-    await Promise.all([this.#sessions.close(), this.#known.close()]);
-    await this.#modern.close();
+    await this.cancel();
+    await Promise.all([this.#sessions.close(), this.#modern.close()]);
   }
 
   async #serverFor(caller: Caller) {
@@ -88,6 +95,16 @@ export class McpOverHttp {
       mayApprove,
     });
   }
+}
+
+/** Whether an answer may be a stream, as that to every request may be ("Sending Messages to the Server"). */
+function acceptsStream({ method, headers }: Request): boolean {
+  if (method !== "POST" && method !== "GET") return true;
+  return /(?:^|,)\s*(?:text\/(?:event-stream|\*)|\*\/\*)\s*(?:;|,|$)/i.test(headers.get("accept") ?? "");
+}
+
+function refuse(status: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code: -32_000, message }, id: null }, { status });
 }
 
 const CALLER = "ptc/caller";
@@ -150,6 +167,7 @@ class KnownCallers {
   #entry(caller: Caller) {
     const key = keyOf(caller);
     const known = this.#byKey.get(key);
+    known?.connection.renew(caller.context);
     const entry = known ?? { connection: this.#connect(caller), requests: 0, usedAt: performance.now() };
     this.#byKey.delete(key);
     this.#byKey.set(key, entry);

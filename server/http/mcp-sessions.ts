@@ -10,9 +10,9 @@ import {
   type ServerContext,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import type { Caller } from "../../identity/caller.ts";
 import { buildServer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
-import type { Caller } from "./caller.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
@@ -70,6 +70,11 @@ export class McpSessions {
 
   closeStreams(): void {
     for (const { transport } of this.#byId.values()) transport.closeStandaloneSSEStream();
+  }
+
+  /** Cancels the programs of all sessions. Resolves when they have ended. */
+  async cancel(): Promise<void> {
+    await Promise.all([...this.#byId.values()].map(({ connection }) => connection.close()));
   }
 
   async close(): Promise<void> {
