@@ -147,7 +147,8 @@ class KnownCallers {
   }
 
   release(caller: Caller): void {
-    const entry = this.#entry(caller);
+    const entry = this.#byKey.get(keyOf(caller));
+    if (entry === undefined) return;
     entry.requests--;
     entry.usedAt = performance.now();
   }

@@ -1,7 +1,7 @@
 import {
   Client as ModernClient,
-  type OAuthClientProvider,
   StreamableHTTPClientTransport as ModernHttp,
+  type OAuthClientProvider,
 } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -64,7 +64,10 @@ export const connectSessions: ConnectHttp = async (url, { headers = {}, person =
 };
 
 /** The client of SDK 2.x over HTTP, which asks for 2026-07-28 and has no session. */
-export const connectStateless: ConnectHttp = async (url, { headers = {}, authProvider, person = NOBODY } = {}) => {
+export const connectStateless: ConnectHttp = async (
+  url,
+  { headers = {}, authProvider, person = NOBODY } = {},
+) => {
   const client = new ModernClient(IDENTITY, {
     capabilities: { elicitation: { form: {} } },
     versionNegotiation: { mode: "auto" },

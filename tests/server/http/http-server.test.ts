@@ -1,6 +1,6 @@
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
-import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { connectSessions, connectStateless } from "../../clients/http-clients.ts";
 import { CANCELLED, executed, serviceOf, valued } from "../mcp/served.ts";
@@ -59,7 +59,10 @@ describe("an HTTP server without logins", () => {
 
   test("reads no body that is too large", async () => {
     const { url } = await serveHttpHere(one());
-    const large = modern("tools/call", { name: "execute_program", arguments: { code: "x".repeat(9_000_000) } });
+    const large = modern("tools/call", {
+      name: "execute_program",
+      arguments: { code: "x".repeat(9_000_000) },
+    });
     expect((await post(url, large)).status).toBe(413);
   });
 
@@ -100,7 +103,11 @@ describe("an HTTP server without logins", () => {
       signal: abort.signal,
       headers: {
         ...{ "Content-Type": "application/json", Accept: "application/json, text/event-stream" },
-        ...{ "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "execute_program" },
+        ...{
+          "MCP-Protocol-Version": "2026-07-28",
+          "Mcp-Method": "tools/call",
+          "Mcp-Name": "execute_program",
+        },
       },
       body: JSON.stringify(call),
     }).then((came) => came.text());

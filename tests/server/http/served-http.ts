@@ -61,7 +61,9 @@ export function post(
 }
 
 /** The message that answers a request, whichever form the answer has. */
-export async function answerOf(response: Response): Promise<{ result?: never; error?: never; [key: string]: unknown }> {
+export async function answerOf(
+  response: Response,
+): Promise<{ result?: never; error?: never; [key: string]: unknown }> {
   const text = await response.text();
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return JSON.parse(text);
   const data = text.split("\n").filter((line) => line.startsWith("data: ") && line.length > 6);
