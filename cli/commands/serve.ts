@@ -86,7 +86,7 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const listen = flags.http === undefined ? undefined : whereToListen(flags.http, configuration);
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const telemetry = await openTelemetry(env, { version, onWarning });
+  const telemetry = await openTelemetry(env, { version, isScraped: listen !== undefined, onWarning });
   const { host, catalog, printers, outputs } = await openServing({
     configuration,
     following,
@@ -115,7 +115,7 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
     notice: () => following.problem ?? whyNoServers(host.configuration),
     isOneOfMany: listen !== undefined && configuration.storage.url !== undefined,
   });
-  const serving = { service, host, surroundings, onWarning };
+  const serving = { service, host, surroundings, onWarning, metrics: telemetry?.scrape };
   const code = await (listen === undefined ? serveStreams(serving) : serveHttp(serving, listen));
   following.stop();
   await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
@@ -127,6 +127,8 @@ interface Serving {
   host: Host;
   surroundings: Surroundings;
   onWarning: (message: string) => void;
+  /** The metrics, as Prometheus reads them. */
+  metrics: (() => Promise<string>) | undefined;
 }
 
 /** Serves the one client that has started ptc, until it has disconnected. */
@@ -165,7 +167,7 @@ function whereToListen(given: string | true, { http, file }: Configuration) {
 
 /** Serves many clients until a signal comes. A second one ends it at once. */
 async function serveHttp(
-  { service, host, surroundings, onWarning }: Serving,
+  { service, host, surroundings, onWarning, metrics }: Serving,
   listen: NonNullable<ReturnType<typeof whereToListen>>,
 ): Promise<ExitCode> {
   const { env, stderr } = surroundings;
@@ -198,6 +200,8 @@ async function serveHttp(
         now,
         maxAgeMs: () => host.configuration.approvals.expireMs,
       }),
+      metrics,
+      whyNotReady: () => whyNotReady(host),
       onWarning,
     });
   } catch (error) {
@@ -210,6 +214,17 @@ async function serveHttp(
   await Promise.race([server.drain(host.configuration.http.drainMs), hurried.promise]);
   if (signals > 1) await server.close();
   return EXIT.done;
+}
+
+/** Why runs could not be kept now, where a storage is shared. */
+async function whyNotReady({ configuration, archive }: Host): Promise<string | undefined> {
+  if (configuration.storage.url === undefined) return undefined;
+  try {
+    await archive.exists();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Takes what the user says from a hook of the client, where labels make a difference to it. */

@@ -53,7 +53,9 @@ describeClient("Claude Code, at a ptc for a team", findClaudeCode, (claude) => {
     for (const name of ["xdg-open", "open", "browser"])
       writeFileSync(join(programs, name), `#!/bin/sh\nprintf %s "$1" > ${asked}\n`, { mode: 0o755 });
     const path = `${programs}:${process.env.PATH}`;
-    const login = runClient(claude, ["mcp", "login", "ptc"], {
+    // Claude Code logs in at a terminal alone.
+    const terminal = ["/usr/bin/script", "-qec", `${claude.join(" ")} mcp login ptc`, "/dev/null"] as const;
+    const login = runClient(terminal, [], {
       cwd: home,
       env: { ...env, PATH: path, BROWSER: join(programs, "browser") },
     });
