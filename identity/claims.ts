@@ -46,7 +46,7 @@ function scopesOf(
 }
 
 /** The value of a claim. A claim whose own name has a dot comes first, as `https://example.com/groups` does. */
-export function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
+function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let at: unknown = claims;
   for (const step of path.split(".")) {

@@ -20,7 +20,7 @@ import { secretValue } from "./server-settings.ts";
 export const SCOPES = ["ptc:run", "ptc:approve", "ptc:admin"] as const;
 
 /** Signatures that are not forgeable by whoever has a public key: no `none`, and no shared secrets. */
-export const ALGORITHMS = [
+const ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA"],
 ] as const;
@@ -165,7 +165,7 @@ export const Http = section({
       {
         issuers: setting(
           list(Issuer).max(16, { error: "must be at most 16 issuers" }).default([]),
-          undefined,
+          "who says who somebody is: OAuth issuers whose tokens are accepted",
         ),
         tokens: setting(trueOrFalse().default(true), "whether tokens of `ptc token create` are accepted"),
       },

@@ -17,7 +17,7 @@ import { McpSessions } from "./mcp-sessions.ts";
 /** The largest body of a request. */
 export const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** How often a stream that says nothing else shows that it is alive. */
-export const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE_MS = 15_000;
 
 /** How long what is known of a caller is kept after the last request. */
 const IDLE_MS = 30 * 60_000;

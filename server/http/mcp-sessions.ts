@@ -175,7 +175,7 @@ const MAX_EVENTS = 1_000;
 const MAX_EVENT_CHARS = 4 * 1024 * 1024;
 
 /** The latest events of the streams of one session. What was dropped cannot be sent again. */
-export class RecentEvents implements EventStore {
+class RecentEvents implements EventStore {
   /** Oldest first. */
   readonly #events = new Map<string, { stream: string; message: JSONRPCMessage; chars: number }>();
   #chars = 0;

@@ -26,7 +26,7 @@ const SUITES = [
   },
   {
     ...{ era: "2026-07-28", packageName: "conformance-2026", flags: ["--spec-version", "2026-07-28"] },
-    ...{ direct: DIRECT, calls: CALLS },
+    ...{ direct: [...DIRECT, "http-header-validation"], calls: CALLS },
   },
 ];
 

@@ -30,7 +30,7 @@ export async function serveHttp(
   return { url: new URL(url), process };
 }
 
-export interface Given {
+interface Given {
   headers?: Record<string, string>;
   authProvider?: OAuthClientProvider;
   person?: Person;

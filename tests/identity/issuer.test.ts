@@ -37,6 +37,20 @@ function openIssuer(issuer: string, more: Partial<IssuerSettings> = {}) {
 
 const seconds = (from: number) => Math.floor(Date.now() / 1_000) + from;
 
+const FORGEABLE = ["none", "HS256"];
+
+const WRONG_CLAIMS: [string, JWTPayload, string][] = [
+  ["has expired", { exp: seconds(-31) }, "expired"],
+  ["never expires", { exp: undefined as never }, "when it expires"],
+  ["does not count yet", { nbf: seconds(60) }, "not count yet"],
+  ["is for another audience", { aud: "https://other.example/mcp" }, "another audience"],
+  ["is for no audience", { aud: undefined as never }, "another audience"],
+  ["is another issuer's", { iss: "https://other.example" }, "another issuer"],
+  ["is of nobody", { sub: undefined as never }, "does not say who it is for"],
+  ["is of somebody with an invisible name", { sub: "a\u200bb" }, "does not say who it is for"],
+  ["is of somebody whose name ends a line", { sub: "a\nb" }, "does not say who it is for"],
+];
+
 describe("a signed token", () => {
   test("is of its subject at its issuer, with scopes and groups", async () => {
     const { issuer, sign } = await serveSigningIssuer();
@@ -48,17 +62,7 @@ describe("a signed token", () => {
     });
   });
 
-  test.for<[string, JWTPayload, string]>([
-    ["has expired", { exp: seconds(-31) }, "expired"],
-    ["never expires", { exp: undefined as never }, "when it expires"],
-    ["does not count yet", { nbf: seconds(60) }, "not count yet"],
-    ["is for another audience", { aud: "https://other.example/mcp" }, "another audience"],
-    ["is for no audience", { aud: undefined as never }, "another audience"],
-    ["is another issuer's", { iss: "https://other.example" }, "another issuer"],
-    ["is of nobody", { sub: undefined as never }, "does not say who it is for"],
-    ["is of somebody with an invisible name", { sub: "a\u200bb" }, "does not say who it is for"],
-    ["is of somebody whose name ends a line", { sub: "a\nb" }, "does not say who it is for"],
-  ])("is refused that %s", async ([, claims, why]) => {
+  test.for(WRONG_CLAIMS)("is refused that %s", async ([, claims, why]) => {
     const { issuer, sign } = await serveSigningIssuer();
     const { opened } = openIssuer(issuer);
     const refusal = { error: "invalid_token", message: expect.stringContaining(why) };
@@ -85,7 +89,7 @@ describe("a signed token", () => {
     });
   });
 
-  test.for(["none", "HS256"])("is refused whose algorithm is %s", async (alg) => {
+  test.for(FORGEABLE)("is refused whose algorithm is %s", async (alg) => {
     const { issuer, sign } = await serveSigningIssuer();
     const { opened } = openIssuer(issuer);
     const [, payload] = (await sign()).split(".");

@@ -78,19 +78,23 @@ async function beginSession(url: URL, who: string): Promise<string> {
   return begun.headers.get("mcp-session-id") ?? expect.fail("there is no session");
 }
 
+type Asks = (url: URL) => Promise<Response>;
+
+const ASKED: [string, Asks, Asks][] = [
+  [
+    "the output of a run",
+    (url) => post(url, tool("read_output", { run: "run-1" }), as("eve")),
+    (url) => post(url, tool("read_output", { run: "run-that-never-was" }), as("eve")),
+  ],
+  [
+    "a run that waits for an approval, by its ticket",
+    (url) => post(url, tool("execute_program", { ticket: "t1" }), as("eve")),
+    (url) => post(url, tool("execute_program", { ticket: "t9" }), as("eve")),
+  ],
+];
+
 describe("nobody gets at what is another's", () => {
-  test.for<[string, (url: URL) => Promise<Response>, (url: URL) => Promise<Response>]>([
-    [
-      "the output of a run",
-      (url) => post(url, tool("read_output", { run: "run-1" }), as("eve")),
-      (url) => post(url, tool("read_output", { run: "run-that-never-was" }), as("eve")),
-    ],
-    [
-      "a run that waits for an approval, by its ticket",
-      (url) => post(url, tool("execute_program", { ticket: "t1" }), as("eve")),
-      (url) => post(url, tool("execute_program", { ticket: "t9" }), as("eve")),
-    ],
-  ])("%s: the answer is as for one that there never was", async ([, theirs, never]) => {
+  test.for(ASKED)("%s: the answer is as for one that there never was", async ([, theirs, never]) => {
     const { url, decided } = await serveBoth();
     await (await post(url, tool("execute_program", { code: "1" }), as("ada"))).text();
     await ask(url, "ada");

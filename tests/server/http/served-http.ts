@@ -6,7 +6,7 @@ import type { McpService } from "../../../server/mcp/service.ts";
 import { CONTEXT } from "../mcp/served.ts";
 
 export const ALL_SCOPES = new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const);
-export const KEY = Buffer.alloc(32, 7);
+const KEY = Buffer.alloc(32, 7);
 
 /** A service of the tests over HTTP on a free port, until the test is over. */
 export async function serveHttpHere(
