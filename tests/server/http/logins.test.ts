@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { openAuthenticator } from "../../../identity/identity.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import type { HttpServerOptions } from "../../../server/http/http-server.ts";
 import { PersonLogin } from "../../clients/person-login.ts";
 import { serveSigningIssuer } from "../../identity/signing-issuer.ts";
 import { newFolder } from "../../temporary-folder.ts";
@@ -24,7 +25,7 @@ async function freePort(): Promise<number> {
 }
 
 /** ptc over HTTP with these settings of `http.auth`, and what its programs are run for. */
-async function serveWith(auth: object, more: object = {}) {
+async function serveWith(auth: object, more: object = {}, options: Partial<HttpServerOptions> = {}) {
   const port = await freePort();
   const publicUrl = `http://127.0.0.1:${port}/mcp`;
   const text = JSON.stringify({ http: { public_url: publicUrl, auth, ...more } });
@@ -42,6 +43,7 @@ async function serveWith(auth: object, more: object = {}) {
   const { url } = await serveHttpHere(service, {
     listen: { host: "127.0.0.1", port, isLoopback: true },
     publicUrl,
+    ...options,
     authenticator: openAuthenticator(configuration, {
       env: {},
       onWarning: (line) => void problems.push(line),
@@ -164,4 +166,17 @@ describe("a request", () => {
       error: { message: "the token is for another audience" },
     });
   });
+});
+
+test("metrics are for this machine, and for administrators from behind a proxy", async () => {
+  const issuer = await serveSigningIssuer();
+  const auth = { issuers: [{ issuer: issuer.issuer, audience: "https://ptc.example.com/mcp" }] };
+  const { url } = await serveWith(auth, {}, { metrics: async () => "ptc_runs_total 1\n" });
+  const metrics = new URL("/metrics", url);
+  expect(await (await fetch(metrics)).text()).toBe("ptc_runs_total 1\n");
+  const statusFor = async (scope: string) => {
+    const authorization = `Bearer ${await issuer.sign({ scope })}`;
+    return (await fetch(metrics, { headers: { "X-Forwarded-For": "192.0.2.1", authorization } })).status;
+  };
+  expect([await statusFor("ptc:run"), await statusFor("ptc:admin")]).toEqual([403, 200]);
 });
