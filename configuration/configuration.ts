@@ -9,6 +9,7 @@ import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.t
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
 import type { Plain } from "./settings/declare.ts";
+import type { SCOPES } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
 /**
@@ -59,6 +60,8 @@ export interface Configuration {
   /** The path is absolute. */
   readonly archive: Plain<Settings["archive"]>;
   readonly storage: StorageSettings;
+  /** How it is reached over HTTP. */
+  readonly http: HttpSettings;
   /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
   /** The project's settings that do not count because of managed settings, one line each. */
@@ -78,6 +81,50 @@ export interface StorageSettings {
   /** Why it cannot be used: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
+
+/** How ptc is reached over HTTP, and by whom. */
+export interface HttpSettings {
+  /** HOST:PORT. */
+  readonly listen: string | undefined;
+  readonly publicUrl: string | undefined;
+  /** Absolute paths of files in PEM. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Addresses and networks (CIDR). */
+  readonly trustedProxies: readonly string[];
+  readonly drainMs: number;
+  /** `undefined` where nobody is asked who they are. */
+  readonly auth: { readonly tokens: boolean; readonly issuers: readonly IssuerSettings[] } | undefined;
+}
+
+/** Who says who somebody is. */
+export interface IssuerSettings {
+  readonly issuer: string;
+  /** Without any, the public URL. */
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+  readonly clockSkewSeconds: number;
+  readonly jwksUrl: string | undefined;
+  /** The names of claims; a dot leads into an object. */
+  readonly claims: { readonly subject: string; readonly name: string | undefined; readonly groups: string };
+  /** Who has a scope of ptc, where it is not whoever has a scope of that name. */
+  readonly scopes: { readonly [scope in Scope]?: readonly string[] | undefined };
+  /** What clients are told to ask for. */
+  readonly requestScopes: readonly string[] | undefined;
+  /** How opaque tokens are asked about; `undefined` where there are none. */
+  readonly introspection:
+    | {
+        readonly clientId: string;
+        readonly clientSecret: ConfiguredSecret;
+        readonly url: string | undefined;
+        readonly cacheMs: number;
+      }
+    | undefined;
+  /** Why opaque tokens cannot be asked about: a variable is not set. */
+  readonly off?: string | undefined;
+}
+
+/** What a caller may do with a token. */
+export type Scope = (typeof SCOPES)[number];
 
 /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */
 interface ConfiguredRules {

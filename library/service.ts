@@ -14,10 +14,16 @@ export interface ServiceOptions extends Omit<ServingOptions, "telemetry" | "foll
   following?: (ServingOptions["following"] & Pick<FollowedConfiguration, "problem">) | undefined;
   /** Whether clients are told of a configuration without servers. By default they are. */
   tellsOfNoServers?: boolean | undefined;
+  /** Whether metrics are kept for whoever reads them. */
+  isScraped?: boolean | undefined;
+  /** Whether other processes share what waits, so that any of them may answer the next request. */
+  isOneOfMany?: boolean | undefined;
 }
 
 export interface OpenService extends Pick<Serving, "host" | "listed"> {
   service: McpService;
+  /** The metrics, as Prometheus reads them. */
+  metrics: (() => Promise<string>) | undefined;
   /**
    * Ends everything. Never throws.
    *
@@ -29,10 +35,12 @@ export interface OpenService extends Pick<Serving, "host" | "listed"> {
 /** Opens ptc for many programs. Telemetry is as the environment says. @throws as `openServing` does. */
 export async function openService({
   tellsOfNoServers = true,
+  isScraped,
+  isOneOfMany,
   ...options
 }: ServiceOptions): Promise<OpenService> {
   const { env, onWarning, following } = options;
-  const telemetry = await openTelemetry(env, { version, onWarning });
+  const telemetry = await openTelemetry(env, { version, isScraped, onWarning });
   const { host, catalog, printers, outputs, listed } = await openServing({ ...options, telemetry });
   const service = new McpService({
     version,
@@ -50,9 +58,10 @@ export async function openService({
     checkValue,
     labels: () => everyLabel(host.configuration),
     notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(host.configuration) : undefined),
+    isOneOfMany,
   });
   return {
-    ...{ host, service, listed },
+    ...{ host, service, listed, metrics: telemetry?.scrape },
     async close(patienceMs) {
       await Promise.all([host.close(patienceMs), telemetry?.close(patienceMs)]);
     },

@@ -4,8 +4,10 @@ type RunSource = (typeof RUN_SOURCES)[number];
 
 /** On whose behalf a program runs. Policy, credentials, audit and archive use it. */
 export interface RunContext {
-  /** Who runs it; `local` is the one who started ptc on this machine. */
+  /** Who runs it: issuer, `#` and subject, or `local` for the one who started ptc on this machine. */
   readonly principal: string;
+  /** What the principal is called, for people. Nothing is decided by it. */
+  readonly name?: string;
   /** The groups that the principal's login says, beside those of the configuration. */
   readonly groups?: readonly string[];
   readonly source: RunSource;
@@ -17,6 +19,8 @@ export interface RunContext {
   readonly actor?: Actor;
   /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
   readonly client?: Client;
+  /** The token with which the principal came, for the exchange that a server asks for. It is in memory alone. */
+  readonly callerToken?: () => string;
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */

@@ -21,6 +21,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./declare.ts";
+import { Http } from "./http-settings.ts";
 import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
 
 /** Patterns of tools' names. */
@@ -443,6 +444,10 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       ),
       keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
     }),
+  ),
+  http: headed(
+    "How `ptc serve --http` is reached by many people, and who may use it: [for a team](docs/team.md).",
+    Http,
   ),
   storage: headed(
     "Where everything is kept that outlives a run, so that several ptc share it: [shared storage](docs/storage.md). Without it, in files of this machine.",

@@ -20,6 +20,7 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
@@ -50,7 +51,25 @@ interface Stdio {
   onWarning: (message: string) => void;
 }
 
-type Era = "legacy" | "modern";
+/** The revisions of MCP: with an `initialize` and what follows it (until 2025-11-25), and without (since 2026-07-28). */
+export type Era = "legacy" | "modern";
+
+/** How a connection is carried, where it is not by the streams of the process that started ptc. */
+export interface Carried {
+  /** Seals what a client brings back with the answer to a question. By default it is the question's ticket, as it is. */
+  readonly sealer?: StateSealer | undefined;
+  /** Whether who sends a request may answer whether a call is made. By default they may. */
+  readonly mayApprove?: ((context: ServerContext) => boolean) | undefined;
+  /** How a person is asked. By default the client asks. */
+  readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
+}
+
+/** Seals texts for somebody and something: `opened` gives a text back for the same `purpose` alone. */
+export interface StateSealer {
+  seal(text: string, purpose: string): Promise<string>;
+  /** `undefined` for what was not sealed for this purpose, or too long ago. */
+  opened(sealed: string, purpose: string): Promise<string | undefined>;
+}
 
 /**
  * Serves one client over stdio, on behalf of `context`. Resolves when the client has disconnected and its programs have
@@ -64,7 +83,11 @@ export async function serveMcp(
   const instructions = await connection.instructions();
   await overStdio(
     stdio,
-    (era) => buildServer(service, connection, instructions, era),
+    (era) => {
+      const server = buildServer(service, connection, instructions, era);
+      connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
+      return server;
+    },
     () => void connection.close(),
   );
   await connection.close();
@@ -89,12 +112,12 @@ export function linkInMemory(): [Transport, Transport] {
 export async function serveOver(
   service: McpService,
   transport: Transport,
-  options: { connection: McpConnection; asks?: Asks | undefined; onWarning: (message: string) => void },
+  options: Pick<Carried, "asks"> & { connection: McpConnection; onWarning: (message: string) => void },
 ): Promise<{ close(): Promise<void> }> {
   const { connection, asks, onWarning } = options;
   const instructions = await connection.instructions();
   const warn = boundWarnings(onWarning);
-  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, asks), {
+  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, { asks }), {
     transport,
     onerror: (error) => warn(error.message),
   });
@@ -106,9 +129,6 @@ export async function serveOver(
   connection.closed.addEventListener("abort", () => void handle.close(), { once: true });
   return { close: () => connection.close() };
 }
-
-/** How a person is asked, where that is not by the client. */
-type Asks = Required<Pick<ClientRequest, "ask">>;
 
 async function overStdio(
   { stdin, stdout, onWarning }: Stdio,
@@ -128,19 +148,19 @@ async function overStdio(
   await handle.close();
 }
 
-function buildServer(
+/** One server of the SDK for a connection. @param instructions what the client shows its model once. */
+export function buildServer(
   service: McpService,
   connection: McpConnection,
   instructions: string,
   era: Era,
-  asks?: Asks,
+  carried: Carried = {},
 ): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     { capabilities: { tools: { listChanged: true } }, instructions },
   );
-  connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
@@ -149,8 +169,10 @@ function buildServer(
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
     for (const text of saidBy(context)) connection.conversation.say(text);
-    const read = readRequest(server, connection, context, era);
-    const request = asks === undefined ? read : { ...read, ...asks, canAsk: true };
+    const purpose = () => `tools/call ${digestOf([connection.context.principal, name, args ?? null])}`;
+    const ticket = await ticketOf(context, purpose, carried);
+    const read = readRequest(server, connection, context, { era, ticket, ...carried });
+    const request = carried.asks === undefined ? read : { ...read, ...carried.asks, canAsk: true };
     const work = async () => {
       const answer = await connection.callTool(name, args, request);
       if (answer !== undefined) return answer;
@@ -159,9 +181,25 @@ function buildServer(
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    return answer.kind === "reply" ? answer.reply : presentQuestion(answer, request.canVisit);
+    if (answer.kind === "reply") return answer.reply;
+    const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
+    return presentQuestion(answer.question, await state, request.canVisit);
   });
   return server;
+}
+
+/** The ticket of the question that a request answers; `undefined` where it answers none. @param purpose what its state is for. */
+async function ticketOf(
+  { mcpReq }: ServerContext,
+  purpose: () => string,
+  { sealer }: Carried,
+): Promise<string | undefined> {
+  const state: unknown = mcpReq.requestState<string>();
+  if (typeof state !== "string") return undefined;
+  const ticket = sealer === undefined ? state : await sealer.opened(state, purpose());
+  if (ticket === undefined)
+    throw new ProtocolError(INVALID_PARAMS, "requestState is not of this request, or has expired");
+  return ticket;
 }
 
 /** What a request brings: what its client can show, and what it waits for. */
@@ -169,19 +207,18 @@ function readRequest(
   server: Server,
   connection: McpConnection,
   context: ServerContext,
-  era: Era,
+  { era, ticket, mayApprove }: Carried & { era: Era; ticket: string | undefined },
 ): ClientRequest & { canVisit: boolean } {
   const { mcpReq } = context;
-  const ticket = mcpReq.requestState<string>();
+  const read = readClient(server, context, era);
   return {
     connection,
     signal: mcpReq.signal,
     progress: progressSink(context),
     trace: traceOf(context),
-    ...(typeof ticket === "string"
-      ? { answers: { ticket, response: mcpReq.inputResponses?.[QUESTION] } }
-      : {}),
-    ...readClient(server, context, era),
+    ...(ticket === undefined ? {} : { answers: { ticket, response: mcpReq.inputResponses?.[QUESTION] } }),
+    ...read,
+    ...(mayApprove === undefined ? {} : { mayApprove: mayApprove(context) }),
   };
 }
 
@@ -214,15 +251,17 @@ function readClient(
   };
 }
 
+/** @param state what the client brings back with the answer. */
 function presentQuestion(
-  { question, ticket }: { question: Question; ticket: string },
+  question: Question,
+  state: string,
   canVisit: boolean,
 ): ReturnType<typeof inputRequired> {
   const shown = buildElicitation(question, canVisit);
   const { mode: _, ...visit } = shown;
   const asked =
     shown.mode === "form" ? inputRequired.elicit(shown) : inputRequired.elicitUrl(visit as typeof shown);
-  return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: ticket });
+  return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: state });
 }
 
 function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {

@@ -32,6 +32,8 @@ export interface ClientRequest {
   readonly canAsk: boolean;
   /** Whether it can show addresses. */
   readonly canVisit?: boolean;
+  /** Whether who sends it may answer whether a call is made; by default they may. */
+  readonly mayApprove?: boolean;
   /** What the client says of itself. */
   readonly client?: ClientClaim | undefined;
   /** The trace that the request belongs to. */

@@ -84,11 +84,11 @@ export class LiveRun {
    * @param place held until the run has ended.
    */
   constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
-    const { connection, canAsk, canVisit, trace, observer = {} } = request;
+    const { connection, canAsk, canVisit, trace, mayApprove, observer = {} } = request;
     this.connection = connection;
     this.observer = observer;
     this.place = place;
-    this.#questions = new Questions(canAsk, canVisit);
+    this.#questions = new Questions(canAsk, canVisit, mayApprove);
     this.#progress = new RunProgress(clock);
     this.request = {
       context: contextOf(request),
@@ -180,6 +180,7 @@ const MAX_ANSWERED_ELSEWHERE = 10;
 class Questions implements Approver {
   readonly #canAsk: boolean;
   readonly #canVisit: boolean;
+  readonly #mayApprove: boolean;
   readonly #closed = new AbortController();
   readonly #answersElsewhere: string[] = [];
   #waiting: Question | undefined;
@@ -188,14 +189,16 @@ class Questions implements Approver {
   /**
    * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
    * @param canVisit whether it can show addresses.
+   * @param mayApprove whether its user's answers to questions about calls count. If not, these are not put to it.
    */
-  constructor(canAsk: boolean, canVisit = false) {
+  constructor(canAsk: boolean, canVisit = false, mayApprove = true) {
     this.#canAsk = canAsk;
     this.#canVisit = canVisit;
+    this.#mayApprove = mayApprove;
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    if (!this.#canAsk && !signal.aborted) return Promise.resolve(LATER);
+    if (!(this.#canAsk && this.#mayApprove) && !signal.aborted) return Promise.resolve(LATER);
     return this.#put(signal, UNASKED, true, (open) => ({ kind: "approval", request, ...open }));
   }
 

@@ -22,6 +22,8 @@ export interface ProgramsOptions {
   limits: () => ProgramLimits;
   /** Whether approvals count that are given at the client. By default they do. */
   approvesAtClient?: (() => boolean) | undefined;
+  /** Whether other processes serve the same clients, so that an answer may come to another one than the question came from. */
+  isOneOfMany?: boolean | undefined;
   /** Receives the programs that wait for their turn. */
   telemetry?: Pick<Telemetry, "queued"> | undefined;
 }
@@ -46,6 +48,9 @@ interface Admission {
 export type Resumption = ProgramAnswer | Extract<TakenRun, { kind: "taken" }>;
 
 type Reply = Extract<ProgramAnswer, { kind: "reply" }>;
+
+const MAY_NOT_APPROVE =
+  "this login may not approve calls (it lacks the scope ptc:approve); somebody who may has to answer";
 
 /** The most forms that are remembered for their answers. */
 const MAX_OFFERED = 1_000;
@@ -75,7 +80,11 @@ export class Programs {
     this.#options = options;
     this.#places = places("maxParallelPrograms");
     this.#callPlaces = places("maxParallelCalls");
-    this.#waiting = new WaitingRuns(() => limits().maxParallelPrograms, runner.suspended !== undefined);
+    this.#waiting = new WaitingRuns(
+      () => limits().maxParallelPrograms,
+      runner.suspended !== undefined,
+      options.isOneOfMany,
+    );
   }
 
   /**
@@ -118,9 +127,23 @@ export class Programs {
     const waiting = await this.#waiting.take(ticket, principal);
     if (waiting === undefined) return this.#resumeSuspended(ticket, response, request);
     const { run, question } = waiting;
+    if (question.kind === "approval" && request.mayApprove === false && response !== undefined) {
+      this.#waiting.add(run, question);
+      return { kind: "reply", reply: errorReply(MAY_NOT_APPROVE) };
+    }
     run.place.resume();
     if (response !== undefined) giveAnswer(question, readAnswer(question, response, request.client));
     return this.follow(run, request);
+  }
+
+  /** How many programs and calls are under way, with those that wait for a person. */
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  /** Gives up the sandboxes of all runs that wait for a person: another process, or a later one, continues them. */
+  suspendWaiting(): void {
+    this.#waiting.leaveAll();
   }
 
   /** Cancels the programs of a connection that has closed. Resolves when they have ended. */
@@ -134,11 +157,13 @@ export class Programs {
   /** Resumes a run that was suspended, perhaps by another process, once its question is answered. */
   async #resumeSuspended(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
     const { runner, approvesAtClient } = this.#options;
+    const mayApprove = request.mayApprove !== false;
+    if (!mayApprove && response !== undefined) return { kind: "reply", reply: errorReply(MAY_NOT_APPROVE) };
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
     const taken = await takeAnswered(
       runner.suspended,
       { ticket, response, offered: this.#offered.has(ticket) },
-      { ...request, canAsk: request.canAsk && approvesAtClient?.() !== false },
+      { ...request, canAsk: request.canAsk && mayApprove && approvesAtClient?.() !== false },
     );
     return taken.kind === "question" ? this.#handOut(taken.question, ticket) : taken;
   }
@@ -170,7 +195,9 @@ export class Programs {
         if (request.signal.aborted || request.connection.closed.aborted)
           return this.#reply(await run.result(), request);
         run.place.pause();
-        return this.#handOut(question, this.#waiting.add(run, question));
+        const ticket = this.#waiting.add(run, question);
+        await this.#waiting.left(ticket);
+        return this.#handOut(question, ticket);
       }
       run.place.pause();
       try {
