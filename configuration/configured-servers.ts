@@ -10,6 +10,12 @@ export function isRemote(server: ServerConfiguration): server is RemoteServerCon
   return server.transport === "http" || server.transport === "sse";
 }
 
+/** What is called of ptc's own, as servers are: everybody shares it, and it waits for no connection. */
+export const OWN_USE = {
+  shared: true,
+  use: { maxConnections: 1, maxParallelCalls: 256, maxQueuedCalls: 10_000 },
+} as const;
+
 /** The values that the configuration writes out for a server: environment variables of commands, else headers. */
 export function valuesOf(server: ServerConfiguration): Readonly<Record<string, string>> {
   return "env" in server ? server.env : server.headers;

@@ -15,6 +15,10 @@ import {
 import type { SecretValueEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
+const MOST_PROCESSES = 64;
+const MOST_CONNECTIONS = 1_000;
+const DEFAULT_PARALLEL_CALLS = 100;
+const DEFAULT_QUEUED_CALLS = 1_000;
 
 type UnsetIn = ExpandedFile["unsetIn"];
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
@@ -180,6 +184,12 @@ export function buildServer(
     callTimeoutMs:
       entry.call_timeout_seconds === undefined ? callTimeoutMs : entry.call_timeout_seconds * 1_000,
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+    shared: entry.shared ?? false,
+    use: {
+      maxConnections: entry.max_connections ?? (transport === "stdio" ? MOST_PROCESSES : MOST_CONNECTIONS),
+      maxParallelCalls: entry.max_parallel_calls ?? DEFAULT_PARALLEL_CALLS,
+      maxQueuedCalls: entry.max_queued_calls ?? DEFAULT_QUEUED_CALLS,
+    },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],

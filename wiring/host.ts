@@ -1,9 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { clock } from "../base/clock.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
+import { limitedGroups } from "../configuration/policy/local-groups.ts";
+import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
 import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
@@ -22,7 +25,7 @@ import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
-import { openRuns, sharedStorage } from "../storage/storage.ts";
+import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import type { composition } from "./composition.ts";
@@ -89,6 +92,7 @@ export class Host implements ProgramRunner {
   #own: OwnProcess | undefined;
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
+  #use: UsageLimits | undefined;
 
   /** @param load is called when servers or programs are first needed. */
   constructor(options: HostOptions, load: () => Promise<typeof composition>) {
@@ -136,6 +140,17 @@ export class Host implements ProgramRunner {
   /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
   currentTools(): Promise<ProgramTools> {
     return this.#catalog.currentTools();
+  }
+
+  /** What principals may use of this host. */
+  get use(): UsageLimits {
+    this.#use ??= new UsageLimits({
+      counters: openUseCounters(this.#configuration, this.#options.env),
+      settings: () => this.#configuration.limits,
+      groups: () => limitedGroups(this.#configuration),
+      clock,
+    });
+    return this.#use;
   }
 
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */
@@ -238,6 +253,7 @@ export class Host implements ProgramRunner {
     const untaken = this.#options.warmed?.pool.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
+    await this.#use?.close();
     await (await this.#audit?.catch(() => undefined))?.close();
     const own = this.#own ?? this.#options.warmed?.own;
     own?.state.groups.kill();

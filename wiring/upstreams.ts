@@ -187,6 +187,7 @@ function identityOf(server: ServerConfiguration): string {
     ...withoutPlaces(server),
     description: undefined,
     callTimeoutMs: undefined,
+    use: undefined,
   });
 }
 

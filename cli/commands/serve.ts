@@ -83,6 +83,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     outputs,
     telemetry,
     clock,
+    use: host.use,
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,

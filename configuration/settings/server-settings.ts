@@ -281,6 +281,22 @@ const Server = mapping({
       .optional(),
     "the same for single tools",
   ),
+  shared: setting(
+    trueOrFalse().optional(),
+    "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person",
+  ),
+  max_connections: setting(
+    wholeNumber(1, 10_000).optional(),
+    "connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. When there are as many, the one that was unused the longest ends for another",
+  ),
+  max_parallel_calls: setting(
+    wholeNumber(1, 10_000).optional(),
+    "calls to it at a time, of all principals together; by default 100. More wait, and principals take turns",
+  ),
+  max_queued_calls: setting(
+    wholeNumber(1, 100_000).optional(),
+    "calls to it that wait; by default 1000. A further one fails at once",
+  ),
   call_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),
     "instead of `execution.tool_call_timeout_seconds`",

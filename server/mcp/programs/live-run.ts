@@ -16,6 +16,7 @@ import {
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
+import type { Allowance } from "../../../execution/limits/usage-limits.ts";
 import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
@@ -45,7 +46,15 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
-  "context" | "approver" | "signal" | "suspends" | "conversation" | "trace" | "onEvent" | "onCall"
+  | "context"
+  | "approver"
+  | "signal"
+  | "suspends"
+  | "conversation"
+  | "trace"
+  | "allowance"
+  | "onEvent"
+  | "onCall"
 > &
   Pick<CallRequest, "onProgress">;
 
@@ -67,8 +76,14 @@ export class LiveRun {
   /**
    * @param request the one that starts it: its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
+   * @param allowance what the run may use.
    */
-  constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
+  constructor(
+    request: ClientRequest,
+    place: ProgramPlace,
+    clock: Pick<Clock, "monotonicMs">,
+    allowance?: Allowance,
+  ) {
     const { connection, canAsk, canVisit, trace } = request;
     this.connection = connection;
     this.place = place;
@@ -81,6 +96,7 @@ export class LiveRun {
       suspends: true,
       conversation: connection.conversation,
       trace,
+      allowance,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
       },
