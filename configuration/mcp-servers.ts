@@ -115,6 +115,11 @@ function findAuthProblems(
 ): Problem[] {
   const { auth } = server;
   if (auth === undefined || server.url === undefined) return [];
+  if (server.shared === true && auth.type === "oauth") {
+    const message =
+      "cannot be true where each person logs in; remove it, or give the server credentials of its own";
+    return [{ path: [...path, "shared"], message }];
+  }
   const at = (key: keyof AuthEntry, message: string): Problem[] => [
     { path: [...path, "auth", key], message },
   ];
@@ -233,6 +238,7 @@ function buildAuth(
   surroundings: Surroundings,
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
+  if (auth === undefined && server.shared === true) return undefined;
   if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
   const { scopes } = auth ?? {};
   const secret = (key: "client_secret" | "private_key") =>

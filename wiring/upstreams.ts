@@ -82,6 +82,8 @@ export function composeUpstreams(
         off: server.off,
         whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
         identity: identityOf(server),
+        isShared: server.shared,
+        use: server.use,
         async connect(signal, credentials) {
           // The kind is the server's own, which types cannot say.
           const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;

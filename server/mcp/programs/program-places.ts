@@ -1,3 +1,5 @@
+import { Turns } from "../../../base/turns.ts";
+
 /** A running program's place. */
 export interface ProgramPlace {
   /** Lends the place to other programs while this one waits for a person. */
@@ -57,28 +59,12 @@ interface Waiter<Entered, Refused> extends Pick<Waiting<Entered, Refused>, "onPo
   told: number | undefined;
 }
 
-interface Turns {
-  /** Places that a principal holds and does not lend. */
-  running: number;
-  /** The turn in which it was last given a place; 0 for never. */
-  lastTurn: number;
-}
-
-/** What waits and runs of one principal. */
-interface Line<Entered, Refused> extends Turns {
-  /** Longest waiting first. */
-  readonly waiting: Waiter<Entered, Refused>[];
-  /** While a place is free and this one may not have it: ends the wait. */
-  held: NodeJS.Timeout | undefined;
-}
-
 /** The most programs that wait, of all principals together. */
 const MAX_WAITING = 10_000;
 
 /**
- * Places for running programs, and the queue in front of them. Within a principal programs begin in the order of arrival. Between
- * principals a free place goes to the one that has the fewest, and of several to the one whose last turn is the longest ago: so a
- * principal that has nothing running waits for one program to end, however many another has queued.
+ * Places for running programs, and the queue in front of them, in which principals take turns (turns.ts): one that has nothing
+ * running waits for one program to end, however many another has queued.
  *
  * A program that waits for a person holds a sandbox but no place. As many as there are places may do so; of more, each keeps
  * its place.
@@ -87,9 +73,9 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   readonly #limits: () => PlaceLimits;
   readonly #held = new Set<ProgramPlace>();
   readonly #paused = new Set<ProgramPlace>();
-  readonly #lines = new Map<string, Line<Entered, Refused>>();
-  #waiting = 0;
-  #turns = 0;
+  readonly #turns = new Turns<Waiter<Entered, Refused>>();
+  /** Principals that are passed by for a while. */
+  readonly #timers = new Map<string, NodeJS.Timeout>();
 
   /** @param limits the limits as they are just now. */
   constructor(limits: () => PlaceLimits) {
@@ -109,26 +95,20 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     enter,
   }: Waiting<Entered, Refused>): Promise<Placed<Entered, Refused>> {
     if (signal.aborted) return { kind: "none", why: "cancelled" };
-    const line = this.#lineOf(principal);
-    if (this.#waiting === 0 && this.#hasRoom() && enter === undefined)
-      return { kind: "placed", place: this.#occupy(principal, line) };
-    if (line.waiting.length >= this.#limits().maxQueued || this.#waiting >= MAX_WAITING) {
-      this.#forget(principal, line);
-      return { kind: "none", why: "full" };
+    const { waiting } = this.#turns;
+    if (waiting === 0 && this.#hasRoom() && enter === undefined) {
+      this.#turns.begin(principal);
+      return { kind: "placed", place: this.#occupy(principal) };
     }
+    const isFull = this.#turns.waitingOf(principal) >= this.#limits().maxQueued || waiting >= MAX_WAITING;
+    if (isFull && !this.#isOpen) return { kind: "none", why: "full" };
     return new Promise((resolve) => {
       const leave = (why: NoPlace) => {
         if (waiter.isSettled) return;
-        const at = line.waiting.indexOf(waiter);
-        if (at >= 0) {
-          line.waiting.splice(at, 1);
-          this.#waiting--;
-        }
+        this.#turns.leave(principal, waiter);
         const { held } = waiter;
-        waiter.settle(
-          why === "late" && held !== undefined ? { kind: "refused", value: held } : { kind: "none", why },
-        );
-        this.#forget(principal, line);
+        const isHeldBack = why === "late" && held !== undefined;
+        waiter.settle(isHeldBack ? { kind: "refused", value: held } : { kind: "none", why });
         this.#tellPositions();
       };
       const cancel = () => leave("cancelled");
@@ -147,24 +127,15 @@ export class ProgramPlaces<Entered = never, Refused = never> {
         },
       };
       signal.addEventListener("abort", cancel, { once: true });
-      line.waiting.push(waiter);
-      this.#waiting++;
+      this.#turns.wait(principal, waiter);
       this.#admit();
-      if (line.waiting.includes(waiter)) this.#tellPositions();
+      this.#tellPositions();
     });
   }
 
-  #lineOf(principal: string): Line<Entered, Refused> {
-    const line = this.#lines.get(principal) ?? { waiting: [], running: 0, lastTurn: 0, held: undefined };
-    this.#lines.set(principal, line);
-    return line;
-  }
-
-  /** Forgets a principal of whom nothing waits or runs. */
-  #forget(principal: string, line: Line<Entered, Refused>): void {
-    if (line.waiting.length > 0 || line.running > 0) return;
-    clearTimeout(line.held);
-    if (this.#lines.get(principal) === line) this.#lines.delete(principal);
+  /** Whether one that comes now begins at once, and does not wait. */
+  get #isOpen(): boolean {
+    return this.#turns.waiting === 0 && this.#hasRoom();
   }
 
   #hasRoom(): boolean {
@@ -173,75 +144,56 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     return this.#held.size - lent < maxRunning;
   }
 
-  #occupy(principal: string, line: Line<Entered, Refused>): ProgramPlace {
-    this.#lines.set(principal, line);
-    line.running++;
-    line.lastTurn = ++this.#turns;
+  /** A place of a principal whose turn has begun. */
+  #occupy(principal: string): ProgramPlace {
     const place: ProgramPlace = {
       pause: () => {
         if (!this.#held.has(place) || this.#paused.has(place)) return;
         this.#paused.add(place);
-        line.running--;
+        this.#turns.end(principal);
         this.#admit();
       },
       resume: () => {
-        if (!this.#paused.delete(place)) return;
-        this.#lines.set(principal, line);
-        line.running++;
+        if (this.#paused.delete(place)) this.#turns.begin(principal, false);
       },
       free: () => {
-        if (!this.#held.has(place)) return;
         // What its principal waits for may have been this program's end.
-        this.#release(line);
-        this.#giveBack(place, principal, line);
+        this.#release(principal);
+        this.#giveBack(place, principal);
       },
     };
     this.#held.add(place);
     return place;
   }
 
-  #giveBack(place: ProgramPlace, principal: string, line: Line<Entered, Refused>): void {
+  #giveBack(place: ProgramPlace, principal: string): void {
     if (!this.#held.delete(place)) return;
-    if (!this.#paused.delete(place)) line.running--;
-    this.#forget(principal, line);
+    if (!this.#paused.delete(place)) this.#turns.end(principal);
     this.#admit();
   }
 
   #admit(): void {
     let admitted = false;
-    while (this.#waiting > 0 && this.#hasRoom()) {
-      const next = this.#next();
+    while (this.#hasRoom()) {
+      const next = this.#turns.next();
       if (next === undefined) break;
-      const [principal, line] = next;
-      const waiter = line.waiting.shift();
-      if (waiter === undefined) break;
-      this.#waiting--;
       admitted = true;
-      const place = this.#occupy(principal, line);
+      const { who, item: waiter } = next;
+      const place = this.#occupy(who);
       if (waiter.enter === undefined) waiter.settle({ kind: "placed", place });
-      else void this.#enter(waiter, waiter.enter, { place, principal, line });
+      else void this.#enter(waiter, waiter.enter(), place, who);
     }
     if (admitted) this.#tellPositions();
   }
 
-  /** The principal whose turn it is. */
-  #next(): [string, Line<Entered, Refused>] | undefined {
-    let best: [string, Line<Entered, Refused>] | undefined;
-    for (const entry of this.#lines) {
-      const [, line] = entry;
-      if (line.waiting.length === 0 || line.held !== undefined) continue;
-      if (best === undefined || isBefore(line, best[1])) best = entry;
-    }
-    return best;
-  }
-
-  /** Asks whether the program may begin, while it holds the place. */
+  /** Waits for what says whether the program may begin, while it holds the place. */
   async #enter(
     waiter: Waiter<Entered, Refused>,
-    enter: () => Promise<Entry<Entered, Refused>>,
-    { place, principal, line }: { place: ProgramPlace; principal: string; line: Line<Entered, Refused> },
+    entering: Promise<Entry<Entered, Refused>>,
+    place: ProgramPlace,
+    principal: string,
   ): Promise<void> {
-    const entry = await enter();
+    const entry = await entering;
     if (entry.kind === "entered" && !waiter.isSettled)
       return waiter.settle({ kind: "placed", place, entered: entry.value });
     if (entry.kind === "entered") entry.undo?.();
@@ -249,45 +201,37 @@ export class ProgramPlaces<Entered = never, Refused = never> {
       waiter.settle({ kind: "refused", value: entry.value });
     else if (entry.kind === "later" && !waiter.isSettled) {
       waiter.held = entry.why;
-      line.waiting.unshift(waiter);
-      this.#waiting++;
-      this.#hold(line, entry.afterMs);
+      this.#turns.wait(principal, waiter, "first");
+      this.#hold(principal, entry.afterMs);
     }
-    this.#giveBack(place, principal, line);
+    this.#giveBack(place, principal);
+    this.#tellPositions();
   }
 
-  #hold(line: Line<Entered, Refused>, afterMs: number): void {
-    clearTimeout(line.held);
-    line.held = setTimeout(() => {
-      this.#release(line);
+  #hold(principal: string, afterMs: number): void {
+    clearTimeout(this.#timers.get(principal));
+    this.#turns.hold(principal);
+    const timer = setTimeout(() => {
+      this.#release(principal);
       this.#admit();
     }, afterMs);
+    this.#timers.set(principal, timer);
   }
 
-  #release(line: Line<Entered, Refused>): void {
-    clearTimeout(line.held);
-    line.held = undefined;
+  #release(principal: string): void {
+    clearTimeout(this.#timers.get(principal));
+    this.#timers.delete(principal);
+    this.#turns.release(principal);
   }
 
-  /** Tells each that waits how many go before it if nothing changes: the n-th of a principal goes after n of each other's. */
+  /** Tells each that waits how many go before it if nothing changes. */
   #tellPositions(): void {
-    const lines = [...this.#lines.values()].filter(({ waiting }) => waiting.length > 0);
-    lines.sort((one, other) => (isBefore(one, other) ? -1 : 1));
     let before = 0;
-    for (let round = 0; before < this.#waiting; round++) {
-      for (const { waiting } of lines) {
-        const waiter = waiting[round];
-        if (waiter === undefined) continue;
-        const position = before++;
-        if (waiter.told === position) continue;
-        waiter.told = position;
-        waiter.onPosition(position);
-      }
+    for (const waiter of this.#turns.inOrder()) {
+      const position = before++;
+      if (waiter.told === position) continue;
+      waiter.told = position;
+      waiter.onPosition(position);
     }
   }
-}
-
-/** Whether one principal gets a free place before another. */
-function isBefore(one: Turns, other: Turns): boolean {
-  return one.running === other.running ? one.lastTurn < other.lastTurn : one.running < other.running;
 }
