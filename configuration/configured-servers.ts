@@ -84,8 +84,14 @@ function authSecrets(
   auth: AuthSettings<ConfiguredSecret> | undefined,
 ): { key: string; secret: ConfiguredSecret }[] {
   const privateKey = auth?.type === "client_credentials" ? auth.privateKey : undefined;
-  return Object.entries({ client_secret: auth?.clientSecret, private_key: privateKey }).flatMap(
-    ([key, secret]) => (secret === undefined ? [] : [{ key: `auth.${key}`, secret }]),
+  const secrets = {
+    client_secret: auth?.clientSecret,
+    private_key: privateKey,
+    "token_exchange.client_secret": auth?.exchange?.clientSecret,
+    "identity_assertion.client_secret": auth?.assertion?.clientSecret,
+  };
+  return Object.entries(secrets).flatMap(([key, secret]) =>
+    secret === undefined ? [] : [{ key: `auth.${key}`, secret }],
   );
 }
 
@@ -110,7 +116,13 @@ export function withoutPlaces(server: ServerConfiguration): object {
   const plain = authSecrets(server.auth).flatMap(({ key, secret }) =>
     typeof secret === "string" ? [[key, secret]] : [],
   );
-  const auth = { ...server.auth, clientSecret: undefined, privateKey: undefined };
+  const { exchange, assertion } = server.auth;
+  const auth = {
+    ...server.auth,
+    ...{ clientSecret: undefined, privateKey: undefined },
+    exchange: exchange && { ...exchange, clientSecret: undefined },
+    assertion: assertion && { ...assertion, clientSecret: undefined },
+  };
   return { ...server, auth, secretSources: [...sources, ...plain] };
 }
 

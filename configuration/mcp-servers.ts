@@ -115,7 +115,9 @@ function findAuthProblems(
 ): Problem[] {
   const { auth } = server;
   if (auth === undefined || server.url === undefined) return [];
-  if (server.shared === true && auth.type === "oauth") {
+  const isOfPersons =
+    auth.type === "oauth" || auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (server.shared === true && isOfPersons) {
     const message =
       "cannot be true where each person logs in; remove it, or give the server credentials of its own";
     return [{ path: [...path, "shared"], message }];
@@ -123,14 +125,22 @@ function findAuthProblems(
   const at = (key: keyof AuthEntry, message: string): Problem[] => [
     { path: [...path, "auth", key], message },
   ];
-  if (auth.type === "none") {
+  const takesCaller = auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (auth.type === undefined && !takesCaller)
+    return at("type", `must be one of oauth, client_credentials, none`);
+  if (auth.identity_assertion !== undefined && auth.client_id === undefined)
+    return at(
+      "identity_assertion",
+      "needs a `client_id` of `auth` beside it: that of ptc at the server's own authorization server",
+    );
+  if (auth.type === "none" && !takesCaller) {
     const [key] = Object.keys(auth).filter((each) => each !== "type") as (keyof AuthEntry)[];
     return key === undefined ? [] : at(key, "does not go with type none; remove it, or change the type");
   }
-  const foreign = (auth.type === "oauth" ? OF_MACHINES : OF_PERSONS).find((key) => auth[key] !== undefined);
+  const foreign = foreignKeys(auth.type).find((key) => auth[key] !== undefined);
   if (foreign !== undefined)
-    return at(foreign, `does not go with type ${auth.type}; remove it, or change the type`);
-  if (hasAuthorization(server)) {
+    return at(foreign, `does not go with type ${auth.type ?? "none"}; remove it, or change the type`);
+  if (auth.type !== undefined && auth.type !== "none" && hasAuthorization(server)) {
     const message = "cannot stand beside an Authorization header or a user in the url; keep one of the two";
     return [{ path: [...path, "auth"], message }];
   }
@@ -158,6 +168,12 @@ function findAuthProblems(
       return at(key, "is not a URL; write the one that the authorization server names as its issuer");
   }
   return [];
+}
+
+/** The keys that do not go with a type. */
+function foreignKeys(type: AuthEntry["type"]): readonly (keyof AuthEntry)[] {
+  if (type === "oauth") return OF_MACHINES;
+  return type === "client_credentials" ? OF_PERSONS : [...OF_MACHINES, ...OF_PERSONS];
 }
 
 function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
@@ -239,8 +255,16 @@ function buildAuth(
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
   if (auth === undefined && server.shared === true) return undefined;
-  if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
-  const { scopes } = auth ?? {};
+  const { scopes, token_exchange: exchange, identity_assertion: assertion } = auth ?? {};
+  const takesCaller = exchange !== undefined || assertion !== undefined;
+  if ((auth?.type === "none" && !takesCaller) || (auth === undefined && hasAuthorization(server)))
+    return undefined;
+  const clientOf = (key: "token_exchange" | "identity_assertion", entry: NonNullable<typeof assertion>) => ({
+    issuer: entry.issuer,
+    clientId: entry.client_id,
+    clientSecret: secretOf(entry.client_secret, [...path, "auth", key, "client_secret"], surroundings),
+    authMethod: entry.token_endpoint_auth_method,
+  });
   const secret = (key: "client_secret" | "private_key") =>
     secretOf(auth?.[key], [...path, "auth", key], surroundings);
   const common = {
@@ -249,12 +273,18 @@ function buildAuth(
     scope: typeof scopes === "string" ? scopes : scopes?.join(" "),
     issuer: auth?.issuer,
     authMethod: auth?.token_endpoint_auth_method,
+    exchange: exchange && {
+      ...clientOf("token_exchange", exchange),
+      ...{ audience: exchange.audience, resource: exchange.resource, actor: exchange.actor },
+    },
+    assertion: assertion && clientOf("identity_assertion", assertion),
   };
   if (auth?.type === "client_credentials") {
     const { client_id: clientId = "", signing_algorithm: signingAlgorithm } = auth;
     const privateKey = secret("private_key");
     return { ...common, type: "client_credentials", clientId, privateKey, signingAlgorithm };
   }
+  if (auth !== undefined && auth.type !== "oauth") return { ...common, type: "caller" };
   return {
     ...common,
     type: "oauth",

@@ -17,6 +17,8 @@ export interface RunContext {
   readonly actor?: Actor;
   /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
   readonly client?: Client;
+  /** The token with which the principal came, for the exchange that a server asks for. It is in memory alone. */
+  readonly callerToken?: () => string;
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */

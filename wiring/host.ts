@@ -28,6 +28,7 @@ import { UserSecrets } from "../secrets/user-secrets.ts";
 import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
+import { Callers } from "../upstream/authorization/callers.ts";
 import type { composition } from "./composition.ts";
 import type { Execution, ExecutionOptions } from "./execution.ts";
 import type { ReconfigurablePool, UpstreamsOptions } from "./upstreams.ts";
@@ -44,7 +45,7 @@ export interface HostCatalog {
 }
 
 export interface HostOptions
-  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin">,
+  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin" | "callers">,
     Pick<ExecutionOptions, "engine" | "warm" | "warmed" | "listings" | "takeLostSession" | "telemetry"> {
   configuration: Configuration;
   /** Defaults to the generated catalog, read once from disk. */
@@ -87,6 +88,7 @@ export class Host implements ProgramRunner {
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
   readonly #arrivals = new ArrivalOrder();
+  readonly #callers = new Callers();
   #audit: Promise<AuditLog> | undefined;
   #archive: ArchiveStore | undefined;
   #own: OwnProcess | undefined;
@@ -167,6 +169,7 @@ export class Host implements ProgramRunner {
   async run(request: ProgramRequest): Promise<ExecutedProgram> {
     const { observer } = this.#options;
     const arrival = this.#arrivals.note(request);
+    const release = this.#hold(request);
     try {
       await observer?.beforeRun();
       const { runProgram, shared } = await this.#ready();
@@ -180,18 +183,29 @@ export class Host implements ProgramRunner {
       await request.resumed?.leave(true);
       throw error;
     } finally {
+      release();
       arrival?.pass();
     }
+  }
+
+  /** Has the caller's token known while its request is under way. */
+  #hold({ context }: ProgramRequest | CallRequest): () => void {
+    return this.#callers.hold(context.principal, context.callerToken);
   }
 
   /** Makes one call without a sandbox, with the tools that are known when it begins. @throws as `run` does. */
   async call(request: CallRequest): Promise<ExecutedCall> {
     const { observer } = this.#options;
-    await observer?.beforeRun();
-    const { makeCall, shared } = await this.#ready();
-    const executed = await makeCall(request, shared, { tools: await this.#catalog.currentTools() });
-    observer?.onCall(executed, request);
-    return executed;
+    const release = this.#hold(request);
+    try {
+      await observer?.beforeRun();
+      const { makeCall, shared } = await this.#ready();
+      const executed = await makeCall(request, shared, { tools: await this.#catalog.currentTools() });
+      observer?.onCall(executed, request);
+      return executed;
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -271,6 +285,7 @@ export class Host implements ProgramRunner {
         ...this.#options,
         keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
         redactor: this.#redactor,
+        callers: this.#callers,
         onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
       }),
     );

@@ -274,14 +274,13 @@ export const Settings = section({
     }),
   ),
   limits: headed(
-    "What principals may use. Without any limit, nothing is counted.",
+    "What principals may use: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
     section({
       together: setting(useLimits(), "all principals together", {
         value: "{ max_parallel_programs: 32 }",
       }),
       each: setting(useLimits(), "each principal", {
         value: "{ max_parallel_programs: 4, max_programs_per_minute: 60, max_calls_per_minute: 600 }",
-        comment: "more wait for their turn, or are told when there is more",
       }),
       groups: setting(
         z
