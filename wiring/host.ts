@@ -23,6 +23,8 @@ import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
+import { openLoginStore } from "../logins/logins.ts";
+import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
 import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
@@ -95,6 +97,7 @@ export class Host implements ProgramRunner {
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
   #use: UsageLimits | undefined;
+  #webLogins: WebLogins | undefined;
 
   /** @param load is called when servers or programs are first needed. */
   constructor(options: HostOptions, load: () => Promise<typeof composition>) {
@@ -153,6 +156,26 @@ export class Host implements ProgramRunner {
       clock,
     });
     return this.#use;
+  }
+
+  /**
+   * Has people log in at servers with browsers, wherever they are. Returns what answers these, and `undefined` for requests that are
+   * not about logins. To be called once, before the first run.
+   */
+  async serveLogins(
+    options: Pick<WebLoginsOptions, "publicUrl" | "sealer" | "issuers" | "principalOf">,
+  ): Promise<(request: Request) => Promise<Response | undefined>> {
+    const { secrets } = await this.#upstreams();
+    const { WebLogins } = await import("../logins/web-logins.ts");
+    const logins = new WebLogins({
+      ...options,
+      configuration: () => this.#configuration,
+      store: openLoginStore(this.#options.env, this.#configuration),
+      secrets,
+      onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
+    });
+    this.#webLogins = logins;
+    return (request) => logins.handle(request);
   }
 
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */
@@ -332,6 +355,7 @@ export class Host implements ProgramRunner {
       pool,
       secrets,
       redactor: this.#redactor,
+      webLogins: () => this.#webLogins,
       archive: this.archive,
       audit: await this.#auditing(),
       runs: this.runs,
