@@ -46,15 +46,19 @@ export class Turns<Item> {
     return true;
   }
 
-  /** Takes the next one out; `undefined` where nobody waits who is not held. It has begun. */
-  next(): { who: string; item: Item } | undefined {
+  /**
+   * Takes the next one out; `undefined` where nobody waits who is not held. It has begun.
+   *
+   * @param isLast whether it is only for who has nothing.
+   */
+  next(isLast = false): { who: string; item: Item } | undefined {
     let best: [string, Line<Item>] | undefined;
     for (const entry of this.#lines) {
       const [, line] = entry;
       if (line.waiting.length === 0 || line.isHeld) continue;
       if (best === undefined || isBefore(line, best[1])) best = entry;
     }
-    if (best === undefined) return undefined;
+    if (best === undefined || (isLast && best[1].running > 0)) return undefined;
     const [who, line] = best;
     const [item] = line.waiting.splice(0, 1) as [Item];
     this.#waiting--;

@@ -106,7 +106,7 @@ function useLimits() {
     ),
     max_cpu_seconds_per_day: setting(
       wholeNumber(1, 1_000_000_000).optional(),
-      "processor time of programs in one day of UTC, counted when each has ended",
+      "processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended",
     ),
     max_result_bytes_per_day: setting(
       wholeNumber(1, 1_000_000_000_000_000).optional(),
@@ -274,7 +274,7 @@ export const Settings = section({
     }),
   ),
   limits: headed(
-    "What principals may use: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
+    "What principals may use of `ptc serve`: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
     section({
       together: setting(useLimits(), "all principals together", {
         value: "{ max_parallel_programs: 32 }",

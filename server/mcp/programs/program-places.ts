@@ -59,12 +59,16 @@ interface Waiter<Entered, Refused> extends Pick<Waiting<Entered, Refused>, "onPo
   told: number | undefined;
 }
 
+/** How long somebody counts as about who has asked for a place. */
+const ABOUT_MS = 60_000;
+
 /** The most programs that wait, of all principals together. */
 const MAX_WAITING = 10_000;
 
 /**
  * Places for running programs, and the queue in front of them, in which principals take turns (turns.ts): one that has nothing
- * running waits for one program to end, however many another has queued.
+ * running waits for one program to end, however many another has queued. While others are about, the last place is for who has
+ * nothing running, so that they need not wait even for that.
  *
  * A program that waits for a person holds a sandbox but no place. As many as there are places may do so; of more, each keeps
  * its place.
@@ -74,6 +78,8 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   readonly #held = new Set<ProgramPlace>();
   readonly #paused = new Set<ProgramPlace>();
   readonly #turns = new Turns<Waiter<Entered, Refused>>();
+  /** When each principal asked last, in this order. */
+  readonly #asked = new Map<string, number>();
   /** Principals that are passed by for a while. */
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
@@ -96,7 +102,8 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   }: Waiting<Entered, Refused>): Promise<Placed<Entered, Refused>> {
     if (signal.aborted) return { kind: "none", why: "cancelled" };
     const { waiting } = this.#turns;
-    if (waiting === 0 && this.#hasRoom() && enter === undefined) {
+    this.#note(principal);
+    if (waiting === 0 && this.#hasRoom() && !this.#isLast && enter === undefined) {
       this.#turns.begin(principal);
       return { kind: "placed", place: this.#occupy(principal) };
     }
@@ -138,6 +145,23 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     return this.#turns.waiting === 0 && this.#hasRoom();
   }
 
+  #note(principal: string): void {
+    const now = performance.now();
+    this.#asked.delete(principal);
+    this.#asked.set(principal, now);
+    for (const [who, at] of this.#asked) {
+      if (now - at < ABOUT_MS) break;
+      this.#asked.delete(who);
+    }
+  }
+
+  /** Whether only one place is free, and several principals are about. */
+  get #isLast(): boolean {
+    const { maxRunning } = this.#limits();
+    if (maxRunning < 2 || this.#asked.size < 2) return false;
+    return this.#held.size - Math.min(this.#paused.size, maxRunning) === maxRunning - 1;
+  }
+
   #hasRoom(): boolean {
     const { maxRunning } = this.#limits();
     const lent = Math.min(this.#paused.size, maxRunning);
@@ -175,7 +199,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   #admit(): void {
     let admitted = false;
     while (this.#hasRoom()) {
-      const next = this.#turns.next();
+      const next = this.#turns.next(this.#isLast);
       if (next === undefined) break;
       admitted = true;
       const { who, item: waiter } = next;

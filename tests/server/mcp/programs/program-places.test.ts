@@ -68,13 +68,29 @@ describe("the queue of programs", () => {
     expect(order()).toEqual(["a0", "b0", "c0", "a1", "b1", "a2"]);
   });
 
+  it("keeps the last place for who has nothing running, while several are about", async () => {
+    const { ask, endOne, order } = setUp({ maxRunning: 2 });
+    void ask("quiet 0");
+    await settled();
+    for (let n = 0; n < 3; n++) void ask(`loud ${n}`);
+    await endOne();
+    expect(order()).toEqual(["quiet 0", "loud 0"]);
+    void ask("quiet 1");
+    await settled();
+    expect(order()).toEqual(["quiet 0", "loud 0", "quiet 1"]);
+    await endOne();
+    expect(order().at(-1)).toBe("loud 1");
+  });
+
   it("does not let a principal that runs much have what one that runs little waits for", async () => {
     const { ask, endOne, order } = setUp({ maxRunning: 3 });
     for (const who of ["a0", "a1", "b0", "b1", "b2", "a2"]) void ask(who);
     await settled();
     expect(order()).toEqual(["a0", "a1", "b0"]);
     await endOne();
-    // Each runs one now, and the turn of a is the longer ago.
+    // Each runs one now, and the last place is for somebody else.
+    expect(order()).toHaveLength(3);
+    await endOne();
     expect(order().at(-1)).toBe("a2");
     await endOne();
     expect(order().at(-1)).toBe("b1");
