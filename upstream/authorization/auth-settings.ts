@@ -11,7 +11,7 @@ export type AuthSettings<Secret = string> = (
   CallerTokens<Secret>;
 
 /** What is tried before anything else where the caller has a token: the first of them that is set. */
-export interface CallerTokens<Secret = string> {
+interface CallerTokens<Secret = string> {
   readonly exchange: TokenExchange<Secret> | undefined;
   readonly assertion: ExchangeClient<Secret> | undefined;
 }
