@@ -38,6 +38,12 @@ export interface Configuration {
   readonly toolPatterns: readonly ToolPattern[];
   /** `maxReplyBytes` is never more than `maxOutputBytes`. */
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
+  readonly limits: {
+    readonly together: PlainUse;
+    readonly each: PlainUse;
+    readonly groups: Readonly<Record<string, { readonly together: PlainUse; readonly each: PlainUse }>>;
+    readonly principals: Readonly<Record<string, PlainUse>>;
+  };
   readonly sandbox: Plain<Settings["sandbox"]> & {
     readonly maxWarm: number;
     readonly engine: EngineChoice;
@@ -71,6 +77,8 @@ export interface Configuration {
   /** The `secrets` that are most likely credentials: variables, headers, and values whose name says so. */
   readonly credentials: readonly string[];
 }
+
+type PlainUse = Plain<Settings["limits"]["each"]>;
 
 /** Where everything is kept that several processes share. */
 export interface StorageSettings {
@@ -144,6 +152,13 @@ export interface ModelSettings {
   readonly off?: string | undefined;
 }
 
+/** How much of a server is used at a time. */
+interface ServerUse {
+  readonly maxConnections: number;
+  readonly maxParallelCalls: number;
+  readonly maxQueuedCalls: number;
+}
+
 interface AnyServer {
   readonly name: string;
   /** The name in snake_case, as in `servers/<module>/index.ts` and `mcp__<module>__<tool>`. */
@@ -156,6 +171,10 @@ interface AnyServer {
    * server on stdio has it anew whenever it is seen at work, up to five minutes.
    */
   readonly connectTimeoutMs: number;
+  /** Whether all principals share one connection. */
+  readonly shared: boolean;
+  /** How much of it is used at a time, by all principals together. */
+  readonly use: ServerUse;
   /** The folders that ptc names to the server, absolute (MCP, "Roots"). Without any, ptc does not declare roots. */
   readonly roots?: readonly string[] | undefined;
   /** What its data carries, and what may flow into it. */

@@ -10,6 +10,12 @@ export function isRemote(server: ServerConfiguration): server is RemoteServerCon
   return server.transport === "http" || server.transport === "sse";
 }
 
+/** What is called of ptc's own, as servers are: everybody shares it, and it waits for no connection. */
+export const OWN_USE = {
+  shared: true,
+  use: { maxConnections: 1, maxParallelCalls: 256, maxQueuedCalls: 10_000 },
+} as const;
+
 /** The values that the configuration writes out for a server: environment variables of commands, else headers. */
 export function valuesOf(server: ServerConfiguration): Readonly<Record<string, string>> {
   return "env" in server ? server.env : server.headers;
@@ -78,8 +84,14 @@ function authSecrets(
   auth: AuthSettings<ConfiguredSecret> | undefined,
 ): { key: string; secret: ConfiguredSecret }[] {
   const privateKey = auth?.type === "client_credentials" ? auth.privateKey : undefined;
-  return Object.entries({ client_secret: auth?.clientSecret, private_key: privateKey }).flatMap(
-    ([key, secret]) => (secret === undefined ? [] : [{ key: `auth.${key}`, secret }]),
+  const secrets = {
+    client_secret: auth?.clientSecret,
+    private_key: privateKey,
+    "token_exchange.client_secret": auth?.exchange?.clientSecret,
+    "identity_assertion.client_secret": auth?.assertion?.clientSecret,
+  };
+  return Object.entries(secrets).flatMap(([key, secret]) =>
+    secret === undefined ? [] : [{ key: `auth.${key}`, secret }],
   );
 }
 
@@ -104,7 +116,13 @@ export function withoutPlaces(server: ServerConfiguration): object {
   const plain = authSecrets(server.auth).flatMap(({ key, secret }) =>
     typeof secret === "string" ? [[key, secret]] : [],
   );
-  const auth = { ...server.auth, clientSecret: undefined, privateKey: undefined };
+  const { exchange, assertion } = server.auth;
+  const auth = {
+    ...server.auth,
+    ...{ clientSecret: undefined, privateKey: undefined },
+    exchange: exchange && { ...exchange, clientSecret: undefined },
+    assertion: assertion && { ...assertion, clientSecret: undefined },
+  };
   return { ...server, auth, secretSources: [...sources, ...plain] };
 }
 

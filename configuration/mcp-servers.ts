@@ -15,6 +15,10 @@ import {
 import type { SecretValueEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
+const MOST_PROCESSES = 64;
+const MOST_CONNECTIONS = 1_000;
+const DEFAULT_PARALLEL_CALLS = 100;
+const DEFAULT_QUEUED_CALLS = 1_000;
 
 type UnsetIn = ExpandedFile["unsetIn"];
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
@@ -111,17 +115,32 @@ function findAuthProblems(
 ): Problem[] {
   const { auth } = server;
   if (auth === undefined || server.url === undefined) return [];
+  const isOfPersons =
+    auth.type === "oauth" || auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (server.shared === true && isOfPersons) {
+    const message =
+      "cannot be true where each person logs in; remove it, or give the server credentials of its own";
+    return [{ path: [...path, "shared"], message }];
+  }
   const at = (key: keyof AuthEntry, message: string): Problem[] => [
     { path: [...path, "auth", key], message },
   ];
-  if (auth.type === "none") {
+  const takesCaller = auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (auth.type === undefined && !takesCaller)
+    return at("type", `must be one of oauth, client_credentials, none`);
+  if (auth.identity_assertion !== undefined && auth.client_id === undefined)
+    return at(
+      "identity_assertion",
+      "needs a `client_id` of `auth` beside it: that of ptc at the server's own authorization server",
+    );
+  if (auth.type === "none" && !takesCaller) {
     const [key] = Object.keys(auth).filter((each) => each !== "type") as (keyof AuthEntry)[];
     return key === undefined ? [] : at(key, "does not go with type none; remove it, or change the type");
   }
-  const foreign = (auth.type === "oauth" ? OF_MACHINES : OF_PERSONS).find((key) => auth[key] !== undefined);
+  const foreign = foreignKeys(auth.type).find((key) => auth[key] !== undefined);
   if (foreign !== undefined)
-    return at(foreign, `does not go with type ${auth.type}; remove it, or change the type`);
-  if (hasAuthorization(server)) {
+    return at(foreign, `does not go with type ${auth.type ?? "none"}; remove it, or change the type`);
+  if (auth.type !== undefined && auth.type !== "none" && hasAuthorization(server)) {
     const message = "cannot stand beside an Authorization header or a user in the url; keep one of the two";
     return [{ path: [...path, "auth"], message }];
   }
@@ -149,6 +168,12 @@ function findAuthProblems(
       return at(key, "is not a URL; write the one that the authorization server names as its issuer");
   }
   return [];
+}
+
+/** The keys that do not go with a type. */
+function foreignKeys(type: AuthEntry["type"]): readonly (keyof AuthEntry)[] {
+  if (type === "oauth") return OF_MACHINES;
+  return type === "client_credentials" ? OF_PERSONS : [...OF_MACHINES, ...OF_PERSONS];
 }
 
 function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
@@ -180,6 +205,12 @@ export function buildServer(
     callTimeoutMs:
       entry.call_timeout_seconds === undefined ? callTimeoutMs : entry.call_timeout_seconds * 1_000,
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+    shared: entry.shared ?? false,
+    use: {
+      maxConnections: entry.max_connections ?? (transport === "stdio" ? MOST_PROCESSES : MOST_CONNECTIONS),
+      maxParallelCalls: entry.max_parallel_calls ?? DEFAULT_PARALLEL_CALLS,
+      maxQueuedCalls: entry.max_queued_calls ?? DEFAULT_QUEUED_CALLS,
+    },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
@@ -223,8 +254,17 @@ function buildAuth(
   surroundings: Surroundings,
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
-  if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
-  const { scopes } = auth ?? {};
+  if (auth === undefined && server.shared === true) return undefined;
+  const { scopes, token_exchange: exchange, identity_assertion: assertion } = auth ?? {};
+  const takesCaller = exchange !== undefined || assertion !== undefined;
+  if ((auth?.type === "none" && !takesCaller) || (auth === undefined && hasAuthorization(server)))
+    return undefined;
+  const clientOf = (key: "token_exchange" | "identity_assertion", entry: NonNullable<typeof assertion>) => ({
+    issuer: entry.issuer,
+    clientId: entry.client_id,
+    clientSecret: secretOf(entry.client_secret, [...path, "auth", key, "client_secret"], surroundings),
+    authMethod: entry.token_endpoint_auth_method,
+  });
   const secret = (key: "client_secret" | "private_key") =>
     secretOf(auth?.[key], [...path, "auth", key], surroundings);
   const common = {
@@ -233,12 +273,18 @@ function buildAuth(
     scope: typeof scopes === "string" ? scopes : scopes?.join(" "),
     issuer: auth?.issuer,
     authMethod: auth?.token_endpoint_auth_method,
+    exchange: exchange && {
+      ...clientOf("token_exchange", exchange),
+      ...{ audience: exchange.audience, resource: exchange.resource, actor: exchange.actor },
+    },
+    assertion: assertion && clientOf("identity_assertion", assertion),
   };
   if (auth?.type === "client_credentials") {
     const { client_id: clientId = "", signing_algorithm: signingAlgorithm } = auth;
     const privateKey = secret("private_key");
     return { ...common, type: "client_credentials", clientId, privateKey, signingAlgorithm };
   }
+  if (auth !== undefined && auth.type !== "oauth") return { ...common, type: "caller" };
   return {
     ...common,
     type: "oauth",

@@ -153,7 +153,7 @@ function buildConfiguration(
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
 ): Configuration {
-  const { tools, pii, sandbox, sessions } = settings;
+  const { tools, pii, sandbox, sessions, limits } = settings;
   const execution = plain(settings.execution);
   const placeOf = (path: readonly PropertyKey[]) =>
     `${file ?? "configuration"}:${source.lineOf(path)}: ${renderPath(path)}`;
@@ -210,6 +210,15 @@ function buildConfiguration(
       maxParallelPrograms:
         execution.maxParallelPrograms ?? defaultParallelPrograms(thisMachine(), execution.memoryMb),
     },
+    limits: {
+      together: plain(limits.together),
+      each: plain(limits.each),
+      groups: mapValues(limits.groups, (group) => ({
+        together: plain(group.together),
+        each: plain(group.each),
+      })),
+      principals: mapValues(limits.principals, (use) => plain(use)),
+    },
     sandbox: {
       ...plain(sandbox),
       engine: sandbox.engine ?? engineOf(environment),
@@ -230,6 +239,13 @@ function buildConfiguration(
     secrets: distinct(secretsOf),
     credentials: distinct(credentialsOf),
   };
+}
+
+function mapValues<From, To>(
+  record: Readonly<Record<string, From>>,
+  to: (from: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, to(value)]));
 }
 
 /** The engine that the environment names. @throws ConfigurationError */

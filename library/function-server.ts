@@ -2,6 +2,7 @@ import { isObject } from "../base/json.ts";
 import { findSchemaProblem } from "../base/json-schema.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { FunctionServerConfiguration } from "../configuration/configuration.ts";
+import { OWN_USE } from "../configuration/configured-servers.ts";
 import {
   FUNCTION_SERVER,
   type FunctionContext,
@@ -21,6 +22,9 @@ import {
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const NO_ARGUMENTS: JsonSchema = { type: "object", properties: {}, additionalProperties: false };
 const MAX_ISSUES = 5;
+
+/** A connection of functions is an object in memory. */
+const MAX_PRINCIPALS = 10_000;
 
 /**
  * The server of the functions of a program; `undefined` where there are none.
@@ -49,6 +53,9 @@ export function functionServer(
       tools: Object.fromEntries(entries.map(([name, { labels, accepts }]) => [name, { labels, accepts }])),
     },
     piiAllowed: [],
+    // A function is told on whose behalf it is called.
+    shared: false,
+    use: { ...OWN_USE.use, maxConnections: MAX_PRINCIPALS },
     off: undefined,
   };
 

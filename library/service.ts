@@ -50,6 +50,7 @@ export async function openService({
     outputs,
     telemetry,
     clock,
+    use: host.use,
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,

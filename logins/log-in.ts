@@ -7,6 +7,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
 import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";
+import type { Login, LoginKey } from "../upstream/authorization/login-store.ts";
 import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
 import { type LoginSecrets, ownLoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -87,15 +88,7 @@ export async function beginLogin(
     });
     const { redirectUri } = listener;
     try {
-      const ready = signal ?? new AbortController().signal;
-      const [headers, clientSecret] = await Promise.all([
-        readHeaders(server, principal, secrets, ready),
-        readAuthSecret(configured.clientSecret, secrets, ready),
-      ]);
-      const settings = { ...configured, clientSecret };
-      const challenge = await askForChallenge({ ...server, headers }, signal);
-      const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
-      begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+      begun = await prepareLogin(server, { key, secrets, redirectUri, previous, signal });
     } catch (error) {
       listener.close();
       throw error;
@@ -133,6 +126,42 @@ export async function beginLogin(
   } catch (error) {
     throw faultOf(server.name, error);
   }
+}
+
+/**
+ * Finds out where a person is to log in for a server, and registers ptc there where that is needed. `undefined` when the server
+ * asks for no login.
+ *
+ * @throws UpstreamError, AuthorizationError when no login is possible, or none that can be trusted.
+ */
+export async function prepareLogin(
+  server: RemoteServerConfiguration,
+  {
+    key,
+    secrets,
+    redirectUri,
+    previous,
+    signal,
+  }: {
+    key: LoginKey;
+    secrets: LoginSecrets;
+    redirectUri: string;
+    /** The login that there was before. */
+    previous: Login | undefined;
+    signal?: AbortSignal | undefined;
+  },
+): Promise<BegunLogin | undefined> {
+  const { auth: configured } = server;
+  if (configured?.type !== "oauth") return undefined;
+  const ready = signal ?? new AbortController().signal;
+  const [headers, clientSecret] = await Promise.all([
+    readHeaders(server, key.principal, secrets, ready),
+    readAuthSecret(configured.clientSecret, secrets, ready),
+  ]);
+  const settings = { ...configured, clientSecret };
+  const challenge = await askForChallenge({ ...server, headers }, signal);
+  const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
+  return beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
 }
 
 /** The headers of requests without a token. @throws UpstreamError */

@@ -57,6 +57,8 @@ export function loginServer({ servers }: Configuration, name: string): RemoteSer
   if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
   if (server.auth.type === "client_credentials")
     throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
+  if (server.auth.type === "caller")
+    throw refuse("is used with the token of whoever calls ptc over HTTP: it has no login of its own");
   return server;
 }
 
@@ -72,10 +74,10 @@ export interface LoginStatus {
   server: string;
   /**
    * `logged_in`: there is a token, or ptc can get one without a person. `ended`: there was a login. `none`: there was none, and
-   * the server may not need one. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
+   * the server may not need one. `caller`: each caller over HTTP brings a token. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
    * as far as there are any.
    */
-  state: "logged_in" | "ended" | "none" | "machine" | "configured";
+  state: "logged_in" | "ended" | "none" | "machine" | "caller" | "configured";
   issuer?: string;
   scope?: string;
   /** The scopes that the server has wanted beside those. */
@@ -100,6 +102,7 @@ export async function loginStatus(
     const { name } = server;
     if (!isRemote(server) || server.auth === undefined) all.push({ server: name, state: "configured" });
     else if (server.auth.type === "client_credentials") all.push({ server: name, state: "machine" });
+    else if (server.auth.type === "caller") all.push({ server: name, state: "caller" });
     else {
       const key = loginKeyOf(principal, server);
       try {

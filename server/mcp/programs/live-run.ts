@@ -16,6 +16,7 @@ import {
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
+import type { Allowance } from "../../../execution/limits/usage-limits.ts";
 import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
@@ -57,6 +58,7 @@ export type LiveRequest = Pick<
   | "suspends"
   | "conversation"
   | "trace"
+  | "allowance"
   | "onEvent"
   | "onCall"
   | "onConsole"
@@ -82,8 +84,14 @@ export class LiveRun {
   /**
    * @param request the one that starts it: its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
+   * @param allowance what the run may use.
    */
-  constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
+  constructor(
+    request: ClientRequest,
+    place: ProgramPlace,
+    clock: Pick<Clock, "monotonicMs">,
+    allowance?: Allowance,
+  ) {
     const { connection, canAsk, canVisit, trace, mayApprove, observer = {} } = request;
     this.connection = connection;
     this.observer = observer;
@@ -97,6 +105,7 @@ export class LiveRun {
       suspends: true,
       conversation: connection.conversation,
       trace,
+      allowance,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
         return observer.onEvent?.(event);
