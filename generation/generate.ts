@@ -1,6 +1,5 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { diffLines } from "../base/diff-lines.ts";
 import { messageOf } from "../base/faults.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { collectLearned, type LearnedTypes } from "../catalog/learned/learned-types.ts";
@@ -10,6 +9,7 @@ import type { Catalog, CatalogServer, CatalogTool, StoredCatalog } from "../cata
 import type { WrittenFiles } from "../catalog/store/write-generated.ts";
 import type { EditorSetup, ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import { diffLines } from "../configuration/diff-lines.ts";
 import { type UnmatchedPattern, unmatchedPatterns } from "../configuration/tool-patterns.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
 import { byCodeUnit } from "../protocol/canonical-json.ts";

@@ -21,7 +21,8 @@ function renderSyslog(line: string, host: string, pid: number): string {
 
 /**
  * Sends lines to a syslog receiver: `udp://HOST:PORT` (RFC 5426), or with counted octets over `tcp://HOST:PORT` or a stream
- * socket `unix:///PATH` (RFC 6587, section 3.4.1). UDP does not tell whether anybody receives them.
+ * socket `unix:///PATH` (RFC 6587, section 3.4.1). UDP does not tell whether anybody receives them. The
+ * package `syslog-client` neither counts octets nor writes to a stream socket.
  */
 export function openSyslog(address: string): Carrier {
   const host =

@@ -232,7 +232,10 @@ const HEADER_END = Buffer.from("\r\n\r\n");
 /** Answers what the server asks of its client; `undefined` is `null`. */
 type AnswerRequest = (method: string, params: unknown) => unknown;
 
-/** A client's side of the Language Server Protocol 3.17 over two streams. Ends with them. */
+/**
+ * A client's side of the Language Server Protocol 3.17 over two streams. Ends with them. It bounds what it reads, which the reader
+ * of `vscode-jsonrpc` does not: the process works on text that a model wrote.
+ */
 class LspConnection {
   readonly #input: Writable;
   readonly #answer: AnswerRequest;
