@@ -154,6 +154,10 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
   },
+  async openapi({ server, signal, credentials: { values: headers, authorization } }) {
+    const { openApi } = await import("../upstream/openapi/open-api.ts");
+    return openApi(server, { headers, authorization, version, timeoutMs: server.connectTimeoutMs, signal });
+  },
   async functions({ server, principal }) {
     const { FunctionConnection } = await import("../upstream/functions/function-connection.ts");
     return new FunctionConnection(server.functions, { principal, version });

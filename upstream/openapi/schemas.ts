@@ -1,0 +1,146 @@
+/**
+ * The schemas of a description as JSON Schemas that stand alone: what they refer to is in their `$defs`, of which cycles stay cycles.
+ * A schema is read in one of two directions (OpenAPI 3.1, "Schema Object"): what is sent has no read-only members, and what comes
+ * back has no write-only ones.
+ */
+import { isObject } from "../../base/json.ts";
+import type { References } from "./description.ts";
+
+export type Direction = "sent" | "received";
+
+type Schema = Record<string, unknown>;
+
+/** Definitions of one schema. What lies beyond accepts anything. */
+const MAX_DEFINITIONS = 5_000;
+const MAX_DEPTH = 200;
+
+/** Keywords with a schema, with a list of schemas, and with schemas by name. */
+const ONE = ["items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "not", "contains"];
+const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const NAMED = ["properties", "patternProperties", "dependentSchemas"];
+/** Keywords of OpenAPI that say nothing of values. */
+const DROPPED = new Set([
+  "discriminator",
+  "xml",
+  "externalDocs",
+  "example",
+  "nullable",
+  "readOnly",
+  "writeOnly",
+]);
+
+/** Turns the schemas of one tool's input, or of its output, into one JSON Schema. */
+export class SchemaWriter {
+  readonly #references: References;
+  readonly #direction: Direction;
+  readonly #names = new Map<string, string>();
+  readonly #definitions: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+
+  constructor(references: References, direction: Direction) {
+    this.#references = references;
+    this.#direction = direction;
+  }
+
+  /** A schema of the description, with references into `definitions`. */
+  write(schema: unknown, depth = 0): unknown {
+    if (typeof schema === "boolean") return schema;
+    if (!isObject(schema) || depth > MAX_DEPTH) return {};
+    if (typeof schema.$ref === "string") return this.#refer(schema.$ref, schema, depth);
+    return this.#object(schema, depth);
+  }
+
+  /** A schema with all that it refers to. */
+  whole(schema: unknown): unknown {
+    const names = Object.keys(this.#definitions);
+    if (names.length === 0) return schema;
+    return { ...(isObject(schema) ? schema : { allOf: [schema] }), $defs: { ...this.#definitions } };
+  }
+
+  /** Whether a member is left out in this direction. */
+  isLeftOut(member: unknown): boolean {
+    const found = this.#references.resolve(member);
+    return found?.[this.#direction === "sent" ? "readOnly" : "writeOnly"] === true;
+  }
+
+  #refer(reference: string, beside: Schema, depth: number): unknown {
+    const known = this.#names.get(reference);
+    const { $ref: _, ...rest } = beside;
+    const others = this.#object(rest, depth);
+    const isAlone = Object.keys(others).length === 0;
+    const link = (name: string) => ({ $ref: `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}` });
+    const found = known === undefined ? this.#references.at(reference) : undefined;
+    // Nothing is known of what stands elsewhere, or nowhere.
+    if (known === undefined && !isObject(found) && typeof found !== "boolean") return others;
+    if (known === undefined && this.#names.size >= MAX_DEFINITIONS) return others;
+    const name = known ?? this.#nameFor(reference);
+    if (known === undefined) {
+      this.#names.set(reference, name);
+      // Its place is taken before its content is read, which may lead here again.
+      this.#definitions[name] = {};
+      this.#definitions[name] = this.write(found);
+    }
+    return isAlone ? link(name) : { ...link(name), ...others };
+  }
+
+  #nameFor(reference: string): string {
+    const last = decodeURIComponent(
+      reference
+        .split("/")
+        .at(-1)
+        ?.replace(/%(?![\da-f]{2})/gi, "") ?? "",
+    );
+    const plain = last.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 100) || "schema";
+    let name = plain;
+    for (let n = 2; Object.hasOwn(this.#definitions, name); n++) name = `${plain}_${n}`;
+    return name;
+  }
+
+  #object(schema: Schema, depth: number): Schema {
+    const written: Schema = {};
+    for (const [key, value] of Object.entries(schema)) {
+      if (DROPPED.has(key)) continue;
+      if (ONE.includes(key)) written[key] = this.write(value, depth + 1);
+      else if (LISTS.includes(key)) written[key] = listOf(value).map((each) => this.write(each, depth + 1));
+      else if (NAMED.includes(key)) written[key] = this.#members(value, depth);
+      else written[key] = value;
+    }
+    const leftOut = this.#namesLeftOut(schema.properties);
+    if (Array.isArray(written.required) && leftOut.size > 0)
+      written.required = written.required.filter((name) => !leftOut.has(name));
+    return schema.nullable === true ? orNull(written) : written;
+  }
+
+  #members(value: unknown, depth: number): Schema {
+    const written: Schema = {};
+    if (!isObject(value)) return written;
+    for (const [name, member] of Object.entries(value)) {
+      if (this.isLeftOut(member)) continue;
+      Object.defineProperty(written, name, {
+        value: this.write(member, depth + 1),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    }
+    return written;
+  }
+
+  #namesLeftOut(properties: unknown): Set<unknown> {
+    if (!isObject(properties)) return new Set();
+    return new Set(Object.keys(properties).filter((name) => this.isLeftOut(properties[name])));
+  }
+}
+
+/** A schema that also accepts null (OpenAPI 3.0, `nullable`, where the conversion to 3.1 has left it). */
+function orNull(schema: Schema): Schema {
+  if (typeof schema.type === "string") {
+    const enumOrNull =
+      Array.isArray(schema.enum) && !schema.enum.includes(null) ? { enum: [...schema.enum, null] } : {};
+    return { ...schema, type: [schema.type, "null"], ...enumOrNull };
+  }
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
