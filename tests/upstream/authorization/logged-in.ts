@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
-import type { RemoteServer } from "../../../configuration/configuration.ts";
+import type { RemoteServerConfiguration } from "../../../configuration/configuration.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { loginKeyOf, loginServer, openLoginStore } from "../../../logins/logins.ts";
@@ -34,7 +34,7 @@ export function useUser(url: string, settings: object = {}, name = "guarded") {
   const told: string[] = [];
   const secrets = { ...ownLoginSecrets(env), onSecret: (secret: string) => void told.push(secret) };
   const open = () => composeAuthorizations(configuration, openLoginStore(env), secrets)(PRINCIPAL, name);
-  const server = configuration.servers[0] as RemoteServer;
+  const server = configuration.servers[0] as RemoteServerConfiguration;
   return {
     env,
     folder,
