@@ -69,7 +69,7 @@ export class OpenApiConnection implements UpstreamConnection {
     for (const [name, value] of Object.entries(this.#options.headers)) headers.set(name, value);
     if (!headers.has("accept")) headers.set("accept", ACCEPT);
     if (!headers.has("user-agent")) headers.set("user-agent", `ptc/${this.#options.version}`);
-    const late = AbortSignal.timeout(Math.max(1, timeoutMs - spentMs));
+    const late = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs - spentMs)));
     const over = AbortSignal.any([signal, this.#closed.signal, late]);
     try {
       const response = await this.#send(request, over);

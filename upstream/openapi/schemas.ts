@@ -18,15 +18,10 @@ const MAX_DEPTH = 200;
 const ONE = ["items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "not", "contains"];
 const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const NAMED = ["properties", "patternProperties", "dependentSchemas"];
-/** Keywords of OpenAPI that say nothing of values. */
+/** Keywords that say nothing of values here: those of OpenAPI alone, and those that only references lead to. */
 const DROPPED = new Set([
-  "discriminator",
-  "xml",
-  "externalDocs",
-  "example",
-  "nullable",
-  "readOnly",
-  "writeOnly",
+  ...["discriminator", "xml", "externalDocs", "example", "nullable", "readOnly", "writeOnly"],
+  ...["definitions", "$defs", "$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef", "$comment"],
 ]);
 
 /** Turns the schemas of one tool's input, or of its output, into one JSON Schema. */
