@@ -122,7 +122,8 @@ export class References {
   }
 }
 
-function decodePointer(part: string): string {
+/** One part of a JSON pointer in a URI fragment. Never throws. */
+export function decodePointer(part: string): string {
   let text = part;
   try {
     text = decodeURIComponent(part);

@@ -117,7 +117,7 @@ function nameOf(id: unknown, method: string, path: string, taken: ReadonlySet<st
       .slice(0, MAX_NAME_CHARS);
   const own = typeof id === "string" ? plain(id) : "";
   if (own !== "" && !taken.has(own)) return own;
-  const made = plain(`${method}_${path}`) || method;
+  const made = plain(method + path);
   let name = made;
   for (let n = 2; taken.has(name); n++) name = `${made.slice(0, MAX_NAME_CHARS - 8)}_${n}`;
   return name;

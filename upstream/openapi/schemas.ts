@@ -4,7 +4,7 @@
  * back has no write-only ones.
  */
 import { isObject } from "../../base/json.ts";
-import type { References } from "./description.ts";
+import { decodePointer, type References } from "./description.ts";
 
 export type Direction = "sent" | "received";
 
@@ -29,6 +29,8 @@ export class SchemaWriter {
   readonly #references: References;
   readonly #direction: Direction;
   readonly #names = new Map<string, string>();
+  /** Definitions that have a name and no content yet. */
+  readonly #unread: [name: string, schema: unknown][] = [];
   readonly #definitions: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
 
   constructor(references: References, direction: Direction) {
@@ -46,6 +48,8 @@ export class SchemaWriter {
 
   /** A schema with all that it refers to. */
   whole(schema: unknown): unknown {
+    for (let next = this.#unread.pop(); next !== undefined; next = this.#unread.pop())
+      this.#definitions[next[0]] = this.write(next[1]);
     const names = Object.keys(this.#definitions);
     if (names.length === 0) return schema;
     return { ...(isObject(schema) ? schema : { allOf: [schema] }), $defs: { ...this.#definitions } };
@@ -70,20 +74,15 @@ export class SchemaWriter {
     const name = known ?? this.#nameFor(reference);
     if (known === undefined) {
       this.#names.set(reference, name);
-      // Its place is taken before its content is read, which may lead here again.
+      // It is read later, since it may lead far, or here again.
       this.#definitions[name] = {};
-      this.#definitions[name] = this.write(found);
+      this.#unread.push([name, found]);
     }
     return isAlone ? link(name) : { ...link(name), ...others };
   }
 
   #nameFor(reference: string): string {
-    const last = decodeURIComponent(
-      reference
-        .split("/")
-        .at(-1)
-        ?.replace(/%(?![\da-f]{2})/gi, "") ?? "",
-    );
+    const last = decodePointer(reference.split("/").at(-1) ?? "");
     const plain = last.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 100) || "schema";
     let name = plain;
     for (let n = 2; Object.hasOwn(this.#definitions, name); n++) name = `${plain}_${n}`;
