@@ -1,5 +1,6 @@
 /** The operations of a description as tools: what each is called, takes and returns, and how its request is made. */
 import { isObject } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
 import type { ToolProblem } from "../upstream.ts";
 import { type ApiDescription, References } from "./description.ts";
 import { SchemaWriter } from "./schemas.ts";
@@ -83,6 +84,7 @@ export function readOperations(
   const names = new Set<string>();
   const operations: ApiOperation[] = [];
   const problems: ToolProblem[] = [];
+  let cut = 0;
   for (const [path, entry] of Object.entries(isObject(document.paths) ? document.paths : {})) {
     const item = references.resolve(entry);
     if (item === undefined) continue;
@@ -103,9 +105,15 @@ export function readOperations(
       names.add(name);
       const facts = { name, path, method, id: operation.operationId, tags: operation.tags };
       if (!isWanted(facts, filter)) continue;
-      operations.push(new OperationReader(references, problems, facts, item, operation).read());
+      const reader = new OperationReader(references, problems, facts, item, operation);
+      operations.push(reader.read());
+      if (reader.isCut) cut++;
     }
   }
+  if (cut > 0)
+    problems.push({
+      message: `${countNoun(cut, "operation")} lead to more types than ptc keeps of each; the farthest accept anything`,
+    });
   return { operations, problems };
 }
 
@@ -182,6 +190,8 @@ const FILE = {
 };
 
 class OperationReader {
+  /** Whether a schema of it has types that accept anything, because there would be too many. */
+  isCut = false;
   readonly #references: References;
   readonly #problems: ToolProblem[];
   readonly #facts: OperationFacts;
@@ -229,6 +239,7 @@ class OperationReader {
     }
     const inputSchema = input.whole({ type: "object", properties, required, additionalProperties: false });
     const outputSchema = this.#outputSchema();
+    this.isCut ||= input.isCut;
     const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined && text !== "");
     if (this.#operation.deprecated === true) texts.push("Deprecated.");
     texts.push(`${method.toUpperCase()} ${path}`);
@@ -318,7 +329,7 @@ class OperationReader {
     const found = this.#references.resolve(schema);
     if (!isObject(found?.properties)) return input.write(schema ?? {});
     // Files are fields of the form itself.
-    const written = input.write({ ...found, $ref: undefined }) as Record<string, unknown>;
+    const written = input.write(found) as Record<string, unknown>;
     const properties = isObject(written.properties) ? written.properties : {};
     const isFile = (field: unknown) => isBinary(this.#references.resolve(field));
     return {
@@ -361,7 +372,9 @@ class OperationReader {
     }
     const all = distinct(schemas);
     if (all.length === 0) return undefined;
-    return output.whole(all.length === 1 ? all[0] : { anyOf: all });
+    const whole = output.whole(all.length === 1 ? all[0] : { anyOf: all });
+    this.isCut = output.isCut;
+    return whole;
   }
 
   #problem(message: string): void {

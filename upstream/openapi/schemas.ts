@@ -10,6 +10,11 @@ export type Direction = "sent" | "received";
 
 type Schema = Record<string, unknown>;
 
+/**
+ * Characters of one schema. Some APIs let each type lead to every other, so that each of a thousand operations would have all. The types
+ * that are farthest from the root accept anything then.
+ */
+const MAX_CHARS = 64 * 1024;
 /** Definitions of one schema. What lies beyond accepts anything. */
 const MAX_DEFINITIONS = 5_000;
 const MAX_DEPTH = 200;
@@ -26,6 +31,8 @@ const DROPPED = new Set([
 
 /** Turns the schemas of one tool's input, or of its output, into one JSON Schema. */
 export class SchemaWriter {
+  /** Whether some types accept anything, because there would be too many. */
+  isCut = false;
   readonly #references: References;
   readonly #direction: Direction;
   readonly #names = new Map<string, string>();
@@ -48,8 +55,17 @@ export class SchemaWriter {
 
   /** A schema with all that it refers to. */
   whole(schema: unknown): unknown {
-    for (let next = this.#unread.pop(); next !== undefined; next = this.#unread.pop())
-      this.#definitions[next[0]] = this.write(next[1]);
+    // The nearest first, since each adds others to the end.
+    let chars = JSON.stringify(schema).length;
+    for (const [name, content] of this.#unread) {
+      if (chars >= MAX_CHARS) {
+        this.isCut = true;
+        break;
+      }
+      const written = this.write(content);
+      chars += JSON.stringify(written).length;
+      this.#definitions[name] = written;
+    }
     const names = Object.keys(this.#definitions);
     if (names.length === 0) return schema;
     return { ...(isObject(schema) ? schema : { allOf: [schema] }), $defs: { ...this.#definitions } };
