@@ -63,16 +63,15 @@ function joinPath(base: URL, template: string, given: Given): string {
 }
 
 /** A value as text, before it is encoded. */
-function scalar(value: unknown, { argument }: ApiParameter): string {
+function scalar(value: unknown): string {
   if (value === null) return "";
   if (typeof value === "object") return JSON.stringify(value);
-  if (typeof value === "string" && !isWellFormed(value))
-    throw new UnusableArguments(`'${argument}' holds half a character`);
   return String(value);
 }
 
 /** Encodes all but the unreserved characters (RFC 3986, section 2.3), and what a reserved one stands for where it may stand. */
 function encode(text: string, allowReserved = false): string {
+  if (!isWellFormed(text)) throw new UnusableArguments("a name or a value holds half a character");
   const encoded = encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -85,7 +84,7 @@ function encode(text: string, allowReserved = false): string {
 
 /** Members of an array or an object, encoded; of another value, itself. */
 function members(parameter: ApiParameter, value: unknown): { keys: string[] | undefined; texts: string[] } {
-  const text = (each: unknown) => encode(scalar(each, parameter));
+  const text = (each: unknown) => encode(scalar(each));
   if (parameter.isJson) return { keys: undefined, texts: [encode(JSON.stringify(value))] };
   if (Array.isArray(value)) return { keys: undefined, texts: value.map(text) };
   if (!isObject(value)) return { keys: undefined, texts: [text(value)] };
@@ -118,10 +117,10 @@ function pathText(parameter: ApiParameter, value: unknown): string {
 /** Styles of queries and cookies: form, spaceDelimited, pipeDelimited and deepObject. */
 function queryParts(parameter: ApiParameter, value: unknown): string[] {
   const { name, style, explode, allowReserved, isJson } = parameter;
-  const text = (each: unknown) => encode(scalar(each, parameter), allowReserved);
+  const text = (each: unknown) => encode(scalar(each), allowReserved);
   const key = encode(name);
   if (isJson) return [`${key}=${encode(JSON.stringify(value), allowReserved)}`];
-  if (style === "deepObject" && isObject(value)) return deepParts(key, value, parameter);
+  if (style === "deepObject" && isObject(value)) return deepParts(key, value);
   if (Array.isArray(value)) {
     if (value.length === 0) return [];
     if (explode) return value.map((each) => `${key}=${text(each)}`);
@@ -139,19 +138,19 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
 }
 
 /** `filter[status]=open`; deeper ones and lists, which OpenAPI leaves open, as most servers read them. */
-function deepParts(key: string, value: Json, parameter: ApiParameter): string[] {
+function deepParts(key: string, value: Json): string[] {
   return Object.entries(value).flatMap(([name, each]): string[] => {
     const place = `${key}[${encode(name)}]`;
     if (each === undefined) return [];
-    if (Array.isArray(each)) return each.map((one) => `${place}=${encode(scalar(one, parameter))}`);
-    if (isObject(each)) return deepParts(place, each, parameter);
-    return [`${place}=${encode(scalar(each, parameter))}`];
+    if (Array.isArray(each)) return each.map((one) => `${place}=${encode(scalar(one))}`);
+    if (isObject(each)) return deepParts(place, each);
+    return [`${place}=${encode(scalar(each))}`];
   });
 }
 
 function setHeader(headers: Headers, parameter: ApiParameter, value: unknown): void {
   const { isJson, explode, name, argument } = parameter;
-  const text = (each: unknown) => scalar(each, parameter);
+  const text = scalar;
   const pairs = isObject(value) ? Object.entries(value) : [];
   const written = isJson
     ? JSON.stringify(value)

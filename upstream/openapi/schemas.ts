@@ -19,14 +19,37 @@ const MAX_CHARS = 64 * 1024;
 const MAX_DEFINITIONS = 5_000;
 const MAX_DEPTH = 200;
 
-/** Keywords with a schema, with a list of schemas, and with schemas by name. */
-const ONE = ["items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "not", "contains"];
-const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
-const NAMED = ["properties", "patternProperties", "dependentSchemas"];
-/** Keywords that say nothing of values here: those of OpenAPI alone, and those that only references lead to. */
-const DROPPED = new Set([
-  ...["discriminator", "xml", "externalDocs", "example", "nullable", "readOnly", "writeOnly"],
-  ...["definitions", "$defs", "$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef", "$comment"],
+/** Keywords with a schema, with a list of schemas, with schemas by name, and with plain values. All others say nothing of values here. */
+const ONE = new Set([
+  ...[
+    "items",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "not",
+    "contains",
+    "propertyNames",
+  ],
+  ...["if", "then", "else"],
+]);
+const LISTS = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
+const NAMED = new Set(["properties", "patternProperties", "dependentSchemas"]);
+const PLAIN = new Set([
+  ...[
+    "type",
+    "enum",
+    "const",
+    "default",
+    "title",
+    "description",
+    "deprecated",
+    "format",
+    "pattern",
+    "required",
+  ],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
+  ...["minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties"],
+  ...["dependentRequired", "contentEncoding", "contentMediaType"],
 ]);
 
 /** Turns the schemas of one tool's input, or of its output, into one JSON Schema. */
@@ -108,11 +131,10 @@ export class SchemaWriter {
   #object(schema: Schema, depth: number): Schema {
     const written: Schema = {};
     for (const [key, value] of Object.entries(schema)) {
-      if (DROPPED.has(key)) continue;
-      if (ONE.includes(key)) written[key] = this.write(value, depth + 1);
-      else if (LISTS.includes(key)) written[key] = listOf(value).map((each) => this.write(each, depth + 1));
-      else if (NAMED.includes(key)) written[key] = this.#members(value, depth);
-      else written[key] = value;
+      if (ONE.has(key)) written[key] = this.write(value, depth + 1);
+      else if (LISTS.has(key)) written[key] = listOf(value).map((each) => this.write(each, depth + 1));
+      else if (NAMED.has(key)) written[key] = this.#members(value, depth);
+      else if (PLAIN.has(key)) written[key] = value;
     }
     const leftOut = this.#namesLeftOut(schema.properties);
     if (Array.isArray(written.required) && leftOut.size > 0)
