@@ -5,6 +5,7 @@ import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { HostFunction } from "../upstream/functions/function-connection.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
+import type { OperationFilter } from "../upstream/openapi/operations.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
@@ -207,6 +208,23 @@ export interface RemoteServerConfiguration extends AnyServer {
   readonly auth: AuthSettings<ConfiguredSecret> | undefined;
 }
 
+/** An HTTP API that a description says, whose operations are called as the tools of a server. */
+export interface OpenApiServerConfiguration extends AnyServer {
+  readonly transport: "openapi";
+  /** Where the description is: an absolute path, or a URL. */
+  readonly openapi: string;
+  /** Where the API is; empty where its description says so. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** As for MCP servers over HTTP. There is none unless `url` is set. */
+  readonly auth: AuthSettings<ConfiguredSecret> | undefined;
+  /** Which operations are tools. */
+  readonly operations: OperationFilter;
+}
+
+/** What is reached over HTTP, and may have a login. */
+export type RemoteServer = RemoteServerConfiguration | OpenApiServerConfiguration;
+
 /** The commands of `tools.local`, which are called as the tools of a server. */
 export interface LocalServerConfiguration extends AnyServer {
   readonly transport: "local";
@@ -242,7 +260,7 @@ export interface ModelServerConfiguration extends AnyServer {
 
 export type ServerConfiguration =
   | StdioServerConfiguration
-  | RemoteServerConfiguration
+  | RemoteServer
   | LocalServerConfiguration
   | FunctionServerConfiguration
   | ModelServerConfiguration;

@@ -3,11 +3,11 @@ import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
-import type { Configuration, RemoteServerConfiguration, ServerConfiguration } from "./configuration.ts";
+import type { Configuration, RemoteServer, ServerConfiguration } from "./configuration.ts";
 
-/** Whether a server is an MCP server over HTTP, which may have a login. */
-export function isRemote(server: ServerConfiguration): server is RemoteServerConfiguration {
-  return server.transport === "http" || server.transport === "sse";
+/** Whether a server is reached over HTTP, and may have a login: an MCP server, or an API. */
+export function isRemote(server: ServerConfiguration): server is RemoteServer {
+  return server.transport === "http" || server.transport === "sse" || server.transport === "openapi";
 }
 
 /** What is called of ptc's own, as servers are: everybody shares it, and it waits for no connection. */

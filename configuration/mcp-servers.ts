@@ -42,7 +42,8 @@ export function findServerProblems(servers: readonly ServerEntry[], unsetIn: Uns
 }
 
 /** The transport of a server. The default is stdio for a command and Streamable HTTP for a URL. */
-function transportOf(server: ServerEntry): "stdio" | "http" | "sse" {
+function transportOf(server: ServerEntry): "stdio" | "http" | "sse" | "openapi" {
+  if (server.openapi !== undefined) return "openapi";
   return server.transport ?? (server.url === undefined ? "stdio" : "http");
 }
 
@@ -51,10 +52,14 @@ function findTransportProblems(
   path: readonly PropertyKey[],
   unset: ReadonlySet<string> | undefined,
 ): Problem[] {
-  if (server.transport === undefined && server.command === undefined && server.url === undefined) {
-    return [{ path, message: "has neither `command` nor `url`; say how to reach the server" }];
-  }
   const transport = transportOf(server);
+  if (transport === "openapi") return findOpenApiProblems(server, path, unset);
+  const [ofApis] = OF_APIS.filter((key) => server[key] !== undefined);
+  if (ofApis !== undefined)
+    return [{ path: [...path, ofApis], message: "goes with `openapi` alone; remove it, or add `openapi`" }];
+  if (server.transport === undefined && server.command === undefined && server.url === undefined) {
+    return [{ path, message: "has none of `command`, `url` and `openapi`; say how to reach the server" }];
+  }
   const stdio = transport === "stdio";
   const foreign = stdio
     ? (["url", "headers", "auth"] as const)
@@ -86,6 +91,29 @@ function findTransportProblems(
       ];
 }
 
+const OF_APIS = ["base_url", "include", "exclude"] as const;
+
+function findOpenApiProblems(
+  server: ServerEntry,
+  path: readonly PropertyKey[],
+  unset: ReadonlySet<string> | undefined,
+): Problem[] {
+  for (const key of ["transport", "command", "args", "env", "cwd", "url", "roots"] as const)
+    if (server[key] !== undefined)
+      return [{ path: [...path, key], message: "does not go with `openapi`; remove one of the two" }];
+  const { base_url: base } = server;
+  if (base === undefined) {
+    const [key] = (["headers", "auth"] as const).filter((each) => server[each] !== undefined);
+    if (key === undefined || server.auth?.type === "none") return [];
+    const message =
+      "needs a `base_url` beside it: credentials go to no host that the description alone names";
+    return [{ path: [...path, key], message }];
+  }
+  if (isHttpUrl(base) || unset?.has(base) === true) return [];
+  const message = "is not a URL; write http://host:port/path or https://host/path";
+  return [{ path: [...path, "base_url"], message }];
+}
+
 function findNameProblems(servers: readonly ServerEntry[]): Problem[] {
   const seen = new Map<string, { name: string; index: number }>();
   return servers.flatMap(({ name }, index): Problem[] => {
@@ -114,7 +142,7 @@ function findAuthProblems(
   unset: ReadonlySet<string> | undefined,
 ): Problem[] {
   const { auth } = server;
-  if (auth === undefined || server.url === undefined) return [];
+  if (auth === undefined || (server.url ?? server.base_url) === undefined) return [];
   const isOfPersons =
     auth.type === "oauth" || auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
   if (server.shared === true && isOfPersons) {
@@ -176,7 +204,7 @@ function foreignKeys(type: AuthEntry["type"]): readonly (keyof AuthEntry)[] {
   return type === "client_credentials" ? OF_PERSONS : [...OF_MACHINES, ...OF_PERSONS];
 }
 
-function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
+function hasAuthorization({ headers = {}, base_url: base = "", url = base }: ServerEntry): boolean {
   const { username, password } = URL.canParse(url) ? new URL(url) : { username: "", password: "" };
   const isInUrl = username !== "" || password !== "";
   return isInUrl || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
@@ -217,6 +245,20 @@ export function buildServer(
     off: surroundings.offOf(path),
     secretSources,
   };
+  if (transport === "openapi") {
+    const { openapi = "", base_url: url = "", include, exclude } = entry;
+    const place = isHttpUrl(openapi) ? openapi : resolve(directory, openapi);
+    const auth = entry.auth === undefined ? undefined : buildAuth(entry, path, surroundings);
+    return {
+      ...server,
+      transport,
+      openapi: place,
+      url,
+      headers: values,
+      auth,
+      operations: { include, exclude },
+    };
+  }
   if (transport !== "stdio") {
     const auth = buildAuth(entry, path, surroundings);
     return { ...server, transport, url: entry.url ?? "", headers: values, auth };
@@ -237,6 +279,8 @@ function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEnt
     ...(entry.headers && { headers: known(entry.headers) }),
     ...(entry.args && { args: entry.args.filter((argument) => !texts.has(argument)) }),
     ...(entry.url !== undefined && { url: texts.has(entry.url) ? "" : entry.url }),
+    ...(entry.openapi !== undefined && { openapi: texts.has(entry.openapi) ? "" : entry.openapi }),
+    ...(entry.base_url !== undefined && { base_url: texts.has(entry.base_url) ? "" : entry.base_url }),
   };
 }
 

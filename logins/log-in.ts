@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
 import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
@@ -50,7 +50,7 @@ export interface BeginOptions {
  * @throws UpstreamError when no login is possible, or none that can be trusted.
  */
 export async function beginLogin(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   { env, configuration, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
 ): Promise<WaitingLogin | undefined> {
@@ -135,7 +135,7 @@ export async function beginLogin(
  * @throws UpstreamError, AuthorizationError when no login is possible, or none that can be trusted.
  */
 export async function prepareLogin(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   {
     key,
     secrets,
@@ -166,7 +166,7 @@ export async function prepareLogin(
 
 /** The headers of requests without a token. @throws UpstreamError */
 async function readHeaders(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   { sources, onSecret }: LoginSecrets,
   signal: AbortSignal,

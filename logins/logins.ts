@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import { openKeyring } from "../secrets/keyring.ts";
 import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
@@ -35,12 +35,12 @@ export function openLoginStore(
 }
 
 /** The key of the login of a principal at a server. */
-export function loginKeyOf(principal: string, { name, url, auth }: RemoteServerConfiguration): LoginKey {
+export function loginKeyOf(principal: string, { name, url, auth }: RemoteServer): LoginKey {
   return { principal, server: name, url, clientId: auth?.clientId };
 }
 
 /** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
-export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
+export function loginServer({ servers }: Configuration, name: string): RemoteServer {
   const server = servers.find((each) => each.name === name || each.module === name);
   const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
   if (server === undefined) {
@@ -143,7 +143,7 @@ export interface Logout {
 
 /** Forgets a login here, and has the authorization server forget its tokens where it offers that. @throws UpstreamError */
 export async function logOut(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   env: EnvironmentVariables,
   onLogin?: OnLogin,

@@ -1,10 +1,6 @@
 import { clock } from "../base/clock.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
-import type {
-  Configuration,
-  RemoteServerConfiguration,
-  ServerConfiguration,
-} from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
 import { loginKeyOf, openLoginStore } from "../logins/logins.ts";
 import { serverCredentials } from "../logins/server-credentials.ts";
@@ -173,6 +169,10 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
   },
+  async openapi({ server, signal, credentials: { values: headers, authorization } }) {
+    const { openApi } = await import("../upstream/openapi/open-api.ts");
+    return openApi(server, { headers, authorization, version, timeoutMs: server.connectTimeoutMs, signal });
+  },
   async functions({ server, principal }) {
     const { FunctionConnection } = await import("../upstream/functions/function-connection.ts");
     return new FunctionConnection(server.functions, { principal, version });
@@ -286,8 +286,8 @@ export function composeAuthorizations(
 
   function ownAuthorization(
     principal: string,
-    server: RemoteServerConfiguration,
-    settings: NonNullable<RemoteServerConfiguration["auth"]>,
+    server: RemoteServer,
+    settings: NonNullable<RemoteServer["auth"]>,
   ): Authorization | undefined {
     const { name, url: serverUrl } = server;
     if (settings.type === "caller") return undefined;

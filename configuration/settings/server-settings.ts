@@ -276,6 +276,25 @@ const Auth = z.preprocess(
   }),
 );
 
+function operationPatterns() {
+  const pattern = z.preprocess(
+    // A name is short for `{ operation: NAME }`.
+    (value) => (typeof value === "string" ? { operation: value } : value),
+    mapping({
+      tag: setting(text(512).optional(), "a tag of the operation"),
+      path: setting(text(2_048).optional(), "its path, as the description writes it"),
+      operation: setting(text(512).optional(), "its `operationId`, or the name of its tool"),
+      method: setting(
+        oneOf(["get", "put", "post", "delete", "options", "head", "patch"]).optional(),
+        "its HTTP method",
+      ),
+    }),
+  );
+  return list(shorthand(pattern, { type: "string" }))
+    .max(1_000, { error: "must be at most 1,000 patterns" })
+    .optional();
+}
+
 const Server = mapping({
   name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
   description: setting(text(4_096).optional(), "what the server is for; models read it"),
@@ -299,6 +318,19 @@ const Server = mapping({
     expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
     "folders that ptc names to it",
   ),
+  openapi: setting(
+    expanded(text(8_192).optional()),
+    "a description of an HTTP API, whose operations are the tools: a file or a URL, OpenAPI 3 or Swagger 2.0",
+  ),
+  base_url: setting(
+    expanded(text(8_192).optional()),
+    "where the API of `openapi` is; by default where its description says",
+  ),
+  include: setting(
+    operationPatterns(),
+    "the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard",
+  ),
+  exclude: setting(operationPatterns(), "the operations of `openapi` that are no tools"),
   auth: setting(
     expanded(shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] })),
     "how ptc logs in to it; `none` never does",
