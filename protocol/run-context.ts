@@ -44,10 +44,10 @@ export const LOCAL_PRINCIPAL = "local";
 /** A part of a run whose time is measured. Parts may overlap: a sandbox starts while the program is bundled. */
 export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 
-/** Is called when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */
+/** Called when a part of a run begins. The returned function is called once, when that part has ended. Neither throws. */
 export type OnPhase = (phase: RunPhase) => () => void;
 
-/** Tells two listeners. */
+/** Combines two listeners into one. */
 export function bothPhases(a: OnPhase | undefined, b: OnPhase | undefined): OnPhase | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return (phase) => {
@@ -58,7 +58,7 @@ export function bothPhases(a: OnPhase | undefined, b: OnPhase | undefined): OnPh
   };
 }
 
-/** Tells of a part of a run around work. Without a listener nothing is done but the work. */
+/** Does work as a part of a run, and reports its beginning and end to the listener, if any. */
 export function duringPhase<T>(
   onPhase: OnPhase | undefined,
   phase: RunPhase,
