@@ -209,7 +209,7 @@ export interface RemoteServerConfiguration extends AnyServer {
 }
 
 /** An HTTP API that a description says, whose operations are called as the tools of a server. */
-export interface OpenApiServerConfiguration extends AnyServer {
+interface OpenApiServerConfiguration extends AnyServer {
   readonly transport: "openapi";
   /** Where the description is: an absolute path, or a URL. */
   readonly openapi: string;

@@ -175,7 +175,7 @@ const SINGLE_IMPORTER = {
   "@opentelemetry": "telemetry/opentelemetry/",
   "ipaddr.js": "upstream/authorization/guarded-fetch.ts",
   jose: "identity/",
-  oauth4webapi: "identity/issuer.ts",
+  oauth4webapi: ["identity/issuer.ts", "logins/browser-identity.ts", "upstream/authorization/oauth/"],
   undici: "system/outgoing.ts",
   dockerode: "sandbox/docker/",
   esbuild: "languages/typescript/bundling/bundler.ts",

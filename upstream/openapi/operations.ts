@@ -11,7 +11,7 @@ type Json = Readonly<Record<string, unknown>>;
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
 const READ_ONLY: ReadonlySet<string> = new Set(["get", "head", "options"]);
 
-export const MAX_OPERATIONS = 10_000;
+const MAX_OPERATIONS = 10_000;
 const MAX_NAME_CHARS = 128;
 const MAX_PARAMETERS = 500;
 
@@ -19,7 +19,7 @@ const MAX_PARAMETERS = 500;
 const OWN_HEADERS =
   /^(accept|authorization|connection|content-.*|cookie|expect|host|keep-alive|proxy-.*|sec-.*|te|trailer|transfer-encoding|upgrade|via)$/i;
 
-export type ParameterPlace = "path" | "query" | "header" | "cookie";
+type ParameterPlace = "path" | "query" | "header" | "cookie";
 
 /** One parameter (OpenAPI 3.1, "Parameter Object"). */
 export interface ApiParameter {
@@ -67,7 +67,7 @@ export interface OperationFilter {
 }
 
 /** Matches operations of which all that is given matches. */
-export interface OperationPattern {
+interface OperationPattern {
   readonly tag?: string | undefined;
   readonly path?: string | undefined;
   /** The `operationId`, or the tool's name. */
