@@ -11,6 +11,7 @@ import type { VerifyLogOptions } from "./audit/chain/verify-log.ts";
 import type { AuditSource } from "./audit/reading/audit-source.ts";
 import type { AuditEntry, AuditFilter } from "./audit/reading/read-log.ts";
 import type { CallToArchive, RunToArchive } from "./build-record.ts";
+import type { Admitted, Counters, CountRequest } from "./counters.ts";
 import type { Documents } from "./documents.ts";
 import type { PageFilter } from "./listed-run.ts";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "./pending-store.ts";
@@ -262,5 +263,18 @@ export class LateDocuments implements Documents {
     options: Parameters<Documents["withLock"]>[2],
   ): Promise<T> {
     return (await this.#open()).withLock(name, work, options);
+  }
+}
+
+/** Counts that are opened with their first use. */
+export class LateCounters implements Counters {
+  readonly #open: () => Promise<Counters>;
+
+  constructor(open: () => Promise<Counters>) {
+    this.#open = once(open);
+  }
+
+  async count(request: CountRequest): Promise<Admitted[]> {
+    return (await this.#open()).count(request);
   }
 }

@@ -6,11 +6,13 @@ import { moduleUrl } from "../system/package.ts";
 import type { ArchiveStore } from "./archive-store.ts";
 import type { AuditChain } from "./audit/chain/audit-chain.ts";
 import { type AuditSource, auditFiles } from "./audit/reading/audit-source.ts";
+import type { Counters } from "./counters.ts";
 import type { Documents } from "./documents.ts";
 import {
   LateArchiveStore,
   LateAuditChain,
   LateAuditSource,
+  LateCounters,
   LateDocuments,
   LatePendingStore,
 } from "./late-store.ts";
@@ -90,5 +92,13 @@ export function openDocuments(database: DatabaseUrl): Documents {
   return new LateDocuments(async () => {
     const url = await database();
     return (await postgres()).openPostgresDocuments(url);
+  });
+}
+
+/** Opens counts in a database. */
+export function openCounters(database: DatabaseUrl): Counters {
+  return new LateCounters(async () => {
+    const url = await database();
+    return (await postgres()).openPostgresCounters(url);
   });
 }

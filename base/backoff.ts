@@ -1,26 +1,23 @@
-/** Pauses that grow: how long they are, when repeated work may continue, and when failed work is tried again. */
+/** Pauses that grow: how long they last, when repeated work may continue, and when failed work is retried. */
 
 export interface PauseBounds {
   firstMs: number;
   longestMs: number;
 }
 
-/** Milliseconds of a pause that doubles each time, up to a longest one. @param doublings 0 for the first pause. */
+/** Returns the milliseconds of a pause that doubles each time up to a maximum. @param doublings 0 for the first pause. */
 export function doublingPause({ firstMs, longestMs }: PauseBounds, doublings: number): number {
   return Math.min(longestMs, firstMs * 2 ** doublings);
 }
 
 const GROWING = { firstMs: 1_000, longestMs: 30_000 };
 
-/**
- * How long repeated work waits before each attempt. The wait grows while attempts follow each other closely, and is short after a
- * quiet time.
- */
+/** Spaces out repeated work. The wait grows while attempts follow each other closely, and is short again after a quiet time. */
 export class GrowingPause {
   #doublings = 0;
   #since = Number.NEGATIVE_INFINITY;
 
-  /** Milliseconds until the next attempt may begin; 0 or less when it may begin now. */
+  /** Returns the milliseconds until the next attempt may begin, or 0 or less when it may begin now. */
   waitMs(): number {
     return this.#since + this.#pauseMs - performance.now();
   }
@@ -32,7 +29,7 @@ export class GrowingPause {
     this.restart();
   }
 
-  /** Notes that the attempt has ended: the wait counts from now. */
+  /** Notes that the attempt has ended. The wait counts from now. */
   restart(): void {
     this.#since = performance.now();
   }
@@ -42,7 +39,7 @@ export class GrowingPause {
   }
 }
 
-/** The pause before something that keeps failing is tried again: twice as long each time. */
+/** The pause before failed work is retried. It doubles with each failure. */
 export class RetryPause {
   readonly #bounds: PauseBounds;
   readonly #onOver: () => void;
@@ -58,7 +55,7 @@ export class RetryPause {
     return this.#timer !== undefined;
   }
 
-  /** Begins a pause. A failure during one does not lengthen it. */
+  /** Begins a pause. A failure during a pause does not lengthen it. */
   fail(): void {
     if (this.#timer !== undefined) return;
     const pauseMs = doublingPause(this.#bounds, this.#failures);

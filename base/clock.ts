@@ -1,8 +1,8 @@
-/** The two clocks of a process. Code that needs only one takes only that one. */
+/** The two clocks of a process. Code that needs only one of them takes only that one. */
 export interface Clock {
-  /** Milliseconds from any fixed point. Never runs backwards: for how long something takes. */
+  /** Milliseconds since a fixed but arbitrary point. Never runs backwards. Use it to measure how long something takes. */
   monotonicMs(): number;
-  /** Milliseconds since 1970, as the machine has it. May be set back or forth: for when something happened. */
+  /** Milliseconds since 1970 by the machine's clock, which can be set back or forward. Use it to say when something happened. */
   wallMs(): number;
 }
 

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * The last resort against faults that nobody catches: each run and each server has a boundary around all that is done for it, so
- * that such a fault ends it alone. A fault outside any boundary is reported, and the process continues.
+ * The last resort against uncaught faults. Each run and each server has a boundary around all its work, so that an uncaught fault
+ * ends only that run or server. A fault outside every boundary is reported, and the process continues.
  */
 
-/** Ends the run or the server in which a fault has happened; returns false when that has ended already. Must not throw. */
+/** Ends the run or the server in which a fault happened. Returns false when it has already ended. Must not throw. */
 export type FaultHandler = (fault: unknown) => boolean;
 
 interface Boundary {
@@ -14,15 +14,15 @@ interface Boundary {
 
 const boundaries = new AsyncLocalStorage<Boundary | undefined>();
 
-/** Does something inside of a boundary, with all that it starts: listeners, timers, promises. */
+/** Does work inside a boundary. Listeners, timers and promises that the work starts belong to the boundary too. */
 export function withinBoundary<T>(onFault: FaultHandler, work: () => T): T {
   return boundaries.run({ onFault }, work);
 }
 
 /**
- * Does work inside a new boundary, which ends with the work.
+ * Does work inside a new boundary that ends with the work.
  *
- * @param work gets a signal that the first fault that nobody catches aborts, with the fault as its reason.
+ * @param work gets a signal, which the first uncaught fault aborts. The fault is the signal's reason.
  */
 export function withinOwnBoundary<T>(work: (faulted: AbortSignal) => Promise<T>): Promise<T> {
   const faulted = new AbortController();
@@ -39,14 +39,14 @@ export function withinOwnBoundary<T>(work: (faulted: AbortSignal) => Promise<T>)
   );
 }
 
-/** Does work that outlives the run or the server that is the first to need it, such as starting what several share. */
+/** Does work that outlives the run or server that needs it first, such as starting a shared resource. */
 export function outsideBoundaries<T>(work: () => T): T {
   return boundaries.run(undefined, work);
 }
 
 /**
- * Binds a listener to the boundary in which it is made. A stream that was opened outside of the boundary needs this, such as
- * that of a sandbox which has waited for its program: its events come from outside too.
+ * Binds a listener to the current boundary. A stream that was opened outside the boundary needs this, because its events come from
+ * outside too. An example is the stream of a sandbox that started before its program was known.
  */
 export function inBoundary<Args extends unknown[]>(
   listener: (...args: Args) => void,
@@ -62,22 +62,22 @@ export function inBoundary<Args extends unknown[]>(
   };
 }
 
-/** What emits the faults that nobody has caught: a `process`. */
+/** An emitter of uncaught faults, such as `process`. */
 interface FaultSource {
   on(event: "uncaughtException" | "unhandledRejection", listener: (fault: unknown) => void): unknown;
   off(event: "uncaughtException" | "unhandledRejection", listener: (fault: unknown) => void): unknown;
 }
 
 /**
- * Leads faults that nobody catches to the boundary in which they happen.
+ * Routes each uncaught fault to the boundary in which it happens.
  *
- * @param onStray gets the faults of no boundary, and those for which a boundary's handler returns false.
- * @returns a function that undoes it.
+ * @param onStray gets faults outside every boundary, and those for which the boundary's handler returns false.
+ * @returns a function that removes the listeners.
  */
 export function installLastResort(source: FaultSource, onStray: (fault: unknown) => void): () => void {
   const take = (fault: unknown) => {
     const boundary = boundaries.getStore();
-    // What this listener starts is not work of the boundary in which the fault happened.
+    // Work that this listener starts does not belong to the boundary in which the fault happened.
     boundaries.enterWith(undefined);
     if (boundary?.onFault(fault) !== true) onStray(fault);
   };
@@ -89,7 +89,7 @@ export function installLastResort(source: FaultSource, onStray: (fault: unknown)
   };
 }
 
-/** What was thrown, in words: the message of an error, and any other value as text. */
+/** Describes a thrown value: the message of an error, or any other value as text. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -1,6 +1,6 @@
 import { isObject } from "./json.ts";
 
-/** A place in a schema, and what is wrong there in words that follow it. */
+/** A place in a schema, and a predicate that says what is wrong there. */
 interface FormProblem {
   path: readonly PropertyKey[];
   message: string;
@@ -17,8 +17,8 @@ const NUMBERS = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "
 const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
 
 /**
- * The first thing in a JSON Schema (2020-12) that has not the form that the specification gives it. Servers' schemas are taken as
- * they are; the author of a schema gets the mistake with its place.
+ * Finds the first part of a JSON Schema (2020-12) whose form breaks the specification, so that the author of the schema learns where
+ * the mistake is. Schemas from servers are not checked.
  */
 export function findSchemaProblem(
   schema: unknown,

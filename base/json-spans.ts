@@ -1,11 +1,11 @@
 import { endOfString } from "./json.ts";
 
 /**
- * Finds where the parts of a JSON text begin and end, without parsing them: a part that is wrong does not spoil the others.
- * Takes time linear in the text. The inside of a part is not checked.
+ * Finds where the parts of a JSON text begin and end, without parsing them. A malformed part does not affect the others, because
+ * the inside of a part is not checked. Takes time linear in the length of the text.
  */
 
-/** The value that stands in `text.slice(start, end)`. */
+/** The position of a value, which is `text.slice(start, end)`. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -17,7 +17,7 @@ export interface Member extends Span {
 
 const MAX_NAME_CHARS = 1_000;
 
-/** The members of the text's one object, in order; `undefined` for another text, and for an object that has more of them. */
+/** Returns the members of an object in order, or `undefined` for any other text and for more than `maxMembers`. */
 export function membersIn(text: string, maxMembers: number): Member[] | undefined {
   const members: Member[] = [];
   let at = skipSpace(text, 0);
@@ -42,7 +42,7 @@ export function membersIn(text: string, maxMembers: number): Member[] | undefine
   }
 }
 
-/** The items of the text's one array, in order; `undefined` for another text, and for an array that has more of them. */
+/** Returns the items of an array in order, or `undefined` for any other text and for more than `maxItems`. */
 export function itemsIn(text: string, maxItems: number): Span[] | undefined {
   const items: Span[] = [];
   let at = skipSpace(text, 0);
@@ -61,7 +61,7 @@ export function itemsIn(text: string, maxItems: number): Span[] | undefined {
   }
 }
 
-/** The string that stands in a span; `undefined` for any other value and for one that is longer. */
+/** Parses the string in a span. Returns `undefined` for any other value, and when the span is longer than `maxChars`. */
 export function parseText(text: string, { start, end }: Span, maxChars: number): string | undefined {
   if (text[start] !== '"' || end - start > maxChars) return undefined;
   const written = text.slice(start, end);
@@ -74,13 +74,13 @@ export function parseText(text: string, { start, end }: Span, maxChars: number):
   }
 }
 
-/** Most names stand for themselves. */
+/** A string without escapes, as most names are. */
 const PLAIN_STRING = /^"[\w/-]*"$/;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** By character code: white space, what opens a container, what closes one. */
+/** Kinds of characters: white space, and the brackets that open and close a container. */
 const SPACE = 1;
 const OPEN = 2;
 const CLOSE = 3;
@@ -106,7 +106,7 @@ function isAtEnd(text: string, at: number): boolean {
   return skipSpace(text, at) === text.length;
 }
 
-/** The index behind the value that begins at `start`; `start` itself where none does. */
+/** Returns the index after the value that begins at `start`, or `start` itself when no value begins there. */
 function endOfValue(text: string, start: number): number {
   const first = kindAt(text, start);
   if (text.charCodeAt(start) === QUOTE) return Math.min(endOfString(text, start) + 1, text.length);

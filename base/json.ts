@@ -1,7 +1,6 @@
 /**
- * Reads JSON (RFC 8259) that somebody else wrote: a program, a server, a file from elsewhere. Bounds are applied before
- * anything is built of the text, and what comes out can be written again: every number is finite, every name of an object
- * stands once.
+ * Reads JSON (RFC 8259) from foreign sources: a program, a server, a file from elsewhere. Limits apply before any value is built
+ * from the text. A parsed value can be serialized again: every number is finite, and no object has a name twice.
  */
 
 /** Why a text was refused. */
@@ -14,7 +13,7 @@ export type JsonFault =
   | "non_finite"
   | "duplicate_key";
 
-/** Thrown for JSON that is refused. The message is a predicate: it follows a subject. */
+/** Thrown for refused JSON. The message is a predicate, so that callers can put a subject before it. */
 export class ForeignJsonError extends Error {
   override readonly name = "ForeignJsonError";
   readonly code: JsonFault;
@@ -26,15 +25,15 @@ export class ForeignJsonError extends Error {
 }
 
 export interface JsonLimits {
-  /** Bytes of UTF-8, or for text that is decoded already, UTF-16 code units. */
+  /** Bytes of UTF-8, or UTF-16 code units when the text is already decoded. */
   maxBytes: number;
-  /** Nesting of arrays and objects; a few thousand levels are more than can be walked. */
+  /** Nesting of arrays and objects. Recursive code overflows the stack at a few thousand levels. */
   maxDepth: number;
-  /** Values of any kind, those in arrays and objects included. */
+  /** Values of any kind, including those in arrays and objects. */
   maxValues?: number;
 }
 
-/** Most values of one message: building and walking more of them takes so long that other work waits noticeably. */
+/** Maximum number of values in one message. Building and walking more of them delays other work noticeably. */
 export const MAX_JSON_VALUES = 1_000_000;
 
 /**
@@ -64,8 +63,8 @@ function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; 
 }
 
 /**
- * Parses one JSON text, and says whether it is known to be what JSON.stringify makes of the value: without white space, escapes,
- * numbers that can be written otherwise, and names that would move to the front.
+ * Parses one JSON text, and says whether it is certainly what JSON.stringify makes of the value. Such a text has no white space, no
+ * escapes, no numbers that can be written differently, and no names that JSON.stringify would move to the front.
  *
  * @throws ForeignJsonError
  */
@@ -74,12 +73,12 @@ export function parseWrittenJson(json: string, limits: JsonLimits): { value: unk
   return { value, isCompact: outline.isCompact && !json.includes("\\") && isWellFormed(json) };
 }
 
-/** How many values, those in arrays and objects included, a JSON text holds at most. */
+/** Returns an upper bound on the number of values in a JSON text, including those in arrays and objects. */
 export function countJsonValues(json: string): number {
   return outlineOf(json).values;
 }
 
-/** How deep arrays and objects nest in a JSON text. */
+/** Returns how deep arrays and objects nest in a JSON text. */
 export function jsonDepth(json: string): number {
   return outlineOf(json).depth;
 }
@@ -105,10 +104,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** What is counted in a JSON text without parsing it. For a text that is no JSON the counts mean nothing. */
+/** Facts about a JSON text that need no parsing. They mean nothing for a text that is not JSON. */
 interface JsonOutline {
   depth: number;
-  /** All values, those in arrays and objects included. */
+  /** All values, including those in arrays and objects. */
   values: number;
   /** Members of all objects, including those with a repeated name. */
   members: number;
@@ -131,14 +130,14 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Integers of so many digits are exact, and written without an exponent. */
+/** Integers of up to this many digits are exact, and are written without an exponent. */
 const EXACT_DIGITS = 15;
 
 /** The largest finite number has 309 digits. */
 const MANY_DIGITS = 300;
 
 const EXPONENT = 2;
-/** By character code: what a number continues with. */
+/** The characters that continue a number, by character code. */
 const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
   const character = String.fromCharCode(code);
   return "eE".includes(character) ? EXPONENT : "0123456789.+-".includes(character) ? 1 : 0;
@@ -164,7 +163,7 @@ function outlineOf(text: string): JsonOutline {
       const first = text.charCodeAt(stringStart + 1);
       if (first >= ZERO && first <= NINE) isCompact = false;
     } else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      // Its first value; each further one comes after a comma.
+      // Counts the first value of the container. A comma precedes each further one.
       if (!isEmptyFrom(text, i + 1)) values++;
       if (++depth > deepest) deepest = depth;
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
@@ -186,7 +185,7 @@ function outlineOf(text: string): JsonOutline {
   return { depth: deepest, values, members, hasLongNumbers, isCompact };
 }
 
-/** Whether nothing but white space stands before the bracket that closes. */
+/** Whether only white space precedes the closing bracket. */
 function isEmptyFrom(text: string, start: number): boolean {
   for (let i = start; ; i++) {
     const code = text.charCodeAt(i);
@@ -195,7 +194,7 @@ function isEmptyFrom(text: string, start: number): boolean {
   }
 }
 
-/** The index of the quote that ends the string which begins at `start`, or the end of the text. */
+/** Returns the index of the quote that ends the string at `start`, or the length of the text when no quote ends it. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -205,7 +204,7 @@ export function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** The members of all objects in a value. @throws ForeignJsonError for a number that is not finite, where asked to look. */
+/** Counts the members of all objects in a value. @throws ForeignJsonError for a non-finite number, if `checkNumbers` is set. */
 function countMembers(value: unknown, checkNumbers: boolean): number {
   if (typeof value === "number") {
     if (checkNumbers && !Number.isFinite(value))
@@ -229,7 +228,7 @@ function countMembers(value: unknown, checkNumbers: boolean): number {
   return members;
 }
 
-/** The first name that stands twice in one object of a JSON text that has one. */
+/** Finds the first repeated name in an object of a JSON text that has one. */
 function duplicateKeyIn(text: string): string {
   const open: (Set<string> | undefined)[] = [];
   let last = "";
@@ -252,18 +251,18 @@ function duplicateKeyIn(text: string): string {
   return "";
 }
 
-/** Whether a value is what JSON calls an object: neither an array nor null. */
+/** Whether a value is a JSON object: neither an array nor null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**
  * Characters that JSON.stringify does not escape and that break or disguise a line: line ends other than LF, control
- * characters, characters that turn the direction of writing, and invisible ones. Joiners stay: emoji are made with them.
+ * characters, characters that change the writing direction, and invisible ones. Joiners stay, because emoji need them.
  */
 const UNSEEN = /(?![\u200c\u200d])[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A value as JSON on one line, by any definition of a line end, without characters that steer a terminal. */
+/** Serializes a value on one line, by any definition of a line end, without characters that control a terminal. */
 export function jsonLine(value: unknown): string {
   return (JSON.stringify(value) ?? "null").replace(UNSEEN, escapeUnits);
 }
@@ -275,7 +274,7 @@ function escapeUnits(character: string): string {
   ).join("");
 }
 
-/** How many values a parsed JSON value holds, those in arrays and objects and the value itself included. */
+/** Counts the values in a parsed JSON value, including the value itself and those in arrays and objects. */
 export function countValues(value: unknown): number {
   if (typeof value !== "object" || value === null) return 1;
   let values = 1;
@@ -283,8 +282,8 @@ export function countValues(value: unknown): number {
   return values;
 }
 
-/** Whether every surrogate of a text has its other half, without which UTF-8 cannot carry it. */
+/** Whether every surrogate in a text is paired. UTF-8 cannot encode a lone one. */
 export function isWellFormed(text: string): boolean {
-  // TypeScript's library of ES2023 does not have it; Node.js 20 does.
+  // Node.js 20 has this method, but TypeScript's ES2023 library does not declare it.
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }

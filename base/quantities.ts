@@ -25,7 +25,7 @@ export function formatBytes(bytes: number): string {
   return bytes < 1_000 ? `${Math.round(bytes)} B` : scaled(bytes, BYTE_UNITS, " ");
 }
 
-/** About how many tokens a text of so many bytes costs a model. */
+/** Estimates how many tokens a text of this many bytes costs a model. */
 export function estimateTokens(bytes: number): number {
   return Math.round(bytes / BYTES_PER_TOKEN);
 }
@@ -61,7 +61,7 @@ export function formatInstantWithZone(ms: number): string {
   return `${formatInstant(ms)} ${offset < 0 ? "-" : "+"}${twoDigits(hours)}:${twoDigits(minutes)}`;
 }
 
-/** `just now`, `5 min ago`, `3 h ago`, `12 d ago`; the date for what is older than a month. */
+/** `just now`, `5 min ago`, `3 h ago`, `12 d ago`, or the date when the age exceeds a month. */
 export function formatAge(ms: number, nowMs: number): string {
   const age = nowMs - ms;
   if (age < 0 || age > 31 * DAY) return formatInstant(ms).slice(0, 10);
@@ -71,7 +71,7 @@ export function formatAge(ms: number, nowMs: number): string {
   return `${Math.floor(age / DAY)} d ago`;
 }
 
-/** `1.9 %`. The share of a `whole` of 0 is 0 %. */
+/** `1.9 %`. The result is `0 %` when `whole` is 0. */
 export function formatShare(part: number, whole: number): string {
   return `${whole === 0 ? 0 : Number(((100 * part) / whole).toFixed(1))} %`;
 }

@@ -12,6 +12,10 @@ export class RecentlyUsed<Key, Value> {
     return this.#entries.has(key);
   }
 
+  keys(): IterableIterator<Key> {
+    return this.#entries.keys();
+  }
+
   /** Returns the value; the entry does not count as used. */
   peek(key: Key): Value | undefined {
     return this.#entries.get(key)?.value;

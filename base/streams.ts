@@ -1,4 +1,4 @@
-/** A line too long to keep: what it began and ended with. */
+/** The beginning and the end of a line that is too long to keep. */
 export interface OversizeLine {
   bytes: number;
   head: string;
@@ -8,7 +8,7 @@ export interface OversizeLine {
 const LINE_FEED = 0x0a;
 const EXCERPT_BYTES = 512;
 
-/** The id of the request that an oversize message answers. Servers write it before or after the result, so it stands in either end. */
+/** Returns the id of the request that an oversize message answers. Servers write it before or after the result. */
 export function answeredIdOf({ head, tail }: Pick<OversizeLine, "head" | "tail">): number | undefined {
   const found =
     /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*"?(\d{1,15})"?\s*,/.exec(head) ??
@@ -23,8 +23,8 @@ export class LineSplitterError extends Error {
 }
 
 /**
- * Splits a stream of bytes into lines, and holds at most one line of `maxBytes`. A longer line is discarded as it comes, so
- * that a large message is lost and the connection is kept. A line without an end makes `push` throw.
+ * Splits a stream of bytes into lines, and holds at most one line of `maxBytes`. It discards a longer line as it arrives, so that
+ * a large message is lost but the connection survives. `push` throws for a line longer than `maxDiscardedBytes`.
  */
 export class LineSplitter {
   readonly #maxBytes: number;
@@ -39,7 +39,7 @@ export class LineSplitter {
     this.#maxDiscardedBytes = maxDiscardedBytes;
   }
 
-  /** @throws LineSplitterError when a line is longer than all bounds. The stream is then lost. */
+  /** @throws LineSplitterError when a line exceeds `maxDiscardedBytes`. The stream is then unusable. */
   push(chunk: Buffer): (string | OversizeLine)[] {
     const lines: (string | OversizeLine)[] = [];
     let start = 0;
@@ -60,7 +60,7 @@ export class LineSplitter {
     if (this.#head === undefined) {
       this.#chunks.push(piece);
       if (this.#bytes <= this.#maxBytes) return;
-      // Single chunks can be shorter than an excerpt; all of them together are longer.
+      // A single chunk can be shorter than an excerpt, so the excerpt comes from all of them together.
       const held = Buffer.concat(this.#chunks);
       this.#head = Buffer.from(held.subarray(0, EXCERPT_BYTES));
       this.#tail = held.subarray(-EXCERPT_BYTES - piece.length, -piece.length);
@@ -89,8 +89,8 @@ export class LineSplitter {
 }
 
 /**
- * Reads the body of a response (Fetch) into memory. Resolves with `undefined` for one of more bytes, whose rest is not read.
- * Rejects as the body does.
+ * Reads the body of a response (Fetch) into memory. Resolves with `undefined` as soon as the body exceeds `maxBytes`, and does not
+ * read the rest. Rejects when reading the body fails.
  */
 export async function readBoundedBody(
   { body }: Pick<Response, "body">,
@@ -114,7 +114,7 @@ interface Corkable {
 
 const gathering = new WeakSet<Corkable>();
 
-/** Has a stream send what is written to it until the end of this turn of the event loop in one piece. */
+/** Makes a stream send everything written to it in this turn of the event loop as one piece. */
 export function writeTogether(stream: Corkable): void {
   if (gathering.has(stream)) return;
   gathering.add(stream);

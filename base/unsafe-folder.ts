@@ -2,20 +2,20 @@ const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 const ROOT = 0;
 
-/** What the file system says of a folder that a link may lead to. */
+/** The status of a folder, which may have been reached through a link. */
 export interface FolderStatus {
-  /** The name that it was found by is a link's. */
+  /** Whether the path is a link to the folder. */
   isLink: boolean;
   mode: number;
-  /** Its owner. */
+  /** The user id of the owner. */
   uid: number;
 }
 
 /**
- * Why a folder is no place for a private file, and what to do; `undefined` where it is one. A link to a folder is followed
- * where that folder is its user's own: people keep things on another disk.
+ * Says why a folder is unsafe for a private file, and what to do about it. Returns `undefined` for a safe folder. A link is safe
+ * when the folder belongs to the user or to root, because people keep files on other disks.
  *
- * @param me the number of the user who asks; `undefined` on systems that do not number users.
+ * @param me the id of the current user, or `undefined` on systems without user ids.
  */
 export function whyFolderIsUnsafe(
   folder: string,

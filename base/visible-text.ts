@@ -1,45 +1,46 @@
 /**
- * Text of programs, servers and tools, as it can be shown to a person or put on a line of its own: characters that steer a
- * terminal, turn the direction of writing or cannot be seen are written as `\u{...}`, so that they are seen for what they are.
+ * Makes text from programs, servers and tools safe to show to a person or to put on one line. Characters that control a terminal,
+ * change the writing direction or are invisible become `\u{...}`.
  */
 
-/** Controls, formats, separators of lines and paragraphs, and halves of surrogate pairs. */
+/** Control and format characters, line and paragraph separators, and lone surrogates. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** The controls and what turns the direction of writing (UAX #9). Joiners, as in emoji, stay. */
+/** Control characters and characters that change the writing direction (UAX #9). Joiners, as in emoji, stay. */
 const STEERING =
   /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
 
-/** Text on one line: a name, a title, a value in a list. */
+/** Formats text on one line, such as a name, a title or a value in a list. */
 export function visibleLine(text: string): string {
   return text.replace(UNSEEN, escapeCharacter);
 }
 
-/** Text of several lines: line feeds and tabs stay, and `\r\n` is a line feed. */
+/** Formats text of several lines. Line feeds and tabs stay, and `\r\n` becomes a line feed. */
 export function visibleLines(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(STEERING, escapeCharacter);
 }
 
-function escapeCharacter(character: string): string {
+/** Writes one character as `\u{...}`. */
+export function escapeCharacter(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
 const DOTS = "...";
 
 /**
- * Text of somebody else's as a part of a line: white space of any kind is one space, and what cannot be seen is written out.
- * What is longer than `maxChars` UTF-16 code units ends in three dots.
+ * Formats foreign text as part of a line. Each run of white space becomes one space, and invisible characters are escaped. Text
+ * longer than `maxChars` UTF-16 code units is cut and ends in three dots.
  */
 export function oneLine(text: string, maxChars = Number.POSITIVE_INFINITY): string {
-  // A repeat without a bound would overflow V8's stack on a long text, where it has stopped to optimize regular expressions.
+  // An unbounded repeat would overflow V8's stack on a long text when V8 no longer optimizes regular expressions.
   const words = text.split(/[\s\u0085]{1,1000}/).filter((word) => word !== "");
   const line = visibleLine(words.join(" "));
   if (line.length <= maxChars) return line;
-  // Half a surrogate pair is no character.
+  // The cut must not leave half a surrogate pair.
   return line.slice(0, Math.max(0, maxChars - DOTS.length)).replace(/[\ud800-\udbff]$/, "") + DOTS;
 }
 
-/** As many items as fit, and the number of the others. */
+/** Lists as many items as fit into `maxChars`, followed by the number of the others. */
 export function listUpTo(items: readonly string[], maxChars: number, separator = ", "): string {
   let text = "";
   for (const [index, item] of items.entries()) {
@@ -51,7 +52,7 @@ export function listUpTo(items: readonly string[], maxChars: number, separator =
   return text;
 }
 
-/** The most columns that any terminal gives to a character. */
+/** Returns the most columns that any terminal gives to a character. */
 export function columnsOf(character: string): number {
   return character < "\u007f" ? 1 : 2;
 }

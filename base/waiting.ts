@@ -1,6 +1,6 @@
-/** Waits for work for a limited time, in milliseconds. Work that is late continues. */
+/** Waits for work until a time in milliseconds has passed or a signal aborts. The work itself continues. */
 
-/** Returns the value of the work. @throws what `late` builds when the time is over, and what the work throws. */
+/** Returns the value of the work. @throws the error that `late` builds when the time is over, and any error of the work. */
 export async function inTime<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   if (ms === Number.POSITIVE_INFINITY) return work;
   let timer: NodeJS.Timeout | undefined;
@@ -14,7 +14,7 @@ export async function inTime<T>(work: Promise<T>, ms: number, late: () => Error)
   }
 }
 
-/** Whether the work has come to an end, good or bad, within the time. Never throws. */
+/** Whether the work settles within the time, with a value or an error. Never throws. */
 export async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
@@ -31,7 +31,7 @@ export async function settlesWithin(work: Promise<unknown>, ms: number): Promise
   }
 }
 
-/** Resolves when the signal comes; at once, where it has come already. The signal holds what waits until then. */
+/** Resolves when the signal aborts, or at once if it has already. The signal keeps a reference to the waiting code until then. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -40,10 +40,10 @@ export function whenAborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Settles as the work does, unless the signal comes first or has come already. The work itself goes on. Nothing of it stays with
- * a signal that lasts longer, as it would with a promise in a `Promise.race`.
+ * Settles as the work does, unless the signal aborts first or has already aborted. The work itself continues. A signal that lives
+ * longer than the work keeps no listener of it, unlike a long-lived promise in a `Promise.race`.
  *
- * @param abortion builds what is thrown when the signal comes.
+ * @param abortion builds the error to throw when the signal aborts.
  */
 export async function orAborted<T>(
   work: Promise<T>,
@@ -65,9 +65,9 @@ export async function orAborted<T>(
 }
 
 /**
- * What the work comes to, or `undefined` when the signal comes first or has come already. The work itself goes on.
+ * Returns the value of the work, or `undefined` if the signal aborts first or has already aborted. The work itself continues.
  *
- * @throws what the work throws before the signal comes.
+ * @throws any error that the work throws before the signal aborts.
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   if (signal.aborted) {
@@ -84,8 +84,8 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
 }
 
 /**
- * A signal that aborts with another, for one of many tasks that share it. The listeners of each task are on a signal of its
- * own, because older versions of Node.js report more than ten on one signal as a leak.
+ * Derives a signal for one of many tasks that share `shared`. Each task adds its listeners to a separate signal, because older
+ * versions of Node.js report more than ten listeners on one signal as a leak.
  */
 export function ownSignal(shared: AbortSignal): AbortSignal {
   return AbortSignal.any([shared]);

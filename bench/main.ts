@@ -11,6 +11,8 @@ import { PARTS } from "./parts/measurements.ts";
 import { compare, readBaseline, recordBaseline, renderComparison, renderFigures } from "./report.ts";
 import { arrivals, steady } from "./runs/arrivals.ts";
 import { engines } from "./runs/engines.ts";
+import { fairness } from "./runs/fairness.ts";
+import { library } from "./runs/library.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
 import { brokeredCall, insideSandbox } from "./sandboxed.ts";
@@ -21,9 +23,11 @@ const MEASUREMENTS: readonly Measurement[] = [
   insideSandbox,
   calls,
   pythonPrograms,
+  library,
   brokeredCall,
   refills,
   steady,
+  fairness,
   sharedHost,
   coldRun,
   engines,

@@ -1,5 +1,5 @@
 import { orAborted } from "../base/waiting.ts";
-import { EXTRACT_NAME, EXTRACT_SERVER, EXTRACT_TOOL } from "../protocol/tool-names.ts";
+import { EXTRACT_NAME, EXTRACT_SERVER, EXTRACT_TOOL, parseNamespacedName } from "../protocol/tool-names.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { CallDispatcher, CallingRun } from "./dispatcher.ts";
@@ -117,6 +117,35 @@ export function limitExtracts(maxCalls: number, made: number): CallInterceptor {
       error: { type: "ToolError", server: EXTRACT_SERVER, tool: EXTRACT_TOOL, message, retryable: false },
       decision: "forbidden",
       rule: `extract.max_calls: ${maxCalls}`,
+      bytes: 0,
+    };
+  };
+}
+
+/** What the calls of a run may use of what its principal has left. */
+export interface CallAllowance {
+  /** Takes one call. Resolves with why there is none left, and when there is more, in one line. Never rejects. */
+  takeCall(): Promise<string | undefined>;
+  /** Counts what a call has answered. */
+  useBytes(bytes: number): void;
+}
+
+/** Refuses calls beyond what the principal of a run has left. */
+export function limitUse(allowance: CallAllowance): CallInterceptor {
+  return (next) => async (call, run) => {
+    const refusal = await allowance.takeCall();
+    if (refusal === undefined) {
+      const outcome = await next(call, run);
+      allowance.useBytes(outcome.bytes);
+      return outcome;
+    }
+    const { module: server = "", tool = call.tool } = parseNamespacedName(call.tool) ?? {};
+    const message = `'${call.tool}' was not called: ${refusal}`;
+    return {
+      ok: false,
+      error: { type: "ToolError", server, tool, message, retryable: true },
+      decision: "forbidden",
+      rule: "limits",
       bytes: 0,
     };
   };

@@ -36,6 +36,7 @@ const NOT_CONNECTED: ReadonlySet<UpstreamErrorCode> = new Set([
   "login_required",
   "connect_timeout",
   "backing_off",
+  "busy",
   "off",
 ]);
 

@@ -31,6 +31,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
   Servers: {
     add: async () => (await import("./commands/configuration/add.ts")).addCommand,
     auth: async () => (await import("./commands/auth.ts")).authCommand,
+    token: async () => (await import("./commands/token.ts")).tokenCommand,
     learn: async () => (await import("./commands/learn.ts")).learnCommand,
     measure: async () => (await import("./commands/measure.ts")).measureCommand,
   },

@@ -3,11 +3,14 @@ import type { ValueLists } from "../broker/policy/value-lists.ts";
 import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
+import type { HostFunction } from "../upstream/functions/function-connection.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
+import type { OperationFilter } from "../upstream/openapi/operations.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
 import type { Plain } from "./settings/declare.ts";
+import type { SCOPES } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
 /**
@@ -19,6 +22,8 @@ export interface Configuration {
   readonly file: string | undefined;
   /** Absolute. Relative paths in the file were resolved against it. */
   readonly directory: string;
+  /** The folder of generated modules, where that is none of the project's. Absolute. */
+  readonly generated?: string | undefined;
   readonly servers: readonly ServerConfiguration[];
   readonly tools: { readonly allow: readonly string[] | undefined; readonly block: readonly string[] };
   readonly approvals: Plain<Settings["approvals"]>;
@@ -34,6 +39,12 @@ export interface Configuration {
   readonly toolPatterns: readonly ToolPattern[];
   /** `maxReplyBytes` is never more than `maxOutputBytes`. */
   readonly execution: Plain<Settings["execution"]> & { readonly maxParallelPrograms: number };
+  readonly limits: {
+    readonly together: PlainUse;
+    readonly each: PlainUse;
+    readonly groups: Readonly<Record<string, { readonly together: PlainUse; readonly each: PlainUse }>>;
+    readonly principals: Readonly<Record<string, PlainUse>>;
+  };
   readonly sandbox: Plain<Settings["sandbox"]> & {
     readonly maxWarm: number;
     readonly engine: EngineChoice;
@@ -56,6 +67,8 @@ export interface Configuration {
   /** The path is absolute. */
   readonly archive: Plain<Settings["archive"]>;
   readonly storage: StorageSettings;
+  /** How it is reached over HTTP. */
+  readonly http: HttpSettings;
   /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
   /** The project's settings that do not count because of managed settings, one line each. */
@@ -66,6 +79,8 @@ export interface Configuration {
   readonly credentials: readonly string[];
 }
 
+type PlainUse = Plain<Settings["limits"]["each"]>;
+
 /** Where everything is kept that several processes share. */
 export interface StorageSettings {
   /** Of a PostgreSQL; `undefined` where files of this machine keep it. */
@@ -75,6 +90,50 @@ export interface StorageSettings {
   /** Why it cannot be used: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
+
+/** How ptc is reached over HTTP, and by whom. */
+export interface HttpSettings {
+  /** HOST:PORT. */
+  readonly listen: string | undefined;
+  readonly publicUrl: string | undefined;
+  /** Absolute paths of files in PEM. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Addresses and networks (CIDR). */
+  readonly trustedProxies: readonly string[];
+  readonly drainMs: number;
+  /** `undefined` where nobody is asked who they are. */
+  readonly auth: { readonly tokens: boolean; readonly issuers: readonly IssuerSettings[] } | undefined;
+}
+
+/** Who says who somebody is. */
+export interface IssuerSettings {
+  readonly issuer: string;
+  /** Without any, the public URL. */
+  readonly audiences: readonly string[];
+  readonly algorithms: readonly string[];
+  readonly clockSkewSeconds: number;
+  readonly jwksUrl: string | undefined;
+  /** The names of claims; a dot leads into an object. */
+  readonly claims: { readonly subject: string; readonly name: string | undefined; readonly groups: string };
+  /** Who has a scope of ptc, where it is not whoever has a scope of that name. */
+  readonly scopes: { readonly [scope in Scope]?: readonly string[] | undefined };
+  /** What clients are told to ask for. */
+  readonly requestScopes: readonly string[] | undefined;
+  /** How opaque tokens are asked about; `undefined` where there are none. */
+  readonly introspection:
+    | {
+        readonly clientId: string;
+        readonly clientSecret: ConfiguredSecret;
+        readonly url: string | undefined;
+        readonly cacheMs: number;
+      }
+    | undefined;
+  /** Why opaque tokens cannot be asked about: a variable is not set. */
+  readonly off?: string | undefined;
+}
+
+/** What a caller may do with a token. */
+export type Scope = (typeof SCOPES)[number];
 
 /** The rules, as their files said when the configuration was read, and the principals in each group that rules name. */
 interface ConfiguredRules {
@@ -94,6 +153,13 @@ export interface ModelSettings {
   readonly off?: string | undefined;
 }
 
+/** How much of a server is used at a time. */
+interface ServerUse {
+  readonly maxConnections: number;
+  readonly maxParallelCalls: number;
+  readonly maxQueuedCalls: number;
+}
+
 interface AnyServer {
   readonly name: string;
   /** The name in snake_case, as in `servers/<module>/index.ts` and `mcp__<module>__<tool>`. */
@@ -106,6 +172,10 @@ interface AnyServer {
    * server on stdio has it anew whenever it is seen at work, up to five minutes.
    */
   readonly connectTimeoutMs: number;
+  /** Whether all principals share one connection. */
+  readonly shared: boolean;
+  /** How much of it is used at a time, by all principals together. */
+  readonly use: ServerUse;
   /** The folders that ptc names to the server, absolute (MCP, "Roots"). Without any, ptc does not declare roots. */
   readonly roots?: readonly string[] | undefined;
   /** What its data carries, and what may flow into it. */
@@ -138,12 +208,37 @@ export interface RemoteServerConfiguration extends AnyServer {
   readonly auth: AuthSettings<ConfiguredSecret> | undefined;
 }
 
+/** An HTTP API that a description says, whose operations are called as the tools of a server. */
+interface OpenApiServerConfiguration extends AnyServer {
+  readonly transport: "openapi";
+  /** Where the description is: an absolute path, or a URL. */
+  readonly openapi: string;
+  /** Where the API is; empty where its description says so. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** As for MCP servers over HTTP. There is none unless `url` is set. */
+  readonly auth: AuthSettings<ConfiguredSecret> | undefined;
+  /** Which operations are tools. */
+  readonly operations: OperationFilter;
+}
+
+/** What is reached over HTTP, and may have a login. */
+export type RemoteServer = RemoteServerConfiguration | OpenApiServerConfiguration;
+
 /** The commands of `tools.local`, which are called as the tools of a server. */
 export interface LocalServerConfiguration extends AnyServer {
   readonly transport: "local";
   readonly localTools: readonly LocalTool[];
   /** Variables of all tools, by `ownVariable`. */
   readonly env: Readonly<Record<string, string>>;
+}
+
+/** Functions of the program that ptc is a library of, which are called as the tools of a server. No file can name them. */
+export interface FunctionServerConfiguration extends AnyServer {
+  readonly transport: "functions";
+  readonly functions: readonly HostFunction[];
+  /** They have their credentials where they are. */
+  readonly env: Readonly<Record<string, never>>;
 }
 
 /** The model of `extract`, which is asked as the one tool of a server. */
@@ -165,8 +260,9 @@ export interface ModelServerConfiguration extends AnyServer {
 
 export type ServerConfiguration =
   | StdioServerConfiguration
-  | RemoteServerConfiguration
+  | RemoteServer
   | LocalServerConfiguration
+  | FunctionServerConfiguration
   | ModelServerConfiguration;
 
 export interface ToolPattern {

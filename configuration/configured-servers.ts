@@ -3,12 +3,18 @@ import { urlCredentialsIn } from "../secrets/redaction-secrets.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
-import type { Configuration, RemoteServerConfiguration, ServerConfiguration } from "./configuration.ts";
+import type { Configuration, RemoteServer, ServerConfiguration } from "./configuration.ts";
 
-/** Whether a server is an MCP server over HTTP, which may have a login. */
-export function isRemote(server: ServerConfiguration): server is RemoteServerConfiguration {
-  return server.transport === "http" || server.transport === "sse";
+/** Whether a server is reached over HTTP, and may have a login: an MCP server, or an API. */
+export function isRemote(server: ServerConfiguration): server is RemoteServer {
+  return server.transport === "http" || server.transport === "sse" || server.transport === "openapi";
 }
+
+/** What is called of ptc's own, as servers are: everybody shares it, and it waits for no connection. */
+export const OWN_USE = {
+  shared: true,
+  use: { maxConnections: 1, maxParallelCalls: 256, maxQueuedCalls: 10_000 },
+} as const;
 
 /** The values that the configuration writes out for a server: environment variables of commands, else headers. */
 export function valuesOf(server: ServerConfiguration): Readonly<Record<string, string>> {
@@ -78,8 +84,14 @@ function authSecrets(
   auth: AuthSettings<ConfiguredSecret> | undefined,
 ): { key: string; secret: ConfiguredSecret }[] {
   const privateKey = auth?.type === "client_credentials" ? auth.privateKey : undefined;
-  return Object.entries({ client_secret: auth?.clientSecret, private_key: privateKey }).flatMap(
-    ([key, secret]) => (secret === undefined ? [] : [{ key: `auth.${key}`, secret }]),
+  const secrets = {
+    client_secret: auth?.clientSecret,
+    private_key: privateKey,
+    "token_exchange.client_secret": auth?.exchange?.clientSecret,
+    "identity_assertion.client_secret": auth?.assertion?.clientSecret,
+  };
+  return Object.entries(secrets).flatMap(([key, secret]) =>
+    secret === undefined ? [] : [{ key: `auth.${key}`, secret }],
   );
 }
 
@@ -104,7 +116,13 @@ export function withoutPlaces(server: ServerConfiguration): object {
   const plain = authSecrets(server.auth).flatMap(({ key, secret }) =>
     typeof secret === "string" ? [[key, secret]] : [],
   );
-  const auth = { ...server.auth, clientSecret: undefined, privateKey: undefined };
+  const { exchange, assertion } = server.auth;
+  const auth = {
+    ...server.auth,
+    ...{ clientSecret: undefined, privateKey: undefined },
+    exchange: exchange && { ...exchange, clientSecret: undefined },
+    assertion: assertion && { ...assertion, clientSecret: undefined },
+  };
   return { ...server, auth, secretSources: [...sources, ...plain] };
 }
 

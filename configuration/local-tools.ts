@@ -12,6 +12,7 @@ import {
 import type { SecretSource } from "../upstream/secret-source.ts";
 import type { LocalServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
+import { OWN_USE } from "./configured-servers.ts";
 import { type ExpandedFile, type Surroundings, splitSecretValues } from "./outside-values.ts";
 import type { LocalToolEntry, ServerEntry } from "./settings/server-settings.ts";
 
@@ -151,6 +152,7 @@ export function buildLocalServer(
     secretSources: Object.fromEntries(sources),
     callTimeoutMs: Math.max(...tools.map(({ timeoutMs }) => timeoutMs)),
     connectTimeoutMs: callTimeoutMs,
+    ...OWN_USE,
     flow: { tools: Object.fromEntries(flows) },
     piiAllowed: [],
     off: undefined,

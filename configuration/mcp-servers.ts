@@ -15,6 +15,10 @@ import {
 import type { SecretValueEntry, ServerEntry } from "./settings/server-settings.ts";
 
 const DEFAULT_CONNECT_TIMEOUT_SECONDS = 30;
+const MOST_PROCESSES = 64;
+const MOST_CONNECTIONS = 1_000;
+const DEFAULT_PARALLEL_CALLS = 100;
+const DEFAULT_QUEUED_CALLS = 1_000;
 
 type UnsetIn = ExpandedFile["unsetIn"];
 type AuthEntry = NonNullable<ServerEntry["auth"]>;
@@ -38,7 +42,8 @@ export function findServerProblems(servers: readonly ServerEntry[], unsetIn: Uns
 }
 
 /** The transport of a server. The default is stdio for a command and Streamable HTTP for a URL. */
-function transportOf(server: ServerEntry): "stdio" | "http" | "sse" {
+function transportOf(server: ServerEntry): "stdio" | "http" | "sse" | "openapi" {
+  if (server.openapi !== undefined) return "openapi";
   return server.transport ?? (server.url === undefined ? "stdio" : "http");
 }
 
@@ -47,10 +52,14 @@ function findTransportProblems(
   path: readonly PropertyKey[],
   unset: ReadonlySet<string> | undefined,
 ): Problem[] {
-  if (server.transport === undefined && server.command === undefined && server.url === undefined) {
-    return [{ path, message: "has neither `command` nor `url`; say how to reach the server" }];
-  }
   const transport = transportOf(server);
+  if (transport === "openapi") return findOpenApiProblems(server, path, unset);
+  const [ofApis] = OF_APIS.filter((key) => server[key] !== undefined);
+  if (ofApis !== undefined)
+    return [{ path: [...path, ofApis], message: "goes with `openapi` alone; remove it, or add `openapi`" }];
+  if (server.transport === undefined && server.command === undefined && server.url === undefined) {
+    return [{ path, message: "has none of `command`, `url` and `openapi`; say how to reach the server" }];
+  }
   const stdio = transport === "stdio";
   const foreign = stdio
     ? (["url", "headers", "auth"] as const)
@@ -82,6 +91,29 @@ function findTransportProblems(
       ];
 }
 
+const OF_APIS = ["base_url", "include", "exclude"] as const;
+
+function findOpenApiProblems(
+  server: ServerEntry,
+  path: readonly PropertyKey[],
+  unset: ReadonlySet<string> | undefined,
+): Problem[] {
+  for (const key of ["transport", "command", "args", "env", "cwd", "url", "roots"] as const)
+    if (server[key] !== undefined)
+      return [{ path: [...path, key], message: "does not go with `openapi`; remove one of the two" }];
+  const { base_url: base } = server;
+  if (base === undefined) {
+    const [key] = (["headers", "auth"] as const).filter((each) => server[each] !== undefined);
+    if (key === undefined || server.auth?.type === "none") return [];
+    const message =
+      "needs a `base_url` beside it: credentials go to no host that the description alone names";
+    return [{ path: [...path, key], message }];
+  }
+  if (isHttpUrl(base) || unset?.has(base) === true) return [];
+  const message = "is not a URL; write http://host:port/path or https://host/path";
+  return [{ path: [...path, "base_url"], message }];
+}
+
 function findNameProblems(servers: readonly ServerEntry[]): Problem[] {
   const seen = new Map<string, { name: string; index: number }>();
   return servers.flatMap(({ name }, index): Problem[] => {
@@ -110,18 +142,33 @@ function findAuthProblems(
   unset: ReadonlySet<string> | undefined,
 ): Problem[] {
   const { auth } = server;
-  if (auth === undefined || server.url === undefined) return [];
+  if (auth === undefined || (server.url ?? server.base_url) === undefined) return [];
+  const isOfPersons =
+    auth.type === "oauth" || auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (server.shared === true && isOfPersons) {
+    const message =
+      "cannot be true where each person logs in; remove it, or give the server credentials of its own";
+    return [{ path: [...path, "shared"], message }];
+  }
   const at = (key: keyof AuthEntry, message: string): Problem[] => [
     { path: [...path, "auth", key], message },
   ];
-  if (auth.type === "none") {
+  const takesCaller = auth.token_exchange !== undefined || auth.identity_assertion !== undefined;
+  if (auth.type === undefined && !takesCaller)
+    return at("type", `must be one of oauth, client_credentials, none`);
+  if (auth.identity_assertion !== undefined && auth.client_id === undefined)
+    return at(
+      "identity_assertion",
+      "needs a `client_id` of `auth` beside it: that of ptc at the server's own authorization server",
+    );
+  if (auth.type === "none" && !takesCaller) {
     const [key] = Object.keys(auth).filter((each) => each !== "type") as (keyof AuthEntry)[];
     return key === undefined ? [] : at(key, "does not go with type none; remove it, or change the type");
   }
-  const foreign = (auth.type === "oauth" ? OF_MACHINES : OF_PERSONS).find((key) => auth[key] !== undefined);
+  const foreign = foreignKeys(auth.type).find((key) => auth[key] !== undefined);
   if (foreign !== undefined)
-    return at(foreign, `does not go with type ${auth.type}; remove it, or change the type`);
-  if (hasAuthorization(server)) {
+    return at(foreign, `does not go with type ${auth.type ?? "none"}; remove it, or change the type`);
+  if (auth.type !== undefined && auth.type !== "none" && hasAuthorization(server)) {
     const message = "cannot stand beside an Authorization header or a user in the url; keep one of the two";
     return [{ path: [...path, "auth"], message }];
   }
@@ -151,7 +198,13 @@ function findAuthProblems(
   return [];
 }
 
-function hasAuthorization({ headers = {}, url = "" }: ServerEntry): boolean {
+/** The keys that do not go with a type. */
+function foreignKeys(type: AuthEntry["type"]): readonly (keyof AuthEntry)[] {
+  if (type === "oauth") return OF_MACHINES;
+  return type === "client_credentials" ? OF_PERSONS : [...OF_MACHINES, ...OF_PERSONS];
+}
+
+function hasAuthorization({ headers = {}, base_url: base = "", url = base }: ServerEntry): boolean {
   const { username, password } = URL.canParse(url) ? new URL(url) : { username: "", password: "" };
   const isInUrl = username !== "" || password !== "";
   return isInUrl || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
@@ -180,12 +233,32 @@ export function buildServer(
     callTimeoutMs:
       entry.call_timeout_seconds === undefined ? callTimeoutMs : entry.call_timeout_seconds * 1_000,
     connectTimeoutMs: (entry.connect_timeout_seconds ?? DEFAULT_CONNECT_TIMEOUT_SECONDS) * 1_000,
+    shared: entry.shared ?? false,
+    use: {
+      maxConnections: entry.max_connections ?? (transport === "stdio" ? MOST_PROCESSES : MOST_CONNECTIONS),
+      maxParallelCalls: entry.max_parallel_calls ?? DEFAULT_PARALLEL_CALLS,
+      maxQueuedCalls: entry.max_queued_calls ?? DEFAULT_QUEUED_CALLS,
+    },
     roots: entry.roots?.map((folder) => resolve(directory, folder)),
     flow: { labels: entry.labels, accepts: entry.accepts, tools: entry.tools ?? {} },
     piiAllowed: entry.pii?.allow ?? [],
     off: surroundings.offOf(path),
     secretSources,
   };
+  if (transport === "openapi") {
+    const { openapi = "", base_url: url = "", include, exclude } = entry;
+    const place = isHttpUrl(openapi) ? openapi : resolve(directory, openapi);
+    const auth = entry.auth === undefined ? undefined : buildAuth(entry, path, surroundings);
+    return {
+      ...server,
+      transport,
+      openapi: place,
+      url,
+      headers: values,
+      auth,
+      operations: { include, exclude },
+    };
+  }
   if (transport !== "stdio") {
     const auth = buildAuth(entry, path, surroundings);
     return { ...server, transport, url: entry.url ?? "", headers: values, auth };
@@ -206,6 +279,8 @@ function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEnt
     ...(entry.headers && { headers: known(entry.headers) }),
     ...(entry.args && { args: entry.args.filter((argument) => !texts.has(argument)) }),
     ...(entry.url !== undefined && { url: texts.has(entry.url) ? "" : entry.url }),
+    ...(entry.openapi !== undefined && { openapi: texts.has(entry.openapi) ? "" : entry.openapi }),
+    ...(entry.base_url !== undefined && { base_url: texts.has(entry.base_url) ? "" : entry.base_url }),
   };
 }
 
@@ -223,8 +298,17 @@ function buildAuth(
   surroundings: Surroundings,
 ): AuthSettings<ConfiguredSecret> | undefined {
   const { auth } = server;
-  if (auth?.type === "none" || (auth === undefined && hasAuthorization(server))) return undefined;
-  const { scopes } = auth ?? {};
+  if (auth === undefined && server.shared === true) return undefined;
+  const { scopes, token_exchange: exchange, identity_assertion: assertion } = auth ?? {};
+  const takesCaller = exchange !== undefined || assertion !== undefined;
+  if ((auth?.type === "none" && !takesCaller) || (auth === undefined && hasAuthorization(server)))
+    return undefined;
+  const clientOf = (key: "token_exchange" | "identity_assertion", entry: NonNullable<typeof assertion>) => ({
+    issuer: entry.issuer,
+    clientId: entry.client_id,
+    clientSecret: secretOf(entry.client_secret, [...path, "auth", key, "client_secret"], surroundings),
+    authMethod: entry.token_endpoint_auth_method,
+  });
   const secret = (key: "client_secret" | "private_key") =>
     secretOf(auth?.[key], [...path, "auth", key], surroundings);
   const common = {
@@ -233,12 +317,18 @@ function buildAuth(
     scope: typeof scopes === "string" ? scopes : scopes?.join(" "),
     issuer: auth?.issuer,
     authMethod: auth?.token_endpoint_auth_method,
+    exchange: exchange && {
+      ...clientOf("token_exchange", exchange),
+      ...{ audience: exchange.audience, resource: exchange.resource, actor: exchange.actor },
+    },
+    assertion: assertion && clientOf("identity_assertion", assertion),
   };
   if (auth?.type === "client_credentials") {
     const { client_id: clientId = "", signing_algorithm: signingAlgorithm } = auth;
     const privateKey = secret("private_key");
     return { ...common, type: "client_credentials", clientId, privateKey, signingAlgorithm };
   }
+  if (auth !== undefined && auth.type !== "oauth") return { ...common, type: "caller" };
   return {
     ...common,
     type: "oauth",

@@ -4,6 +4,7 @@ import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration, ModelServerConfiguration, ModelSettings } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
+import { OWN_USE } from "./configured-servers.ts";
 import {
   type ExpandedFile,
   expandEnvironment,
@@ -73,6 +74,7 @@ export function buildModelServer(
     maxInputBytes: entry.max_input_bytes,
     callTimeoutMs: entry.timeout_seconds * 1_000,
     connectTimeoutMs: entry.timeout_seconds * 1_000,
+    ...OWN_USE,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
     withheldPii: withheldFrom(entry, pii),
     // Its answers are made from what the run has read, so they change nothing about what is shown.

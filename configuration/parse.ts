@@ -10,6 +10,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError, type Problem } from "./configuration-error.ts";
 import { credentialsOf, distinctSecrets, secretsOf } from "./configured-servers.ts";
+import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
@@ -95,6 +96,7 @@ function findProblems(
     ...findListProblems(settings),
     ...findSearchProblems(settings.search, environment),
     ...findStorageProblems(settings.storage, unsetIn),
+    ...findHttpProblems(settings.http),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -151,7 +153,7 @@ function buildConfiguration(
   source: YamlSource,
   { file, directory, environment }: ParseOptions,
 ): Configuration {
-  const { tools, pii, sandbox, sessions } = settings;
+  const { tools, pii, sandbox, sessions, limits } = settings;
   const execution = plain(settings.execution);
   const placeOf = (path: readonly PropertyKey[]) =>
     `${file ?? "configuration"}:${source.lineOf(path)}: ${renderPath(path)}`;
@@ -172,12 +174,13 @@ function buildConfiguration(
   ].filter((server) => server !== undefined);
   const models = buildSearch(settings.search, surroundings);
   const storage = buildStorage(settings.storage, surroundings);
+  const http = buildHttp(settings.http, surroundings);
   const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
         ...[...expandedSecrets, ...servers.flatMap(of), ...models.secrets],
-        ...[...storageSecrets(storage), ...inheritedSecrets(environment)],
+        ...[...storageSecrets(storage), ...httpSecrets(http), ...inheritedSecrets(environment)],
       ],
       environment,
     );
@@ -207,6 +210,15 @@ function buildConfiguration(
       maxParallelPrograms:
         execution.maxParallelPrograms ?? defaultParallelPrograms(thisMachine(), execution.memoryMb),
     },
+    limits: {
+      together: plain(limits.together),
+      each: plain(limits.each),
+      groups: mapValues(limits.groups, (group) => ({
+        together: plain(group.together),
+        each: plain(group.each),
+      })),
+      principals: mapValues(limits.principals, (use) => plain(use)),
+    },
     sandbox: {
       ...plain(sandbox),
       engine: sandbox.engine ?? engineOf(environment),
@@ -221,11 +233,19 @@ function buildConfiguration(
     search: models.search,
     archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },
     storage,
+    http,
     managed: [],
     held: [],
     secrets: distinct(secretsOf),
     credentials: distinct(credentialsOf),
   };
+}
+
+function mapValues<From, To>(
+  record: Readonly<Record<string, From>>,
+  to: (from: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, to(value)]));
 }
 
 /** The engine that the environment names. @throws ConfigurationError */

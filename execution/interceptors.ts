@@ -7,8 +7,10 @@ import {
 } from "../broker/approvals/question-interceptors.ts";
 import {
   announceFirstCall,
+  type CallAllowance,
   type CallInterceptor,
   limitExtracts,
+  limitUse,
   offerLogins,
   passTraceOn,
   type StartLogin,
@@ -37,6 +39,8 @@ export interface Surroundings {
   readonly startLogin?: StartLogin | undefined;
   /** How many calls of the model a run may make, and how many it made before it was suspended. */
   readonly extracts?: { readonly maxCalls: number; readonly made: number } | undefined;
+  /** What its principal has left. */
+  readonly allowance?: CallAllowance | undefined;
   /** Offers approvals to `ptc approvals`. */
   readonly shareQuestions?: QuestionInterceptor | undefined;
   /** Whether approvals count only when they were typed at a terminal. */
@@ -47,10 +51,10 @@ export interface Surroundings {
  * What surrounds each call of a run, the outermost first. A call is numbered and noted before anything can refuse it, so that
  * observers and the record have every call. A resumed run answers what it kept before anything new counts as made: neither a
  * collector nor a limit sees a call twice. The trace covers all that a call waits for: the caller's consent, a login, the server.
- * A login surrounds the limit of `extract`, because a call that needed a login was not made.
+ * A login surrounds the limits, because a call that needed a login was not made.
  */
 export function callInterceptors(
-  { traced, trace, beforeCalls, startLogin, extracts }: Surroundings = {},
+  { traced, trace, beforeCalls, startLogin, extracts, allowance }: Surroundings = {},
   calls: {
     log: CallLog;
     kept?: KeptCalls | undefined;
@@ -72,6 +76,7 @@ export function callInterceptors(
     beforeCalls && announceFirstCall(beforeCalls),
     startLogin && offerLogins(startLogin),
     extracts && limitExtracts(extracts.maxCalls, extracts.made),
+    allowance && limitUse(allowance),
   ];
 }
 

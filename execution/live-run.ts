@@ -81,6 +81,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
       startLogin: host.startLogin?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },
+      allowance: request.allowance,
       shareQuestions: shareQuestions({
         ...{ context, fileName: program.fileName, open: () => openPending(configuration, env) },
       }),

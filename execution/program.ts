@@ -88,6 +88,7 @@ export async function runProgram(
         if (server?.tools.some((tool) => host.authorizer.isVisible(context, tool)) === true)
           await servers.startAhead?.(server.name, context.principal);
       },
+      onRan: request.allowance && ((ms) => request.allowance?.useCpu(ms * execution.cpus)),
       onPhase: bothPhases(scope.surroundings?.traced?.onPhase, request.onPhase),
     };
     if (entered === undefined) return await executeProgram(programScope);
@@ -135,6 +136,8 @@ export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatie
   readonly session?: ProgramSession | undefined;
   /** Starts the server of a module that the program names, if the policy leaves it any of that. Without it, its first call does. */
   readonly startServer?: ((module: string) => Promise<void>) | undefined;
+  /** Receives how long the program has run, pauses left out. */
+  readonly onRan?: ((ms: number) => void) | undefined;
   /** Is called when a part of the run begins. */
   readonly onPhase?: OnPhase | undefined;
 }
@@ -185,6 +188,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     const mostBytes = maxResultBytes(limits) + MAX_CLAIM_FAILURE_BYTES;
     const output = new RunnerOutput(limits, mostBytes, onConsole, redactor);
     let outcome = await this.#run({ ...run, signal }, output, calls);
+    this.#scope.onRan?.(this.timeLimit.spentMs);
     if (run.faulted.aborted) {
       this.#isFaulted = true;
       const message = `the host could not continue this run: ${messageOf(run.faulted.reason)}`;

@@ -7,6 +7,7 @@ import type { OnPhase, RunContext } from "../protocol/run-context.ts";
 import type { TraceContext } from "../protocol/trace-context.ts";
 import type { OnCallProgress } from "../upstream/upstream.ts";
 import type { CallObserver } from "./call-log.ts";
+import type { Allowance } from "./limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "./output/executed-run.ts";
 import type { PendingApproval, TakenRun } from "./pending/pending-approvals.ts";
 import type { RunListener } from "./runs/run-events.ts";
@@ -28,6 +29,8 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly said?: readonly string[] | undefined;
   /** The trace of the caller. */
   readonly trace?: TraceContext | undefined;
+  /** What it may use. Whoever admitted it ends it. Without one, the host admits it where there are limits. */
+  readonly allowance?: Allowance | undefined;
   /** Cancels the run. */
   readonly signal: AbortSignal;
 }

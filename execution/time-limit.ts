@@ -23,6 +23,7 @@ export class TimeLimit {
   #program: Pausable = {};
   #remainingMs: number;
   #runningSince = 0;
+  #spentMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #questions = 0;
   #pausing: NodeJS.Timeout | undefined;
@@ -35,6 +36,11 @@ export class TimeLimit {
     this.reached = new Promise((resolve) => {
       this.#expire = resolve;
     });
+  }
+
+  /** How long the program has run, pauses left out. */
+  get spentMs(): number {
+    return this.#spentMs + (this.#timer === undefined ? 0 : this.#clock.monotonicMs() - this.#runningSince);
   }
 
   /** Starts the limit. The program has begun. */
@@ -73,12 +79,14 @@ export class TimeLimit {
     this.#pausing = setTimeout(() => {
       this.#paused = true;
       this.#program.pause?.();
+      const ranMs = this.#clock.monotonicMs() - this.#runningSince;
       this.#stop();
-      this.#remainingMs -= this.#clock.monotonicMs() - this.#runningSince;
+      this.#remainingMs -= ranMs;
     }, SHORT_QUESTION_MS);
   }
 
   #stop(): void {
+    if (this.#timer !== undefined) this.#spentMs += this.#clock.monotonicMs() - this.#runningSince;
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }

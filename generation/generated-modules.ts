@@ -1,7 +1,12 @@
 import { join } from "node:path";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { fileVersion, readOwnFile } from "../catalog/store/own-file.ts";
-import { type Lockfile, moduleDigest, readLock } from "../catalog/store/stored-catalog.ts";
+import {
+  type Lockfile,
+  moduleDigest,
+  readLock,
+  type StoredCatalog,
+} from "../catalog/store/stored-catalog.ts";
 import { finishCommit, isGenerated } from "../catalog/store/write-generated.ts";
 import type { GeneratedModule, LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -11,14 +16,20 @@ import type { ModuleSource } from "../languages/module-source.ts";
 const MAX_MODULES = 200;
 const MAX_BYTES = 32 * 1024 * 1024;
 
-/** The folder of generated modules, which is beside the configuration file. */
-export function generatedDirectory(configuration: Configuration): string {
-  return join(configuration.directory, "generated");
+/** The folder of generated modules, which is beside the configuration file, or a private one where there is no file. */
+export function generatedDirectory({ directory, generated }: Configuration): string {
+  return generated ?? join(directory, "generated");
+}
+
+/** What was generated and is in no folder: entries of the catalog and of the lock, and module texts by path. */
+export interface HeldModules extends StoredCatalog {
+  readonly files: ReadonlyMap<string, string>;
 }
 
 /** The generated modules of the servers in use. A module that was edited after generation is not loaded. */
 export class GeneratedModules implements ModuleSource {
   readonly #directory: string;
+  readonly #held: ReadonlyMap<string, string>;
   readonly #modules: ReadonlyMap<string, string | undefined>;
   readonly #callable: ReadonlySet<string>;
   readonly #printer: Pick<LanguagePrinter, "modulePath" | "readModule">;
@@ -32,14 +43,17 @@ export class GeneratedModules implements ModuleSource {
    * @param modules the digest of each module's text, where the lock has one.
    * @param callable namespaced names of the tools that programs may call.
    * @param printer of the language whose modules these are.
+   * @param held texts by path that are in no folder.
    */
   constructor(
     directory: string,
     modules: ReadonlyMap<string, string | undefined>,
     callable: ReadonlySet<string>,
     printer: Pick<LanguagePrinter, "modulePath" | "readModule">,
+    held: HeldModules["files"] = new Map(),
   ) {
     this.#directory = directory;
+    this.#held = held;
     this.#modules = modules;
     this.#callable = callable;
     this.#printer = printer;
@@ -51,6 +65,8 @@ export class GeneratedModules implements ModuleSource {
 
   async load(module: string): Promise<GeneratedModule | undefined> {
     if (!this.#modules.has(module)) return undefined;
+    const held = this.#held.get(this.#printer.modulePath(module));
+    if (held !== undefined) return this.#printer.readModule(module, held, this.#callable);
     const version = fileVersion(join(this.#directory, this.#printer.modulePath(module)));
     const known = this.#loaded.get(module);
     if (known !== undefined && known.version === version) return known.module;

@@ -2,11 +2,12 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { AuthorizationError, type OnLogin } from "../upstream/authorization/authorization.ts";
 import { askForChallenge } from "../upstream/authorization/authorized-fetch.ts";
 import { tellingSecrets } from "../upstream/authorization/credentials.ts";
+import type { Login, LoginKey } from "../upstream/authorization/login-store.ts";
 import type { BegunLogin } from "../upstream/authorization/oauth/person-login.ts";
 import { type LoginSecrets, ownLoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
@@ -49,7 +50,7 @@ export interface BeginOptions {
  * @throws UpstreamError when no login is possible, or none that can be trusted.
  */
 export async function beginLogin(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   { env, configuration, secrets = ownLoginSecrets(env), signal, onLogin }: BeginOptions,
 ): Promise<WaitingLogin | undefined> {
@@ -87,15 +88,7 @@ export async function beginLogin(
     });
     const { redirectUri } = listener;
     try {
-      const ready = signal ?? new AbortController().signal;
-      const [headers, clientSecret] = await Promise.all([
-        readHeaders(server, principal, secrets, ready),
-        readAuthSecret(configured.clientSecret, secrets, ready),
-      ]);
-      const settings = { ...configured, clientSecret };
-      const challenge = await askForChallenge({ ...server, headers }, signal);
-      const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
-      begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+      begun = await prepareLogin(server, { key, secrets, redirectUri, previous, signal });
     } catch (error) {
       listener.close();
       throw error;
@@ -135,9 +128,45 @@ export async function beginLogin(
   }
 }
 
+/**
+ * Finds out where a person is to log in for a server, and registers ptc there where that is needed. `undefined` when the server
+ * asks for no login.
+ *
+ * @throws UpstreamError, AuthorizationError when no login is possible, or none that can be trusted.
+ */
+export async function prepareLogin(
+  server: RemoteServer,
+  {
+    key,
+    secrets,
+    redirectUri,
+    previous,
+    signal,
+  }: {
+    key: LoginKey;
+    secrets: LoginSecrets;
+    redirectUri: string;
+    /** The login that there was before. */
+    previous: Login | undefined;
+    signal?: AbortSignal | undefined;
+  },
+): Promise<BegunLogin | undefined> {
+  const { auth: configured } = server;
+  if (configured?.type !== "oauth") return undefined;
+  const ready = signal ?? new AbortController().signal;
+  const [headers, clientSecret] = await Promise.all([
+    readHeaders(server, key.principal, secrets, ready),
+    readAuthSecret(configured.clientSecret, secrets, ready),
+  ]);
+  const settings = { ...configured, clientSecret };
+  const challenge = await askForChallenge({ ...server, headers }, signal);
+  const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
+  return beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+}
+
 /** The headers of requests without a token. @throws UpstreamError */
 async function readHeaders(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   { sources, onSecret }: LoginSecrets,
   signal: AbortSignal,

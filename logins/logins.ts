@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { clock } from "../base/clock.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, RemoteServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
 import { openKeyring } from "../secrets/keyring.ts";
 import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
@@ -35,12 +35,12 @@ export function openLoginStore(
 }
 
 /** The key of the login of a principal at a server. */
-export function loginKeyOf(principal: string, { name, url, auth }: RemoteServerConfiguration): LoginKey {
+export function loginKeyOf(principal: string, { name, url, auth }: RemoteServer): LoginKey {
   return { principal, server: name, url, clientId: auth?.clientId };
 }
 
 /** The server of that name, which can be logged in to. @throws UpstreamError that says why it cannot. */
-export function loginServer({ servers }: Configuration, name: string): RemoteServerConfiguration {
+export function loginServer({ servers }: Configuration, name: string): RemoteServer {
   const server = servers.find((each) => each.name === name || each.module === name);
   const refuse = (why: string) => new UpstreamError("start_failed", `server '${name}' ${why}`);
   if (server === undefined) {
@@ -57,6 +57,8 @@ export function loginServer({ servers }: Configuration, name: string): RemoteSer
   if (server.auth === undefined) throw refuse("has its credentials in ptc.yaml: it has no login");
   if (server.auth.type === "client_credentials")
     throw refuse("has client_credentials in ptc.yaml: it gets its tokens without a login");
+  if (server.auth.type === "caller")
+    throw refuse("is used with the token of whoever calls ptc over HTTP: it has no login of its own");
   return server;
 }
 
@@ -72,10 +74,10 @@ export interface LoginStatus {
   server: string;
   /**
    * `logged_in`: there is a token, or ptc can get one without a person. `ended`: there was a login. `none`: there was none, and
-   * the server may not need one. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
+   * the server may not need one. `caller`: each caller over HTTP brings a token. `machine`: ptc.yaml has client credentials. `configured`: credentials are in headers or `env`,
    * as far as there are any.
    */
-  state: "logged_in" | "ended" | "none" | "machine" | "configured";
+  state: "logged_in" | "ended" | "none" | "machine" | "caller" | "configured";
   issuer?: string;
   scope?: string;
   /** The scopes that the server has wanted beside those. */
@@ -100,6 +102,7 @@ export async function loginStatus(
     const { name } = server;
     if (!isRemote(server) || server.auth === undefined) all.push({ server: name, state: "configured" });
     else if (server.auth.type === "client_credentials") all.push({ server: name, state: "machine" });
+    else if (server.auth.type === "caller") all.push({ server: name, state: "caller" });
     else {
       const key = loginKeyOf(principal, server);
       try {
@@ -140,7 +143,7 @@ export interface Logout {
 
 /** Forgets a login here, and has the authorization server forget its tokens where it offers that. @throws UpstreamError */
 export async function logOut(
-  server: RemoteServerConfiguration,
+  server: RemoteServer,
   principal: string,
   env: EnvironmentVariables,
   onLogin?: OnLogin,

@@ -1,6 +1,6 @@
 /**
- * What was decided about a call: let through without a question or by an approval, or stopped by one of the checks in front of
- * the server. Of a call that was let through, the server may have failed.
+ * The decision about a call: it passed without a question or after an approval, or a check in front of the server stopped it. A
+ * call that passed may still have failed at the server.
  */
 export const CALL_DECISIONS = [
   "allowed",
@@ -8,27 +8,27 @@ export const CALL_DECISIONS = [
   "approved-for-run",
   "denied",
   "unavailable",
-  /** A rule or the data flow forbids it, or whether it may be could not be decided. */
+  /** A rule or the data flow forbids the call, or no decision was possible. */
   "forbidden",
   "drifted",
   "invalid",
-  /** Its line could not be written to the audit log, without which no call with an effect goes out (`audit: strict`). */
+  /** The audit log could not be written. With `audit: strict`, no call with an effect is sent without its audit line. */
   "unaudited",
-  /** Its server could not be started or reached. */
+  /** The server could not be started or reached. */
   "unreachable",
-  /** Its program ended before it was answered. */
+  /** The program ended before the call was answered. */
   "unanswered",
 ] as const;
 export type CallDecision = (typeof CALL_DECISIONS)[number];
 
-/** What policy decided about a call. */
+/** The policy's decision about a call. */
 export interface PolicyDecided {
   /** The configured name of the server. */
   server: string;
   /** The namespaced name. */
   tool: string;
   decision: string;
-  /** What decided: an entry of a list, or the name of a policy. */
+  /** The entry of a list, or the name of the policy, that decided. */
   rule?: string | undefined;
   reason?: string | undefined;
 }
@@ -39,10 +39,10 @@ export interface ApprovalAnswered {
   tool: string;
   argumentsDigest: string;
   decision: string;
-  /** What was approved: this call, or which later ones too. */
+  /** Whether the approval covers only this call, or which later calls too. */
   scope?: string | undefined;
-  /** Who or what answered. */
+  /** The person or program that answered. */
   approver: string;
-  /** Through what the answer came: a terminal, a client, a command. */
+  /** The way the answer came: a terminal, a client, a command. */
   how?: string | undefined;
 }

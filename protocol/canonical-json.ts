@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 
-/** Thrown for a value that JSON cannot carry. */
+/** Thrown for a value that JSON cannot represent. */
 export class CanonicalJsonError extends Error {
   override readonly name = "CanonicalJsonError";
 }
 
 /**
  * Serialises a JSON value by RFC 8785 (JCS): members sorted by UTF-16 code units, numbers and strings as ECMAScript
- * prints them, no white space. Members whose value is `undefined` are left out, as in `JSON.stringify`. One departure:
- * a lone surrogate, where the RFC demands an error, is escaped, because a digest must exist for whatever a tool returns.
+ * prints them, no white space. Omits members whose value is `undefined`, as `JSON.stringify` does. One departure from the RFC:
+ * a lone surrogate is escaped instead of causing an error, because every result of a tool needs a digest.
  *
  * @throws CanonicalJsonError for NaN, infinities, functions, symbols, BigInts and `undefined` at the top.
  */
@@ -21,10 +21,10 @@ export function digestOf(value: unknown): string {
   return textDigest(canonicalJson(value));
 }
 
-/** How many member names are kept in their quoted form: the rows of a table all have the same names. */
+/** Maximum number of member names that are cached in quoted form. All rows of a table have the same names. */
 const MAX_QUOTED_NAMES = 1_000;
 
-/** Values may have hundreds of thousands of members, so nothing is allocated for a member but its text. */
+/** Allocates nothing but text for each member, because values may have hundreds of thousands of them. */
 function render(value: unknown, quotedNames: Map<string, string>): string {
   switch (typeof value) {
     case "string":
@@ -71,7 +71,7 @@ function renderObject(object: Readonly<Record<string, unknown>>, quotedNames: Ma
   return `{${text}}`;
 }
 
-/** By UTF-16 code units, as `<` and the default order of `sort` compare. */
+/** Sorts by UTF-16 code units, as `<` and `sort` compare by default. */
 function sortedNames(object: object): string[] {
   const names = Object.keys(object);
   for (let i = 1; i < names.length; i++) {
@@ -80,12 +80,12 @@ function sortedNames(object: object): string[] {
   return names;
 }
 
-/** `sha256:<hex>` over bytes, or over the UTF-8 of a text. */
+/** `sha256:<hex>` over bytes, or over a text in UTF-8. */
 export function textDigest(text: string | Uint8Array): string {
   return `sha256:${hash("sha256", text)}`;
 }
 
-/** Order by UTF-16 code units, the same on every machine. */
+/** Compares by UTF-16 code units, so that the order is the same on every machine. */
 export function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { Failure, type FailureType } from "./failure.ts";
 
-/** The failures that a runner can know of. Only the host states the other types. */
+/** The types of failure that a runner can detect. Only the host reports the others. */
 const CLAIMABLE: ReadonlySet<FailureType> = new Set([
   "ScriptError",
   "ToolError",
@@ -11,8 +11,8 @@ const CLAIMABLE: ReadonlySet<FailureType> = new Set([
 ]);
 
 /**
- * The one line on a container's stdout: what the runner says became of the program. `from` tells where its value comes
- * from: the program set it, its last console line is JSON, or it is its console text, which may be cut.
+ * The one line on a container's stdout, in which the runner claims how the program ended. `from` is the source of the value: the
+ * program set it (`result`), its last console line is JSON (`line`), or it is the console text, possibly truncated (`console`).
  */
 export const Claim = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), data: z.unknown(), from: z.enum(["result", "line", "console"]) }),
@@ -21,7 +21,7 @@ export const Claim = z.discriminatedUnion("ok", [
 export type ValueSource = Extract<Claim, { ok: true }>["from"];
 export type Claim = z.infer<typeof Claim>;
 
-/** Reads a runner's line; `undefined` when it is not one. */
+/** Parses a runner's line. Returns `undefined` when the value is not a valid claim. */
 export function parseClaim(value: unknown): Claim | undefined {
   const parsed = Claim.safeParse(value);
   if (!parsed.success) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Console text on a container's stderr, as a JSON text sequence (RFC 7464): each record is RS, a JSON array
- * `[stream, text]`, LF. Bytes outside a record were written past the console and count as stderr text.
+ * `[stream, text]`, LF. Bytes outside a record bypassed the console and count as stderr text.
  */
 
 import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
@@ -12,12 +12,12 @@ export interface ConsoleEntry {
   text: string;
 }
 
-/** An entry as it came out of a container. `isRaw` tells bytes that were written past the console, as the runtime's own are. */
+/** An entry from a container. `isRaw` marks bytes that bypassed the console, such as the runtime's messages. */
 export interface DecodedEntry extends ConsoleEntry {
   isRaw?: true;
 }
 
-/** The array and its two texts. */
+/** One array and two strings. */
 const MAX_ENTRY_VALUES = 3;
 const RECORD_SEPARATOR = 0x1e;
 const LINE_FEED = 0x0a;
@@ -57,7 +57,7 @@ export class ConsoleDecoder {
     return entries;
   }
 
-  /** The stream has ended: whatever is left is stderr text. */
+  /** Ends the stream. The remaining bytes count as stderr text. */
   end(): DecodedEntry[] {
     const rest = this.#pending;
     this.#pending = Buffer.alloc(0);
@@ -72,7 +72,7 @@ function parseRecord(record: Buffer): DecodedEntry {
     const [stream, body] = value as unknown[];
     if ((stream === "out" || stream === "err") && typeof body === "string") return { stream, text: body };
   }
-  // The program wrote this itself: it is no record of the runner's.
+  // The program wrote this, not the runner.
   return rawEntry(text);
 }
 

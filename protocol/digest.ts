@@ -1,4 +1,4 @@
 import * as z from "zod/mini";
 
-/** SHA-256 of a text, as ptc writes it everywhere. */
+/** A SHA-256 digest, in the form that ptc writes everywhere. */
 export const Digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/));

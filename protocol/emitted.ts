@@ -1,14 +1,14 @@
 import * as z from "zod/mini";
 
 /**
- * What a program hands to the client beside its text: content blocks as MCP has them (2025-11-25, "Tool Result"), without
- * members that ptc does not know. A claim of the program's.
+ * Content blocks that a program emits for the client in addition to its text, in the form of MCP (2025-11-25, "Tool Result").
+ * Members that ptc does not know are refused. The blocks are unverified claims of the program.
  */
 
-/** The most blocks that a program may emit. */
+/** Maximum number of blocks that a program may emit. */
 export const MAX_EMITTED_BLOCKS = 64;
 
-/** The most bytes of all blocks of a program together, as JSON. Base64 takes a third more than the bytes that it stands for. */
+/** Maximum size of all blocks of a program together, in bytes of JSON. Base64 is a third larger than the bytes it encodes. */
 export const MAX_EMITTED_BYTES = 8 * 1024 * 1024;
 
 const MAX_URI_CHARS = 2_048;
@@ -44,5 +44,5 @@ export const EmittedBlock = z.discriminatedUnion("type", [
 ]);
 export type EmittedBlock = z.infer<typeof EmittedBlock>;
 
-/** The blocks of a run, as the archive has them. */
+/** The blocks of a run, as the archive stores them. */
 export const EmittedBlocks = z.array(EmittedBlock).check(z.maxLength(MAX_EMITTED_BLOCKS));

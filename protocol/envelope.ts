@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { Digest } from "./digest.ts";
 import { Failure } from "./failure.ts";
 
-/** What the host counted while the program ran. */
+/** Measurements that the host took while the program ran. */
 export const Metrics = z.strictObject({
   duration_ms: z.int().check(z.gte(0)),
   tool_calls: z.int().check(z.gte(0)),
@@ -16,7 +16,7 @@ export const RunResult = z.discriminatedUnion("ok", [
 ]);
 export type RunResult = z.infer<typeof RunResult>;
 
-/** The one line that reports a run. Sealed by the host: nothing in it but `result` comes out of the sandbox. */
+/** The one line that reports a run. The host seals it: only `result` comes from the sandbox. */
 export const Envelope = z.strictObject({
   run_id: z.string(),
   trace_id: z.string(),

@@ -23,7 +23,7 @@ export const FailureType = z.enum([
 ]);
 export type FailureType = z.infer<typeof FailureType>;
 
-/** Why a run failed: one message for a person or a model, never a stack of ours, never a cause. */
+/** Why a run failed, in one message for a person or a model. Never contains a stack trace of ptc or an internal cause. */
 export const Failure = z.strictObject({
   type: FailureType,
   message: z.string(),
@@ -31,15 +31,15 @@ export const Failure = z.strictObject({
 });
 export type Failure = z.infer<typeof Failure>;
 
-/** The types worth trying again unchanged. A `ToolError` says so itself, call by call. */
+/** The types of failure after which an unchanged retry may succeed. Each `ToolError` states this for its own call. */
 const RETRYABLE: ReadonlySet<FailureType> = new Set(["SandboxUnavailable", "Busy"]);
 
-/** Builds a failure, bounding its message. `retryable` defaults to what is true of the type. */
+/** Builds a failure with a bounded message. `retryable` defaults to the value for its type. */
 export function buildFailure(type: FailureType, message: string, retryable = RETRYABLE.has(type)): Failure {
   return { type, message: boundMessage(message), retryable };
 }
 
-/** Cuts a message to the longest that an envelope carries. */
+/** Truncates a message to `maxChars`, by default the longest that an envelope carries. */
 export function boundMessage(message: string, maxChars = MAX_ERROR_MESSAGE_CHARS): string {
   return message.length <= maxChars ? message : `${message.slice(0, maxChars)}${TRUNCATION_MARK}`;
 }

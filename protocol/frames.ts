@@ -2,9 +2,8 @@ import { countJsonValues, ForeignJsonError, isWellFormed, parseForeignJson } fro
 import { MAX_VALUES } from "./limits.ts";
 
 /**
- * Framing on the socket between host and sandbox: 4 bytes of length, big-endian, then that many bytes of UTF-8 JSON, or of a
- * large text that a message has announced.
- * Everything is bounded before it is buffered or parsed.
+ * Framing on the socket between host and sandbox. A frame is 4 bytes of length, big-endian, then that many bytes of UTF-8 JSON or of
+ * a large text that a message has announced. Limits apply before anything is buffered or parsed.
  */
 
 const HEADER_BYTES = 4;
@@ -17,9 +16,9 @@ export class FrameError extends Error {
 /**
  * Encodes one message.
  *
- * @param maxValues how many values the reader takes, those in arrays and objects included.
- * @param mark what the payload begins with, before the message.
- * @throws FrameError when the message is larger.
+ * @param maxValues maximum number of values that the reader accepts, including those in arrays and objects.
+ * @param mark bytes that precede the message in the payload.
+ * @throws FrameError when the message exceeds a limit.
  */
 export function encodeFrame(
   message: unknown,
@@ -30,7 +29,7 @@ export function encodeFrame(
   return encodeJson(JSON.stringify(message), maxBytes, maxValues, mark);
 }
 
-/** Encodes one message that is JSON already, as `encodeFrame` does. */
+/** Like `encodeFrame`, for a message that is already JSON. */
 export function encodeJson(
   json: string,
   maxBytes: number,
@@ -40,7 +39,7 @@ export function encodeJson(
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);
-  // A value takes two characters, so that nearly every message is known to hold few.
+  // Every value takes about two characters, so nearly every message is short enough to skip the count.
   if (json.length > 2 * maxValues && countJsonValues(json) > maxValues)
     throw new FrameError(`a message holds more than ${maxValues} values`);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + mark.length + length);
@@ -50,7 +49,7 @@ export function encodeJson(
   return frame;
 }
 
-/** Frames one text as it is, and not as JSON. */
+/** Encodes one text as it is, not as JSON. */
 export function encodeText(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
@@ -59,7 +58,7 @@ export function encodeText(text: string): Buffer {
   return frame;
 }
 
-/** Payloads of at least so many bytes get memory of their own when they begin, and not when they are complete. */
+/** Payloads of at least this many bytes get separate memory when they begin, not when they are complete. */
 const LARGE_BYTES = 64 * 1024;
 
 /** Reassembles frames from chunks of any size. Holds at most one frame of `maxBytes` and the chunk that ended it. */
@@ -69,16 +68,16 @@ export class FrameDecoder {
   #chunks: Buffer[] = [];
   #buffered = 0;
   #awaited: number | undefined;
-  /** A large payload that is not complete, and how much of it is there. */
+  /** An incomplete large payload, and how many of its bytes have arrived. */
   #large: Buffer | undefined;
   #filled = 0;
-  /** Memory for large payloads, and whether none that the present chunk completes is in it. */
+  /** Memory for large payloads, and whether no payload that the current chunk completes uses it. */
   #kept: Buffer | undefined;
   #isKeptFree = true;
 
   /**
-   * @param keptBytes up to how many bytes of memory are kept for large payloads, which later chunks overwrite. By default each
-   * payload has separate memory.
+   * @param keptBytes maximum size of the memory that is reused for large payloads, in bytes. Later chunks overwrite it. By default
+   * each payload has separate memory.
    */
   constructor(maxBytes: number, keptBytes = 0) {
     this.#maxBytes = maxBytes;
@@ -88,7 +87,7 @@ export class FrameDecoder {
   /**
    * Takes the next chunk and returns the payloads that it completed.
    *
-   * @throws FrameError when a header announces an empty frame or one larger than the limit. The stream is then lost.
+   * @throws FrameError when a header announces an empty frame or one larger than the limit. The stream is then unusable.
    */
   push(chunk: Buffer): Buffer[] {
     const payloads: Buffer[] = [];
@@ -121,13 +120,13 @@ export class FrameDecoder {
     }
   }
 
-  /** Copies what is left of the last chunk, whose bytes are about to be overwritten. */
+  /** Copies the rest of the last chunk, whose bytes are about to be overwritten. */
   keep(): void {
     const last = this.#chunks.pop();
     if (last !== undefined) this.#chunks.push(Buffer.from(last));
   }
 
-  /** Begins a large payload with the bytes of it that are there. */
+  /** Begins a large payload with the bytes that have arrived. */
   #begin(length: number): void {
     this.#large = this.#memory(length);
     this.#filled = 0;
@@ -143,7 +142,7 @@ export class FrameDecoder {
     return this.#kept.subarray(0, length);
   }
 
-  /** Returns what of a chunk comes after the payload. */
+  /** Returns the part of the chunk after the payload. */
   #fill(large: Buffer, chunk: Buffer): Buffer {
     const taken = Math.min(chunk.length, large.length - this.#filled);
     large.set(chunk.subarray(0, taken), this.#filled);
@@ -163,7 +162,7 @@ export class FrameDecoder {
 /**
  * Parses a payload that came out of a sandbox.
  *
- * @throws FrameError for what `parseForeignJson` refuses, which is the `cause`.
+ * @throws FrameError for JSON that `parseForeignJson` refuses, with its error as the `cause`.
  */
 export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = MAX_VALUES): unknown {
   try {
@@ -175,11 +174,11 @@ export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = 
 }
 
 /**
- * A large text is most of the result that it stands in. To write it as JSON and to parse it again takes longer than its way into
- * the sandbox, so it goes as a separate frame after the message, which has `null` in its place.
+ * A large text makes up most of its result. Encoding it as JSON and parsing it takes longer than sending it into the sandbox, so the
+ * host sends it as a separate frame after the message, which has `null` in its place.
  */
 
-/** Where in a value a text stands: the names and indices that lead to it, none where the value is the text. */
+/** The place of a text in a value: the names and indices that lead to it. Empty when the value is the text. */
 export type TextPlace = readonly (string | number)[];
 
 /** A value without its large texts. */
@@ -190,14 +189,14 @@ export interface LiftedTexts {
   texts: string[];
 }
 
-/** Results below this have no large text. */
+/** Minimum length of a large text, in UTF-16 code units. */
 export const LARGE_TEXT_CHARS = 64 * 1024;
 
-/** Texts are looked for where tools have them: in a few members, not deep down. */
+/** Tools return large texts near the top of a result, in objects with few members. The search stops beyond these limits. */
 const MAX_DEPTH = 4;
 const MAX_MEMBERS = 100;
 
-/** Takes the large texts out of a copy of a JSON value. `undefined` where none is found. */
+/** Takes the large texts out of a copy of a JSON value. Returns `undefined` if it has none. */
 export function liftTexts(value: unknown): LiftedTexts | undefined {
   const places: TextPlace[] = [];
   const texts: string[] = [];
@@ -224,7 +223,7 @@ export function liftTexts(value: unknown): LiftedTexts | undefined {
   return texts.length === 0 ? undefined : { value: rest, places, texts };
 }
 
-/** Puts a text into its place in a value, and returns that value: the text itself where nothing is around it. */
+/** Puts a text into its place in a value and returns the value, or the text itself when the place is empty. */
 export function putText(value: unknown, place: TextPlace, text: string): unknown {
   const last = place.at(-1);
   if (last === undefined) return text;

@@ -4,9 +4,9 @@ import type { TextPlace } from "./frames.ts";
 import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 
 /**
- * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends what it
- * takes to replay it, and says done; the host sends the program and answers calls. In a session all of that begins anew with
- * each program. What comes from the sandbox is a claim until it has been parsed.
+ * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends the trace for a
+ * replay, and says done. The host sends the program and answers calls. A session repeats all of this for each program. Messages
+ * from the sandbox are unverified claims until they are parsed.
  */
 
 const Hello = z.strictObject({
@@ -23,14 +23,14 @@ const Call = z.strictObject({
   /** Namespaced name, `mcp__<server_module>__<tool>`. */
   tool: z.string().check(z.maxLength(MAX_TOOL_NAME_CHARS)),
   arguments: z.unknown(),
-  /** Send the MCP result along with the normalised data. */
+  /** Asks for the MCP result in addition to the normalised data. */
   raw: z.optional(z.boolean()),
 });
 export type Call = z.infer<typeof Call>;
 
 /**
- * The program has ended, and nothing of it is left to run. Says how many bytes the runner wrote: to stdout its one line with
- * the line feed, to stderr its console records.
+ * The program has ended and left nothing to run. `bytes` is the length of the line that the runner wrote to stdout, including the
+ * line feed. `console_bytes` is the length of its console records on stderr.
  */
 const Done = z.strictObject({
   type: z.literal("done"),
@@ -41,31 +41,31 @@ const Done = z.strictObject({
 const Series = z.string().check(z.maxLength(MAX_TRACE_SERIES_CHARS), z.regex(/^[A-Za-z0-9+/=]*$/));
 
 /**
- * What happened to a program that its own text does not decide, so that it can be made to happen again. A claim like all
- * that comes out of a sandbox: the host keeps it unread, and it only ever goes back into a sandbox.
+ * Everything that happened to a program and does not follow from its text, so that a replay can repeat it. Like all output of a
+ * sandbox it is a claim: the host stores it unread, and only ever sends it back into a sandbox.
  */
 export const Trace = z.strictObject({
   /** The program's clock when it started, in milliseconds since 1970. */
   started_ms: z.int().check(z.gte(0)),
   /** Every reading of the clock, as a series (series.ts) of hundredths of a millisecond since the start. */
   clock: Series,
-  /** What was delivered to the program, in order, as a series: 2 * id of a call answered, 2 * id + 1 of a timer fired. */
+  /** The events delivered to the program, in order, as a series: 2 * id for an answered call, 2 * id + 1 for a fired timer. */
   events: Series,
-  /** False when a series was longer than is kept: it then holds the beginning. */
+  /** False when a series exceeded its limit and holds only the beginning. */
   complete: z.boolean(),
 });
 export type Trace = z.infer<typeof Trace>;
 
-/** The trace so far. The last one that comes is the trace of the run. */
+/** The trace so far. The last one received is the trace of the run. */
 const TraceMessage = z.strictObject({ type: z.literal("trace"), trace: Trace });
 
-/** A block for the client beside the output of the program. */
+/** A block for the client, in addition to the output of the program. */
 const Emit = z.strictObject({ type: z.literal("emit"), block: EmittedBlock });
 
 export const SandboxMessage = z.discriminatedUnion("type", [Hello, Call, TraceMessage, Emit, Done]);
 export type SandboxMessage = z.infer<typeof SandboxMessage>;
 
-/** The program that a sandbox runs; in a session, the next of its programs. */
+/** The program that a sandbox runs. In a session it is the next program. */
 export interface ProgramMessage {
   type: "program";
   /** One ES module, with an inline source map. */
@@ -75,35 +75,35 @@ export interface ProgramMessage {
   files?: readonly { name: string; base64: string }[];
   /** Cap on console text, and on the data that the runner may print. */
   max_output_bytes: number;
-  /** Caps on the data of a program that sets a result, where they are larger than usual. */
+  /** Caps on the data of a program that sets a result, when they are larger than usual. */
   max_result?: { bytes: number; values: number };
   max_stderr_bytes: number;
-  /** Asks for a trace. Otherwise nothing is sent, though the program still runs with its own randomness. */
+  /** Asks for a trace. By default the runner sends none, and the program still has its own randomness. */
   environment?: ProgramEnvironment;
-  /** Makes the runner stay for further programs, each requested with `next`. Otherwise the runner ends. */
+  /** Keeps the runner for further programs, each requested with `next`. By default the runner ends. */
   session?: true;
   /**
-   * How long a runner that does not stay may wait before it ends itself, for its sandbox to be ended. It does not wait where the
-   * program has left threads, which would run meanwhile. By default it ends at once.
+   * How long a runner that does not stay waits for the end of its sandbox before it exits, in milliseconds. It does not wait when
+   * the program has left threads, because they would run meanwhile. By default it exits at once.
    */
   linger_ms?: number;
 }
 
-/** What a program learns about the world besides its data and the answers to its calls. */
+/** The inputs of a program besides its data and the answers to its calls. */
 export interface ProgramEnvironment {
-  /** 32 bytes in hex that all randomness of the program comes from; fresh and secret in a live run. */
+  /** 32 bytes in hex from which all randomness of the program is derived. Fresh and secret in a live run. */
   seed: string;
-  /** IANA name; that of the container without one. */
+  /** IANA name. Defaults to the time zone of the container. */
   time_zone?: string;
   /**
-   * Replays this: the clock starts there and gives the same readings, calls are answered and timers fire in the same
-   * order. Where a series ends (an empty one at once) the program goes on live: its clock from the last reading, or, when
-   * the run `resumes`, from the present.
+   * The trace to replay. The clock starts at `started_ms` and gives the same readings. Calls are answered and timers fire in the
+   * same order. When a series ends (an empty one ends at once), the program continues live. Its clock then continues from the last
+   * reading, or from the present when the run `resumes`.
    */
   replay?: Pick<Trace, "started_ms" | "clock" | "events"> & { resumes?: true };
 }
 
-/** Why a call failed, as the script sees it: the fields of `ToolError`. */
+/** Why a call failed, as the program sees it: the fields of `ToolError`. */
 export interface CallError {
   type: "ToolError" | "ApprovalDenied";
   server: string;
@@ -119,38 +119,38 @@ export type ReplyMessage =
       ok: true;
       data: unknown;
       raw?: unknown;
-      /** Where in `data` the texts stand that follow as frames of their own, in this order. */
+      /** The places in `data` of the texts that follow as separate frames, in this order. */
       texts?: readonly TextPlace[];
     }
-  /** `data`: what the tool answered all the same, where that contradicts what it promises. */
+  /** `data`: the tool's answer when it contradicts the tool's declared output. */
   | { type: "reply"; id: number; ok: false; error: CallError; data?: unknown; raw?: unknown };
 
-/** Asks for a trace of all that was delivered so far. A runner that does not know this message ignores it. */
+/** Asks for a trace of everything delivered so far. A runner that does not know this message ignores it. */
 export interface TraceRequest {
   type: "trace";
 }
 
 /**
- * Asks the runner of a session for a hello. A program follows. From that hello on, the payload of each of the runner's frames
- * begins with a mark of {@link SESSION_MARK_BYTES}, by which what an earlier program has left is told from it.
+ * Asks the runner of a session for a hello. A program follows. From that hello on, the payload of each frame from the runner begins
+ * with a mark of {@link SESSION_MARK_BYTES}, which distinguishes it from anything that an earlier program left behind.
  */
 export interface NextRequest {
   type: "next";
-  /** In hex. The first one, which comes before any program, is the session's; the runner keeps it to itself. */
+  /** In hex. The first key, sent before any program, is the key of the session. The runner keeps it secret. */
   key?: string;
-  /** In hex, another one each time. */
+  /** In hex. Different in each request. */
   nonce: string;
 }
 
 /**
- * Tells a runner that it may be one of several copies, made from a snapshot of its memory a while ago. It takes fresh randomness
- * from the kernel, so that no two copies draw alike, and says hello when it has. No program has come before.
+ * Tells a runner that it may be one of several copies, restored from an older snapshot of its memory. The runner takes fresh
+ * randomness from the kernel, so that no two copies draw the same values, and then says hello. No program has come before.
  */
 export interface WakeRequest {
   type: "wake";
 }
 
-/** Bytes of what the runner of a session puts before each message: HMAC-SHA-256 of the nonce, under the key of the session. */
+/** Bytes of the mark before each message in a session: HMAC-SHA-256 of the nonce with the key of the session. */
 export const SESSION_MARK_BYTES = 32;
 
 export type HostMessage = ProgramMessage | ReplyMessage | TraceRequest | NextRequest | WakeRequest;

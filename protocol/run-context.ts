@@ -1,11 +1,13 @@
 /** Through what a program came to ptc. */
-export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct"] as const;
+export const RUN_SOURCES = ["run", "serve", "replay", "call", "direct", "library"] as const;
 type RunSource = (typeof RUN_SOURCES)[number];
 
 /** On whose behalf a program runs. Policy, credentials, audit and archive use it. */
 export interface RunContext {
-  /** Who runs it; `local` is the one who started ptc on this machine. */
+  /** Who runs it: issuer, `#` and subject, or `local` for the one who started ptc on this machine. */
   readonly principal: string;
+  /** What the principal is called, for people. Nothing is decided by it. */
+  readonly name?: string;
   /** The groups that the principal's login says, beside those of the configuration. */
   readonly groups?: readonly string[];
   readonly source: RunSource;
@@ -17,6 +19,8 @@ export interface RunContext {
   readonly actor?: Actor;
   /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
   readonly client?: Client;
+  /** The token with which the principal came, for the exchange that a server asks for. It is in memory alone. */
+  readonly callerToken?: () => string;
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */
@@ -40,10 +44,10 @@ export const LOCAL_PRINCIPAL = "local";
 /** A part of a run whose time is measured. Parts may overlap: a sandbox starts while the program is bundled. */
 export type RunPhase = "bundle" | "type_check" | "sandbox_wait" | "program";
 
-/** Is called when a part of a run begins. What it returns is called once, when that part has ended. Neither throws. */
+/** Called when a part of a run begins. The returned function is called once, when that part has ended. Neither throws. */
 export type OnPhase = (phase: RunPhase) => () => void;
 
-/** Tells two listeners. */
+/** Combines two listeners into one. */
 export function bothPhases(a: OnPhase | undefined, b: OnPhase | undefined): OnPhase | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return (phase) => {
@@ -54,7 +58,7 @@ export function bothPhases(a: OnPhase | undefined, b: OnPhase | undefined): OnPh
   };
 }
 
-/** Tells of a part of a run around work. Without a listener nothing is done but the work. */
+/** Does work as a part of a run, and reports its beginning and end to the listener, if any. */
 export function duringPhase<T>(
   onPhase: OnPhase | undefined,
   phase: RunPhase,

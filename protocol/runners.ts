@@ -1,15 +1,15 @@
-/** The runners that an image has, as their hellos name them. Each runs the programs of one language. */
+/** The runners in an image, by the names in their hellos. Each runs the programs of one language. */
 export type RunnerName = "javascript" | "python";
 
-/** How a runner is started in a sandbox. Its language registers it; an engine adds the guard and the wall around it. */
+/** How to start a runner in a sandbox. Its language registers this, and the engine adds the guard and the isolation. */
 export interface RunnerStart {
-  /** The command line, with so much memory for the program's values. */
+  /** Returns the command line, with `heapMb` megabytes of memory for the program's values. */
   command(heapMb: number): string[];
-  /** The variables of its environment, each `NAME=value`. */
+  /** The environment variables, each `NAME=value`. */
   variables: readonly string[];
   /**
-   * A program, as the runner takes it, whose result is drawn from what no seed of a program decides, such as keys: two copies of a
-   * runner have the same only where their randomness was copied too.
+   * A program, in the form that the runner takes, whose result comes from randomness that no program's seed controls, such as keys.
+   * Two copies of a runner give the same result only if their randomness was copied too.
    */
   freshness: string;
 }
@@ -17,32 +17,32 @@ export interface RunnerStart {
 export type RunnerStarts = Readonly<Record<RunnerName, RunnerStart>>;
 
 /**
- * What the Python runner takes as the `bundle` of a program: one JSON document. It holds the program's text and a table of names,
- * so that nothing that a server wrote ever runs as Python.
+ * The `bundle` of a program for the Python runner: one JSON document. It holds the program's text and a table of names, so that text
+ * from a server never runs as Python.
  */
 export interface PythonBundle {
-  /** `async`: calls give awaitables, and the program may use `await` at its top level. `sync`: calls block. */
+  /** `async`: calls return awaitables, and the program may use `await` at its top level. `sync`: calls block. */
   mode: "async" | "sync";
   /** The program as it was written. */
   source: string;
-  /** What tracebacks call it. */
+  /** The program's name in tracebacks. */
   file_name: string;
   /** Whether the program may ask a model. */
   extract?: boolean;
-  /** The functions of each server's module: server module, to function, to tool. */
+  /** The function that calls each tool, by server module and function name. */
   modules: Record<string, Record<string, PythonFunction>>;
   /**
-   * The saved programs that it calls, by their tools; absent where it calls none. They wait for calls as the program does. `output` is the JSON schema
-   * of what one gives back, as JSON text.
+   * The saved programs that it calls, by their tools. Absent if it calls none. They wait for calls as the program does. `output` is
+   * the JSON Schema of a saved program's result, as JSON text.
    */
   programs?: Record<string, { source: string; file_name: string; output?: string }>;
 }
 
 /** A function that calls one tool. */
 interface PythonFunction {
-  /** Namespaced name, with the tool's own name as it is. */
+  /** Namespaced name, with the tool's name unchanged. */
   tool: string;
-  /** Properties by the names of their parameters, where the two differ. Other keywords travel as they are written. */
+  /** Properties by the names of their parameters, where the two differ. Other keywords are sent unchanged. */
   parameters: Record<string, string>;
 }
 
@@ -50,7 +50,7 @@ export function encodePythonBundle(bundle: PythonBundle): string {
   return JSON.stringify(bundle);
 }
 
-/** Where things are inside a sandbox: the host mounts them there, the runner finds them there. */
+/** Paths inside a sandbox, where the host mounts files and the runner finds them. */
 
 export const SANDBOX_SOCKET_DIRECTORY = "/run/ptc";
 export const SOCKET_FILE_NAME = "broker.sock";
@@ -61,8 +61,8 @@ export const GUARD_PATH = "/opt/ptc/guard.pl";
 export const RUNNER_PATH = "/opt/ptc/runner.mjs";
 export const PYTHON_RUNNER_PATH = "/opt/ptc/python/main.py";
 export const WORKSPACE = "/workspace";
-/** Where the files stand that a person hands to a program. */
+/** The folder of the files that a person passes to a program. */
 export const FILES_FOLDER = `${WORKSPACE}/files`;
 
-/** Scheme of the user's own file in source maps, which distinguishes its stack frames from all others. */
+/** Scheme of the program's file in source maps. It distinguishes the program's stack frames from all others. */
 export const PROGRAM_SCHEME = "program:";

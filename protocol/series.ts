@@ -1,9 +1,9 @@
 /**
- * A sequence of integers as text: base64 (RFC 4648) of LEB128 numbers in pairs, a difference to the integer before it
- * (zigzag, the first to 0) and how often that difference comes in a row. Short for what changes little or evenly.
+ * A sequence of integers as text: base64 (RFC 4648) of pairs of LEB128 numbers. A pair is the difference from the previous integer
+ * (zigzag, the first from 0) and how often that difference repeats. Sequences that change little or evenly are short.
  */
 
-/** Room for one pair: two numbers of at most 53 bits and a sign. */
+/** Maximum bytes of one pair: two numbers of at most 53 bits and a sign. */
 const MAX_PAIR_BYTES = 16;
 
 export class SeriesWriter {
@@ -19,7 +19,7 @@ export class SeriesWriter {
     this.#maxBytes = maxBytes;
   }
 
-  /** Appends an integer; does nothing once the series is full, so that what it holds is a beginning without gaps. */
+  /** Appends an integer. Does nothing once the series is full, so that the series is a beginning without gaps. */
   push(value: number): void {
     if (this.#full) return;
     const difference = value - this.#last;
@@ -28,12 +28,12 @@ export class SeriesWriter {
     this.#last = value;
   }
 
-  /** Bytes, before base64, of the pairs that no further integer changes. */
+  /** Bytes, before base64, of the pairs that are final. */
   get byteLength(): number {
     return this.#length;
   }
 
-  /** Whether something had to be left out. */
+  /** Whether the series omits an integer. */
   get full(): boolean {
     return this.#full;
   }
@@ -63,7 +63,7 @@ export class SeriesWriter {
   }
 }
 
-/** Reads a series integer by integer, without ever holding them all. One that is malformed ends where it goes wrong. */
+/** Reads a series one integer at a time, without holding all of them. A malformed series ends at the mistake. */
 export class SeriesReader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -91,7 +91,7 @@ export class SeriesReader {
     return this.#last;
   }
 
-  /** NaN where there is none. */
+  /** Reads one number. Returns NaN at the end or for a malformed number. */
   #number(): number {
     let value = 0;
     for (let place = 1; place <= 2 ** 49; place *= 128) {

@@ -1,6 +1,6 @@
 export const TRUNCATION_MARK = "... (truncated)";
 
-/** Lets text through up to a number of UTF-8 bytes, then one truncation mark, then nothing. */
+/** Passes text up to a number of UTF-8 bytes, then one truncation mark, then nothing. */
 export class TextCap {
   readonly #maxBytes: number;
   #used = 0;
@@ -14,7 +14,7 @@ export class TextCap {
     return this.#truncated;
   }
 
-  /** Returns the part of `text` that still fits; the piece that passes the cap ends with the mark. */
+  /** Returns the part of `text` that still fits. The piece that exceeds the cap ends with the mark. */
   take(text: string): string {
     if (this.#truncated || text === "") return "";
     const bytes = Buffer.byteLength(text);
@@ -28,7 +28,7 @@ export class TextCap {
   }
 }
 
-/** The longest beginning of `text` that takes at most `maxBytes` in UTF-8 and splits no character. */
+/** Returns the longest beginning of `text` that takes at most `maxBytes` in UTF-8 and splits no character. */
 export function cutToBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text.slice(0, maxBytes));
   if (bytes.length <= maxBytes) return bytes.toString("utf8");
@@ -37,7 +37,7 @@ export function cutToBytes(text: string, maxBytes: number): string {
   return bytes.subarray(0, end).toString("utf8");
 }
 
-/** `text` if its JSON takes at most `maxJsonBytes`, else as much of its beginning as fits together with the mark. */
+/** Returns `text` if its JSON takes at most `maxJsonBytes`, otherwise as much of its beginning as fits together with the mark. */
 export function cutToJsonBytes(text: string, maxJsonBytes: number): string {
   if (jsonBytes(text) <= maxJsonBytes) return text;
   const marked = (bytes: number) => `${cutToBytes(text, bytes)}\n${TRUNCATION_MARK}`;

@@ -1,6 +1,6 @@
 /**
- * The names of tools across servers: `mcp__<server_module>__<tool>`, the tool's protocol name as it is. A server module
- * holds neither `__` nor a leading or trailing `_`, so the first `__` after the prefix ends it.
+ * The names of tools across servers: `mcp__<server_module>__<tool>`, with the tool's protocol name unchanged. A server module
+ * contains no `__` and no leading or trailing `_`, so the first `__` after the prefix ends it.
  */
 
 const PREFIX = "mcp__";
@@ -15,7 +15,7 @@ export function namespacedName(module: string, tool: string): string {
   return `${PREFIX}${module}__${tool}`;
 }
 
-/** Splits a namespaced name; `undefined` when it is not one. */
+/** Splits a namespaced name. Returns `undefined` for any other text. */
 export function parseNamespacedName(name: string): { module: string; tool: string } | undefined {
   if (!name.startsWith(PREFIX)) return undefined;
   const end = name.indexOf("__", PREFIX.length);
@@ -23,7 +23,7 @@ export function parseNamespacedName(name: string): { module: string; tool: strin
   return { module: name.slice(PREFIX.length, end), tool: name.slice(end + 2) };
 }
 
-/** What a program may call a tool by when its namespaced name is not an identifier, or reads otherwise in code. */
+/** The names by which a program may call a tool, in case its namespaced name is not an identifier or differs in code. */
 export interface NamedTool {
   module: string;
   /** Name of its function in the generated module. */
@@ -33,7 +33,7 @@ export interface NamedTool {
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
-/** Finds tools by what programs call them: the exact namespaced name, or an alias that is no tool's exact name. */
+/** Finds tools by the names that programs use: the exact namespaced name, or an alias that is not the exact name of any tool. */
 export class ToolNames<Tool extends NamedTool> {
   readonly #exact = new Map<string, Tool>();
   readonly #aliases = new Map<string, Tool[]>();
@@ -49,13 +49,13 @@ export class ToolNames<Tool extends NamedTool> {
     }
   }
 
-  /** The tools that a name can mean: none, one, or several when it is an alias of each and no tool's exact name. */
+  /** Returns the tools that a name can mean: none, one, or several if it is a shared alias and not the exact name of any tool. */
   resolve(name: string): readonly Tool[] {
     const exact = this.#exact.get(name);
     return exact === undefined ? (this.#aliases.get(name) ?? []) : [exact];
   }
 
-  /** What to write in code for a tool: a name that is an identifier and means no other, else `module.function`. */
+  /** Returns the expression for a tool in code: an identifier that means no other tool, or else `module.function`. */
   callable(tool: Tool): string {
     const names = [tool.namespacedName, ...aliasesOf(tool)];
     const free = names.find((name) => isWritableName(name) && this.#means(name, tool));
@@ -73,17 +73,17 @@ export function isWritableName(name: string): boolean {
   return IDENTIFIER.test(name);
 }
 
-/** The namespaced name with `_` for whatever an identifier cannot hold, and with the function's name for the tool's. */
+/** The namespaced name with `_` for each character that identifiers cannot contain, and with the function's name for the tool's. */
 function aliasesOf({ module, identifier, namespacedName }: NamedTool): Set<string> {
   return new Set([namespacedName.replace(/[^A-Za-z0-9_$]/g, "_"), `mcp__${module}__${identifier}`]);
 }
 
 /**
- * Patterns over namespaced tool names: `*` stands for any characters, none included; everything else for itself. Linear
- * in the name for each `*`-free piece: names come from servers that nobody has audited, so nothing here backtracks.
+ * Patterns over namespaced tool names. `*` matches any number of characters, including none. Every other character matches itself.
+ * Each piece between `*` takes time linear in the name. Names come from unaudited servers, so matching never backtracks.
  */
 
-/** Whether a pattern matches the whole of a name. Case counts. */
+/** Whether a pattern matches a whole name. Case-sensitive. */
 export function matchesPattern(pattern: string, name: string): boolean {
   const pieces = pattern.split("*");
   const first = pieces[0] ?? "";
@@ -91,7 +91,7 @@ export function matchesPattern(pattern: string, name: string): boolean {
   const last = pieces[pieces.length - 1] ?? "";
   if (name.length < first.length + last.length) return false;
   if (!name.startsWith(first) || !name.endsWith(last)) return false;
-  // The leftmost place for each piece in between leaves the most room for those after it, so no other need be tried.
+  // The leftmost place for each piece leaves the most room for those after it, so no other place needs to be tried.
   let position = first.length;
   const end = name.length - last.length;
   for (const piece of pieces.slice(1, -1)) {
@@ -102,14 +102,14 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return position <= end;
 }
 
-/** The module of saved programs, which stand in the catalog as the tools of a server of this name. */
+/** The module of saved programs. The catalog lists them as the tools of a server of this name. */
 export const PROGRAMS_MODULE = "programs";
 
-/** The server whose one tool asks a model, where one is configured, and its module in code. */
+/** The server, and its module in code, whose only tool asks a model if one is configured. */
 export const EXTRACT_SERVER = "ptc";
 
-/** The tool that `extract` of programs calls. */
+/** The tool that a program's `extract` calls. */
 export const EXTRACT_TOOL = "extract";
 
-/** What programs call it by. */
+/** The namespaced name of the extract tool. */
 export const EXTRACT_NAME = `mcp__${EXTRACT_SERVER}__${EXTRACT_TOOL}`;

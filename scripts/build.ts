@@ -1,7 +1,8 @@
 /**
- * Builds `dist/`: the command, bundled so that it starts fast, and the runner, one file that goes into the image. Types
- * are `tsc`'s to check; nothing here does.
+ * Builds `dist/`: the command, bundled so that it starts fast, what the package exports, with its declarations, and the runner, one
+ * file that goes into the image. Types are `tsc`'s to check; nothing here does.
  */
+import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type BuildOptions, build } from "esbuild";
@@ -12,10 +13,19 @@ import { renderLicences } from "./third-party.ts";
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-/** What is installed beside ptc and not bundled: what is a program of its own, very large, or compiled for one system. */
-const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+/** What is installed beside ptc and not bundled: what is a program of its own, very large, compiled for one system, or the user's. */
+const { dependencies, peerDependencies, exports } = JSON.parse(
+  readFileSync(join(root, "package.json"), "utf8"),
+) as {
   dependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
+  exports: Record<string, { default: string } | string>;
 };
+
+/** What the package exports, by its place among the sources. */
+const EXPORTED = Object.values(exports).flatMap((each) =>
+  typeof each === "string" ? [] : each.default.replace(/^\.\/dist\/(.*)\.js$/, "$1"),
+);
 
 const common = {
   absWorkingDir: root,
@@ -33,6 +43,7 @@ const built = await Promise.all([
     ...common,
     entryPoints: {
       "cli/start": "cli/start.ts",
+      ...Object.fromEntries(EXPORTED.map((path) => [path, `${path}.ts`])),
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
       "generation/learning/learn-worker": "generation/learning/learn-worker.ts",
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
@@ -42,7 +53,10 @@ const built = await Promise.all([
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     target: "node22",
-    external: [...Object.keys(dependencies), "@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
+    external: [
+      ...Object.keys({ ...dependencies, ...peerDependencies }),
+      ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
+    ],
     // Its CommonJS form finds its parts through a variable, where no bundler sees them.
     alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     plugins: [withoutUnused(), withEsbuild()],
@@ -61,6 +75,7 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
+declare();
 // As it is: a Node.js that is too old must be able to read it.
 cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
@@ -79,3 +94,32 @@ const licences = renderLicences(
   built.map(({ metafile }) => metafile),
 );
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
+
+/**
+ * Writes the declarations of what is exported. They refer to no other file of ours than `library/api.ts`, so each is made from its
+ * own text alone.
+ */
+function declare(): void {
+  const files = [...EXPORTED, "library/api"].map((path) => join(root, `${path}.ts`));
+  const options = {
+    ...{
+      declaration: true,
+      emitDeclarationOnly: true,
+      isolatedDeclarations: true,
+      noCheck: true,
+      noResolve: true,
+    },
+    ...{ target: "es2023", module: "nodenext", allowImportingTsExtensions: true, verbatimModuleSyntax: true },
+    ...{ rootDir: root, outDir: dist, types: [] },
+  };
+  const configuration = join(dist, "tsconfig.json");
+  writeFileSync(configuration, JSON.stringify({ compilerOptions: options, files }));
+  execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", configuration], {
+    stdio: "inherit",
+  });
+  rmSync(configuration);
+  for (const path of [...EXPORTED, "library/api"]) {
+    const file = join(dist, `${path}.d.ts`);
+    writeFileSync(file, readFileSync(file, "utf8").replace(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
+  }
+}

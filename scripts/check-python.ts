@@ -1,6 +1,7 @@
 /**
- * Checks the Python code of the runner: format and lint by ruff, types by pyright (runner-image/pyrightconfig.json). With
- * `--write` it formats the files instead of complaining of them.
+ * Checks the Python code of the runner and of the client: format and lint by ruff; and types by pyright, of the runner alone
+ * (runner-image/pyrightconfig.json): those of the client need its packages, which its test has. With `--write` it formats the
+ * files instead of complaining of them.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
@@ -28,7 +29,7 @@ const ruff = new Workspace(
 );
 
 let faults = 0;
-for (const file of globSync("runner-image/python/**/*.py", { cwd: root }).sort()) {
+for (const file of globSync("{runner-image,clients}/python/**/*.py", { cwd: root }).sort()) {
   const path = join(root, file);
   const text = readFileSync(path, "utf8");
   const formatted = ruff.format(text);

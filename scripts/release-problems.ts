@@ -9,6 +9,7 @@ const VERSIONED: Readonly<Record<string, (text: string) => string | undefined>> 
   "server.json": (text) => JSON.parse(text).version,
   "CHANGELOG.md": (text) => /^## (\d\S*)/m.exec(text)?.[1],
   "plugin/.claude-plugin/plugin.json": (text) => JSON.parse(text).version,
+  "clients/python/pyproject.toml": (text) => /^version = "(.*)"$/m.exec(text)?.[1],
 };
 
 /** What keeps the sources from being released as they are, one line each. */

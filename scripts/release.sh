@@ -25,6 +25,9 @@ if [ "$first" != "$second" ]; then
 fi
 echo "$first"
 
+heading "Client for Python"
+sh scripts/python-client.sh
+
 [ "${1:-}" = "--publish" ] || exit 0
 heading "Publishing"
 npm publish --provenance --access public

@@ -29,6 +29,7 @@ const OWN_SHAPES: readonly TokenShape[] = [
   { kind: "google-api-key", anchors: ["AIza"], pattern: /AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])/ },
   { kind: "google-token", anchors: ["GOCSPX-"], pattern: /GOCSPX-[0-9A-Za-z_-]{28}(?![0-9A-Za-z_-])/ },
   { kind: "google-token", anchors: ["ya29."], pattern: /ya29\.[0-9A-Za-z_-]{32,2048}/ },
+  { kind: "ptc-token", anchors: ["ptc_"], pattern: /ptc_[0-9A-Za-z_-]{43}(?![0-9A-Za-z_-])/ },
   { kind: "pypi-token", anchors: ["pypi-AgE"], pattern: /pypi-AgE[0-9A-Za-z_-]{50,1024}/ },
   { kind: "sendgrid-token", anchors: ["SG."], pattern: /SG\.[\w-]{22}\.[\w-]{43}(?![\w-])/ },
   {

@@ -7,12 +7,14 @@ import { ArchiveError } from "../archive/archive-error.ts";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditChain } from "../archive/audit/chain/audit-chain.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
+import { type Counters, MemoryCounters } from "../archive/counters.ts";
 import type { Documents } from "../archive/documents.ts";
 import {
   type DatabaseUrl,
   openArchive,
   openAuditChain,
   openAuditSource,
+  openCounters,
   openDocuments,
   openPendingStore,
 } from "../archive/open-archive.ts";
@@ -141,4 +143,10 @@ export function openAudit(configuration: Stored, env: EnvironmentVariables, path
 export function openSharedDocuments(configuration: Stored, env: EnvironmentVariables): Documents | undefined {
   const database = databaseOf(configuration, env);
   return database && openDocuments(database);
+}
+
+/** Opens what principals' use is counted in: for all that share the storage, or for this process alone. */
+export function openUseCounters(configuration: Stored, env: EnvironmentVariables): Counters {
+  const database = databaseOf(configuration, env);
+  return database === undefined ? new MemoryCounters(() => Date.now()) : openCounters(database);
 }

@@ -40,9 +40,9 @@ export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.host}.${identity.pid}.${identity.startTime}`;
 }
 
-/** Reads what `formatIdentity` made; `undefined` for any other text. */
+/** Reads what `formatIdentity` made, also with the number of a folder behind it; `undefined` for any other text. */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
-  const match = /^([0-9a-f]+-\d+)\.(\d+)\.(\d+)$/.exec(text);
+  const match = /^([0-9a-f]+-\d+)\.(\d+)\.(\d+)(?:-\d+)?$/.exec(text);
   if (match === null) return undefined;
   return { host: match[1] as string, pid: Number(match[2]), startTime: match[3] as string };
 }

@@ -7,16 +7,21 @@ import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./
 
 /** The longest path of a Unix socket, without its final zero (`sun_path`). */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
-/** Bytes of the path of a socket after the folder of a process: a random name and the socket's own. */
-const SOCKET_PATH_END = "0123456789ab/broker.sock".length;
+/** Bytes of the path of a socket after the identity of a process: the folder's number, a random name and the socket's own. */
+const SOCKET_PATH_END = "-99/0123456789ab/broker.sock".length;
 const SHORT_FOLDER = process.platform === "win32" ? tmpdir() : "/tmp";
 
+/** The folders that are in use in this process. */
+const inUse = new Set<string>();
+
 /**
- * What one ptc process keeps on disk while it runs, in a folder named after its identity. A later ptc process finds the
- * folders of dead ones and clears up after them.
+ * What a ptc keeps on disk while it runs, in a folder named after the identity of its process. A later ptc process finds the
+ * folders of dead ones and clears up after them. Several in one process do not meet: the folders of all but the first have
+ * a number at the end.
  *
- *     <base>/<identity>/groups/  the process groups of servers
- *     <base>/<identity>/         also holds what is mounted into sandboxes
+ *     <base>/<identity>/groups/    the process groups of servers
+ *     <base>/<identity>/           also holds what is mounted into sandboxes
+ *     <base>/<identity>-2/         those of a second one
  */
 export class StateDirectory {
   readonly path: string;
@@ -28,13 +33,18 @@ export class StateDirectory {
    */
   constructor(base: string, identity: ProcessIdentity) {
     makePrivate(base);
-    this.path = join(base, formatIdentity(identity));
+    const first = join(base, formatIdentity(identity));
+    let path = first;
+    for (let number = 2; inUse.has(path); number++) path = `${first}-${number}`;
+    inUse.add(path);
+    this.path = path;
     mkdirSync(groupsFolder(this.path), { recursive: true });
     this.groups = new ProcessGroups(groupsFolder(this.path));
   }
 
   remove(): void {
     rmSync(this.path, { recursive: true, force: true });
+    inUse.delete(this.path);
   }
 }
 

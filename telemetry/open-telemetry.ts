@@ -9,13 +9,13 @@ import type { Telemetry, TelemetryOptions } from "./telemetry.ts";
  */
 export async function openTelemetry(
   env: Readonly<Record<string, string | undefined>>,
-  { version, onWarning }: TelemetryOptions,
+  { version, isScraped = false, onWarning }: TelemetryOptions,
 ): Promise<Telemetry | undefined> {
-  const settings = readTelemetrySettings(env);
+  const settings = readTelemetrySettings(env, isScraped);
   if (settings === undefined) return undefined;
   for (const problem of settings.problems) onWarning(oneLine(problem));
-  if (settings.traces === undefined && settings.metrics === undefined) return undefined;
+  if (settings.traces === undefined && settings.metrics === undefined && !isScraped) return undefined;
   const { OpenTelemetry } = await import("./opentelemetry/open-telemetry-sdk.ts");
   // What sends in the background belongs to no run.
-  return outsideBoundaries(() => OpenTelemetry.start(settings, { version, onWarning }));
+  return outsideBoundaries(() => OpenTelemetry.start(settings, { version, isScraped, onWarning }));
 }

@@ -48,13 +48,15 @@ const MAX_SHOWN_CHARS = 60;
 /**
  * What the variables ask for; `undefined` where they ask for nothing. Unlike an SDK alone, ptc sends nothing unless an endpoint
  * or an exporter is named.
+ *
+ * @param isScraped whether metrics are kept for somebody who comes for them, whatever is sent.
  */
-export function readTelemetrySettings(env: Variables): TelemetrySettings | undefined {
+export function readTelemetrySettings(env: Variables, isScraped = false): TelemetrySettings | undefined {
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return undefined;
   const problems: string[] = [];
   const traces = signal(env, "TRACES", problems);
   const metrics = signal(env, "METRICS", problems);
-  if (traces === undefined && metrics === undefined && problems.length === 0) return undefined;
+  if (traces === undefined && metrics === undefined && problems.length === 0 && !isScraped) return undefined;
   const number = (name: string) => positive(env, name, problems);
   return {
     traces,

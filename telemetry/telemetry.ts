@@ -17,6 +17,8 @@ export interface Telemetry {
   queued(): () => void;
   /** Has the state of the sandbox pool read whenever metrics are sent. */
   observePool(read: () => PoolState): void;
+  /** The metrics as Prometheus reads them (text format 0.0.4); absent where nobody comes for them. */
+  scrape?(): Promise<string>;
   /** Sends what has not been sent, within this time. Reports nothing after that. Never rejects. */
   close(patienceMs: number): Promise<void>;
 }
@@ -24,6 +26,8 @@ export interface Telemetry {
 export interface TelemetryOptions {
   /** The version of ptc. */
   version: string;
+  /** Whether metrics are kept for somebody who comes for them. By default they are not. */
+  isScraped?: boolean | undefined;
   /** Receives a line about settings that cannot be followed, and one when a collector does not accept what it is sent. */
   onWarning: (message: string) => void;
 }

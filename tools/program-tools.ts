@@ -15,7 +15,7 @@ import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/configured-servers.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
-import { GeneratedModules, generatedDirectory } from "../generation/generated-modules.ts";
+import { GeneratedModules, generatedDirectory, type HeldModules } from "../generation/generated-modules.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import { programsVersion } from "../programs/programs-directory.ts";
@@ -43,6 +43,8 @@ interface ServedState {
   ranking?: RankingStage | undefined;
   /** The saved programs. */
   programs?: SavedPrograms | undefined;
+  /** The functions of the program that ptc is a library of. */
+  held?: HeldModules | undefined;
 }
 
 /**
@@ -71,10 +73,12 @@ export function buildProgramTools(
   authorizer: Authorizer,
   served: ServedState = {},
 ): ProgramTools {
-  const { programs } = served;
+  const { programs, held } = served;
   const configured = new Map(configuration.servers.map((server) => [server.name, server]));
   const known = configuration.learn ? stored : stored && { ...stored, learned: undefined };
-  const listed = (known === undefined ? [] : storedServers(known))
+  const stores = [known, held].filter((store) => store !== undefined);
+  const listed = stores
+    .flatMap(storedServers)
     .filter(({ name }) => configured.has(name))
     .map((server) => ({ ...server, description: configured.get(server.name)?.description || undefined }));
   const saved = programs === undefined || programs.programs.length === 0 ? [] : [programs.server];
@@ -102,15 +106,15 @@ export function buildProgramTools(
   const modulesIn = (printer: LanguagePrinter) => {
     const digests = new Map(
       listed.map(({ name, module }) => {
-        const locked = stored?.lock.servers.get(name);
-        const path = printer.modulePath(module);
-        return [module, stored && locked && moduleDigest(stored.lock, locked, path)];
+        const lock = stores.find((store) => store.lock.servers.has(name))?.lock;
+        const locked = lock?.servers.get(name);
+        return [module, lock && locked && moduleDigest(lock, locked, printer.modulePath(module))];
       }),
     );
     return new ByViewer((viewer): ModuleSource => {
       const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
       const callable = new Set(names);
-      const generated = new GeneratedModules(directory, digests, callable, printer);
+      const generated = new GeneratedModules(directory, digests, callable, printer, held?.files);
       return programs === undefined ? generated : programs.beside(generated, printer, callable);
     });
   };

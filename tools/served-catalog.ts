@@ -9,13 +9,16 @@ import type { Lockfile, StoredCatalog } from "../catalog/store/stored-catalog.ts
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { offServers } from "../configuration/configured-servers.ts";
+import { planGeneration } from "../generation/generate-plan.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
-import { WrittenModules } from "../generation/generated-modules.ts";
+import { type HeldModules, WrittenModules } from "../generation/generated-modules.ts";
 import { describeListing } from "../generation/list-servers.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
 import { serverModule } from "../protocol/tool-names.ts";
+import { version } from "../system/package.ts";
+import { listFunctions } from "../upstream/functions/function-connection.ts";
 import type { UpstreamListing } from "../upstream/upstream.ts";
 import type { LiveCatalog } from "./live-catalog.ts";
 import {
@@ -57,6 +60,7 @@ export class ServedCatalog implements LiveCatalog {
   /** The version of the files that the catalog was read from. */
   #version: string | undefined;
   #programs: SavedPrograms | undefined;
+  #held: HeldModules | undefined;
   #folder: GeneratedFolder;
   readonly #modules: WrittenModules;
   /** By server, the latest listing that is not written yet. */
@@ -81,6 +85,7 @@ export class ServedCatalog implements LiveCatalog {
     await this.#inTurn(async () => {
       const before = this.#loaded;
       this.#options = { ...this.#options, configuration };
+      this.#held = await holdFunctions(configuration);
       this.#folder = new GeneratedFolder(configuration);
       this.#noteOff();
       if (before === undefined) return;
@@ -122,7 +127,7 @@ export class ServedCatalog implements LiveCatalog {
   async absorb(name: string, listing: UpstreamListing): Promise<void> {
     const { configuration, onWarning } = this.#options;
     const server = configuration.servers.find((each) => each.name === name);
-    if (server === undefined) return;
+    if (server === undefined || server.transport === "functions") return;
     for (const { tool, message } of listing.problems ?? [])
       onWarning(
         `server '${name}': ${tool === undefined ? "a tool" : oneLine(tool, MAX_SHOWN_CHARS)} ${message}`,
@@ -172,7 +177,9 @@ export class ServedCatalog implements LiveCatalog {
   async unknownServers(): Promise<string[]> {
     const { stored } = await this.latest();
     const known = new Set(stored?.catalog.servers.map(({ name }) => name));
-    const inUse = this.#options.configuration.servers.filter(({ off }) => off === undefined);
+    const inUse = this.#options.configuration.servers.filter(
+      ({ off, transport }) => off === undefined && transport !== "functions",
+    );
     return inUse.map(({ name }) => name).filter((name) => !known.has(name));
   }
 
@@ -210,6 +217,7 @@ export class ServedCatalog implements LiveCatalog {
     const before = this.#loaded;
     if (before !== undefined && version === this.#version) return before;
     const found = await this.#find();
+    this.#held ??= await holdFunctions(this.#options.configuration);
     this.#programs = await openPrograms(this.#options.configuration, this.#options.onWarning);
     const kept = generatedVersion(this.#options.configuration) === undefined ? undefined : before?.stored;
     const stored = found === undefined ? kept : await this.#verified(found);
@@ -226,7 +234,10 @@ export class ServedCatalog implements LiveCatalog {
   #build(stored: StoredCatalog | undefined): ProgramTools {
     const { configuration, authorizer } = this.#options;
     const ranking = this.#options.ranking?.under(configuration);
-    const served = { indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs, ranking };
+    const served = {
+      ...{ indexes: this.#indexes, unlisted: this.#unlisted, programs: this.#programs, ranking },
+      held: this.#held,
+    };
     const tools = buildProgramTools(configuration, stored, authorizer, served);
     this.#options.ranking?.prepare(tools);
     return tools;
@@ -297,6 +308,17 @@ export class ServedCatalog implements LiveCatalog {
     this.#work = turn.catch(() => {});
     return turn;
   }
+}
+
+/**
+ * Generates the modules of functions, which are in no folder: other processes have others. `undefined` where there are none.
+ */
+async function holdFunctions({ servers, languages }: Configuration): Promise<HeldModules | undefined> {
+  const listings = servers.flatMap((server) =>
+    server.transport === "functions" ? describeListing(server, listFunctions(server.functions, version)) : [],
+  );
+  if (listings.length === 0) return undefined;
+  return planGeneration({ listings, printers: await loadPrinters(languages) });
 }
 
 /** The catalog as it was read last. */

@@ -82,6 +82,7 @@ export class LiveToolServers implements ToolServers {
       call: (call) =>
         upstream.call({
           ...call,
+          principal,
           timeoutMs: budget.limitMs,
           spentMs: budget.spentMs,
           definition: definitions.get(call.tool),
@@ -112,7 +113,8 @@ export class LiveToolServers implements ToolServers {
   }
 
   #toolsOf(upstream: Upstream, principal: string): ListedTools {
-    const observer = principal === this.#followed?.principal ? this.#followed.observer : undefined;
+    const isFollowed = principal === this.#followed?.principal || upstream.isShared === true;
+    const observer = isFollowed ? this.#followed?.observer : undefined;
     const tools = this.#listed.get(upstream) ?? new ListedTools(upstream, observer);
     this.#listed.set(upstream, tools);
     return tools;

@@ -6,6 +6,8 @@ export type UpstreamErrorCode =
   | "connect_timeout"
   /** It failed recently, so it was not tried. */
   | "backing_off"
+  /** As many use it as may at a time. */
+  | "busy"
   /** It is off by the configuration, so it is not tried. */
   | "off"
   | "call_timeout"
@@ -19,6 +21,7 @@ export type UpstreamErrorCode =
 /** Errors that may be temporary. A call that failed with one may have had its effect. */
 const RETRYABLE: ReadonlySet<UpstreamErrorCode> = new Set([
   "connect_timeout",
+  "busy",
   "call_timeout",
   "disconnected",
 ]);

@@ -2,7 +2,9 @@ import { doublingPause } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import { messageOf, withinBoundary } from "../base/faults.ts";
 import { inTime, orAborted } from "../base/waiting.ts";
+import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import type { CredentialSource, ServerCredentials } from "./authorization/credentials.ts";
+import { CallGate, Circuit, type GateLimits } from "./call-gate.ts";
 import { notReadyInTime } from "./tool-servers.ts";
 import type { ToolsChange, Upstream, UpstreamCall, UpstreamConnection, UpstreamListing } from "./upstream.ts";
 import { UpstreamError } from "./upstream-error.ts";
@@ -13,10 +15,16 @@ export interface PoolOptions {
   idleMs?: number;
 }
 
+/** Stands for all principals, who share a server. */
+const EVERYBODY = Symbol("everybody");
+type User = string | symbol;
+
 /**
- * The configured servers of each principal. A connection uses the credentials of one principal and serves no other. A
- * server is started on first use, at most once at a time, and shared by all runs of its principal. A lost server is started
- * again on its next use, at once after its first loss and then after growing pauses, during which calls fail at once.
+ * The configured servers of each principal. A connection uses the credentials of one principal and serves no other, but for
+ * servers that are shared, which hold nothing of a person. A server is started on first use, at most once at a time, and shared by
+ * all runs of its principal. A lost server is started again on its next use, at once after its first loss and then after growing
+ * pauses, during which calls fail at once. A server has a limited number of connections: the one that was unused the longest
+ * ends for another, and where all are in use, another principal is told to come back.
  */
 export class UpstreamPool {
   #sources: ReadonlyMap<string, UpstreamSource>;
@@ -24,9 +32,12 @@ export class UpstreamPool {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #options: PoolOptions;
   /** Upstreams by principal, then by the server's name. */
-  readonly #upstreams = new Map<string, Map<string, PooledUpstream>>();
+  readonly #upstreams = new Map<User, Map<string, PooledUpstream>>();
   /** Upstreams of servers that were removed or changed, which may still have open calls. */
   readonly #retired = new Set<PooledUpstream>();
+  /** Those that are in use or connected, the one that was used last at the end. */
+  readonly #live = new Set<PooledUpstream>();
+  readonly #gates = new Map<string, CallGate>();
   #isClosed = false;
 
   constructor(
@@ -41,13 +52,17 @@ export class UpstreamPool {
     this.#options = options;
   }
 
-  /** A server for one principal; always the same object. `undefined` when no server of that name is configured. */
+  /**
+   * A server for one principal; the same object for as long as it is in use or connected. `undefined` when no server of that name
+   * is configured.
+   */
   get(principal: string, server: string): Upstream | undefined {
     const source = this.#sources.get(server);
     if (source === undefined) return undefined;
-    const own = this.#upstreams.get(principal) ?? new Map<string, PooledUpstream>();
-    this.#upstreams.set(principal, own);
-    const upstream = own.get(server) ?? this.#add(principal, source);
+    const user = source.isShared === true ? EVERYBODY : principal;
+    const own = this.#upstreams.get(user) ?? new Map<string, PooledUpstream>();
+    this.#upstreams.set(user, own);
+    const upstream = own.get(server) ?? this.#add(user, source);
     own.set(server, upstream);
     return upstream;
   }
@@ -59,43 +74,95 @@ export class UpstreamPool {
   replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
     const next = new Map(sources.map((source) => [source.name, source]));
     for (const upstream of this.#retired) if (!upstream.isInUse) this.#retired.delete(upstream);
-    for (const own of this.#upstreams.values()) {
-      for (const [name, upstream] of own) {
-        const source = next.get(name);
-        if (source !== undefined && source.identity === this.#sources.get(name)?.identity) continue;
-        own.delete(name);
-        this.#retired.add(upstream);
-        upstream.retire(
-          source === undefined
-            ? "it is no longer configured"
-            : "its configuration has just been changed; call it again",
-        );
-      }
+    const known = [...this.#live, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
+    for (const upstream of new Set(known)) {
+      const { name } = upstream;
+      const source = next.get(name);
+      if (source !== undefined && source.identity === this.#sources.get(name)?.identity) continue;
+      this.#drop(upstream);
+      this.#retired.add(upstream);
+      upstream.retire(
+        source === undefined
+          ? "it is no longer configured"
+          : "its configuration has just been changed; call it again",
+      );
     }
     this.#sources = next;
     this.#credentials = credentials;
   }
 
-  #add(principal: string, source: UpstreamSource): PooledUpstream {
+  #add(user: User, source: UpstreamSource): PooledUpstream {
     const { backoff = DEFAULT_BACKOFF, idleMs } = this.#options;
-    const upstream = new PooledUpstream({
+    const principal = typeof user === "string" ? user : LOCAL_PRINCIPAL;
+    const upstream: PooledUpstream = new PooledUpstream({
       source,
+      principal,
       credentials: (signal) => this.#credentials.credentialsFor(principal, source.name, signal),
       clock: this.#clock,
       backoff,
       idleMs,
+      gate: this.#gateOf(source.name),
+      makeRoom: () => this.#makeRoom(upstream),
+      onUse: () => {
+        this.#live.delete(upstream);
+        this.#live.add(upstream);
+      },
+      onUnused: () => {
+        this.#live.delete(upstream);
+      },
+      onIdle: () => {
+        this.#live.delete(upstream);
+        this.#drop(upstream, user);
+      },
     });
     if (this.#isClosed) void upstream.shutDown();
     return upstream;
   }
 
+  #gateOf(server: string): CallGate {
+    const gate =
+      this.#gates.get(server) ?? new CallGate(server, () => this.#sources.get(server)?.use ?? UNBOUNDED);
+    this.#gates.set(server, gate);
+    return gate;
+  }
+
+  /** Ends the connection to the same server that was unused the longest, where there are as many as may be. */
+  #makeRoom({ name }: PooledUpstream): void {
+    const most = this.#sources.get(name)?.use?.maxConnections ?? Number.POSITIVE_INFINITY;
+    const connected = [...this.#live].filter((each) => each.name === name && each.isConnecting);
+    if (connected.length < most) return;
+    const unused = connected.find((each) => !each.isInUse);
+    if (unused === undefined)
+      throw new UpstreamError(
+        "busy",
+        `server '${name}' is not started: ${most} connections, the most at a time, are in use; try again later`,
+      );
+    unused.endIdle();
+  }
+
+  #drop(upstream: PooledUpstream, user?: User): void {
+    const users = user === undefined ? [...this.#upstreams.keys()] : [user];
+    for (const each of users) {
+      const own = this.#upstreams.get(each);
+      if (own?.get(upstream.name) !== upstream) continue;
+      own.delete(upstream.name);
+      if (own.size === 0) this.#upstreams.delete(each);
+    }
+  }
+
   /** Ends every server, including those being started. None is started again. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const all = [...this.#retired, ...[...this.#upstreams.values()].flatMap((own) => [...own.values()])];
-    await Promise.all(all.map((upstream) => upstream.shutDown()));
+    const kept = [...this.#upstreams.values()].flatMap((own) => [...own.values()]);
+    const all = new Set([...this.#retired, ...this.#live, ...kept]);
+    await Promise.all([...all].map((upstream) => upstream.shutDown()));
   }
 }
+
+const UNBOUNDED: GateLimits = {
+  maxParallelCalls: Number.POSITIVE_INFINITY,
+  maxQueuedCalls: Number.POSITIVE_INFINITY,
+};
 
 export interface UpstreamSource {
   readonly name: string;
@@ -105,18 +172,41 @@ export interface UpstreamSource {
   readonly whySlow?: string | undefined;
   /** Changes whenever the server must be started or reached in another way. */
   readonly identity?: string | undefined;
-  /** Starts or reaches the server. @throws UpstreamError, also when the signal aborts. */
-  connect(signal: AbortSignal, credentials: ServerCredentials): Promise<UpstreamConnection>;
+  /** Whether all principals share one connection, because it holds nothing of a person. */
+  readonly isShared?: boolean | undefined;
+  /** How much of it is used at a time; as much as anybody likes by default. */
+  readonly use?: (GateLimits & { readonly maxConnections: number }) | undefined;
+  /**
+   * Starts or reaches the server.
+   *
+   * @param principal on whose behalf it is called over this connection.
+   * @throws UpstreamError, also when the signal aborts.
+   */
+  connect(
+    signal: AbortSignal,
+    credentials: ServerCredentials,
+    principal: string,
+  ): Promise<UpstreamConnection>;
 }
 
 export interface PooledUpstreamOptions {
   source: UpstreamSource;
+  /** Whose calls take their turns. */
+  principal: string;
   /** The credentials for the next connection. @throws UpstreamError */
   credentials: (signal: AbortSignal) => Promise<ServerCredentials>;
   clock: Pick<Clock, "monotonicMs">;
   backoff: BackoffOptions;
   /** A connection that has been unused for this long is ended; `undefined` for never. */
   idleMs: number | undefined;
+  /** The calls of the server, of all principals. */
+  gate: CallGate;
+  /** Is called before it connects. @throws UpstreamError when there is no room for another connection. */
+  makeRoom: () => void;
+  /** Is called when it is used, when it is used no more and has no connection, and when its connection has ended as idle. */
+  onUse: () => void;
+  onUnused: () => void;
+  onIdle: () => void;
 }
 
 /** One server for one principal: its connection, the uses of it, and the pauses between its starts. */
@@ -124,6 +214,7 @@ export class PooledUpstream implements Upstream {
   readonly name: string;
   readonly #options: PooledUpstreamOptions;
   readonly #backoff: RestartBackoff;
+  readonly #circuit: Circuit;
   readonly #listeners = new Set<(change: ToolsChange) => void>();
   /** How many uses of each connection are in progress. */
   readonly #uses = new Map<UpstreamConnection, number>();
@@ -143,6 +234,16 @@ export class PooledUpstream implements Upstream {
     this.name = options.source.name;
     this.#options = options;
     this.#backoff = new RestartBackoff(options.clock, options.backoff);
+    this.#circuit = new Circuit(options.source.name, options.clock);
+  }
+
+  get isShared(): boolean {
+    return this.#options.source.isShared === true;
+  }
+
+  /** Whether it has a connection, or is making one. */
+  get isConnecting(): boolean {
+    return this.#connection !== undefined || this.#connecting !== undefined;
   }
 
   get isConnected(): boolean {
@@ -165,16 +266,19 @@ export class PooledUpstream implements Upstream {
 
   async call(call: UpstreamCall): Promise<unknown> {
     const { timeoutMs, spentMs = 0, signal } = call;
-    const { clock, source } = this.#options;
+    const { clock, source, gate, principal } = this.#options;
     const began = clock.monotonicMs();
+    const spent = () => spentMs + clock.monotonicMs() - began;
     const connect = () =>
       this.isConnected
         ? this.#connect(signal)
-        : inTime(this.#connect(signal), timeoutMs - spentMs, () =>
+        : inTime(this.#connect(signal), timeoutMs - spent(), () =>
             notReadyInTime(this.name, timeoutMs, false, source.whySlow),
           );
-    return this.#use(connect, (connection) =>
-      connection.callTool({ ...call, spentMs: spentMs + clock.monotonicMs() - began }),
+    return this.#circuit.through(() =>
+      gate.pass(call.principal ?? principal, { patienceMs: timeoutMs - spentMs, signal }, () =>
+        this.#use(connect, (connection) => connection.callTool({ ...call, spentMs: spent() })),
+      ),
     );
   }
 
@@ -234,6 +338,7 @@ export class PooledUpstream implements Upstream {
   ): Promise<T> {
     clearTimeout(this.#idleTimer);
     this.#active++;
+    this.#options.onUse();
     let connection: UpstreamConnection | undefined;
     try {
       connection = await connect();
@@ -244,8 +349,9 @@ export class PooledUpstream implements Upstream {
       this.#active--;
       const { idleMs } = this.#options;
       if (this.#active === 0 && idleMs !== undefined) {
-        this.#idleTimer = setTimeout(() => this.#endIdle(), idleMs).unref();
+        this.#idleTimer = setTimeout(() => this.endIdle(), idleMs).unref();
       }
+      if (this.#active === 0 && !this.isConnecting) this.#options.onUnused();
     }
   }
 
@@ -259,10 +365,12 @@ export class PooledUpstream implements Upstream {
     if (this.#retired.delete(connection)) endQuietly(connection);
   }
 
-  #endIdle(): void {
+  /** Ends the connection that nobody uses. */
+  endIdle(): void {
     if (this.#connection === undefined) return;
     void this.close();
     this.#announce("disconnected");
+    this.#options.onIdle();
   }
 
   #announce(change: ToolsChange): void {
@@ -278,6 +386,7 @@ export class PooledUpstream implements Upstream {
     if (this.#connection !== undefined) return this.#connection;
     if (this.#connecting === undefined) {
       this.#backoff.refuseDuringPause(this.name, isAhead);
+      this.#options.makeRoom();
       const abort = new AbortController();
       this.#connecting = { promise: this.#start(abort.signal), abort, isAwaited: false };
     }
@@ -322,7 +431,8 @@ export class PooledUpstream implements Upstream {
   }
 
   async #open(signal: AbortSignal): Promise<UpstreamConnection> {
-    return this.#options.source.connect(signal, await this.#credentialsNow(signal));
+    const { source, principal } = this.#options;
+    return source.connect(signal, await this.#credentialsNow(signal), principal);
   }
 
   async #credentialsNow(signal: AbortSignal): Promise<ServerCredentials> {

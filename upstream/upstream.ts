@@ -75,6 +75,8 @@ export interface ToolCall {
 
 /** A call with its limits, and with what its server lists of the tool. */
 export interface UpstreamCall extends ToolCall {
+  /** For whom it is made; by default for the one whose connection it is. Calls of a server wait by turns. */
+  readonly principal?: string;
   /** The time for the whole call, including starting the server if needed. */
   readonly timeoutMs: number;
   /** How much of that time has already passed. */
@@ -93,6 +95,8 @@ export type ToolsChange = "announced" | "disconnected";
 export interface Upstream {
   readonly name: string;
   readonly isConnected: boolean;
+  /** Whether all principals share it. */
+  readonly isShared?: boolean;
   /**
    * Starts the server before its first use, which learns of a failure as if it had waited itself.
    *

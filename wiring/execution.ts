@@ -6,6 +6,8 @@ import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts"
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import { OpenLanguages } from "../languages/languages.ts";
 import { loginServer } from "../logins/logins.ts";
+import type { WebLogins } from "../logins/web-logins.ts";
+import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import { moduleUrl } from "../system/package.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
@@ -25,6 +27,8 @@ export interface ExecutionOptions
   secrets: LoginSecrets;
   /** Sandboxes of which one is being started for the first program. They are ended here. */
   warmed?: ComposedSandboxes | undefined;
+  /** Where people log in with browsers who are not at this machine. */
+  webLogins?: (() => Pick<WebLogins, "begin"> | undefined) | undefined;
   /** Receives what servers list to one principal while programs run. */
   listings?: FollowedListings | undefined;
   /** Says, once, how a session ended that an earlier process had in the place of this one. */
@@ -81,6 +85,10 @@ export function composeExecution(configuration: Configuration, options: Executio
       recorder: records.recorder,
       runs: options.runs,
       startLogin: (principal) => async (server, signal) => {
+        const webLogins = options.webLogins?.();
+        // Only whoever started ptc sits at this machine.
+        if (webLogins !== undefined && principal !== LOCAL_PRINCIPAL)
+          return webLogins.begin(principal, server, signal);
         const { beginLogin } = await import("../logins/log-in.ts");
         return beginLogin(loginServer(current, server), principal, {
           ...{ env, secrets, signal, configuration: current },

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import { clock } from "../base/clock.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
+import { limitedGroups } from "../configuration/policy/local-groups.ts";
+import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
 import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
@@ -20,11 +23,14 @@ import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
+import { openLoginStore } from "../logins/logins.ts";
+import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
-import { openRuns, sharedStorage } from "../storage/storage.ts";
+import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
+import { Callers } from "../upstream/authorization/callers.ts";
 import type { composition } from "./composition.ts";
 import type { Execution, ExecutionOptions } from "./execution.ts";
 import type { ReconfigurablePool, UpstreamsOptions } from "./upstreams.ts";
@@ -41,7 +47,7 @@ export interface HostCatalog {
 }
 
 export interface HostOptions
-  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin">,
+  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin" | "callers">,
     Pick<ExecutionOptions, "engine" | "warm" | "warmed" | "listings" | "takeLostSession" | "telemetry"> {
   configuration: Configuration;
   /** Defaults to the generated catalog, read once from disk. */
@@ -84,11 +90,14 @@ export class Host implements ProgramRunner {
   /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
   readonly #redactor: Redactor;
   readonly #arrivals = new ArrivalOrder();
+  readonly #callers = new Callers();
   #audit: Promise<AuditLog> | undefined;
   #archive: ArchiveStore | undefined;
   #own: OwnProcess | undefined;
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
+  #use: UsageLimits | undefined;
+  #webLogins: WebLogins | undefined;
 
   /** @param load is called when servers or programs are first needed. */
   constructor(options: HostOptions, load: () => Promise<typeof composition>) {
@@ -138,6 +147,37 @@ export class Host implements ProgramRunner {
     return this.#catalog.currentTools();
   }
 
+  /** What principals may use of this host. */
+  get use(): UsageLimits {
+    this.#use ??= new UsageLimits({
+      counters: openUseCounters(this.#configuration, this.#options.env),
+      settings: () => this.#configuration.limits,
+      groups: () => limitedGroups(this.#configuration),
+      clock,
+    });
+    return this.#use;
+  }
+
+  /**
+   * Has people log in at servers with browsers, wherever they are. Returns what answers these, and `undefined` for requests that are
+   * not about logins. To be called once, before the first run.
+   */
+  async serveLogins(
+    options: Pick<WebLoginsOptions, "publicUrl" | "sealer" | "issuers" | "principalOf">,
+  ): Promise<(request: Request) => Promise<Response | undefined>> {
+    const { secrets } = await this.#upstreams();
+    const { WebLogins } = await import("../logins/web-logins.ts");
+    const logins = new WebLogins({
+      ...options,
+      configuration: () => this.#configuration,
+      store: openLoginStore(this.#options.env, this.#configuration),
+      secrets,
+      onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
+    });
+    this.#webLogins = logins;
+    return (request) => logins.handle(request);
+  }
+
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */
   async warm(): Promise<void> {
     (await this.#executing()).warm();
@@ -152,6 +192,7 @@ export class Host implements ProgramRunner {
   async run(request: ProgramRequest): Promise<ExecutedProgram> {
     const { observer } = this.#options;
     const arrival = this.#arrivals.note(request);
+    const release = this.#hold(request);
     try {
       await observer?.beforeRun();
       const { runProgram, shared } = await this.#ready();
@@ -165,18 +206,29 @@ export class Host implements ProgramRunner {
       await request.resumed?.leave(true);
       throw error;
     } finally {
+      release();
       arrival?.pass();
     }
+  }
+
+  /** Has the caller's token known while its request is under way. */
+  #hold({ context }: ProgramRequest | CallRequest): () => void {
+    return this.#callers.hold(context.principal, context.callerToken);
   }
 
   /** Makes one call without a sandbox, with the tools that are known when it begins. @throws as `run` does. */
   async call(request: CallRequest): Promise<ExecutedCall> {
     const { observer } = this.#options;
-    await observer?.beforeRun();
-    const { makeCall, shared } = await this.#ready();
-    const executed = await makeCall(request, shared, { tools: await this.#catalog.currentTools() });
-    observer?.onCall(executed, request);
-    return executed;
+    const release = this.#hold(request);
+    try {
+      await observer?.beforeRun();
+      const { makeCall, shared } = await this.#ready();
+      const executed = await makeCall(request, shared, { tools: await this.#catalog.currentTools() });
+      observer?.onCall(executed, request);
+      return executed;
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -238,6 +290,7 @@ export class Host implements ProgramRunner {
     const untaken = this.#options.warmed?.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
+    await this.#use?.close();
     await (await this.#audit?.catch(() => undefined))?.close();
     const own = this.#own ?? this.#options.warmed?.own;
     own?.state.groups.kill();
@@ -255,6 +308,7 @@ export class Host implements ProgramRunner {
         ...this.#options,
         keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
         redactor: this.#redactor,
+        callers: this.#callers,
         onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
       }),
     );
@@ -301,6 +355,7 @@ export class Host implements ProgramRunner {
       pool,
       secrets,
       redactor: this.#redactor,
+      webLogins: () => this.#webLogins,
       archive: this.archive,
       audit: await this.#auditing(),
       runs: this.runs,

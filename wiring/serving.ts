@@ -36,6 +36,8 @@ export interface Serving {
   printers: () => Printers;
   /** The whole outputs of runs. */
   outputs: RunOutputs;
+  /** Resolves when each server that was never listed has been listed, or could not be. @throws as `Host.warm` does. */
+  listed(): Promise<void>;
 }
 
 /**
@@ -78,6 +80,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     catalog.miss(server, message);
     onWarning(message);
   };
+  let listing: Promise<void> = Promise.resolve();
   let listUnknown = () => {};
   const learning = new LearningBetweenRuns({
     configuration: () => host.configuration,
@@ -102,8 +105,9 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
       },
     },
     onServers(servers) {
-      listUnknown = () =>
-        void listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss);
+      listUnknown = () => {
+        listing = listUnknownServers({ list: (server) => servers.list(server, principal) }, catalog, miss);
+      };
       listUnknown();
     },
     observer: {
@@ -155,7 +159,11 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     onServersChanged: (listener) => catalog.onServersChanged(listener),
   };
-  return { host, catalog: current, printers: () => printers, outputs };
+  const listed = async () => {
+    await host.warm();
+    await listing;
+  };
+  return { host, catalog: current, printers: () => printers, outputs, listed };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

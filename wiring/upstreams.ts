@@ -1,6 +1,6 @@
 import { clock } from "../base/clock.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
-import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
+import type { Configuration, RemoteServer, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
 import { loginKeyOf, openLoginStore } from "../logins/logins.ts";
 import { serverCredentials } from "../logins/server-credentials.ts";
@@ -9,6 +9,7 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
 import type { ProcessGroups } from "../system/process-group.ts";
 import type { Authorization, Challenge, OnLogin } from "../upstream/authorization/authorization.ts";
+import type { Callers } from "../upstream/authorization/callers.ts";
 import {
   type CredentialSource,
   loginCredentials,
@@ -16,12 +17,12 @@ import {
   tellingSecrets,
 } from "../upstream/authorization/credentials.ts";
 import { isSameIssuer, type LoginStore } from "../upstream/authorization/login-store.ts";
-import { MachineLogin, StoredLogin } from "../upstream/authorization/logins.ts";
+import { CallerLogin, CallerOrElse, MachineLogin, StoredLogin } from "../upstream/authorization/logins.ts";
 import { type FollowedListings, type LiveServer, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import { withCredentials } from "../upstream/mcp/mcp-server-target.ts";
 import { whySlow } from "../upstream/mcp/start-time.ts";
 import { redactConnection } from "../upstream/redact-connection.ts";
-import type { SecretKeyring, SecretSource } from "../upstream/secret-source.ts";
+import type { ConfiguredSecret, SecretKeyring, SecretSource } from "../upstream/secret-source.ts";
 import { type LoginSecrets, readAuthSecret, SecretSources } from "../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../upstream/upstream-pool.ts";
@@ -47,6 +48,8 @@ export interface UpstreamsOptions extends PoolOptions {
   /** Receives every secret that was read, and from where. */
   onRead?: ((source: SecretSource, secret: string) => void) | undefined;
   onLogin?: OnLogin | undefined;
+  /** The tokens with which principals call. */
+  callers?: Callers | undefined;
   /** Receives one line for a server that takes long to start. */
   onWarning?: ((message: string) => void) | undefined;
 }
@@ -59,7 +62,17 @@ export interface UpstreamsOptions extends PoolOptions {
 export function composeUpstreams(
   configuration: Configuration,
   groups: ProcessGroups,
-  { redactor, env, keyring, credentials: source, onRead, onLogin, onWarning, ...options }: UpstreamsOptions,
+  {
+    redactor,
+    env,
+    keyring,
+    credentials: source,
+    onRead,
+    onLogin,
+    onWarning,
+    callers,
+    ...options
+  }: UpstreamsOptions,
 ): ReconfigurablePool {
   const ownSources = new SecretSources({
     env,
@@ -82,12 +95,15 @@ export function composeUpstreams(
         off: server.off,
         whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
         identity: identityOf(server),
-        async connect(signal, credentials) {
+        isShared: server.shared,
+        use: server.use,
+        async connect(signal, credentials, principal) {
           // The kind is the server's own, which types cannot say.
           const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
           const connection = await open({
             server,
             signal,
+            principal,
             credentials,
             secrets: [...secrets, ...credentials.secrets],
             redactor,
@@ -111,7 +127,7 @@ export function composeUpstreams(
       source ??
         loginCredentials(
           serverCredentials(current.servers, secretSources),
-          composeAuthorizations(current, logins, secrets, onLogin),
+          composeAuthorizations(current, logins, secrets, onLogin, callers),
         ),
       onSecret,
     );
@@ -127,6 +143,7 @@ export function composeUpstreams(
 interface Opening<Server> {
   server: Server;
   signal: AbortSignal;
+  principal: string;
   credentials: ServerCredentials;
   /** Texts to mask in messages. */
   secrets: readonly string[];
@@ -151,6 +168,14 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onSpawn = (pid: number) => groups.record(pid);
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
+  },
+  async openapi({ server, signal, credentials: { values: headers, authorization } }) {
+    const { openApi } = await import("../upstream/openapi/open-api.ts");
+    return openApi(server, { headers, authorization, version, timeoutMs: server.connectTimeoutMs, signal });
+  },
+  async functions({ server, principal }) {
+    const { FunctionConnection } = await import("../upstream/functions/function-connection.ts");
+    return new FunctionConnection(server.functions, { principal, version });
   },
   async model({ server, credentials, redactor }) {
     const { openModelConnection } = await import("./model-server.ts");
@@ -187,6 +212,7 @@ function identityOf(server: ServerConfiguration): string {
     ...withoutPlaces(server),
     description: undefined,
     callTimeoutMs: undefined,
+    use: undefined,
   });
 }
 
@@ -209,23 +235,62 @@ export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map
   );
 }
 
+/** Nobody calls who came with a token. */
+const NO_CALLERS: Pick<Callers, "tokenOf"> = { tokenOf: () => undefined };
+
 /**
  * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
  *
  * @param secrets reads those of the configuration, and learns every token before it is used.
  * @param onLogin receives what happens to logins here.
+ * @param callers has the tokens with which principals call.
  */
 export function composeAuthorizations(
   { servers }: Configuration,
   store: LoginStore,
   secrets: LoginSecrets,
   onLogin?: OnLogin,
+  callers: Pick<Callers, "tokenOf"> = NO_CALLERS,
 ): (principal: string, server: string) => Authorization | undefined {
   const onSecret = (secret: string) => secrets.onSecret(secret);
+  const tellToken = (principal: string, server: string) => (reason?: string) =>
+    onLogin?.({ principal, server, event: reason === undefined ? "machine_token" : "failed", reason });
   return (principal, name) => {
     const server = servers.find((each) => each.name === name);
     if (server === undefined || !isRemote(server) || server.auth === undefined) return undefined;
     const { auth: settings, url: serverUrl } = server;
+    const otherwise = () => ownAuthorization(principal, server, settings);
+    if (settings.exchange === undefined && settings.assertion === undefined) return otherwise();
+    const caller = new CallerLogin({
+      subject: () => callers.tokenOf(principal),
+      async fetch(subject, wanted) {
+        const { exchangeToken, assertIdentity } = await import(
+          "../upstream/authorization/oauth/caller-token.ts"
+        );
+        const asked = { serverUrl, subject, ...wanted, clock };
+        const filled = async <T extends { clientSecret: ConfiguredSecret | undefined }>(client: T) => ({
+          ...client,
+          clientSecret: await readAuthSecret(client.clientSecret, secrets),
+        });
+        if (settings.exchange !== undefined)
+          return exchangeToken(await filled(settings.exchange), settings.scope, asked);
+        if (settings.assertion === undefined) throw new Error("nothing says how the token is exchanged");
+        return assertIdentity(await filled(settings), await filled(settings.assertion), asked);
+      },
+      onSecret,
+      clock,
+      onToken: tellToken(principal, name),
+    });
+    return new CallerOrElse(caller, otherwise());
+  };
+
+  function ownAuthorization(
+    principal: string,
+    server: RemoteServer,
+    settings: NonNullable<RemoteServer["auth"]>,
+  ): Authorization | undefined {
+    const { name, url: serverUrl } = server;
+    if (settings.type === "caller") return undefined;
     if (settings.type === "client_credentials") {
       return new MachineLogin({
         async fetch(wanted) {
@@ -239,13 +304,7 @@ export function composeAuthorizations(
         },
         onSecret,
         clock,
-        onToken: (reason) =>
-          onLogin?.({
-            principal,
-            server: name,
-            event: reason === undefined ? "machine_token" : "failed",
-            reason,
-          }),
+        onToken: tellToken(principal, name),
       });
     }
     return new StoredLogin({
@@ -271,5 +330,5 @@ export function composeAuthorizations(
       clock,
       onLogin,
     });
-  };
+  }
 }

@@ -322,7 +322,7 @@ const FEW_RUNS = 5_000;
  * A page of the matching runs as a statement, and its values. How many runs called a tool is known from the sums of days, and
  * decides how those of the page are found: by the tool, or among all from the newest on.
  */
-export async function listStatement(
+async function listStatement(
   db: Statements,
   filter: PageFilter,
 ): Promise<{ sql: string; values: PgValue[] } | undefined> {

@@ -1,11 +1,13 @@
 /** The front door of PostgreSQL: what is kept there, each by its contract. It is loaded when something is first looked for there. */
 import { moduleUrl } from "../../system/package.ts";
 import type { ArchiveStore } from "../archive-store.ts";
+import type { Counters } from "../counters.ts";
 import type { Documents } from "../documents.ts";
 import type { PendingStore } from "../pending-store.ts";
 import { openPool, type PgDatabase } from "./database.ts";
 import { PostgresArchiveStore } from "./postgres-archive-store.ts";
 import { PostgresAuditChain, PostgresAuditSource } from "./postgres-audit.ts";
+import { PostgresCounters } from "./postgres-counters.ts";
 import { PostgresDocuments } from "./postgres-documents.ts";
 import { PostgresPendingStore } from "./postgres-pending-store.ts";
 import { migrate } from "./schema.ts";
@@ -53,4 +55,8 @@ export async function openPostgresAuditSource(url: string): Promise<PostgresAudi
 
 export async function openPostgresDocuments(url: string): Promise<Documents> {
   return new PostgresDocuments(await sharedDatabase(url));
+}
+
+export async function openPostgresCounters(url: string): Promise<Counters> {
+  return new PostgresCounters(await sharedDatabase(url));
 }

@@ -337,6 +337,109 @@ export const MIGRATIONS: readonly string[] = [
   -- Locks that a process holds for as long as it renews them.
   CREATE TABLE locks (name text PRIMARY KEY, holder text NOT NULL, until timestamptz NOT NULL);
   `,
+  `
+  -- What principals use (counters.ts): a row for each name and span, which begins anew with each span. One of what is held has no
+  -- number of its own, and is locked by whoever counts.
+  CREATE TABLE limit_counts (
+    name text COLLATE "C" NOT NULL,
+    span text COLLATE "C" NOT NULL,
+    began bigint NOT NULL DEFAULT 0,
+    used bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (name, span)
+  ) WITH (fillfactor = 50);
+  CREATE TABLE limit_holds (
+    name text COLLATE "C" NOT NULL,
+    holder text NOT NULL,
+    held bigint NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (name, holder)
+  ) WITH (fillfactor = 50);
+  CREATE INDEX limit_holds_by_holder ON limit_holds (holder);
+
+  CREATE FUNCTION ptc_count(p_holder text, p_hold_ms integer, p_holds jsonb, p_settle jsonb, p_admissions jsonb)
+  RETURNS jsonb LANGUAGE plpgsql AS $$
+  DECLARE
+    v_names text[];
+    v_spans text[];
+    v_now bigint;
+    v_until timestamptz;
+    v_admission jsonb;
+    v_take record;
+    v_used bigint;
+    v_began bigint;
+    v_ok boolean;
+    v_counts jsonb;
+    v_result jsonb := '[]';
+  BEGIN
+    -- What a crash of the server takes back is a moment of counting.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    SELECT array_agg(name ORDER BY name COLLATE "C", span COLLATE "C"), array_agg(span ORDER BY name COLLATE "C", span COLLATE "C")
+      INTO v_names, v_spans FROM (
+        SELECT take->>'name' AS name, take->>'span' AS span
+          FROM jsonb_array_elements(p_admissions) AS admission, jsonb_array_elements(admission) AS take
+        UNION SELECT settled->>'name', settled->>'span' FROM jsonb_array_elements(p_settle) AS settled
+      ) AS named;
+    -- Everybody takes the rows in one order, so that no two wait for each other.
+    INSERT INTO limit_counts (name, span)
+      SELECT named.name, named.span FROM unnest(v_names, v_spans) AS named(name, span)
+      WHERE NOT EXISTS (SELECT FROM limit_counts WHERE limit_counts.name = named.name AND limit_counts.span = named.span)
+      ORDER BY named.name COLLATE "C", named.span COLLATE "C" ON CONFLICT DO NOTHING;
+    PERFORM FROM limit_counts JOIN unnest(v_names, v_spans) AS named(name, span)
+      ON limit_counts.name = named.name AND limit_counts.span = named.span
+      ORDER BY limit_counts.name, limit_counts.span FOR UPDATE OF limit_counts;
+    v_now := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    v_until := clock_timestamp() + p_hold_ms * interval '1 millisecond';
+    UPDATE limit_counts SET used = 0, began = v_now - v_now % length
+      FROM unnest(v_names, v_spans) AS named(name, span), (VALUES ('minute', 60000), ('day', 86400000)) AS spans(span, length)
+      WHERE limit_counts.name = named.name AND limit_counts.span = named.span AND spans.span = named.span
+        AND limit_counts.began < v_now - v_now % length;
+    UPDATE limit_counts SET used = greatest(0, used + settled.amount)
+      FROM (
+        SELECT name, span, sum(amount) AS amount FROM jsonb_to_recordset(p_settle) AS given(name text, span text, amount bigint, began bigint)
+        WHERE given.began IS NULL
+          OR given.began = (SELECT counted.began FROM limit_counts AS counted WHERE counted.name = given.name AND counted.span = given.span)
+        GROUP BY name, span
+      ) AS settled
+      WHERE limit_counts.name = settled.name AND limit_counts.span = settled.span;
+    DELETE FROM limit_holds WHERE holder = p_holder AND NOT p_holds ? name;
+    INSERT INTO limit_holds (name, holder, held, until)
+      SELECT key, p_holder, value::bigint, v_until FROM jsonb_each_text(p_holds) ORDER BY key
+      ON CONFLICT (name, holder) DO UPDATE SET held = excluded.held, until = excluded.until;
+    FOR v_admission IN SELECT value FROM jsonb_array_elements(p_admissions) LOOP
+      v_ok := true;
+      v_counts := '[]';
+      FOR v_take IN SELECT * FROM jsonb_to_recordset(v_admission) AS take(name text, span text, "limit" bigint, need bigint, want bigint) LOOP
+        IF v_take.span = 'held' THEN
+          SELECT coalesce(sum(held), 0), 0 INTO v_used, v_began FROM limit_holds
+            WHERE name = v_take.name AND (until > clock_timestamp() OR holder = p_holder);
+        ELSE
+          SELECT used, began INTO STRICT v_used, v_began FROM limit_counts WHERE name = v_take.name AND span = v_take.span;
+        END IF;
+        v_ok := v_ok AND v_take."limit" - v_used >= v_take.need;
+        v_counts := v_counts || jsonb_build_object('used', v_used, 'began', v_began,
+          'granted', greatest(0, least(v_take.want, v_take."limit" - v_used)),
+          'moreInMs', CASE v_take.span WHEN 'minute' THEN v_began + 60000 - v_now WHEN 'day' THEN v_began + 86400000 - v_now ELSE 0 END);
+      END LOOP;
+      IF v_ok THEN
+        FOR v_take IN SELECT take.value->>'name' AS name, take.value->>'span' AS span, (counted.value->>'granted')::bigint AS granted
+          FROM jsonb_array_elements(v_admission) WITH ORDINALITY AS take
+          JOIN jsonb_array_elements(v_counts) WITH ORDINALITY AS counted ON counted.ordinality = take.ordinality LOOP
+          CONTINUE WHEN v_take.granted = 0;
+          IF v_take.span = 'held' THEN
+            INSERT INTO limit_holds (name, holder, held, until) VALUES (v_take.name, p_holder, v_take.granted, v_until)
+              ON CONFLICT (name, holder) DO UPDATE SET held = limit_holds.held + excluded.held, until = excluded.until;
+          ELSE
+            UPDATE limit_counts SET used = used + v_take.granted WHERE name = v_take.name AND span = v_take.span;
+          END IF;
+        END LOOP;
+      ELSE
+        SELECT coalesce(jsonb_agg(value || '{"granted": 0}'), '[]') INTO v_counts FROM jsonb_array_elements(v_counts);
+      END IF;
+      v_result := v_result || jsonb_build_array(jsonb_build_object('isGranted', v_ok, 'counts', v_counts));
+    END LOOP;
+    RETURN v_result;
+  END $$;
+  `,
 ];
 
 const Version = z.object({ version: z.int() });

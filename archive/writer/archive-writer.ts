@@ -4,7 +4,7 @@ import type { ArchiveResult, PendingRun, RunArchiver } from "../archive-store.ts
 import type { CallToArchive, RunToArchive } from "../build-record.ts";
 
 /** Calls are sent once their texts have this many characters, because a message costs more than a few small calls. */
-const BATCH_CHARS = 64 * 1024;
+const BATCH_CHARS = 16 * 1024;
 
 /** The most characters on their way to the writing thread. Above this, runs wait until it has taken some. */
 const MAX_CHARS_UNDER_WAY = 64 * 1024 * 1024;

@@ -6,14 +6,10 @@ import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import { openPool, type PgDatabase } from "../../archive/postgres/database.ts";
+import type { PageFilter } from "../../archive/listed-run.ts";
+import { openPool, type PgDatabase, Statements } from "../../archive/postgres/database.ts";
 import { openPostgresArchive } from "../../archive/postgres/postgres.ts";
-import {
-  findRuns,
-  listRunPage,
-  listStatement,
-  readStats,
-} from "../../archive/postgres/postgres-archive-store.ts";
+import { findRuns, listRunPage, readStats } from "../../archive/postgres/postgres-archive-store.ts";
 import { makeMonth, migrate, monthAfter, monthOf } from "../../archive/postgres/schema.ts";
 import { SqliteArchiveStore } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { archiveRun } from "../../tests/archive/made-archives.ts";
@@ -216,12 +212,13 @@ async function measureReading(server: PostgresServer, bench: Bench): Promise<Fig
   if (known.kind === "none") throw new Error("the archive to measure with is not filled");
   const rounds = bench.rounds(60);
   const figures: Figure[] = [];
-  const lookup = async (name: string, work: (round: number) => Promise<unknown>) => {
+  const lookup = async (name: string, work: (db: Statements, round: number) => Promise<unknown>) => {
     const ms: number[] = [];
     for (let round = 0; round < rounds + 3; round++) {
-      const took = await time(() => work(round));
+      const took = await time(() => work(db, round));
       if (round >= 3) ms.push(took);
     }
+    await explain(db, name, work);
     figures.push({
       name: `${name}, of ${calls.toLocaleString("en")} calls`,
       value: percentile(ms, 0.95),
@@ -230,31 +227,24 @@ async function measureReading(server: PostgresServer, bench: Bench): Promise<Fig
       detail: `${show(ms)} ms`,
     });
   };
+  const list = (name: string, filter: Omit<PageFilter, "limit">) =>
+    lookup(name, (on) => listRunPage(on, { limit: 50, ...filter }));
   const end = START + DAYS * DAY_MS;
-  await lookup("the newest 50 runs", () => listRunPage(db, { limit: 50 }));
-  await lookup("the newest 50 that failed", () => listRunPage(db, { limit: 50, status: "failed" }));
-  await lookup("the newest 50 of a rare failure", () =>
-    listRunPage(db, { limit: 50, status: "OutOfMemory" }),
+  await list("the newest 50 runs", {});
+  await list("the newest 50 that failed", { status: "failed" });
+  await list("the newest 50 of a rare failure", { status: "OutOfMemory" });
+  await list("the newest 50 that called a tool", { tool: "mcp__bench__*7" });
+  await list("a rare failure that called a tool", { status: "OutOfMemory", tool: "mcp__bench__7" });
+  await list("a tool that was hardly called", { tool: "mcp__bench__rare" });
+  await lookup("a page in the middle", (on, round) =>
+    listRunPage(on, { limit: 50, untilMs: START + (DAYS / 2) * DAY_MS - round }),
   );
-  await lookup("the newest 50 that called a tool", () =>
-    listRunPage(db, { limit: 50, tool: "mcp__bench__*7" }),
+  await lookup("runs of one digest", (on, round) => findRuns(on, digest(round)));
+  await lookup("runs of a digest's first 12 digits", (on, round) => findRuns(on, digest(round).slice(0, 19)));
+  await lookup("counts over all runs", (on) => readStats(on));
+  await lookup("counts over the last 7 days", (on, round) =>
+    readStats(on, { sinceMs: end - 7 * DAY_MS - round * 60_000 }),
   );
-  await lookup("a rare failure that called a tool", () =>
-    listRunPage(db, { limit: 50, status: "OutOfMemory", tool: "mcp__bench__7" }),
-  );
-  await lookup("a tool that was hardly called", () =>
-    listRunPage(db, { limit: 50, tool: "mcp__bench__rare" }),
-  );
-  await lookup("a page in the middle", (round) =>
-    listRunPage(db, { limit: 50, untilMs: START + (DAYS / 2) * DAY_MS - round }),
-  );
-  await lookup("runs of one digest", (round) => findRuns(db, digest(round)));
-  await lookup("runs of a digest's first 12 digits", (round) => findRuns(db, digest(round).slice(0, 19)));
-  await lookup("counts over all runs", () => readStats(db));
-  await lookup("counts over the last 7 days", (round) =>
-    readStats(db, { sinceMs: end - 7 * DAY_MS - round * 60_000 }),
-  );
-  await explain(db);
   await db.close();
   return figures;
 }
@@ -288,16 +278,23 @@ async function fill(db: PgDatabase, runs: number): Promise<void> {
   await db.exec("VACUUM ANALYZE");
 }
 
-/** Prints how the server finds a page. */
-async function explain(db: PgDatabase): Promise<void> {
-  const page = await listStatement(db, { limit: 50, tool: "mcp__bench__7" });
-  if (page === undefined) return;
-  const { rows } = await db.send({
-    text: `EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) ${page.sql}`,
-    values: page.values as unknown[],
+/** Prints how the server carries out each statement of a lookup. */
+async function explain(
+  db: PgDatabase,
+  name: string,
+  work: (db: Statements, round: number) => Promise<unknown>,
+): Promise<void> {
+  const sent = new Map<string, unknown[]>();
+  const recording = new Statements(db.place, (config) => {
+    sent.set(config.text, config.values ?? []);
+    return db.send(config);
   });
-  const plan = rows.map((row) => (row as Record<string, string>)["QUERY PLAN"]);
-  process.stderr.write(`EXPLAIN of the newest 50 that called a tool:\n${plan.join("\n")}\n`);
+  await work(recording, 0);
+  for (const [text, values] of sent) {
+    const { rows } = await db.send({ text: `EXPLAIN (ANALYZE, BUFFERS, COSTS OFF) ${text}`, values });
+    const plan = rows.map((row) => (row as Record<string, string>)["QUERY PLAN"]);
+    process.stderr.write(`EXPLAIN of ${name}:\n${text.replaceAll(/\s+/g, " ")}\n${plan.join("\n")}\n\n`);
+  }
 }
 
 async function time(work: () => Promise<unknown>): Promise<number> {

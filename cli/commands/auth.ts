@@ -124,6 +124,8 @@ function describe(status: LoginStatus): string {
   switch (state) {
     case "configured":
       return "has no login: its credentials, if any, are in ptc.yaml";
+    case "caller":
+      return "is used with the token of whoever calls ptc over HTTP";
     case "machine":
       return "gets its tokens by client_credentials in ptc.yaml";
     case "none":

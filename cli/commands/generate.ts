@@ -270,6 +270,7 @@ const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   handshake_failed: "refused, or is no MCP server",
   connect_timeout: "timed out",
   backing_off: "failed just before",
+  busy: "busy",
   off: "off",
   call_timeout: "timed out",
   disconnected: "ended",

@@ -313,7 +313,7 @@ const PolicyCase = z.strictObject({
   name: Name.optional(),
   principal: Name.default("local"),
   groups: z.array(Name).default([]),
-  source: z.enum(["run", "serve", "call"]).default("run"),
+  source: z.enum(["run", "serve", "call", "library"]).default("run"),
   tool: Name,
   arguments: z.unknown().optional(),
   /** What the server says about the tool, for one that is not listed, or to try another claim. */

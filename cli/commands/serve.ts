@@ -1,19 +1,29 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { clock } from "../../base/clock.ts";
+import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
-import { everyLabel, followsValues } from "../../configuration/policy/configured-flow.ts";
-import { whyNoSession } from "../../execution/sessions/session-name.ts";
+import { DEFAULT_LISTEN, parseListen } from "../../configuration/http-settings.ts";
+import { followsValues } from "../../configuration/policy/configured-flow.ts";
+import type { OpenService } from "../../library/service.ts";
 import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
-import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { checkValue } from "../../tools/exposed-programs.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { claudeCommand } from "../claude-command.ts";
-import { CONFIG, type DefineCommand, EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
+import {
+  CONFIG,
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  SIGNALS,
+  type Surroundings,
+  tell,
+  UsageError,
+} from "../command.ts";
 import { LOCAL_USER, localContext } from "../local-user.ts";
 
 const MAX_WARNINGS = 10_000;
@@ -25,18 +35,27 @@ const PATIENCE_MS = 250;
 export const serveCommand: DefineCommand = (program, surroundings, finish) => {
   program
     .command("serve")
-    .description("serve execute_program, search_tools and three more tools over stdio (MCP)")
+    .description(
+      "serve execute_program, search_tools and three more tools over stdio (MCP), or to many over HTTP",
+    )
     .option(...CONFIG)
+    .option("--http [address]", "serve over HTTP, at HOST:PORT; by default where http.listen says")
     .addHelpText(
       "after",
       () => `\nExample:\n  ${claudeCommand(surroundings, resolve(surroundings.cwd(), "ptc.yaml"))}\n`,
     )
-    .action(async (flags: { config?: string }) => {
+    .action(async (flags: ServeFlags) => {
       finish(await serve(flags, surroundings));
     });
 };
 
-async function serve(flags: { config?: string }, surroundings: Surroundings): Promise<ExitCode> {
+interface ServeFlags {
+  config?: string;
+  /** `true` where no address is given. */
+  http?: string | true;
+}
+
+async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdin, stdout, stderr } = surroundings;
   const following = await FollowedConfiguration.open({
     flag: flags.config,
@@ -60,46 +79,123 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
       return EXIT.done;
     }
   }
+  const listen = flags.http === undefined ? undefined : whereToListen(flags.http, configuration);
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const telemetry = await openTelemetry(env, { version, onWarning });
-  const { host, catalog, printers, outputs } = await openServing({
-    configuration,
-    following,
-    env,
-    telemetry,
-    onWarning,
+  const { openService } = await import("../../library/service.ts");
+  const open = await openService({
+    ...{ configuration, following, env, onWarning },
     ...LOCAL_USER,
+    isScraped: listen !== undefined,
+    isOneOfMany: listen !== undefined && configuration.storage.url !== undefined,
   });
   following.watch();
+  const serving = { ...open, surroundings, onWarning };
+  const code = await (listen === undefined ? serveStreams(serving) : serveHttp(serving, listen));
+  following.stop();
+  await open.close(PATIENCE_MS);
+  return code;
+}
+
+interface Serving extends OpenService {
+  surroundings: Surroundings;
+  onWarning: (message: string) => void;
+}
+
+/** Serves the one client that has started ptc, until it has disconnected. */
+async function serveStreams({ service, host, surroundings, onWarning }: Serving): Promise<ExitCode> {
+  const { env, stdin, stdout } = surroundings;
   for (const signal of SIGNALS) surroundings.on(signal, () => stdin.destroy());
   const { serveMcp } = await import("../../server/mcp/mcp-server.ts");
-  const { McpService } = await import("../../server/mcp/service.ts");
-  const service = new McpService({
-    version,
-    catalog,
-    printers,
-    runner: host,
-    outputs,
-    telemetry,
-    clock,
-    // The client has its first answers before any of what runs programs is loaded.
-    onReady: () => void host.warm(),
-    limits: () => host.configuration.execution,
-    approvesAtClient: () => host.configuration.approvals.require === "any",
-    whyNoSession: (name) => whyNoSession(name, host.configuration),
-    checkValue,
-    labels: () => everyLabel(host.configuration),
-    notice: () => following.problem ?? whyNoServers(host.configuration),
-  });
   // One process started ptc and has its standard streams: one conversation.
   const context = { ...localContext("serve", env), session: randomUUID() };
-  const said = followsValues(configuration) ? await listenForUser(service, host.folder) : undefined;
+  const said = followsValues(host.configuration) ? await listenForUser(service, host.folder) : undefined;
   await serveMcp(service, { context, stdin, stdout, onWarning });
   said?.close();
-  following.stop();
-  await Promise.all([host.close(PATIENCE_MS), telemetry?.close(PATIENCE_MS)]);
   return EXIT.done;
+}
+
+/** Where to listen, if it may be listened there. @throws UsageError, ConfigurationError */
+function whereToListen(given: string | true, { http, file }: Configuration) {
+  const text = given === true ? (http.listen ?? DEFAULT_LISTEN) : given;
+  const listen = parseListen(text);
+  if (listen === undefined)
+    throw new UsageError(`--http: '${oneLine(text)}' is not HOST:PORT, such as 127.0.0.1:8080`);
+  const refuse = (why: string): never => {
+    throw new ConfigurationError("invalid", `${file ?? "ptc.yaml"}: ${why}`);
+  };
+  if (listen.isLoopback) return listen;
+  const beyond = `${text} is reached from other machines, and`;
+  if (http.auth === undefined)
+    refuse(`http.auth: ${beyond} nothing says who may use it; add http.auth, or listen on 127.0.0.1`);
+  if (http.publicUrl === undefined) refuse(`http.public_url: ${beyond} needs the URL that clients are given`);
+  if (http.tls === undefined && http.trustedProxies.length === 0)
+    refuse(
+      `http.tls: ${beyond} tokens would pass in plain text; add http.tls, or the http.trusted_proxies in front of it`,
+    );
+  return listen;
+}
+
+/** Serves many clients until a signal comes. A second one ends it at once. */
+async function serveHttp(
+  { service, host, surroundings, onWarning, metrics }: Serving,
+  listen: NonNullable<ReturnType<typeof whereToListen>>,
+): Promise<ExitCode> {
+  const { env, stderr } = surroundings;
+  const { http } = host.configuration;
+  const [{ openAuthenticator }, { HttpServer }, { sealedState }, { projectSealer }] = await Promise.all([
+    import("../../identity/identity.ts"),
+    import("../../server/http/http-server.ts"),
+    import("../../server/http/sealed-state.ts"),
+    import("../../execution/pending/pending-approvals.ts"),
+  ]);
+  const stopped = Promise.withResolvers<void>();
+  const hurried = Promise.withResolvers<void>();
+  let signals = 0;
+  for (const signal of SIGNALS)
+    surroundings.on(signal, () => (++signals === 1 ? stopped : hurried).resolve());
+  const now = () => Math.round(clock.wallMs());
+  let server: Awaited<ReturnType<typeof HttpServer.listen>>;
+  try {
+    server = await HttpServer.listen(service, {
+      listen,
+      publicUrl: http.publicUrl,
+      tls: http.tls,
+      trustedProxies: http.trustedProxies,
+      authenticator: openAuthenticator(host.configuration, { env, onWarning }),
+      anybody: {
+        context: localContext("serve", env),
+        scopes: new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const),
+      },
+      sealer: sealedState(projectSealer(host.configuration, env), {
+        now,
+        maxAgeMs: () => host.configuration.approvals.expireMs,
+      }),
+      metrics,
+      whyNotReady: () => whyNotReady(host),
+      onWarning,
+    });
+  } catch (error) {
+    await tell(stderr, `cannot listen at ${listen.host}:${listen.port}: ${oneLine(messageOf(error))}`);
+    return EXIT.failed;
+  }
+  void host.warm();
+  await tell(stderr, `serving MCP at ${server.url.href}`);
+  await stopped.promise;
+  await Promise.race([server.drain(host.configuration.http.drainMs), hurried.promise]);
+  if (signals > 1) await server.close();
+  return EXIT.done;
+}
+
+/** Why runs could not be kept now, where a storage is shared. */
+async function whyNotReady({ configuration, archive }: OpenService["host"]): Promise<string | undefined> {
+  if (configuration.storage.url === undefined) return undefined;
+  try {
+    await archive.exists();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Takes what the user says from a hook of the client, where labels make a difference to it. */

@@ -194,14 +194,55 @@ const SIGNING_ALGORITHMS = [
   ...["ES256", "ES384", "ES512"],
 ] as const;
 
+/** ptc's own client at an authorization server that turns the caller's token into another. */
+function exchangeClient() {
+  return {
+    issuer: setting(
+      text(2_048).regex(/^https?:\/\/[^\s?#]+$/, { error: "must be an https URL without a query" }),
+      "the authorization server that is asked; the caller's token goes nowhere else",
+    ),
+    client_id: setting(text(2_048), "the id of ptc's client there"),
+    client_secret: setting(
+      secret(secretValue(text(8_192)).optional()),
+      "the client's secret; a value as for `env`",
+    ),
+    token_endpoint_auth_method: setting(
+      oneOf(["client_secret_basic", "client_secret_post"]).optional(),
+      "how the secret is sent",
+    ),
+  };
+}
+
 /** How ptc gets tokens for a server over HTTP. */
 const Auth = z.preprocess(
   // `auth: oauth` is short for `auth: { type: oauth }`.
   (value) => (typeof value === "string" ? { type: value } : value),
   mapping({
     type: setting(
-      oneOf(PERSON_OR_MACHINE),
-      "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does",
+      oneOf(PERSON_OR_MACHINE).optional(),
+      "`oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. It may be missing beside `token_exchange` and `identity_assertion`, and is what counts where the caller has no token",
+    ),
+    token_exchange: setting(
+      mapping({
+        ...exchangeClient(),
+        audience: setting(
+          text(2_048).optional(),
+          "what the new token is for, beside the server's URL as `resource`",
+        ),
+        resource: setting(
+          trueOrFalse().default(true),
+          "whether the server's URL is sent as `resource` (RFC 8707)",
+        ),
+        actor: setting(
+          trueOrFalse().default(true),
+          "whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts",
+        ),
+      }).optional(),
+      "who calls over HTTP is taken along: ptc exchanges the token of the caller for one of the same person for this server (RFC 8693)",
+    ),
+    identity_assertion: setting(
+      mapping(exchangeClient()).optional(),
+      "the same across organisations: ptc exchanges the token of the caller for an assertion of who it is (ID-JAG), with which the server's own authorization server gives a token (RFC 7523); `client_id` and `client_secret` of `auth` are ptc's client at that one",
     ),
     client_id: setting(text(2_048).optional(), "the id of a client that is registered already"),
     client_secret: setting(
@@ -235,6 +276,25 @@ const Auth = z.preprocess(
   }),
 );
 
+function operationPatterns() {
+  const pattern = z.preprocess(
+    // A name is short for `{ operation: NAME }`.
+    (value) => (typeof value === "string" ? { operation: value } : value),
+    mapping({
+      tag: setting(text(512).optional(), "a tag of the operation"),
+      path: setting(text(2_048).optional(), "its path, as the description writes it"),
+      operation: setting(text(512).optional(), "its `operationId`, or the name of its tool"),
+      method: setting(
+        oneOf(["get", "put", "post", "delete", "options", "head", "patch"]).optional(),
+        "its HTTP method",
+      ),
+    }),
+  );
+  return list(shorthand(pattern, { type: "string" }))
+    .max(1_000, { error: "must be at most 1,000 patterns" })
+    .optional();
+}
+
 const Server = mapping({
   name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
   description: setting(text(4_096).optional(), "what the server is for; models read it"),
@@ -258,6 +318,19 @@ const Server = mapping({
     expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
     "folders that ptc names to it",
   ),
+  openapi: setting(
+    expanded(text(8_192).optional()),
+    "a description of an HTTP API, whose operations are the tools: a file or a URL, OpenAPI 3 or Swagger 2.0",
+  ),
+  base_url: setting(
+    expanded(text(8_192).optional()),
+    "where the API of `openapi` is; by default where its description says",
+  ),
+  include: setting(
+    operationPatterns(),
+    "the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard",
+  ),
+  exclude: setting(operationPatterns(), "the operations of `openapi` that are no tools"),
   auth: setting(
     expanded(shorthand(Auth.optional(), { enum: [...PERSON_OR_MACHINE] })),
     "how ptc logs in to it; `none` never does",
@@ -280,6 +353,22 @@ const Server = mapping({
       )
       .optional(),
     "the same for single tools",
+  ),
+  shared: setting(
+    trueOrFalse().optional(),
+    "whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person",
+  ),
+  max_connections: setting(
+    wholeNumber(1, 10_000).optional(),
+    "connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. When there are as many, the one that was unused the longest ends for another",
+  ),
+  max_parallel_calls: setting(
+    wholeNumber(1, 10_000).optional(),
+    "calls to it at a time, of all principals together; by default 100. More wait, and principals take turns",
+  ),
+  max_queued_calls: setting(
+    wholeNumber(1, 100_000).optional(),
+    "calls to it that wait; by default 1000. A further one fails at once",
   ),
   call_timeout_seconds: setting(
     wholeNumber(1, 86_400).optional(),

@@ -21,6 +21,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from "./declare.ts";
+import { Http } from "./http-settings.ts";
 import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
 
 /** Patterns of tools' names. */
@@ -87,6 +88,32 @@ function isSyslogAddress(value: string): boolean {
   if (!/^(?:udp|tcp):\/\/[^/]/.test(value) || !URL.canParse(value)) return false;
   const { port, hostname, pathname, search, username } = new URL(value);
   return port !== "" && hostname !== "" && pathname === "" && search === "" && username === "";
+}
+
+/** What somebody may use. */
+function useLimits() {
+  return section({
+    max_parallel_programs: setting(
+      wholeNumber(1, 100_000).optional(),
+      "programs at a time; more wait for their turn",
+    ),
+    max_programs_per_minute: setting(
+      wholeNumber(1, 10_000_000).optional(),
+      "programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more",
+    ),
+    max_calls_per_minute: setting(
+      wholeNumber(1, 100_000_000).optional(),
+      "calls of programs in one minute of the clock; a further one fails, and says when there is more",
+    ),
+    max_cpu_seconds_per_day: setting(
+      wholeNumber(1, 1_000_000_000).optional(),
+      "processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended",
+    ),
+    max_result_bytes_per_day: setting(
+      wholeNumber(1, 1_000_000_000_000_000).optional(),
+      "what tools answer in one day of UTC",
+    ),
+  });
 }
 
 /** YAML 1.2 reads `off` as a text, and YAML 1.1 as false. */
@@ -224,7 +251,7 @@ export const Settings = section({
       ),
       max_queued_programs: setting(
         wholeNumber(1, 1_000).default(32),
-        "programs that wait for their turn, in the order of arrival; a further one fails with `Busy`",
+        "programs of one principal that wait for their turn, in the order of arrival; a further one fails with `Busy`. Principals take turns",
       ),
       memory_mb: setting(wholeNumber(128, 1_048_576).default(512), "of one program", {}),
       cpus: setting(numberBetween(0.1, 256).default(1), "of one program"),
@@ -244,6 +271,31 @@ export const Settings = section({
           comment:
             "error: a call whose answer contradicts its tool's outputSchema fails, with the answer in the error",
         },
+      ),
+    }),
+  ),
+  limits: headed(
+    "What principals may use of `ptc serve`: more waits for its turn, or is told when there is more. Without any limit, nothing is counted.",
+    section({
+      together: setting(useLimits(), "all principals together", {
+        value: "{ max_parallel_programs: 32 }",
+      }),
+      each: setting(useLimits(), "each principal", {
+        value: "{ max_parallel_programs: 4, max_programs_per_minute: 60, max_calls_per_minute: 600 }",
+      }),
+      groups: setting(
+        z
+          .record(text(256), section({ together: useLimits(), each: useLimits() }), {
+            error: "must be a mapping of groups to { together: ..., each: ... }",
+          })
+          .default({}),
+        "groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; of several groups the most generous counts",
+      ),
+      principals: setting(
+        z
+          .record(text(2_048), useLimits(), { error: "must be a mapping of principals to limits" })
+          .default({}),
+        "single principals, instead of what is said of each",
       ),
     }),
   ),
@@ -479,6 +531,10 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       ),
       keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
     }),
+  ),
+  http: headed(
+    "How `ptc serve --http` is reached by many people, and who may use it: [for a team](docs/team.md).",
+    Http,
   ),
   storage: headed(
     "Where everything is kept that outlives a run, so that several ptc share it: [shared storage](docs/storage.md). Without it, in files of this machine.",

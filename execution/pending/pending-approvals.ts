@@ -85,8 +85,7 @@ export class PendingApprovals {
     const { configuration, env, store } = options;
     const path = join(configuration.directory, PRIVATE_FOLDER_NAME, "approvals.db");
     this.#store = store ?? openWaiting(configuration, env, { path, now: () => this.#now() });
-    const shared = sharedStorage(configuration, env);
-    this.#sealer = shared === undefined ? async () => hostSealer(env) : async () => (await shared()).keys;
+    this.#sealer = projectSealer(configuration, env);
   }
 
   /** Keeps a run until somebody has answered. Never rejects. */
@@ -312,6 +311,15 @@ async function sealing<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof SealingError)) throw error;
     throw new PendingError(`what waits for an approval cannot be read: ${error.message}`);
   }
+}
+
+/** Reads what seals in a project: the keys of the storage that several ptc share, or the key of this user's machine. */
+export function projectSealer(
+  configuration: Partial<Pick<Configuration, "storage">>,
+  env: EnvironmentVariables,
+): () => Promise<Sealer> {
+  const shared = sharedStorage(configuration, env);
+  return shared === undefined ? async () => hostSealer(env) : async () => (await shared()).keys;
 }
 
 /** Seals with the key of this user's machine. */

@@ -57,7 +57,7 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       setting: "execution.max_parallel_programs",
       past: "more wait",
     },
-    { what: "programs that wait", setting: "execution.max_queued_programs", past: "`Busy`" },
+    { what: "programs of one principal that wait", setting: "execution.max_queued_programs", past: "`Busy`" },
   ],
   "What it gives out": [
     {

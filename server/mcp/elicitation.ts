@@ -44,10 +44,28 @@ export function buildElicitation(question: Question, canVisit: boolean) {
   return elicitation.mode === "url" && canVisit ? buildVisit(elicitation) : buildElicitationForm(elicitation);
 }
 
-/** Gives a question what a client has answered. */
-export function giveAnswer(question: Question, response: unknown, client: ClientClaim | undefined): void {
-  if (question.kind === "approval") question.answer(parseApprovalAnswer(response, question.request, client));
-  else question.answer(parseElicitationAnswer(question.elicitation, response));
+/** The answer to a question of a kind. */
+export type AnswerTo<Q extends Question> = Parameters<Q["answer"]>[0];
+
+/** Asks a person. Rejects when nobody can be asked. */
+export type AskPerson = <Q extends Question>(question: Q, signal: AbortSignal) => Promise<AnswerTo<Q>>;
+
+/** Gives a question its answer. */
+export function giveAnswer<Q extends Question>(question: Q, answer: AnswerTo<Q>): void {
+  (question.answer as (answer: AnswerTo<Q>) => void)(answer);
+}
+
+/** Reads what a client has answered to a question. */
+export function readAnswer<Q extends Question>(
+  question: Q,
+  response: unknown,
+  client: ClientClaim | undefined,
+): AnswerTo<Q> {
+  return (
+    question.kind === "approval"
+      ? parseApprovalAnswer(response, question.request, client)
+      : parseElicitationAnswer(question.elicitation, response)
+  ) as AnswerTo<Q>;
 }
 
 const MAX_CLIENT_CHARS = 80;

@@ -7,6 +7,7 @@ import type { Readable, Writable } from "node:stream";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  InMemoryTransport,
   inputRequired,
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -14,14 +15,23 @@ import {
   ProtocolError,
   Server,
   type ServerContext,
+  type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
+import { digestOf } from "../../protocol/canonical-json.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { parseTraceContext, type TraceContext } from "../../protocol/trace-context.ts";
 import type { ServedRequest } from "../../telemetry/telemetry.ts";
-import { buildElicitation, canShowForm, canShowUrl, claimOf, type Question } from "./elicitation.ts";
+import {
+  buildElicitation,
+  canShowForm,
+  canShowUrl,
+  claimOf,
+  type Question,
+  readAnswer,
+} from "./elicitation.ts";
 import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/client-request.ts";
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
@@ -41,7 +51,25 @@ interface Stdio {
   onWarning: (message: string) => void;
 }
 
-type Era = "legacy" | "modern";
+/** The revisions of MCP: with an `initialize` and what follows it (until 2025-11-25), and without (since 2026-07-28). */
+export type Era = "legacy" | "modern";
+
+/** How a connection is carried, where it is not by the streams of the process that started ptc. */
+export interface Carried {
+  /** Seals what a client brings back with the answer to a question. By default it is the question's ticket, as it is. */
+  readonly sealer?: StateSealer | undefined;
+  /** Whether who sends a request may answer whether a call is made. By default they may. */
+  readonly mayApprove?: ((context: ServerContext) => boolean) | undefined;
+  /** How a person is asked. By default the client asks. */
+  readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
+}
+
+/** Seals texts for somebody and something: `opened` gives a text back for the same `purpose` alone. */
+export interface StateSealer {
+  seal(text: string, purpose: string): Promise<string>;
+  /** `undefined` for what was not sealed for this purpose, or too long ago. */
+  opened(sealed: string, purpose: string): Promise<string | undefined>;
+}
 
 /**
  * Serves one client over stdio, on behalf of `context`. Resolves when the client has disconnected and its programs have
@@ -55,7 +83,11 @@ export async function serveMcp(
   const instructions = await connection.instructions();
   await overStdio(
     stdio,
-    (era) => buildServer(service, connection, instructions, era),
+    (era) => {
+      const server = buildServer(service, connection, instructions, era);
+      connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
+      return server;
+    },
     () => void connection.close(),
   );
   await connection.close();
@@ -64,6 +96,38 @@ export async function serveMcp(
 /** Serves MCP with nothing in it, for a client that has ptc by another way. Resolves when the client has disconnected. */
 export async function serveNothing({ version, ...stdio }: Stdio & { version: string }): Promise<void> {
   await overStdio(stdio, () => new Server({ name: "ptc", version, title: "ptc" }, { capabilities: {} }));
+}
+
+/** The two ends of a connection in memory. */
+export function linkInMemory(): [Transport, Transport] {
+  return InMemoryTransport.createLinkedPair();
+}
+
+/**
+ * Serves one client over a transport, which it starts. Resolves when the connection is open.
+ *
+ * @param options `asks` puts questions to a person instead of the client.
+ * @returns `close` ends the connection, and cancels its programs, as the end of either of its sides does.
+ */
+export async function serveOver(
+  service: McpService,
+  transport: Transport,
+  options: Pick<Carried, "asks"> & { connection: McpConnection; onWarning: (message: string) => void },
+): Promise<{ close(): Promise<void> }> {
+  const { connection, asks, onWarning } = options;
+  const instructions = await connection.instructions();
+  const warn = boundWarnings(onWarning);
+  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, { asks }), {
+    transport,
+    onerror: (error) => warn(error.message),
+  });
+  const closed = transport.onclose;
+  transport.onclose = () => {
+    closed?.();
+    void connection.close();
+  };
+  connection.closed.addEventListener("abort", () => void handle.close(), { once: true });
+  return { close: () => connection.close() };
 }
 
 async function overStdio(
@@ -84,13 +148,19 @@ async function overStdio(
   await handle.close();
 }
 
-function buildServer(service: McpService, connection: McpConnection, instructions: string, era: Era): Server {
+/** One server of the SDK for a connection. @param instructions what the client shows its model once. */
+export function buildServer(
+  service: McpService,
+  connection: McpConnection,
+  instructions: string,
+  era: Era,
+  carried: Carried = {},
+): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     { capabilities: { tools: { listChanged: true } }, instructions },
   );
-  connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
@@ -99,7 +169,10 @@ function buildServer(service: McpService, connection: McpConnection, instruction
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
     for (const text of saidBy(context)) connection.conversation.say(text);
-    const request = readRequest(server, connection, context, era);
+    const purpose = () => `tools/call ${digestOf([connection.context.principal, name, args ?? null])}`;
+    const ticket = await ticketOf(context, purpose, carried);
+    const read = readRequest(server, connection, context, { era, ticket, ...carried });
+    const request = carried.asks === undefined ? read : { ...read, ...carried.asks, canAsk: true };
     const work = async () => {
       const answer = await connection.callTool(name, args, request);
       if (answer !== undefined) return answer;
@@ -108,9 +181,25 @@ function buildServer(service: McpService, connection: McpConnection, instruction
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    return answer.kind === "reply" ? answer.reply : presentQuestion(answer, request.canVisit);
+    if (answer.kind === "reply") return answer.reply;
+    const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
+    return presentQuestion(answer.question, await state, request.canVisit);
   });
   return server;
+}
+
+/** The ticket of the question that a request answers; `undefined` where it answers none. @param purpose what its state is for. */
+async function ticketOf(
+  { mcpReq }: ServerContext,
+  purpose: () => string,
+  { sealer }: Carried,
+): Promise<string | undefined> {
+  const state: unknown = mcpReq.requestState<string>();
+  if (typeof state !== "string") return undefined;
+  const ticket = sealer === undefined ? state : await sealer.opened(state, purpose());
+  if (ticket === undefined)
+    throw new ProtocolError(INVALID_PARAMS, "requestState is not of this request, or has expired");
+  return ticket;
 }
 
 /** What a request brings: what its client can show, and what it waits for. */
@@ -118,19 +207,18 @@ function readRequest(
   server: Server,
   connection: McpConnection,
   context: ServerContext,
-  era: Era,
+  { era, ticket, mayApprove }: Carried & { era: Era; ticket: string | undefined },
 ): ClientRequest & { canVisit: boolean } {
   const { mcpReq } = context;
-  const ticket = mcpReq.requestState<string>();
+  const read = readClient(server, context, era);
   return {
     connection,
     signal: mcpReq.signal,
     progress: progressSink(context),
     trace: traceOf(context),
-    ...(typeof ticket === "string"
-      ? { answers: { ticket, response: mcpReq.inputResponses?.[QUESTION] } }
-      : {}),
-    ...readClient(server, context, era),
+    ...(ticket === undefined ? {} : { answers: { ticket, response: mcpReq.inputResponses?.[QUESTION] } }),
+    ...read,
+    ...(mayApprove === undefined ? {} : { mayApprove: mayApprove(context) }),
   };
 }
 
@@ -148,28 +236,32 @@ function readClient(
   }
   const capabilities = server.getClientCapabilities();
   const canVisit = canShowUrl(capabilities);
+  const client = claimOf(server.getClientVersion());
   return {
     canAsk: canShowForm(capabilities),
     canVisit,
-    client: claimOf(server.getClientVersion()),
+    client,
     ask: async (question, signal) => {
       const shown = buildElicitation(question, canVisit);
       const params = shown.mode === "url" ? { ...shown, elicitationId: randomUUID() } : shown;
       const options = { signal, timeout: ANSWER_TIMEOUT_MS };
-      return mcpReq.send({ method: "elicitation/create", params }, options);
+      const response = await mcpReq.send({ method: "elicitation/create", params }, options);
+      return readAnswer(question, response, client);
     },
   };
 }
 
+/** @param state what the client brings back with the answer. */
 function presentQuestion(
-  { question, ticket }: { question: Question; ticket: string },
+  question: Question,
+  state: string,
   canVisit: boolean,
 ): ReturnType<typeof inputRequired> {
   const shown = buildElicitation(question, canVisit);
   const { mode: _, ...visit } = shown;
   const asked =
     shown.mode === "form" ? inputRequired.elicit(shown) : inputRequired.elicitUrl(visit as typeof shown);
-  return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: ticket });
+  return inputRequired({ inputRequests: { [QUESTION]: asked }, requestState: state });
 }
 
 function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {

@@ -113,12 +113,12 @@ type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" |
 
 /** What lives as long as one client is connected. */
 export class McpConnection implements ClientConnection {
-  readonly context: RunContext & Viewer;
   readonly notices = new ClientNotices();
   readonly conversation = new Conversation();
   /** Is called when the tools of `listTools` have changed. */
   onToolsChanged: () => void = () => {};
 
+  #context: RunContext & Viewer;
   readonly #service: McpService;
   readonly #onClose: () => void;
   readonly #closing = new AbortController();
@@ -128,8 +128,17 @@ export class McpConnection implements ClientConnection {
 
   constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
     this.#service = service;
-    this.context = context;
+    this.#context = context;
     this.#onClose = onClose;
+  }
+
+  get context(): RunContext & Viewer {
+    return this.#context;
+  }
+
+  /** Takes what is known of its principal by now, such as groups that somebody left. Its conversation stays the same. */
+  renew(context: RunContext & Viewer): void {
+    this.#context = { ...context, ...(this.#context.session && { session: this.#context.session }) };
   }
 
   get closed(): AbortSignal {
@@ -268,9 +277,11 @@ export class McpConnection implements ClientConnection {
     return programs.follow(live, request);
   }
 
-  async #endOfProgram({ request }: LiveRun, given: GivenProgram): Promise<RunEnd> {
+  async #endOfProgram(live: LiveRun, given: GivenProgram): Promise<RunEnd> {
     const { options } = this.#service;
+    const { request } = live;
     const executed = await options.runner.run(Object.freeze({ ...request, ...given }));
+    live.observer.onProgram?.(executed);
     return endOfProgram(executed, this, options);
   }
 

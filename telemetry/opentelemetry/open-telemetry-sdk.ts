@@ -55,10 +55,12 @@ import { contextOf } from "./w3c.ts";
 export class OpenTelemetry implements Telemetry {
   readonly #providers: Providers;
   readonly #signals: Signals;
+  readonly scrape?: () => Promise<string>;
 
   private constructor(providers: Providers, { propagates }: TelemetrySettings, version: string) {
     this.#providers = providers;
-    const { tracers, meters } = providers;
+    const { tracers, meters, scrape } = providers;
+    if (scrape !== undefined) this.scrape = scrape;
     this.#signals = {
       // Without an SDK behind it, the tracer's spans are the places of their parents, which are passed on.
       tracer: (tracers ?? new ProxyTracerProvider()).getTracer("ptc", version),
@@ -148,21 +150,32 @@ const MAX_SERIES = 1_000;
 interface Providers {
   tracers: TracerProvider | undefined;
   meters: MeterProvider | undefined;
+  /** Reads the metrics for Prometheus. */
+  scrape?: (() => Promise<string>) | undefined;
 }
 
 /** Starts what sends spans and metrics. */
 async function startProviders(
   { traces, metrics, sampler, batch, reader }: TelemetrySettings,
-  { version, onWarning }: TelemetryOptions,
+  { version, isScraped = false, onWarning }: TelemetryOptions,
 ): Promise<Providers> {
   warnOnce(onWarning);
   const resource = defaultResource()
     .merge(resourceFromAttributes({ "service.name": "ptc", "service.version": version }))
     .merge(detectResources({ detectors: [envDetector] }));
-  const [spanExporter, metricExporter] = await Promise.all([
+  const [spanExporter, metricExporter, scraped] = await Promise.all([
     traces === undefined ? undefined : openSpanExporter(traces),
     metrics === undefined ? undefined : openMetricExporter(metrics),
+    isScraped ? openScraped() : undefined,
   ]);
+  const sent = metricExporter && [
+    new PeriodicExportingMetricReader({
+      ...defined(reader),
+      exporter: metricExporter,
+      cardinalityLimits: { default: MAX_SERIES },
+    }),
+  ];
+  const readers = [...(sent ?? []), ...(scraped === undefined ? [] : [scraped.reader])];
   return {
     tracers:
       spanExporter &&
@@ -180,18 +193,19 @@ async function startProviders(
           ),
         ],
       }),
-    meters:
-      metricExporter &&
-      new MeterProvider({
-        resource,
-        readers: [
-          new PeriodicExportingMetricReader({
-            ...defined(reader),
-            exporter: metricExporter,
-            cardinalityLimits: { default: MAX_SERIES },
-          }),
-        ],
-      }),
+    meters: readers.length === 0 ? undefined : new MeterProvider({ resource, readers }),
+    scrape: scraped?.scrape,
+  };
+}
+
+/** What keeps metrics until somebody comes for them. It listens nowhere. */
+async function openScraped() {
+  const { PrometheusExporter, PrometheusSerializer } = await import("@opentelemetry/exporter-prometheus");
+  const reader = new PrometheusExporter({ preventServerStart: true });
+  const serializer = new PrometheusSerializer();
+  return {
+    reader,
+    scrape: async () => serializer.serialize((await reader.collect()).resourceMetrics),
   };
 }
 

@@ -16,16 +16,23 @@ const NEEDED = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10)
 /** The interpreters that have the Python SDKs, by release, or why there are none, for the name of what is skipped then. */
 export function pythonSdks(): { python: Record<keyof typeof RELEASES, string>; missing: string } {
   const none = { now: "", older: "" };
-  if (run("python3", ["-c", NEEDED]).status !== 0)
-    return { python: none, missing: " (skipped: there is no python3 of 3.10 or newer with venv)" };
   const python = { ...none };
   for (const [release, packages] of Object.entries(RELEASES)) {
-    const folder = join(tmpdir(), `ptc-python-sdks-${digestOf(packages).slice(-16)}`);
-    const problem = existsSync(folder) ? undefined : install(folder, packages);
-    if (problem !== undefined) return { python: none, missing: ` (skipped: ${problem})` };
-    python[release as keyof typeof RELEASES] = join(folder, "bin/python");
+    const found = pythonWith(packages);
+    if (found.missing !== "") return { python: none, missing: found.missing };
+    python[release as keyof typeof RELEASES] = found.python;
   }
   return { python, missing: "" };
+}
+
+/** An interpreter that has packages from PyPI, or why there is none, for the name of what is skipped then. */
+export function pythonWith(packages: readonly string[]): { python: string; missing: string } {
+  const without = (why: string) => ({ python: "", missing: ` (skipped: ${why})` });
+  if (run("python3", ["-c", NEEDED]).status !== 0)
+    return without("there is no python3 of 3.10 or newer with venv");
+  const folder = join(tmpdir(), `ptc-python-sdks-${digestOf(packages).slice(-16)}`);
+  const problem = existsSync(folder) ? undefined : install(folder, packages);
+  return problem === undefined ? { python: join(folder, "bin/python"), missing: "" } : without(problem);
 }
 
 /** Installs packages into a virtual environment of their own, which is there when it is whole. Returns why it is not. */

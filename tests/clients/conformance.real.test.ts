@@ -1,24 +1,11 @@
 import { expect, test } from "vitest";
 import { listen } from "../upstream/mcp/upstream-http-servers.ts";
+import { CONFORMANCE_PROGRAMS } from "./conformance-programs.ts";
 import { bridgeToStdio } from "./http-bridge.ts";
 import { describeClient, findScript, runClient } from "./installed-client.ts";
 import { useServedProject } from "./served-project.ts";
 
 const served = useServedProject();
-
-/**
- * The suite calls tools that a server under test is to have. ptc has its own four, so each such call is made a call of
- * `execute_program`, with a program that does what the suite's tool should; the reply goes back as it is.
- */
-const PROGRAMS: Record<string, string> = {
-  test_simple_text: 'console.log("This is a simple text response for testing.");',
-  test_error_handling: 'throw new Error("This tool intentionally returns an error for testing");',
-  test_tool_with_progress: `for (const documentId of ["a", "b", "c"]) {
-    await mcp__my_documents__get_document({ documentId });
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }`,
-  test_elicitation: 'await mcp__my_documents__delete_document({ documentId: "a" });',
-};
 
 /** The scenarios that concern tools and apply: they must pass. */
 const APPLY = [
@@ -34,7 +21,8 @@ const APPLY = [
 const TEXT_ONLY = "a program's reply is text: a model gets what the program prints";
 const NO_LOGGING = "ptc has no logging capability: it says nothing but progress while a program runs";
 const FORMS = "asks for a form of the suite's own; ptc's one form is the approval, in tools-call-elicitation";
-const STDIO = "is about HTTP, and `ptc serve` speaks stdio: what would be tested is the bridge of this test";
+const STDIO =
+  "is about HTTP, and tried there (`conformance-http.real.test.ts`); what would be tested here is the bridge";
 const NO_RESOURCES = "ptc has no resources";
 const NO_PROMPTS = "ptc has no prompts";
 
@@ -81,7 +69,7 @@ describeClient(
       const { folder, serve, home } = served();
       const bridge = bridgeToStdio({ ...serve, cwd: folder.directory }, (message) => {
         if (!("method" in message) || message.method !== "tools/call") return message;
-        const code = PROGRAMS[String(message.params?.name)];
+        const code = CONFORMANCE_PROGRAMS[String(message.params?.name)];
         if (code === undefined) return message;
         return { ...message, params: { ...message.params, name: "execute_program", arguments: { code } } };
       });

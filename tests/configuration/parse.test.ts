@@ -72,6 +72,7 @@ describe("a configuration that is right", () => {
         ...{ warm: 2, maxWarm: Math.max(2, defaultCeiling(thisMachine())), pythonPackages: [] },
       },
       host: { idleMs: 600_000 },
+      limits: { together: {}, each: {}, groups: {}, principals: {} },
       learn: true,
       audit: { strict: false, maxFileMb: 64, keepDays: 365 },
       search: {},

@@ -11,7 +11,7 @@ import { serveStreamable } from "../upstream/mcp/upstream-http-servers.ts";
 import { type PackageRegistry, serveInstalledPackages } from "./package-registry.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../..");
-const MAX_UNPACKED_BYTES = 13_500_000;
+const MAX_UNPACKED_BYTES = 13_600_000;
 
 interface Packed {
   filename: string;
@@ -145,6 +145,17 @@ describe("the package, as it is published", () => {
     expect(envelopeOf(await project.ptc(["replay", right.envelope.run_id])).output_digest).toBe(
       right.envelope.output_digest,
     );
+  });
+
+  it("is a library to the program that has installed it, with none of the SDKs that it has adapters for", async () => {
+    const program = `import { createPtc, tool } from "ptc";
+      const ptc = await createPtc({ tools: { add: tool({ description: "Adds", execute: () => 41 }) } });
+      const run = await ptc.run("globalThis.result = (await mcp__functions__add({})) + 1");
+      await ptc.close();
+      console.log(run.value ?? run.error);`;
+    writeFileSync(join(app, "library.mjs"), program);
+    const ran = await promisify(execFile)(process.execPath, ["library.mjs"], { cwd: app });
+    expect(ran).toMatchObject({ stdout: "42\n", stderr: "" });
   });
 
   it("works on the oldest Node.js that it names: runs, archive, audit log, replays, server and background host", async (test) => {

@@ -48,6 +48,31 @@ test("a process is known by more than its pid, and one of elsewhere is never tak
   expect(isDead("somebody's folder", self)).toBe(false);
 });
 
+test("several in one process have a folder each, whose servers and files are no other's", async () => {
+  const base = folder();
+  const [one, two] = [new StateDirectory(base, self), new StateDirectory(base, self)];
+  const [first, second] = [startServer(), startServer()];
+  one.groups.record(first.pid);
+  two.groups.record(second.pid);
+  expect(readdirSync(base).map((name) => parseIdentity(name))).toEqual([self, self]);
+
+  one.groups.kill();
+  one.remove();
+
+  await eventually(() => expect(startTimeOf(first.pid)).toBeUndefined());
+  expect(startTimeOf(second.pid)).toBeDefined();
+  expect(existsSync(two.path)).toBe(true);
+  const third = new StateDirectory(base, self);
+  expect(third.path).not.toBe(two.path);
+  sweepProcesses(base, self);
+  expect(existsSync(two.path)).toBe(true);
+  for (const state of [two, third]) {
+    state.groups.kill();
+    state.remove();
+  }
+  expect(readdirSync(base)).toEqual([]);
+});
+
 test("the servers of a dead ptc are ended and its folder goes; those of a live one stay", async () => {
   const base = folder();
   const [left, live, forgotten] = [startServer(), startServer(), startServer()];

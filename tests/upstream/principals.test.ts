@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Redactor } from "../../secrets/redaction.ts";
 import {
   type CredentialSource,
+  configuredCredentials,
   type ServerCredentials,
   tellingSecrets,
 } from "../../upstream/authorization/credentials.ts";
@@ -133,6 +134,73 @@ describe("a server that two principals use", () => {
       const answer = jsonOf(await upstream.call(toolCall("go")));
       expect(answer).toMatchObject({ env: { WHO: principal } });
     }
+    await pool.close();
+  });
+});
+
+describe("a server with few connections", () => {
+  const use = (maxConnections: number) => ({ maxConnections, maxParallelCalls: 9, maxQueuedCalls: 9 });
+  function setUpUse(options: Partial<UpstreamSource>) {
+    const made: FakeConnection[] = [];
+    const source = {
+      ...{ name: "x", ...options },
+      async connect() {
+        const connection = new FakeConnection();
+        made.push(connection);
+        return connection;
+      },
+    };
+    const pool = new UpstreamPool([source], configuredCredentials(new Map()), { monotonicMs: () => 0 });
+    return { made, pool, of: (principal: string) => pool.get(principal, "x") as Upstream };
+  }
+
+  it("ends the one that was unused the longest for another principal", async () => {
+    const { made, of } = setUpUse({ use: use(2) });
+    for (const principal of ["ada", "bob", "ada", "eve"]) await go(of(principal));
+    expect(made.map(({ closed }) => closed)).toEqual([false, true, false]);
+    await go(of("bob"));
+    expect(made.map(({ closed }) => closed)).toEqual([true, true, false, false]);
+  });
+
+  it("takes none away that is in use, and says so to another", async () => {
+    const { made, of } = setUpUse({ use: use(1) });
+    await go(of("ada"));
+    const held = made[0]?.hold();
+    const call = go(of("ada"));
+    expect(await upstreamErrorOf(go(of("bob")))).toMatchObject({
+      code: "busy",
+      message: "server 'x' is not started: 1 connections, the most at a time, are in use; try again later",
+    });
+    held?.answer({ tool: "go", args: {} });
+    await call;
+    await expect(go(of("bob"))).resolves.toBeDefined();
+  });
+
+  it("has one for everybody where it is shared, whose calls wait by turns", async () => {
+    const { made, of, pool } = setUpUse({ isShared: true, use: { ...use(1), maxParallelCalls: 1 } });
+    await Promise.all([go(of("ada")), go(of("bob"))]);
+    expect(made).toHaveLength(1);
+    expect(of("ada")).toBe(of("bob"));
+    await pool.close();
+    expect(made[0]?.closed).toBe(true);
+  });
+
+  it("leaves the calls of other servers alone while all of its own wait", async () => {
+    const never = new Promise<never>(() => {});
+    const slow = async () => Object.assign(new FakeConnection(), { callTool: () => never });
+    const fast = async () => new FakeConnection();
+    const pool = new UpstreamPool(
+      [
+        { name: "slow", connect: slow, use: { ...use(9), maxParallelCalls: 2, maxQueuedCalls: 1 } },
+        { name: "fast", connect: fast, use: { ...use(9), maxParallelCalls: 2, maxQueuedCalls: 1 } },
+      ],
+      configuredCredentials(new Map()),
+      { monotonicMs: () => 0 },
+    );
+    const call = (server: string) => go(pool.get("ada", server) as Upstream);
+    for (let n = 0; n < 3; n++) void call("slow").catch(() => {});
+    expect(await upstreamErrorOf(call("slow"))).toMatchObject({ code: "busy" });
+    await expect(call("fast")).resolves.toBeDefined();
     await pool.close();
   });
 });

@@ -3,7 +3,35 @@
  *
  * @typeParam Secret what stands for a secret: its text, or in a configuration also where it is read from.
  */
-export type AuthSettings<Secret = string> = OAuthSettings<Secret> | ClientCredentialsSettings<Secret>;
+export type AuthSettings<Secret = string> = (
+  | OAuthSettings<Secret>
+  | ClientCredentialsSettings<Secret>
+  | CallerSettings<Secret>
+) &
+  CallerTokens<Secret>;
+
+/** What is tried before anything else where the caller has a token: the first of them that is set. */
+interface CallerTokens<Secret = string> {
+  readonly exchange: TokenExchange<Secret> | undefined;
+  readonly assertion: ExchangeClient<Secret> | undefined;
+}
+
+/** ptc's own client at an authorization server that turns the caller's token into another. */
+export interface ExchangeClient<Secret = string> {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret | undefined;
+  readonly authMethod: "client_secret_basic" | "client_secret_post" | undefined;
+}
+
+/** The caller's token is exchanged for one for the server (RFC 8693). */
+export interface TokenExchange<Secret = string> extends ExchangeClient<Secret> {
+  readonly audience: string | undefined;
+  /** Whether the server's URL is sent as `resource` (RFC 8707). */
+  readonly resource: boolean;
+  /** Whether ptc shows a token of its own. */
+  readonly actor: boolean;
+}
 
 interface AnyAuthSettings<Secret> {
   readonly clientId: string | undefined;
@@ -14,6 +42,11 @@ interface AnyAuthSettings<Secret> {
   readonly issuer: string | undefined;
   /** `token_endpoint_auth_method` (RFC 7591); by default one that the authorization server supports. */
   readonly authMethod: "client_secret_basic" | "client_secret_post" | undefined;
+}
+
+/** Only the caller's token counts. Who has none sends what the headers say. */
+export interface CallerSettings<Secret = string> extends AnyAuthSettings<Secret> {
+  readonly type: "caller";
 }
 
 /** A person logs in with a browser (the authorization code grant with PKCE). */

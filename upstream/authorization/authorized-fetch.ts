@@ -82,17 +82,17 @@ export async function askForChallenge(
     transport,
     url,
     headers,
-  }: { transport: "http" | "sse"; url: string; headers: Readonly<Record<string, string>> },
+  }: { transport: "http" | "sse" | "openapi"; url: string; headers: Readonly<Record<string, string>> },
   signal?: AbortSignal,
 ): Promise<Challenge | undefined> {
   const limit = AbortSignal.timeout(PATIENCE_MS);
-  const isStream = transport === "sse";
+  const isStream = transport !== "http";
   try {
     const response = await outgoingFetch(url, {
       method: isStream ? "GET" : "POST",
       headers: {
         ...headers,
-        accept: isStream ? "text/event-stream" : "application/json, text/event-stream",
+        accept: isStream ? "text/event-stream, */*;q=0.5" : "application/json, text/event-stream",
         ...(isStream ? {} : { "content-type": "application/json" }),
       },
       ...(isStream ? {} : { body: JSON.stringify(INITIALIZE) }),

@@ -1,3 +1,4 @@
+import { RecentlyUsed } from "../../base/recently-used.ts";
 import type { Authorization } from "./authorization.ts";
 
 /** The credentials with which ptc uses a server. */
@@ -66,6 +67,9 @@ export function tellingSecrets(source: CredentialSource, tell: (secret: string) 
   };
 }
 
+/** Logins that are kept open for the next connection. */
+const MAX_LOGINS = 10_000;
+
 /**
  * Adds to the credentials of another source the logins of principals. All connections of a principal share its login.
  *
@@ -75,13 +79,16 @@ export function loginCredentials(
   others: CredentialSource,
   open: (principal: string, server: string) => Authorization | undefined,
 ): CredentialSource {
-  const opened = new Map<string, Authorization | undefined>();
+  const opened = new RecentlyUsed<string, { authorization: Authorization | undefined }>({
+    maxEntries: MAX_LOGINS,
+  });
   return {
     async credentialsFor(principal, server, signal) {
       const rest = await others.credentialsFor(principal, server, signal);
       const key = JSON.stringify([principal, server]);
-      if (!opened.has(key)) opened.set(key, open(principal, server));
-      const authorization = opened.get(key);
+      const login = opened.get(key) ?? { authorization: open(principal, server) };
+      opened.set(key, login);
+      const { authorization } = login;
       return authorization === undefined ? rest : { ...rest, authorization };
     },
   };

@@ -244,7 +244,7 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<(
 }
 
 /** The OAuth client as which ptc logged in (RFC 7591, section 2). */
-const Client = z.object({
+export const Client = z.object({
   id: z.string(),
   secret: z.optional(z.string()),
   /** `token_endpoint_auth_method`, where the registration or the user names one. */

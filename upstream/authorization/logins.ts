@@ -1,7 +1,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
+import { RecentlyUsed } from "../../base/recently-used.ts";
+import { textDigest } from "../../protocol/canonical-json.ts";
 import {
   type Authorization,
+  AuthorizationError,
   type Challenge,
   type LoginEvent,
   LoginRequiredError,
@@ -212,5 +215,133 @@ export class MachineLogin implements Authorization {
     this.#parts.onSecret(next.token);
     this.#current = next;
     onToken?.();
+  }
+}
+
+export interface CallerLoginParts {
+  /** The token with which the principal calls now; `undefined` where it came without one. */
+  subject: () => string | undefined;
+  /** Turns the caller's token into one for the server. @throws AuthorizationError */
+  fetch: (subject: string, wanted: Wanted) => Promise<{ token: string; expiresAt: number | undefined }>;
+  onSecret: (secret: string) => void;
+  clock: Pick<Clock, "wallMs">;
+  /** Called when a token was received, or with the reason why none was. */
+  onToken?: ((problem?: string) => void) | undefined;
+}
+
+/** A principal's calls bring few tokens at a time: one for each of its clients. */
+const MAX_SUBJECTS = 16;
+
+/**
+ * The token of whoever calls. One is got for each token with which the principal came, is kept in memory until it expires, and is not
+ * used for calls that come with another.
+ */
+export class CallerLogin implements Authorization {
+  readonly #parts: CallerLoginParts;
+  readonly #secrets = new RecentlyUsed<string, true>({ maxEntries: 64 });
+  readonly #kept = new RecentlyUsed<string, { token: string; expiresAt: number | undefined }>({
+    maxEntries: MAX_SUBJECTS,
+  });
+  readonly #fetching = new Map<string, Promise<void>>();
+  #wanted: Wanted = { resourceMetadataUrl: undefined, scope: undefined };
+
+  constructor(parts: CallerLoginParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the principal came with a token. */
+  get isApplicable(): boolean {
+    return this.#parts.subject() !== undefined;
+  }
+
+  async token(): Promise<string | undefined> {
+    const subject = this.#parts.subject();
+    if (subject === undefined) return undefined;
+    const key = textDigest(subject);
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#kept.get(key) ?? { expiresAt: 0 };
+    if (expiresAt - this.#parts.clock.wallMs() < EARLY_MS) await this.#renew(key, subject);
+    return this.#kept.get(key)?.token;
+  }
+
+  async challenged(
+    { kind, resourceMetadataUrl, scope }: Challenge,
+    rejected: string | undefined,
+  ): Promise<boolean> {
+    const subject = this.#parts.subject();
+    if (subject === undefined) return false;
+    const key = textDigest(subject);
+    const kept = this.#kept.get(key)?.token;
+    if (kept !== undefined && kept !== rejected) return true;
+    if (kind === "insufficient_scope" && includesScopes(this.#wanted.scope, scope)) throw notEnough(scope);
+    this.#wanted = {
+      resourceMetadataUrl: resourceMetadataUrl ?? this.#wanted.resourceMetadataUrl,
+      scope: uniteScopes(this.#wanted.scope, kind === "insufficient_scope" ? scope : undefined),
+    };
+    await this.#renew(key, subject);
+    return this.#kept.get(key)?.token !== rejected;
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#secrets.keys()];
+  }
+
+  #renew(key: string, subject: string): Promise<void> {
+    const under = this.#fetching.get(key);
+    if (under !== undefined) return under;
+    const fetching = this.#fetch(key, subject).finally(() => this.#fetching.delete(key));
+    this.#fetching.set(key, fetching);
+    return fetching;
+  }
+
+  async #fetch(key: string, subject: string): Promise<void> {
+    const { fetch, onToken, onSecret } = this.#parts;
+    // Whatever the authorization servers say in their errors, the token is in none of it.
+    onSecret(subject);
+    const next = await fetch(subject, this.#wanted).catch((error: unknown) => {
+      this.#kept.delete(key);
+      onToken?.(messageOf(error));
+      throw error;
+    });
+    this.#secrets.set(next.token, true);
+    onSecret(next.token);
+    this.#kept.set(key, next);
+    onToken?.();
+  }
+}
+
+/**
+ * The caller's own where it came with a token, and else what the server has otherwise. What was refused to the caller is not tried
+ * again as somebody else.
+ */
+export class CallerOrElse implements Authorization {
+  readonly #caller: CallerLogin;
+  readonly #otherwise: Authorization | undefined;
+
+  constructor(caller: CallerLogin, otherwise: Authorization | undefined) {
+    this.#caller = caller;
+    this.#otherwise = otherwise;
+  }
+
+  get #chosen(): Authorization | undefined {
+    return this.#caller.isApplicable ? this.#caller : this.#otherwise;
+  }
+
+  async token(signal?: AbortSignal): Promise<string | undefined> {
+    return this.#chosen?.token(signal);
+  }
+
+  async challenged(
+    challenge: Challenge,
+    rejected: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    if (this.#chosen !== undefined) return this.#chosen.challenged(challenge, rejected, signal);
+    throw new AuthorizationError(
+      "is used on behalf of whoever calls ptc over HTTP with a token of an issuer, and this call came without one",
+    );
+  }
+
+  secrets(): readonly string[] {
+    return [...this.#caller.secrets(), ...(this.#otherwise?.secrets() ?? [])];
   }
 }

@@ -6,8 +6,8 @@
 import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
 import type { ArchiveResult } from "../../archive-store.ts";
-import { buildRecord, type CallToArchive, keepValues, type RunToArchive } from "../../build-record.ts";
-import type { CallFacts, CallRecord } from "../../run-record.ts";
+import { buildRecord, type CallToArchive, keepValues } from "../../build-record.ts";
+import type { CallRecord } from "../../run-record.ts";
 import { summarizeRun } from "../../run-summary.ts";
 import type { WriterReply, WriterRequest } from "../../writer/archive-writer.ts";
 import {
@@ -34,19 +34,19 @@ export interface PostgresWriterOptions {
   patienceMs?: number | undefined;
 }
 
-/** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
-const MAX_PENDING_CHARS = 4 * 1024 * 1024;
+/** Bytes of one run's values that are kept in memory. Above this, they are stored before the run ends. */
+const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 const MAX_GROUP = 64;
 const PATIENCE_MS = 30_000;
 /** One connection for runs, and one for what large runs hand over early. */
 const CONNECTIONS = 2;
 
-/** A call that waits for the end of its run, with its texts, or with the digests under which they are held. */
-type WaitingCall = CallToArchive | { facts: CallFacts; held: { arguments: string; outcome: string } };
-
 interface OpenRun {
-  calls: WaitingCall[];
-  pendingChars: number;
+  /** Its calls, which name their texts by digests. */
+  calls: CallRecord[];
+  /** The texts that are not stored yet, ready to be sent. They are made while the program goes on. */
+  values: Values;
+  /** Whether texts are stored under the name of this run. */
   isHeld: boolean;
   /** Why this run can no longer be archived. */
   failure?: string;
@@ -84,7 +84,7 @@ export class PostgresRunWriter {
     const { runId } = request;
     const run = this.#runs.get(runId) ?? {
       calls: [],
-      pendingChars: 0,
+      values: new Map(),
       isHeld: false,
       earlier: Promise.resolve(),
     };
@@ -103,7 +103,7 @@ export class PostgresRunWriter {
         this.#reply({ kind: "taken", runId });
         return;
       case "finish": {
-        run.calls.push(...request.calls);
+        await this.#take(runId, run, request.calls);
         const result = await this.#store(run, request);
         this.#runs.delete(runId);
         this.#reply({ kind: "settled", runId, result });
@@ -142,19 +142,13 @@ export class PostgresRunWriter {
 
   async #take(runId: string, run: OpenRun, calls: readonly CallToArchive[]): Promise<void> {
     if (run.failure !== undefined) return;
-    run.calls.push(...calls);
-    for (const { argumentsJson, outcomeJson } of calls)
-      run.pendingChars += argumentsJson.length + outcomeJson.length;
-    if (run.pendingChars <= MAX_PENDING_CHARS) return;
     try {
-      const values: Values = new Map();
-      run.calls = run.calls.map((call) => holdCall(call, values));
-      run.isHeld = true;
-      await this.#hold(runId, values, Date.now());
-      run.pendingChars = 0;
+      for (const call of calls) run.calls.push(keepCall(call, run.values));
+      if (bytesOf(run.values) > MAX_PENDING_BYTES) await this.#holdAll(runId, run);
     } catch (error) {
       run.failure = describe(error);
       run.calls = [];
+      run.values = new Map();
     }
   }
 
@@ -165,12 +159,9 @@ export class PostgresRunWriter {
       message = `the archive's writer has lost calls of run ${runId}: the run was not archived`;
     if (message === undefined) {
       try {
-        const prepared = prepare(request.run, run.calls);
-        if (bytesOf(prepared.values) > MAX_SENT_BYTES) {
-          run.isHeld = true;
-          await this.#hold(runId, prepared.values, Date.now());
-          for (const digest of prepared.values.keys()) prepared.values.set(digest, undefined);
-        }
+        const record = buildRecord(request.run, run.calls, (json) => putText(run.values, json));
+        const prepared = prepareRun(record, summarizeRun(record, request.run), run.values);
+        if (bytesOf(prepared.values) > MAX_SENT_BYTES) await this.#holdAll(runId, run);
         const result = await this.#append(prepared);
         if (result.ok) return result;
         message = result.message;
@@ -182,15 +173,18 @@ export class PostgresRunWriter {
     return { ok: false, message };
   }
 
-  /** Keeps texts before their run ends, in pieces. */
-  async #hold(holder: string, values: Values, nowMs: number): Promise<void> {
+  /** Stores the texts of a run before it is appended, in pieces. */
+  async #holdAll(holder: string, run: OpenRun): Promise<void> {
+    const nowMs = Date.now();
     const month = monthOf(nowMs);
-    for (const piece of inPieces(values))
+    run.isHeld = true;
+    for (const piece of inPieces(run.values))
       await this.#patiently(async (db) => {
         await this.#prepareMonth(db, month);
         await holdValues(db, piece, { holder, month, nowMs });
       });
     await this.#patiently((db) => holdOn(db, holder, nowMs));
+    for (const digest of run.values.keys()) run.values.set(digest, undefined);
   }
 
   async #release(runId: string, run: OpenRun): Promise<void> {
@@ -306,20 +300,9 @@ function lost(error: unknown): string {
   return `the archive was deleted or replaced while a run was under way: the run was not archived (${why})`;
 }
 
-function holdCall(call: WaitingCall, values: Values): Exclude<WaitingCall, CallToArchive> {
-  if ("held" in call) return call;
-  const { facts, ...held } = keepValues(call, (json) => putText(values, json));
-  return { facts, held };
-}
-
-function prepare(run: RunToArchive, calls: readonly WaitingCall[]): PreparedRun {
-  const values: Values = new Map();
-  const stored = calls.map((call): CallRecord => {
-    const { facts, held } = holdCall(call, values);
-    return { ...facts, ...held };
-  });
-  const record = buildRecord(run, stored, (json) => putText(values, json));
-  return prepareRun(record, summarizeRun(record, run), values);
+function keepCall(call: CallToArchive, values: Values): CallRecord {
+  const { facts, ...kept } = keepValues(call, (json) => putText(values, json));
+  return { ...facts, ...kept };
 }
 
 function describe(error: unknown): string {

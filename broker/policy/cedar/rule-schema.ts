@@ -72,7 +72,7 @@ type Run = {
 };
 
 type Call = {
-  // "run", "serve" or "call".
+  // "run", "serve", "call" or "library".
   source: String,
   now: datetime,
   run: Run,

@@ -36,6 +36,8 @@ import { canAsk, refuseLinkOut, replaceFile } from "./client-files.ts";
 interface AddFlags {
   config?: string;
   transport?: string;
+  openapi?: string;
+  baseUrl?: string;
   description?: string;
   env: string[];
   header: string[];
@@ -44,15 +46,17 @@ interface AddFlags {
 
 const collect = (value: string, previous: string[]) => [...previous, value];
 
-/** `ptc add NAME -- COMMAND...` and `ptc add NAME URL` */
+/** `ptc add NAME -- COMMAND...`, `ptc add NAME URL` and `ptc add NAME --openapi FILE|URL` */
 export const addCommand = defineCommand("add", add, (command) =>
   command
     .description("write a server into ptc.yaml, try it, and generate its module")
     .argument("<name>", "what the server is called in ptc.yaml")
-    .argument("<target...>", "its URL, or after -- the command that starts it")
+    .argument("[target...]", "its URL, or after -- the command that starts it")
     .option("--env <name=value>", "a variable for the command (repeatable)", collect, [])
     .option("--header <header>", "'Name: value', a header for the URL (repeatable)", collect, [])
     .option("--transport <transport>", "stdio, http or sse (default: by the target)")
+    .option("--openapi <description>", "the file or the URL of an OpenAPI description, instead of a target")
+    .option("--base-url <url>", "where the API of --openapi is (default: where its description says)")
     .option("--description <text>", "what it is for")
     .option("--force", "write it even if the server does not answer")
     .option(
@@ -62,7 +66,7 @@ export const addCommand = defineCommand("add", add, (command) =>
     .addHelpText(
       "after",
       "\nA secret goes to the keyring, and ptc.yaml names it: write `$" +
-        "{NAME}` to take it from the environment instead.\nA server that does not answer is not written, unless --force is given.\n\nExamples:\n  ptc add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ptc add apis https://apis.example.com/mcp --header 'Authorization: Bearer ...'\n",
+        "{NAME}` to take it from the environment instead.\nA server that does not answer is not written, unless --force is given.\n\nExamples:\n  ptc add files -- npx -y @modelcontextprotocol/server-filesystem .\n  ptc add apis https://apis.example.com/mcp --header 'Authorization: Bearer ...'\n  ptc add billing --openapi ./billing.yaml --base-url https://billing.example.com/v1\n",
     ),
 );
 
@@ -145,7 +149,11 @@ function buildEntry(name: string, target: readonly string[], flags: AddFlags): S
   const { transport, description } = flags;
   if (transport !== undefined && transport !== "stdio" && transport !== "http" && transport !== "sse")
     throw new UsageError(`--transport: '${transport}' is not stdio, http or sse`);
+  if (flags.openapi !== undefined) return buildApiEntry(name, target, flags, flags.openapi);
+  if (flags.baseUrl !== undefined) throw new UsageError("--base-url goes with --openapi");
   const [first = "", ...rest] = target;
+  if (first === "")
+    throw new UsageError("say how to reach the server: a URL, a command after --, or --openapi FILE");
   const isUrl = /^https?:\/\//i.test(first) && transport !== "stdio";
   const common = { name, ...(description === undefined ? {} : { description }) };
   if (isUrl) {
@@ -169,6 +177,26 @@ function buildEntry(name: string, target: readonly string[], flags: AddFlags): S
     command: first,
     ...(rest.length > 0 && { args: rest }),
     ...(flags.env.length > 0 && { env }),
+  };
+}
+
+function buildApiEntry(
+  name: string,
+  target: readonly string[],
+  { transport, description, env, header, baseUrl }: AddFlags,
+  openapi: string,
+): ServerEntry {
+  if (target.length > 0)
+    throw new UsageError(`'${target[0]}' does not go with --openapi; remove one of the two`);
+  if (transport !== undefined) throw new UsageError("--transport does not go with --openapi");
+  if (env.length > 0) throw new UsageError("--env is for a command; an API takes --header");
+  const headers = pairs(header, "--header", ":", (value) => value.trim());
+  return {
+    name,
+    ...(description === undefined ? {} : { description }),
+    openapi,
+    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    ...(header.length > 0 && { headers }),
   };
 }
 

@@ -3,9 +3,10 @@ import type { Conversation } from "../../../broker/flow/conversation.ts";
 import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { ProgramRequest } from "../../../execution/run-request.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { TraceContext } from "../../../protocol/trace-context.ts";
-import type { ClientClaim, Question } from "../elicitation.ts";
+import type { AskPerson, ClientClaim, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
 
 /** One client's connection, as its programs see it. */
@@ -31,6 +32,8 @@ export interface ClientRequest {
   readonly canAsk: boolean;
   /** Whether it can show addresses. */
   readonly canVisit?: boolean;
+  /** Whether who sends it may answer whether a call is made; by default they may. */
+  readonly mayApprove?: boolean;
   /** What the client says of itself. */
   readonly client?: ClientClaim | undefined;
   /** The trace that the request belongs to. */
@@ -38,10 +41,18 @@ export interface ClientRequest {
   /** The question that it answers: its ticket, and the client's response if it brings one. */
   readonly answers?: { ticket: string; response: unknown } | undefined;
   /**
-   * Asks a person while the request waits, and resolves with what the client answered. Rejects when the client cannot. If
-   * absent, a question is the result of the request, and the client's next request brings the answer.
+   * Asks a person while the request waits. If absent, a question is the result of the request, and the client's next request
+   * brings the answer.
    */
-  readonly ask?: ((question: Question, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly ask?: AskPerson | undefined;
+  /** Follows what the request starts. */
+  readonly observer?: RequestObserver | undefined;
+}
+
+/** Follows a program, or a single call, that a request has started. */
+export interface RequestObserver extends Pick<ProgramRequest, "onEvent" | "onCall" | "onConsole"> {
+  /** Is told what a program came to, before its client reads it. */
+  readonly onProgram?: ((executed: ExecutedProgram) => void) | undefined;
 }
 
 /** The answer to a request. */

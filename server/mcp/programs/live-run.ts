@@ -16,10 +16,17 @@ import {
   NOT_ASKED,
 } from "../../../broker/elicitation/elicitation.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
+import type { Allowance } from "../../../execution/limits/usage-limits.ts";
 import type { CallRequest, ProgramRequest } from "../../../execution/run-request.ts";
 import type { OpenQuestion, Question } from "../elicitation.ts";
 import type { ProgramReply } from "../tools/reply.ts";
-import { type ClientConnection, type ClientRequest, contextOf, type ProgressSink } from "./client-request.ts";
+import {
+  type ClientConnection,
+  type ClientRequest,
+  contextOf,
+  type ProgressSink,
+  type RequestObserver,
+} from "./client-request.ts";
 import type { ProgramPlace } from "./program-places.ts";
 
 /** What came of a run, as its client reads it. */
@@ -45,7 +52,16 @@ export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 /** The part of the request for a run that is the same for every program, and every call, of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
-  "context" | "approver" | "signal" | "suspends" | "conversation" | "trace" | "onEvent" | "onCall"
+  | "context"
+  | "approver"
+  | "signal"
+  | "suspends"
+  | "conversation"
+  | "trace"
+  | "allowance"
+  | "onEvent"
+  | "onCall"
+  | "onConsole"
 > &
   Pick<CallRequest, "onProgress">;
 
@@ -58,6 +74,7 @@ export class LiveRun {
   readonly place: ProgramPlace;
   /** The part of the request for the run that is the client's. */
   readonly request: LiveRequest;
+  readonly observer: RequestObserver;
   readonly #questions: Questions;
   readonly #progress: RunProgress;
   readonly #abort = new AbortController();
@@ -67,12 +84,19 @@ export class LiveRun {
   /**
    * @param request the one that starts it: its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
+   * @param allowance what the run may use.
    */
-  constructor(request: ClientRequest, place: ProgramPlace, clock: Pick<Clock, "monotonicMs">) {
-    const { connection, canAsk, canVisit, trace } = request;
+  constructor(
+    request: ClientRequest,
+    place: ProgramPlace,
+    clock: Pick<Clock, "monotonicMs">,
+    allowance?: Allowance,
+  ) {
+    const { connection, canAsk, canVisit, trace, mayApprove, observer = {} } = request;
     this.connection = connection;
+    this.observer = observer;
     this.place = place;
-    this.#questions = new Questions(canAsk, canVisit);
+    this.#questions = new Questions(canAsk, canVisit, mayApprove);
     this.#progress = new RunProgress(clock);
     this.request = {
       context: contextOf(request),
@@ -81,13 +105,17 @@ export class LiveRun {
       suspends: true,
       conversation: connection.conversation,
       trace,
+      allowance,
       onEvent: (event) => {
         if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
+        return observer.onEvent?.(event);
       },
+      onConsole: observer.onConsole,
       onProgress: (report) => this.#progress.onReport(report),
       onCall: (call) => {
         // Results can be large, and no reply contains them.
         this.#ended.push(withoutData(call));
+        return observer.onCall?.(call);
       },
     };
     this.#end.promise.catch(() => {});
@@ -161,6 +189,7 @@ const MAX_ANSWERED_ELSEWHERE = 10;
 class Questions implements Approver {
   readonly #canAsk: boolean;
   readonly #canVisit: boolean;
+  readonly #mayApprove: boolean;
   readonly #closed = new AbortController();
   readonly #answersElsewhere: string[] = [];
   #waiting: Question | undefined;
@@ -169,14 +198,16 @@ class Questions implements Approver {
   /**
    * @param canAsk whether the client can ask a person. If not, questions are answered with `LATER` and `NOT_ASKED`.
    * @param canVisit whether it can show addresses.
+   * @param mayApprove whether its user's answers to questions about calls count. If not, these are not put to it.
    */
-  constructor(canAsk: boolean, canVisit = false) {
+  constructor(canAsk: boolean, canVisit = false, mayApprove = true) {
     this.#canAsk = canAsk;
     this.#canVisit = canVisit;
+    this.#mayApprove = mayApprove;
   }
 
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer> {
-    if (!this.#canAsk && !signal.aborted) return Promise.resolve(LATER);
+    if (!(this.#canAsk && this.#mayApprove) && !signal.aborted) return Promise.resolve(LATER);
     return this.#put(signal, UNASKED, true, (open) => ({ kind: "approval", request, ...open }));
   }
 

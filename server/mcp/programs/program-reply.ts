@@ -48,7 +48,13 @@ export function buildProgramReply(
   const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
   if (suspended !== undefined) {
     const text = describeSuspension(WAITS, suspended);
-    return { content: [{ type: "text", text }, ...notes], _meta: { "ptc/envelope": envelope } };
+    const { ticket, tool, expiresAt } = suspended;
+    // For clients that continue it themselves.
+    const waiting = { ticket, tool, expires_at: new Date(expiresAt).toISOString() };
+    return {
+      content: [{ type: "text", text }, ...notes],
+      _meta: { "ptc/envelope": envelope, "ptc/waiting": waiting },
+    };
   }
   const text = envelope.result.ok
     ? renderSuccess(executed, context.maxReplyBytes)
@@ -62,7 +68,10 @@ export function buildProgramReply(
       ...notes,
     ],
     ...(envelope.result.ok ? {} : { isError: true as const }),
-    _meta: { "ptc/envelope": envelope },
+    _meta: {
+      "ptc/envelope": envelope,
+      ...(executed.emitted.length === 0 ? {} : { "ptc/emitted": executed.emitted.length }),
+    },
   };
 }
 

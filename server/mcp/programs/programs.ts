@@ -3,15 +3,22 @@ import { messageOf } from "../../../base/faults.ts";
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import { LATER } from "../../../broker/approvals/approvals.ts";
+import type { Allowance, Busy, UsageLimits } from "../../../execution/limits/usage-limits.ts";
 import type { TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import type { ProgramRunner } from "../../../execution/run-request.ts";
 import { buildFailure } from "../../../protocol/failure.ts";
 import type { Telemetry } from "../../../telemetry/telemetry.ts";
-import { giveAnswer, type Question } from "../elicitation.ts";
+import { giveAnswer, type Question, readAnswer } from "../elicitation.ts";
 import { errorReply, type ToolReply } from "../tools/reply.ts";
 import type { ClientConnection, ClientRequest, ProgramAnswer } from "./client-request.ts";
 import { type EndedRun, LiveRun, reportPosition } from "./live-run.ts";
-import { type NoPlace, type PlaceLimits, ProgramPlaces } from "./program-places.ts";
+import {
+  type Entry,
+  type NoPlace,
+  type PlaceLimits,
+  type ProgramPlace,
+  ProgramPlaces,
+} from "./program-places.ts";
 import { buildRefusalReply } from "./program-reply.ts";
 import { OVER, takeAnswered, WaitingRuns } from "./waiting-runs.ts";
 
@@ -22,6 +29,10 @@ export interface ProgramsOptions {
   limits: () => ProgramLimits;
   /** Whether approvals count that are given at the client. By default they do. */
   approvesAtClient?: (() => boolean) | undefined;
+  /** Whether other processes serve the same clients, so that an answer may come to another one than the question came from. */
+  isOneOfMany?: boolean | undefined;
+  /** What principals may use. If absent, as much as they like. */
+  use?: Pick<UsageLimits, "admit" | "whyNot"> | undefined;
   /** Receives the programs that wait for their turn. */
   telemetry?: Pick<Telemetry, "queued"> | undefined;
 }
@@ -31,7 +42,7 @@ export interface ProgramLimits {
   readonly maxParallelPrograms: number;
   /** Single calls that may be made at the same time. */
   readonly maxParallelCalls: number;
-  /** Programs that may wait until one of those has ended. */
+  /** Programs of one principal that may wait until one of those has ended. */
   readonly maxQueuedPrograms: number;
   /** How long a program waits for its turn when its request names no time limit. */
   readonly timeoutMs: number;
@@ -47,12 +58,15 @@ export type Resumption = ProgramAnswer | Extract<TakenRun, { kind: "taken" }>;
 
 type Reply = Extract<ProgramAnswer, { kind: "reply" }>;
 
+const MAY_NOT_APPROVE =
+  "this login may not approve calls (it lacks the scope ptc:approve); somebody who may has to answer";
+
 /** The most forms that are remembered for their answers. */
 const MAX_OFFERED = 1_000;
 
 /**
  * The programs of this process, of all connections together. A limited number run at the same time, not counting those that
- * wait for a person. More wait for their turn in the order in which they came.
+ * wait for a person. More wait: principals take turns, and the programs of one begin in the order in which they came.
  *
  * A program's time limit counts from its start, and the same time is the longest that it waits for its turn. A request is
  * answered when its program has ended, or has a question that the client's next request must answer. Until then, cancelling
@@ -61,9 +75,9 @@ const MAX_OFFERED = 1_000;
 export class Programs {
   readonly #options: ProgramsOptions;
   readonly #runs = new Set<LiveRun>();
-  readonly #places: ProgramPlaces;
+  readonly #places: ProgramPlaces<Allowance, Busy>;
   /** Single calls need no sandbox, so they have places of their own. */
-  readonly #callPlaces: ProgramPlaces;
+  readonly #callPlaces: ProgramPlaces<Allowance, Busy>;
   readonly #waiting: WaitingRuns;
   /** The tickets of forms that offered to approve further calls. An answer to any other form approves one. */
   readonly #offered = new RecentlyUsed<string, true>({ maxEntries: MAX_OFFERED });
@@ -71,11 +85,18 @@ export class Programs {
   constructor(options: ProgramsOptions) {
     const { limits, runner } = options;
     const places = (most: "maxParallelPrograms" | "maxParallelCalls") =>
-      new ProgramPlaces(() => ({ maxRunning: limits()[most], maxQueued: limits().maxQueuedPrograms }));
+      new ProgramPlaces<Allowance, Busy>(() => ({
+        maxRunning: limits()[most],
+        maxQueued: limits().maxQueuedPrograms,
+      }));
     this.#options = options;
     this.#places = places("maxParallelPrograms");
     this.#callPlaces = places("maxParallelCalls");
-    this.#waiting = new WaitingRuns(() => limits().maxParallelPrograms, runner.suspended !== undefined);
+    this.#waiting = new WaitingRuns(
+      () => limits().maxParallelPrograms,
+      runner.suspended !== undefined,
+      options.isOneOfMany,
+    );
   }
 
   /**
@@ -89,21 +110,28 @@ export class Programs {
     { patienceMs = this.#options.limits().timeoutMs, isCall = false }: Admission,
   ): Promise<LiveRun | Reply> {
     const { connection, signal, progress } = request;
+    const { telemetry, use, clock } = this.#options;
     const places = isCall ? this.#callPlaces : this.#places;
-    const admitted = this.#options.telemetry?.queued();
-    const place = await places.take({
+    const known = use?.whyNot(connection.context, isCall);
+    if (known !== undefined) return { kind: "reply", reply: buildRefusalReply(known) };
+    const admitted = telemetry?.queued();
+    const placed = await places.take({
+      principal: connection.context.principal,
       patienceMs,
       signal: AbortSignal.any([signal, connection.closed]),
       onPosition: reportPosition(progress),
+      enter: use && (() => enterWith(use, request, isCall)),
     });
     admitted?.();
+    if (placed.kind === "refused") return { kind: "reply", reply: buildRefusalReply(placed.value) };
     // The connection may have closed after the place was given.
-    if (typeof place === "string" || connection.closed.aborted) {
-      if (typeof place !== "string") place.free();
-      const reason = typeof place === "string" ? place : "cancelled";
+    if (placed.kind === "none" || connection.closed.aborted) {
+      if (placed.kind === "placed") withAllowance(placed.place, placed.entered).free();
+      const reason = placed.kind === "none" ? placed.why : "cancelled";
       return { kind: "reply", reply: refusePlace(reason, patienceMs, places.limits) };
     }
-    const run = new LiveRun(request, place, this.#options.clock);
+    const { entered } = placed;
+    const run = new LiveRun(request, withAllowance(placed.place, entered), clock, entered);
     this.#runs.add(run);
     void run.ended().then(() => this.#runs.delete(run));
     return run;
@@ -118,9 +146,23 @@ export class Programs {
     const waiting = await this.#waiting.take(ticket, principal);
     if (waiting === undefined) return this.#resumeSuspended(ticket, response, request);
     const { run, question } = waiting;
+    if (question.kind === "approval" && request.mayApprove === false && response !== undefined) {
+      this.#waiting.add(run, question);
+      return { kind: "reply", reply: errorReply(MAY_NOT_APPROVE) };
+    }
     run.place.resume();
-    if (response !== undefined) giveAnswer(question, response, request.client);
+    if (response !== undefined) giveAnswer(question, readAnswer(question, response, request.client));
     return this.follow(run, request);
+  }
+
+  /** How many programs and calls are under way, with those that wait for a person. */
+  get running(): number {
+    return this.#runs.size;
+  }
+
+  /** Gives up the sandboxes of all runs that wait for a person: another process, or a later one, continues them. */
+  suspendWaiting(): void {
+    this.#waiting.leaveAll();
   }
 
   /** Cancels the programs of a connection that has closed. Resolves when they have ended. */
@@ -134,11 +176,13 @@ export class Programs {
   /** Resumes a run that was suspended, perhaps by another process, once its question is answered. */
   async #resumeSuspended(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
     const { runner, approvesAtClient } = this.#options;
+    const mayApprove = request.mayApprove !== false;
+    if (!mayApprove && response !== undefined) return { kind: "reply", reply: errorReply(MAY_NOT_APPROVE) };
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
     const taken = await takeAnswered(
       runner.suspended,
       { ticket, response, offered: this.#offered.has(ticket) },
-      { ...request, canAsk: request.canAsk && approvesAtClient?.() !== false },
+      { ...request, canAsk: request.canAsk && mayApprove && approvesAtClient?.() !== false },
     );
     return taken.kind === "question" ? this.#handOut(taken.question, ticket) : taken;
   }
@@ -170,14 +214,16 @@ export class Programs {
         if (request.signal.aborted || request.connection.closed.aborted)
           return this.#reply(await run.result(), request);
         run.place.pause();
-        return this.#handOut(question, this.#waiting.add(run, question));
+        const ticket = this.#waiting.add(run, question);
+        await this.#waiting.left(ticket);
+        return this.#handOut(question, ticket);
       }
       run.place.pause();
       try {
         const noLonger = AbortSignal.any([request.signal, question.withdrawn]);
-        const response = await request.ask(question, noLonger);
+        const answer = await request.ask(question, noLonger);
         run.place.resume();
-        giveAnswer(question, response, request.client);
+        giveAnswer(question, answer);
       } catch (error) {
         run.place.resume();
         if (question.withdrawn.aborted) continue;
@@ -215,6 +261,38 @@ export class Programs {
     const reply = await end.reply(calls, { hints, notes: [...notes, ...connection.notices.take()] });
     return { kind: "reply", reply };
   }
+}
+
+/** Asks whether a program may begin whose turn has come. */
+async function enterWith(
+  use: Pick<UsageLimits, "admit">,
+  { connection }: ClientRequest,
+  isCall: boolean,
+): Promise<Entry<Allowance, Busy>> {
+  const admission = await use.admit(connection.context, isCall);
+  switch (admission.kind) {
+    case "admitted": {
+      const { allowance } = admission;
+      return { kind: "entered", value: allowance, undo: () => allowance.end() };
+    }
+    case "later":
+      return { kind: "later", afterMs: admission.afterMs, why: admission.failure };
+    case "refused":
+      return { kind: "refused", value: admission.failure };
+  }
+}
+
+/** A place whose end is the end of what its program may use. */
+function withAllowance(place: ProgramPlace, allowance: Allowance | undefined): ProgramPlace {
+  if (allowance === undefined) return place;
+  return {
+    pause: () => place.pause(),
+    resume: () => place.resume(),
+    free() {
+      allowance.end();
+      place.free();
+    },
+  };
 }
 
 /** What a client reads of a program, or a call, that got no place. */

@@ -40,13 +40,17 @@ export class WaitingRuns {
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #leavingRuns = new Set<LiveRun>();
 
+  readonly #isShared: boolean;
+
   /**
    * @param maxRuns the most runs that wait with their sandboxes. For one more, the oldest gives up its sandbox.
    * @param isKept whether a run that is given up waits on without its sandbox, under the same ticket; else it is cancelled.
+   * @param isShared whether the answer may come to another process. Then a run that is kept gives up its sandbox at once.
    */
-  constructor(maxRuns: () => number, isKept: boolean) {
+  constructor(maxRuns: () => number, isKept: boolean, isShared = false) {
     this.#maxRuns = maxRuns;
     this.#isKept = isKept;
+    this.#isShared = isShared;
   }
 
   /** Lets a run wait. Returns its ticket. When the question is answered by another way, the run continues and takes its place back. */
@@ -62,7 +66,13 @@ export class WaitingRuns {
       },
       { once: true },
     );
+    if (this.#isShared && this.#isKept && question.kind === "approval") this.#giveUp(ticket);
     return ticket;
+  }
+
+  /** Resolves when a run that gives up its sandbox just now is kept without it. */
+  async left(ticket: string): Promise<void> {
+    await this.#leaving.get(ticket);
   }
 
   /** Removes and returns this principal's run with this ticket; `undefined` when none waits in this process now. */
@@ -85,6 +95,11 @@ export class WaitingRuns {
       if (run.connection === connection) this.#giveUp(ticket);
     for (const [ticket, { run }] of [...this.#wentOn])
       if (run.connection === connection) this.#wentOn.delete(ticket);
+  }
+
+  /** Gives up the sandboxes of all runs. */
+  leaveAll(): void {
+    for (const ticket of [...this.#byTicket.keys()]) this.#giveUp(ticket);
   }
 
   /** Whether this run waits on without its sandbox, or is about to. */
@@ -233,8 +248,7 @@ async function waitForAnswer(
   let isAsking = request.canAsk && request.ask !== undefined;
   request.canAsk &&
     request.ask?.(question, signal).then(
-      async (response) => {
-        const answer = parseApprovalAnswer(response, question.request, request.client);
+      async (answer) => {
         // A person who is not at the client may be at a terminal.
         if (answer.decision === "later") isAsking = false;
         else {

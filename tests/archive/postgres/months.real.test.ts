@@ -1,4 +1,5 @@
 /** Months of runs in PostgreSQL: they go as a whole, and nothing goes with them that others need. */
+import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod/mini";
 import { openPool } from "../../../archive/postgres/database.ts";
@@ -107,7 +108,9 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`in PostgreSQL${WITHOUT_POSTGRES}`, () 
     const before = await count("blobs");
     const { run } = sampleRun({ calls: 0 });
     const recording = archive.begin(run.facts.run_id);
-    for (let seq = 0; seq < 3; seq++) await recording.addCall(sampleCall(seq, `${seq}`.repeat(3_000_000)));
+    // Random, so that it stays large.
+    const page = () => randomBytes(1_500_000).toString("base64");
+    for (let seq = 0; seq < 4; seq++) await recording.addCall(sampleCall(seq, page()));
     await expect.poll(() => count("held_blobs")).toBeGreaterThan(0);
     expect(await archive.verify()).toMatchObject({ runs: 1, problems: [] });
     await sweepAbandoned(db, Date.now() + 2 * DAY_MS);

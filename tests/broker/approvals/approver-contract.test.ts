@@ -12,7 +12,7 @@ import type { ElicitationRequest } from "../../../broker/elicitation/elicitation
 import { Conversation } from "../../../broker/flow/conversation.ts";
 import { buildApprover } from "../../../cli/terminal/approver.ts";
 import { ProgramConsole } from "../../../cli/terminal/program-console.ts";
-import { giveAnswer } from "../../../server/mcp/elicitation.ts";
+import { giveAnswer, readAnswer } from "../../../server/mcp/elicitation.ts";
 import { type ClientConnection, ClientNotices } from "../../../server/mcp/programs/client-request.ts";
 import { LiveRun } from "../../../server/mcp/programs/live-run.ts";
 import { FakeTerminal, pipe } from "../../cli/terminal/terminals.ts";
@@ -69,7 +69,8 @@ function atClient(): Asking {
     async answer(given) {
       const content = { decision: "once" };
       const response = given === "yes" ? { action: "accept", content } : { action: "decline" };
-      giveAnswer(await opened(), response, undefined);
+      const question = await opened();
+      giveAnswer(question, readAnswer(question, response, undefined));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { userInfo } from "node:os";
 import { expect, it } from "vitest";
-import { type LocalAccount, resolveGroups } from "../../../configuration/policy/build-rules.ts";
+import { type LocalAccount, resolveGroups } from "../../../configuration/policy/local-groups.ts";
 
 const ADA: LocalAccount = { user: () => "ada", groups: () => ["staff", "domain users"] };
 

@@ -29,7 +29,7 @@ function hostileTool(random: Random): string {
 }
 
 /** A JSON Schema, more or less. */
-function hostileSchema(random: Random, levels: number): string {
+export function hostileSchema(random: Random, levels: number): string {
   if (levels <= 0 || random.chance(0.1))
     return random.pick(["true", "false", "{}", '{"type":"string"}', '{"type":"integer"}']);
   if (random.chance(0.02)) return deepJson(random, random.pick([20, 100, 300]));

@@ -122,30 +122,32 @@ export const CANCELLED = executed(buildFailure("Cancelled", "the run was cancell
 
 export const CONTEXT: RunContext = { principal: "local", source: "serve" };
 
-/** A server of ours on streams in this process, whose programs are functions. */
-export function serve(
-  run: (program: UnresolvedProgram, request: ProgramRequest) => Promise<ExecutedProgram>,
+interface ServiceOptions {
+  catalog?: LiveCatalog;
+  maxPrograms?: number;
+  maxQueued?: number;
+  timeoutMs?: number;
+  notice?: () => string | undefined;
+  outputs?: OutputSource;
+  suspended?: ProgramRunner["suspended"];
+}
+
+type RunFunction = (program: UnresolvedProgram, request: ProgramRequest) => Promise<ExecutedProgram>;
+
+/** What ptc offers over MCP, whose programs are functions. */
+export function serviceOf(
+  run: RunFunction,
   {
     catalog = new FakeCatalog([]),
     maxPrograms = 4,
     maxQueued = 32,
     timeoutMs = 60_000,
-    context = CONTEXT,
     notice,
     outputs = { read: async () => undefined },
     suspended,
-  }: {
-    catalog?: LiveCatalog;
-    maxPrograms?: number;
-    maxQueued?: number;
-    timeoutMs?: number;
-    context?: RunContext;
-    notice?: () => string | undefined;
-    outputs?: OutputSource;
-    suspended?: ProgramRunner["suspended"];
-  } = {},
-) {
-  const service = new McpService({
+  }: ServiceOptions = {},
+): McpService {
+  return new McpService({
     version: "1.2.3",
     catalog,
     printers: () => [PRINTER],
@@ -162,7 +164,14 @@ export function serve(
     }),
     ...(notice && { notice }),
   });
-  return connectTo(service, context);
+}
+
+/** A server of ours on streams in this process, whose programs are functions. */
+export function serve(
+  run: RunFunction,
+  { context = CONTEXT, ...options }: ServiceOptions & { context?: RunContext } = {},
+) {
+  return connectTo(serviceOf(run, options), context);
 }
 
 /** One more client's connection to a service, on streams in this process. It ends with the test at the latest. */

@@ -7,12 +7,13 @@ import {
   startAuthorization,
   validateAuthorizationResponseIssuer,
 } from "@modelcontextprotocol/client";
+import * as z from "zod/mini";
 import type { Clock } from "../../../base/clock.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import type { OAuthSettings } from "../auth-settings.ts";
 import { AuthorizationError } from "../authorization.ts";
 import { AddressGuard, buildGuardedFetch } from "../guarded-fetch.ts";
-import { type Client, includesScopes, type Login, type LoginKey, uniteScopes } from "../login-store.ts";
+import { Client, includesScopes, type Login, type LoginKey, uniteScopes } from "../login-store.ts";
 import {
   authenticateClient,
   type Discovered,
@@ -37,9 +38,31 @@ export interface PersonLoginOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What completes a login that waits for a person, here or in another process. It holds secrets. */
+export const KeptLogin = z.object({
+  principal: z.string(),
+  url: z.string(),
+  issuer: z.string(),
+  resource: z.string(),
+  tokenEndpoint: z.string(),
+  revocationEndpoint: z.optional(z.string()),
+  authMethods: z.optional(z.array(z.string())),
+  /** Whether the authorization server says which one it is in its answers (RFC 9207). */
+  namesItself: z.boolean(),
+  zone: z.optional(z.enum(["public", "private", "loopback", "forbidden"])),
+  client: Client,
+  redirectUri: z.string(),
+  codeVerifier: z.string(),
+  state: z.string(),
+  askedScope: z.optional(z.string()),
+});
+export type KeptLogin = z.infer<typeof KeptLogin>;
+
 /** A login that waits for a person. */
 export interface BegunLogin {
   readonly issuer: string;
+  /** With which `completePersonLogin` completes it elsewhere. */
+  readonly kept: KeptLogin;
   /** The address that the person is to open. */
   readonly url: URL;
   /** Whether a redirect belongs to this login. Any other is nothing to it. */
@@ -95,13 +118,34 @@ export async function beginPersonLogin(options: PersonLoginOptions): Promise<Beg
   } catch (error) {
     throw explainFault(error, "cannot be logged in to");
   }
-  const exchange = { ...options, found, client, codeVerifier: begun.codeVerifier, scope, guard, fetch };
+  const kept: KeptLogin = {
+    principal: key.principal,
+    url: key.url,
+    issuer,
+    resource,
+    tokenEndpoint: metadata.token_endpoint,
+    revocationEndpoint: revocationEndpointOf(metadata),
+    authMethods: metadata.token_endpoint_auth_methods_supported,
+    namesItself: metadata.authorization_response_iss_parameter_supported === true,
+    zone: guard.zone,
+    client,
+    redirectUri,
+    codeVerifier: begun.codeVerifier,
+    state,
+    askedScope: scope,
+  };
   return {
     issuer,
+    kept,
     url: begun.authorizationUrl,
-    isAnsweredBy: (answer) => isSame(answer.get("state") ?? "", state),
-    complete: (answer) => completeLogin(answer, exchange),
+    isAnsweredBy: (answer) => isAnswerTo(kept, answer),
+    complete: (answer) => completePersonLogin(kept, answer, { clock, signal }),
   };
+}
+
+/** Whether a redirect belongs to a login. Any other is nothing to it. */
+export function isAnswerTo({ state }: KeptLogin, answer: URLSearchParams): boolean {
+  return isSame(answer.get("state") ?? "", state);
 }
 
 /** The earlier registration. A client may be bound to the scopes of its registration, so more scopes need another one. */
@@ -133,25 +177,20 @@ function chooseScope(
   return isOffline ? uniteScopes(scope, "offline_access") : scope;
 }
 
-interface Exchange extends PersonLoginOptions {
-  found: Discovered;
-  client: Client;
-  codeVerifier: string;
-  scope: string | undefined;
-  guard: AddressGuard;
-  fetch: ReturnType<typeof buildGuardedFetch>;
-}
-
-async function completeLogin(answer: URLSearchParams, exchange: Exchange): Promise<Login> {
-  const { found, client, redirectUri, codeVerifier, scope, key, clock, guard, fetch } = exchange;
-  const { metadata, issuer, resource } = found;
+/** Turns the redirect that belongs to a login into the login. @throws AuthorizationError */
+export async function completePersonLogin(
+  kept: KeptLogin,
+  answer: URLSearchParams,
+  { clock, signal }: { clock: Pick<Clock, "wallMs">; signal?: AbortSignal | undefined },
+): Promise<Login> {
+  const { issuer, client, resource, tokenEndpoint, authMethods } = kept;
   const iss = answer.get("iss") ?? undefined;
   try {
     // Before anything else of the answer is believed, its errors included (RFC 9207, section 2.4).
     validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: issuer,
-      issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
+      issParameterSupported: kept.namesItself,
     });
   } catch (error) {
     throw explainFault(error, "was not logged in to");
@@ -165,31 +204,32 @@ async function completeLogin(answer: URLSearchParams, exchange: Exchange): Promi
     );
   }
   try {
+    const guard = new AddressGuard(kept.url, kept.zone);
     const tokens = await exchangeAuthorization(issuer, {
-      metadata,
+      metadata: {
+        issuer,
+        authorization_endpoint: tokenEndpoint,
+        token_endpoint: tokenEndpoint,
+        response_types_supported: ["code"],
+        authorization_response_iss_parameter_supported: kept.namesItself,
+      },
       clientInformation: { client_id: client.id },
       authorizationCode: code,
       ...(iss === undefined ? {} : { iss }),
-      codeVerifier,
-      redirectUri,
+      codeVerifier: kept.codeVerifier,
+      redirectUri: kept.redirectUri,
       resource,
       addClientAuthentication: (headers, parameters) =>
-        authenticateClient(client, metadata.token_endpoint_auth_methods_supported, headers, parameters),
-      fetchFn: fetch,
+        authenticateClient(client, authMethods, headers, parameters),
+      fetchFn: buildGuardedFetch({ guard, signal }),
     });
+    const { principal, url, revocationEndpoint, askedScope } = kept;
     return {
       version: 1,
-      principal: key.principal,
-      url: key.url,
-      issuer,
-      resource,
-      tokenEndpoint: metadata.token_endpoint,
-      revocationEndpoint: revocationEndpointOf(metadata),
-      authMethods: metadata.token_endpoint_auth_methods_supported,
+      ...{ principal, url, issuer, resource, tokenEndpoint, revocationEndpoint, authMethods },
       zone: guard.zone,
-      client,
-      askedScope: scope,
-      ...grantedBy(tokens, scope, clock),
+      ...{ client, askedScope },
+      ...grantedBy(tokens, askedScope, clock),
     };
   } catch (error) {
     throw explainFault(error, "was not logged in to");

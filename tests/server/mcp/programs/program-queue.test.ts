@@ -220,11 +220,11 @@ it("a program that waits for its turn is refused as soon as its connection close
 it("of programs that wait for a person, no more lend their places than there are", async () => {
   const places = new ProgramPlaces(() => ({ maxRunning: 1, maxQueued: 9 }));
   const { signal } = new AbortController();
-  const take = () => places.take({ patienceMs: 10, signal, onPosition: () => {} });
+  const take = () => places.take({ principal: "ada", patienceMs: 10, signal, onPosition: () => {} });
   for (const _ of ["first", "second"]) {
-    const place = await take();
-    if (typeof place === "string") throw new Error(place);
-    place.pause();
+    const placed = await take();
+    if (placed.kind !== "placed") throw new Error(placed.kind);
+    placed.place.pause();
   }
-  expect(await take()).toBe("late");
+  expect(await take()).toEqual({ kind: "none", why: "late" });
 });

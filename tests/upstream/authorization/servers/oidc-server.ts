@@ -23,12 +23,19 @@ export interface OidcOptions {
   /** Seconds. */
   accessTokenTtl?: number;
   registration?: boolean;
+  /** The form of access tokens; opaque by default. */
+  accessTokenFormat?: "opaque" | "jwt";
+  /** What is said of the person who logs in, beside who it is. */
+  claims?: Record<string, unknown>;
+  /** Who logs in; `ada` by default. */
+  person?: () => string;
   configuration?: Configuration;
 }
 
 /** A real OpenID provider on the loopback, whose person always logs in and consents. */
 export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> {
   const { clients = [], scopes = ["read", "write"], accessTokenTtl = 3_600, registration = true } = options;
+  const { accessTokenFormat = "opaque", claims = {}, person = () => "ada" } = options;
   const issuer = await listen((request, response) => void handle(request, response));
   // It warns that it keeps everything in memory, which is what a test wants.
   const quiet = [vi.spyOn(console, "warn"), vi.spyOn(console, "info")].map((spy) =>
@@ -41,6 +48,7 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
       devInteractions: { enabled: false },
       registration: { enabled: registration },
       revocation: { enabled: true },
+      introspection: { enabled: true, allowedPolicy: () => true },
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
@@ -48,7 +56,7 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
         getResourceServerInfo: (_context, resource) => ({
           scope: scopes.join(" "),
           audience: resource,
-          accessTokenFormat: "opaque",
+          accessTokenFormat,
           accessTokenTTL: accessTokenTtl,
         }),
       },
@@ -63,6 +71,7 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
       ...{ Interaction: 600, Session: 600, Grant: 86_400, AuthorizationCode: 60 },
       ...{ AccessToken: 3_600, ClientCredentials: 3_600, RefreshToken: 86_400 },
     },
+    extraTokenClaims: () => claims,
     cookies: { keys: ["a key of the tests"] },
     ...options.configuration,
   });
@@ -93,17 +102,22 @@ export async function serveOidc(options: OidcOptions = {}): Promise<OidcServer> 
       request.on("data", (chunk) => chunks.push(chunk));
       request.on("end", () => server.tokenRequests.push(new URLSearchParams(String(Buffer.concat(chunks)))));
     }
-    if (url.pathname.startsWith("/interaction/")) return interact(provider, request, response);
+    if (url.pathname.startsWith("/interaction/")) return interact(provider, request, response, person());
     await callback(request, response);
   };
   return server;
 }
 
 /** Logs the person in, and consents to all that is asked for. */
-async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse) {
+async function interact(
+  provider: Provider,
+  request: IncomingMessage,
+  response: ServerResponse,
+  person: string,
+) {
   const { prompt, params, session } = await provider.interactionDetails(request, response);
   if (prompt.name === "login") {
-    await provider.interactionFinished(request, response, { login: { accountId: "ada" } });
+    await provider.interactionFinished(request, response, { login: { accountId: person } });
     return;
   }
   const accountId = session?.accountId ?? "";

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { clock } from "../../base/clock.ts";
+import { FollowedConfiguration } from "../../configuration/follow.ts";
+import type { McpConnection } from "../../server/mcp/service.ts";
+import { McpService } from "../../server/mcp/service.ts";
+import { openServing } from "../../wiring/serving.ts";
+import { type Bench, type Measurement, ratio } from "../measurement.ts";
+import { makeProject } from "../peers.ts";
+
+const QUEUED = 1_000;
+/** What a program waits for its tools. */
+const WORK_MS = 300;
+/** Long enough for the pool to be full again where nobody else uses it. */
+const GAP_MS = 700;
+
+/** The programs of somebody who runs one at a time, beside somebody with a thousand in the queue, against alone. */
+export const fairness: Measurement = {
+  name: "fairness",
+  about: `a quiet principal's program beside another's ${QUEUED} queued ones, against alone`,
+  async measure(bench: Bench) {
+    const folder = makeProject(join(bench.folder, "fairness"), {
+      execution: { max_parallel_programs: 2, max_queued_programs: QUEUED, timeout_seconds: 3_600 },
+      sandbox: { warm: 4 },
+      limits: { each: { max_parallel_programs: 64, max_calls_per_minute: 100_000 } },
+    });
+    const { current: configuration } = await FollowedConfiguration.open({
+      ...{ flag: join(folder, "ptc.yaml"), env: process.env, cwd: folder, onEdit() {} },
+    });
+    const onWarning = (message: string) => void process.stderr.write(`${message}\n`);
+    const { host, catalog, printers, outputs } = await openServing({
+      ...{ configuration, env: process.env, principal: "local", onWarning },
+    });
+    const service = new McpService({
+      ...{ version: "0", catalog, printers, outputs, runner: host, clock, use: host.use },
+      limits: () => host.configuration.execution,
+    });
+    const connect = (principal: string) => service.connect({ principal, source: "serve" });
+    const [quiet, loud] = [connect("quiet"), connect("loud")];
+    await host.warm();
+    const alone: number[] = [];
+    const beside: number[] = [];
+    for (let round = -3; round < bench.rounds(40); round++) {
+      await delay(GAP_MS);
+      const tookMs = await run(quiet, round);
+      if (round >= 0) alone.push(tookMs);
+    }
+    const queued = Array.from({ length: QUEUED }, (_, n) => run(loud, n).catch(() => 0));
+    for (let round = -1; round < bench.rounds(40); round++) {
+      await delay(GAP_MS);
+      const tookMs = await run(quiet, round);
+      if (round >= 0) beside.push(tookMs);
+    }
+    await loud.close();
+    await Promise.all(queued);
+    await quiet.close();
+    await host.close();
+    const against = "the same alone";
+    const compared = { measuredMs: beside, baselineMs: alone, against };
+    return [
+      ratio({ name: "beside 1,000 queued programs, p95", ...compared, at: 0.95, maxRatio: 2 }),
+      ratio({ name: "beside 1,000 queued programs, p50", ...compared }),
+    ];
+  },
+};
+
+async function run(connection: McpConnection, value: number): Promise<number> {
+  const code = `await new Promise((resolve) => setTimeout(resolve, ${WORK_MS})); globalThis.result = ${value};`;
+  const { signal } = new AbortController();
+  const startedAt = performance.now();
+  const request = { connection, signal, progress: undefined, canAsk: false };
+  const answer = await connection.callTool("execute_program", { code }, request);
+  const tookMs = performance.now() - startedAt;
+  if (answer?.kind !== "reply" || answer.reply.isError === true)
+    throw new Error(`a program failed: ${JSON.stringify(answer)}`);
+  return tookMs;
+}

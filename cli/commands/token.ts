@@ -1,0 +1,172 @@
+import { jsonLine } from "../../base/json.ts";
+import { countNoun } from "../../base/quantities.ts";
+import { visibleLine } from "../../base/visible-text.ts";
+import type { Scope } from "../../configuration/configuration.ts";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { SCOPES } from "../../configuration/settings/http-settings.ts";
+import { principalOfToken } from "../../identity/caller.ts";
+import { TokenError, Tokens } from "../../identity/tokens.ts";
+import { LockError } from "../../system/lock-file.ts";
+import {
+  CONFIG,
+  type CommonFlags,
+  defineCommand,
+  defineGroup,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "../command.ts";
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MAX_DAYS = 3_650;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const MAX_GROUP_CHARS = 256;
+const MAX_GROUPS = 100;
+
+interface CreateFlags extends CommonFlags {
+  group: string[];
+  scope: string[];
+  expires: string;
+}
+
+/** `ptc token create|list|revoke`: tokens for agents that no issuer knows, for `ptc serve --http`. */
+export const tokenCommand = defineGroup(
+  "token",
+  () => [defineCreate, defineList, defineRevoke],
+  (command) =>
+    command
+      .description("make and revoke tokens for agents in CI, for `ptc serve --http`")
+      .addHelpText("after", "\nExample:\n  ptc token create nightly --group ci --expires 90d\n"),
+);
+
+const collect = (value: string, before: string[]) => [...before, value];
+
+const defineCreate = defineCommand("create", create, (command) =>
+  command
+    .description("make a token and print it, once: ptc keeps a digest alone")
+    .argument("<name>", "what it is for; its runs are those of the principal token#NAME")
+    .option("--group <group>", "a group for rules; may be given several times", collect, [])
+    .option("--scope <scope>", `one of ${SCOPES.join(", ")}; by default ptc:run`, collect, [])
+    .option("--expires <when>", "how long it counts: 12h, 90d", "90d")
+    .option(...CONFIG)
+    .option("--json", "print it with what is known of it, as JSON")
+    .addHelpText("after", "\nExample:\n  ptc token create nightly --group ci | gh secret set PTC_TOKEN\n"),
+);
+
+async function create(name: string, flags: CreateFlags, surroundings: Surroundings): Promise<ExitCode> {
+  if (!NAME.test(name))
+    throw new UsageError(
+      "token: a name is 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit",
+    );
+  const groups = [...new Set(flags.group)];
+  if (
+    groups.length > MAX_GROUPS ||
+    groups.some((group) => group.trim() === "" || group.length > MAX_GROUP_CHARS)
+  )
+    throw new UsageError(`--group: at most ${MAX_GROUPS} groups, each of 1 to ${MAX_GROUP_CHARS} characters`);
+  const scopes = parseScopes(flags.scope);
+  const expiresAt = Date.now() + parseDuration(flags.expires);
+  const configuration = await loadConfiguration({
+    flag: flags.config,
+    env: surroundings.env,
+    cwd: surroundings.cwd(),
+  });
+  const tokens = Tokens.open(configuration, surroundings.env);
+  const token = await asked(() => tokens.create(name, { groups, scopes, expiresAt }));
+  const known = { name, principal: principalOfToken(name), groups, scopes, expires_at: instant(expiresAt) };
+  await write(surroundings.stdout, flags.json ? `${jsonLine({ token, ...known })}\n` : `${token}\n`);
+  await tell(
+    surroundings.stderr,
+    `token '${name}' counts until ${known.expires_at}; it is shown this once, and its runs are those of ${known.principal}`,
+  );
+  if (configuration.http.auth?.tokens !== true)
+    await tell(
+      surroundings.stderr,
+      "`ptc serve --http` takes tokens only with `http: { auth: { tokens: true } }`",
+    );
+  return EXIT.done;
+}
+
+function parseScopes(given: readonly string[]): Scope[] {
+  if (given.length === 0) return ["ptc:run"];
+  const wrong = given.find((each) => !SCOPES.some((scope) => scope === each));
+  if (wrong !== undefined)
+    throw new UsageError(`--scope: '${visibleLine(wrong)}' is not one of ${SCOPES.join(", ")}`);
+  return SCOPES.filter((scope) => given.includes(scope));
+}
+
+/** Hours or days, in milliseconds. @throws UsageError */
+function parseDuration(text: string): number {
+  const [, digits = "", unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
+  const duration = Number(digits) * (unit === "h" ? HOUR_MS : DAY_MS);
+  if (duration > 0 && duration <= MAX_DAYS * DAY_MS) return duration;
+  throw new UsageError(
+    `--expires: '${visibleLine(text)}' is not a time from 1h to ${MAX_DAYS}d, such as 90d`,
+  );
+}
+
+const defineList = defineCommand("list", list, (command) =>
+  command
+    .description("show the tokens that there are, without the tokens themselves")
+    .option(...CONFIG)
+    .option("--json", "print them as JSON")
+    .addHelpText("after", "\nExample:\n  ptc token list --json | jq -r '.[].name'\n"),
+);
+
+async function list(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const kept = await asked(() => Tokens.open(configuration, env).list());
+  const found = kept.map(({ name, groups, scopes, created_at, expires_at }) => ({
+    ...{ name, principal: principalOfToken(name), groups, scopes },
+    ...{ created_at: instant(created_at), expires_at: instant(expires_at) },
+    has_expired: expires_at <= Date.now(),
+  }));
+  const lines = found.map(({ name, groups, scopes, expires_at, has_expired }) => {
+    const of =
+      groups.length === 0
+        ? ""
+        : `, of ${countNoun(groups.length, "group")}: ${groups.map(visibleLine).join(", ")}`;
+    return `${name}: ${scopes.join(" ")}${of}, ${has_expired ? "has expired" : "expires"} ${expires_at}`;
+  });
+  if (flags.json) await write(stdout, `${jsonLine(found)}\n`);
+  else if (lines.length > 0) await write(stdout, `${lines.join("\n")}\n`);
+  else await tell(stderr, "there are no tokens; `ptc token create NAME` makes one");
+  return EXIT.done;
+}
+
+const defineRevoke = defineCommand("revoke", revoke, (command) =>
+  command
+    .description("end a token; every ptc refuses it within seconds")
+    .argument("<name>", "its name")
+    .option(...CONFIG)
+    .addHelpText("after", "\nExample:\n  ptc token revoke nightly\n"),
+);
+
+async function revoke(
+  name: string,
+  flags: CommonFlags,
+  { env, cwd, stderr }: Surroundings,
+): Promise<ExitCode> {
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  await asked(() => Tokens.open(configuration, env).revoke(name));
+  await tell(stderr, `token '${visibleLine(name)}' is revoked`);
+  return EXIT.done;
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** Does some work with the tokens, whose refusals are for the user. @throws UsageError */
+async function asked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TokenError || error instanceof LockError) throw new UsageError(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * One issuer of `http.auth.issuers`, whose word ptc takes: tokens that it has signed are checked here with its keys, and others are
+ * asked about. Both go by libraries; what is ours is how long an answer is waited for, how large it may be, and how long it counts.
+ */
+import { createHash } from "node:crypto";
+import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
+import * as oauth from "oauth4webapi";
+import { messageOf } from "../base/faults.ts";
+import { RecentlyUsed } from "../base/recently-used.ts";
+import type { IssuerSettings } from "../configuration/configuration.ts";
+import { outgoingFetch } from "../system/outgoing.ts";
+import { type Caller, invalidToken, isRefusal, type Refusal } from "./caller.ts";
+import { callerOf } from "./claims.ts";
+
+const PATIENCE_MS = 5_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** A token may name a key that is not known yet. How soon the keys are looked for again then, and how long they count. */
+const REFETCH_AFTER_MS = 30_000;
+const KEYS_COUNT_MS = 10 * 60_000;
+/** How long metadata counts, and how soon it is looked for again when it could not be had. */
+const METADATA_COUNTS_MS = 60 * 60_000;
+const RETRY_AFTER_MS = 2_000;
+const MAX_ANSWERS = 10_000;
+
+interface IssuerOptions {
+  /** Of tokens; at least one. */
+  audiences: readonly string[];
+  /** Reads the secret of ptc's own client. @throws Error of one line */
+  clientSecret: () => Promise<string>;
+  clock: { monotonicMs(): number };
+  onWarning: (message: string) => void;
+}
+
+/** An answer to the question whose an opaque token is. */
+interface Answer {
+  caller: Promise<Caller | Refusal>;
+  until: number;
+}
+
+export class Issuer {
+  readonly settings: IssuerSettings;
+  readonly #options: IssuerOptions;
+  readonly #answers = new RecentlyUsed<string, Answer>({ maxEntries: MAX_ANSWERS });
+  #metadata: { value: Promise<oauth.AuthorizationServer>; until: number } | undefined;
+  #keys: { url: string; set: JWTVerifyGetKey } | undefined;
+
+  constructor(settings: IssuerSettings, options: IssuerOptions) {
+    this.settings = settings;
+    this.#options = options;
+  }
+
+  /** Whether tokens are asked about that are not signed. */
+  get answers(): boolean {
+    return this.settings.introspection !== undefined;
+  }
+
+  /** The caller of a token that this issuer is said to have signed (RFC 9068, and RFC 7519). */
+  async verify(token: string): Promise<Caller | Refusal> {
+    const { issuer, algorithms, clockSkewSeconds } = this.settings;
+    let keys: JWTVerifyGetKey;
+    try {
+      keys = await this.#keySet();
+    } catch (error) {
+      return this.#unavailable(error);
+    }
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer,
+        audience: [...this.#options.audiences],
+        algorithms: [...algorithms],
+        clockTolerance: clockSkewSeconds,
+        requiredClaims: ["exp"],
+      });
+      return callerOf(payload, this.settings);
+    } catch (error) {
+      return this.#refusalOf(error);
+    }
+  }
+
+  /** The caller of a token about which this issuer is asked (RFC 7662). An answer counts for some seconds. */
+  async introspect(token: string): Promise<Caller | Refusal> {
+    const { introspection } = this.settings;
+    if (introspection === undefined) return invalidToken("the token is not known");
+    const key = createHash("sha256").update(token).digest("base64url");
+    const now = this.#options.clock.monotonicMs();
+    const known = this.#answers.get(key);
+    if (known !== undefined && now < known.until) return known.caller;
+    const caller = this.#ask(token);
+    const answer = { caller, until: now + introspection.cacheMs };
+    this.#answers.set(key, answer);
+    void caller.then((came) => {
+      if (isRefusal(came) && came.error === "temporarily_unavailable") answer.until = 0;
+    });
+    return caller;
+  }
+
+  async #ask(token: string): Promise<Caller | Refusal> {
+    const { issuer, introspection, claims, clockSkewSeconds } = this.settings;
+    if (introspection === undefined) return invalidToken("the token is not known");
+    const { clientId, url } = introspection;
+    let said: oauth.IntrospectionResponse;
+    try {
+      const metadata = url === undefined ? await this.#discover() : { issuer, introspection_endpoint: url };
+      const client = { client_id: clientId };
+      const authentication = oauth.ClientSecretBasic(await this.#options.clientSecret());
+      const response = await oauth.introspectionRequest(
+        metadata,
+        client,
+        authentication,
+        token,
+        insecure(issuer),
+      );
+      said = await oauth.processIntrospectionResponse(metadata, client, response);
+    } catch (error) {
+      return this.#unavailable(error);
+    }
+    if (!said.active) return invalidToken("the token has ended, or is not known");
+    const audiences = [said.aud ?? []].flat();
+    if (said.iss !== undefined && said.iss !== issuer) return invalidToken("the token is another issuer's");
+    if (!audiences.some((each) => this.#options.audiences.includes(each)))
+      return invalidToken("the token is for another audience");
+    const nowSeconds = Date.now() / 1_000;
+    if (said.exp !== undefined && said.exp + clockSkewSeconds < nowSeconds)
+      return invalidToken("the token has expired");
+    if (said.nbf !== undefined && said.nbf - clockSkewSeconds > nowSeconds)
+      return invalidToken("the token does not count yet");
+    return callerOf({ ...said }, { ...this.settings, claims });
+  }
+
+  /** Its keys, which the library fetches when a token names one that is not known, and not too often. */
+  async #keySet(): Promise<JWTVerifyGetKey> {
+    const url = this.settings.jwksUrl ?? (await this.#discover()).jwks_uri;
+    if (url === undefined) throw new Error("its metadata names no keys (jwks_uri)");
+    if (this.#keys?.url !== url)
+      this.#keys = {
+        url,
+        set: createRemoteJWKSet(new URL(url), {
+          timeoutDuration: PATIENCE_MS,
+          cooldownDuration: REFETCH_AFTER_MS,
+          cacheMaxAge: KEYS_COUNT_MS,
+          [customFetch]: boundedFetch,
+        }),
+      };
+    return this.#keys.set;
+  }
+
+  /** Its metadata: by OpenID Connect Discovery, else by RFC 8414. */
+  #discover(): Promise<oauth.AuthorizationServer> {
+    const now = this.#options.clock.monotonicMs();
+    if (this.#metadata !== undefined && now < this.#metadata.until) return this.#metadata.value;
+    const found = { value: this.#fetchMetadata(), until: now + METADATA_COUNTS_MS };
+    this.#metadata = found;
+    found.value.catch(() => {
+      found.until = this.#options.clock.monotonicMs() + RETRY_AFTER_MS;
+    });
+    return found.value;
+  }
+
+  async #fetchMetadata(): Promise<oauth.AuthorizationServer> {
+    const issuer = new URL(this.settings.issuer);
+    const discover = async (algorithm: "oidc" | "oauth2") => {
+      const response = await oauth.discoveryRequest(issuer, { algorithm, ...insecure(issuer.href) });
+      return oauth.processDiscoveryResponse(new URL(this.settings.issuer), response);
+    };
+    try {
+      return await discover("oidc");
+    } catch (error) {
+      return discover("oauth2").catch(() => Promise.reject(error));
+    }
+  }
+
+  #refusalOf(error: unknown): Refusal {
+    if (error instanceof errors.JWTExpired) return invalidToken("the token has expired");
+    if (error instanceof errors.JWTClaimValidationFailed)
+      return invalidToken(WRONG_CLAIMS[error.claim] ?? "the token has a claim that is not right");
+    if (error instanceof errors.JOSEAlgNotAllowed)
+      return invalidToken("the token is signed by an algorithm that does not count here");
+    const isOurs =
+      error instanceof errors.JWKSTimeout ||
+      (error instanceof errors.JOSEError && error.code === "ERR_JOSE_GENERIC") ||
+      error instanceof errors.JWKSInvalid ||
+      !(error instanceof errors.JOSEError);
+    return isOurs ? this.#unavailable(error) : invalidToken("the token is not signed by its issuer");
+  }
+
+  #unavailable(error: unknown): Refusal {
+    const { issuer } = this.settings;
+    this.#options.onWarning(`issuer ${issuer} could not be asked: ${messageOf(error)}`);
+    return {
+      error: "temporarily_unavailable",
+      message: "whose the token is cannot be found out now; try again",
+    };
+  }
+}
+
+const WRONG_CLAIMS: Readonly<Record<string, string>> = {
+  aud: "the token is for another audience",
+  iss: "the token is another issuer's",
+  nbf: "the token does not count yet",
+  exp: "the token does not say when it expires",
+};
+
+/** What the libraries fetch with. An issuer on this machine may be reached without TLS, which the settings have checked. */
+function insecure(url: string) {
+  return {
+    [oauth.customFetch]: boundedFetch,
+    [oauth.allowInsecureRequests]: url.startsWith("http:"),
+  };
+}
+
+/** Follows no redirects, and takes no large answer and none that is late. */
+async function boundedFetch(url: string | URL, init: object = {}): Promise<Response> {
+  const given = init as RequestInit;
+  const limit = AbortSignal.timeout(PATIENCE_MS);
+  const signal = given.signal ? AbortSignal.any([given.signal, limit]) : limit;
+  const response = await outgoingFetch(url, { ...given, redirect: "manual", signal });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new TypeError(`its answer has more than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  const { status, headers } = response;
+  const hasBody = status !== 204 && status !== 304 && status >= 200;
+  return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers });
+}

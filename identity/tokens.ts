@@ -1,0 +1,236 @@
+/**
+ * Tokens of ptc's own (`ptc token create`), for agents in CI and others that no issuer knows. A token is shown once; what is kept is its
+ * digest, from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
+ */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import { type Documents, LockTaken } from "../archive/documents.ts";
+import type { Configuration, Scope } from "../configuration/configuration.ts";
+import { SCOPES } from "../configuration/settings/http-settings.ts";
+import { openSharedDocuments } from "../storage/storage.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import { lockFile } from "../system/lock-file.ts";
+import { hideFromGit, PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
+import { type Caller, invalidToken, principalOfToken, type Refusal } from "./caller.ts";
+
+/** Tokens cannot be read or kept, or there is none of that name. The message is one line. */
+export class TokenError extends Error {
+  override readonly name = "TokenError";
+}
+
+export const TOKEN_PREFIX = "ptc_";
+const SECRET_BYTES = 32;
+const TOKEN = /^ptc_[\w-]{43}$/;
+const MAX_TOKENS = 1_000;
+/** How long what was read of the tokens counts, and so how long a revoked one does. */
+const COUNTS_MS = 2_000;
+const LOCK_PATIENCE_MS = 10_000;
+
+/** What is kept of a token. Times are milliseconds since 1970. */
+const KeptToken = z.object({
+  name: z.string(),
+  digest: z.string(),
+  groups: z.array(z.string()),
+  scopes: z.array(z.enum(SCOPES)),
+  created_at: z.number(),
+  expires_at: z.number(),
+});
+export type KeptToken = z.infer<typeof KeptToken>;
+const Kept = z.object({ version: z.literal(1), tokens: z.array(KeptToken).max(MAX_TOKENS) });
+
+/** Where the tokens of a project are kept, as one text. */
+interface TokenPlace {
+  read(): Promise<string | undefined>;
+  write(text: string): Promise<void>;
+  /** Runs work while nobody else changes them. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export class Tokens {
+  readonly #place: TokenPlace;
+  readonly #now: () => number;
+  #read: { tokens: Promise<KeptToken[]>; at: number } | undefined;
+
+  /** @param now milliseconds since 1970. */
+  constructor(place: TokenPlace, now: () => number = Date.now) {
+    this.#place = place;
+    this.#now = now;
+  }
+
+  /** Opens the tokens of a project. Nothing is read or made before it is needed. */
+  static open(
+    configuration: Pick<Configuration, "directory" | "storage">,
+    env: EnvironmentVariables,
+  ): Tokens {
+    const documents = openSharedDocuments(configuration, env);
+    return new Tokens(documents === undefined ? fileIn(configuration.directory) : sharedIn(documents));
+  }
+
+  /**
+   * Makes a token, and returns it: it is nowhere else.
+   *
+   * @param expiresAt milliseconds since 1970.
+   * @throws TokenError where there is one of this name.
+   */
+  async create(
+    name: string,
+    { groups, scopes, expiresAt }: { groups: readonly string[]; scopes: readonly Scope[]; expiresAt: number },
+  ): Promise<string> {
+    const token = TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+    await this.#change((tokens) => {
+      const kept = tokens.filter((each) => each.expires_at > this.#now() || each.name !== name);
+      if (kept.some((each) => each.name === name))
+        throw new TokenError(`there is a token '${name}'; revoke it first, or give this one another name`);
+      if (kept.length >= MAX_TOKENS)
+        throw new TokenError(`there are ${MAX_TOKENS} tokens; revoke those that nobody needs`);
+      const created = { name, digest: digestOf(token).toString("base64url"), created_at: this.#now() };
+      return [...kept, { ...created, groups: [...groups], scopes: [...scopes], expires_at: expiresAt }];
+    });
+    return token;
+  }
+
+  /** The tokens by name, those that have expired too. @throws TokenError */
+  async list(): Promise<KeptToken[]> {
+    return (await this.#load()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** @throws TokenError where there is none of this name. */
+  async revoke(name: string): Promise<void> {
+    await this.#change((tokens) => {
+      const left = tokens.filter((each) => each.name !== name);
+      if (left.length === tokens.length)
+        throw new TokenError(`there is no token '${name}'; see \`ptc token list\``);
+      return left;
+    });
+  }
+
+  /** The caller who has this token. @throws TokenError where tokens cannot be read. */
+  async callerOf(token: string): Promise<Caller | Refusal> {
+    if (!TOKEN.test(token)) return invalidToken("the token is not one of ptc's");
+    const given = digestOf(token);
+    let found: KeptToken | undefined;
+    // Every one is compared, so that the time says nothing of which.
+    for (const each of await this.#recent())
+      if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
+    if (found === undefined) return invalidToken("the token was revoked, or is not known");
+    if (found.expires_at <= this.#now()) return invalidToken("the token has expired");
+    const { name, groups, scopes } = found;
+    return {
+      context: {
+        principal: principalOfToken(name),
+        source: "serve",
+        name,
+        ...(groups.length === 0 ? {} : { groups }),
+      },
+      scopes: new Set(scopes),
+    };
+  }
+
+  async #change(change: (tokens: KeptToken[]) => KeptToken[]): Promise<void> {
+    await this.#place.alone(async () => {
+      const tokens = change(await this.#load());
+      await this.#place.write(`${JSON.stringify({ version: 1, tokens } satisfies z.infer<typeof Kept>)}\n`);
+    });
+    this.#read = undefined;
+  }
+
+  #recent(): Promise<KeptToken[]> {
+    const now = performance.now();
+    if (this.#read === undefined || now - this.#read.at > COUNTS_MS) {
+      const read = { tokens: this.#load(), at: now };
+      this.#read = read;
+      read.tokens.catch(() => {
+        if (this.#read === read) this.#read = undefined;
+      });
+    }
+    return this.#read.tokens;
+  }
+
+  async #load(): Promise<KeptToken[]> {
+    const text = await this.#place.read();
+    if (text === undefined) return [];
+    const parsed = Kept.safeParse(jsonOf(text));
+    if (parsed.success && parsed.data.tokens.every(({ digest }) => DIGEST.test(digest)))
+      return parsed.data.tokens;
+    throw new TokenError("the kept tokens cannot be read; they were changed, or are of a newer ptc");
+  }
+}
+
+const DIGEST = /^[\w-]{43}$/;
+
+function digestOf(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const KIND = "tokens";
+const NAME = "all";
+
+function sharedIn(documents: Documents): TokenPlace {
+  return {
+    read: async () => {
+      const found = await documents.read(KIND, NAME);
+      return found && Buffer.from(found.content).toString("utf8");
+    },
+    write: (text) => documents.write(KIND, NAME, Buffer.from(text)),
+    alone: async (work) => {
+      try {
+        return await documents.withLock(KIND, work, { patienceMs: LOCK_PATIENCE_MS });
+      } catch (error) {
+        if (error instanceof LockTaken)
+          throw new TokenError("somebody else changes tokens just now; try again");
+        throw error;
+      }
+    },
+  };
+}
+
+/** A file that its user alone reads. It is replaced as a whole. */
+function fileIn(directory: string): TokenPlace {
+  const folder = join(directory, PRIVATE_FOLDER_NAME);
+  const path = join(folder, "tokens.json");
+  const faultOf = (error: unknown) =>
+    new TokenError(`${path} cannot be used: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  return {
+    read: async () => {
+      try {
+        return readFileSync(path, "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw faultOf(error);
+      }
+    },
+    write: async (text) => {
+      const draft = `${path}.${process.pid}`;
+      try {
+        writeFileSync(draft, text, { mode: 0o600, flag: "w" });
+        renameSync(draft, path);
+      } catch (error) {
+        rmSync(draft, { force: true });
+        throw faultOf(error);
+      }
+    },
+    alone: async (work) => {
+      try {
+        hideFromGit(folder, mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined);
+      } catch (error) {
+        throw faultOf(error);
+      }
+      const release = await lockFile(`${path}.lock`);
+      try {
+        return await work();
+      } finally {
+        release();
+      }
+    },
+  };
+}

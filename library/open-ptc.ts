@@ -1,0 +1,456 @@
+import { randomUUID } from "node:crypto";
+import { ArchiveError } from "../archive/archive-error.ts";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
+import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
+import { LATER } from "../broker/approvals/approvals.ts";
+import type { Viewer } from "../broker/policy/authorizer.ts";
+import { CatalogError } from "../catalog/catalog-error.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import type { ObservedCall } from "../execution/call-log.ts";
+import type { ExecutedProgram } from "../execution/output/executed-run.ts";
+import type { PendingApproval as Pending } from "../execution/pending/pending-approvals.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
+import { loadReplayable } from "../execution/replay/load-replayable.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import { parseTraceContext } from "../protocol/trace-context.ts";
+import { SandboxError } from "../sandbox/sandbox-error.ts";
+import type { AskPerson } from "../server/mcp/elicitation.ts";
+import type { ClientRequest, RequestObserver } from "../server/mcp/programs/client-request.ts";
+import type { McpConnection, McpService } from "../server/mcp/service.ts";
+import { renderTicket } from "../server/mcp/tools/own-tools.ts";
+import type { ProgramReply } from "../server/mcp/tools/reply.ts";
+import { localActor, localPrincipal } from "../system/local-actor.ts";
+import { StateDirectoryError } from "../system/state-directory.ts";
+import {
+  type ApprovalAnswer,
+  type ApprovalQuestion,
+  type Approve,
+  type CallOptions,
+  type PendingApproval,
+  type Principal,
+  type Ptc,
+  PtcError,
+  type PtcErrorCode,
+  type PtcOptions,
+  type PtcTool,
+  type Replay,
+  type Run,
+  type RunCall,
+  type RunEvent,
+  type RunOptions,
+  type ToolReply,
+} from "./api.ts";
+import type { OpenService } from "./service.ts";
+
+/** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
+const MAX_CONVERSATIONS = 1_000;
+const PATIENCE_MS = 2_000;
+
+/** An open ptc, with what carries it to models by other ways than calls. */
+export class OpenPtc implements Ptc {
+  readonly #defaults: PtcOptions;
+  readonly #open: OpenService;
+  readonly #onClose: () => void;
+  readonly #connections = new Map<string, { connection: McpConnection; requests: number }>();
+  /** Connections that others carry. */
+  readonly #carried = new Set<McpConnection>();
+  /** Runs that are not in the archive yet. */
+  readonly #recording = new Set<Promise<unknown>>();
+  #definitions: Awaited<ReturnType<McpConnection["listTools"]>> = [];
+  #instructions = "";
+  #closing: Promise<void> | undefined;
+
+  constructor(defaults: PtcOptions, open: OpenService, onClose: () => void) {
+    this.#defaults = defaults;
+    this.#open = open;
+    this.#onClose = onClose;
+  }
+
+  /** Lists what was never listed, and reads what models are told. */
+  async open(): Promise<void> {
+    await this.#open.listed();
+    await this.#during({}, async (connection) => {
+      this.#definitions = await connection.listTools();
+      this.#instructions = await connection.instructions();
+    });
+  }
+
+  get instructions(): string {
+    return this.#instructions;
+  }
+
+  async run(code: string, options: RunOptions = {}): Promise<Run> {
+    const { data, language, timeoutMs, typecheck, session } = options;
+    const given = {
+      ...{ code, data, language, typecheck, session },
+      timeout_seconds: timeoutMs === undefined ? undefined : timeoutMs / 1_000,
+    };
+    const { text, run } = await this.#call("execute_program", withoutAbsent(given), options);
+    if (run !== undefined) return run;
+    throw new PtcError(/^\[Script/.test(text) ? "busy" : "invalid", text.split("\n").join(" "));
+  }
+
+  async resume(
+    ticket: string,
+    options: CallOptions & { readonly answer?: ApprovalAnswer } = {},
+  ): Promise<Run> {
+    const pending = await this.#pending(ticket, options);
+    if (options.answer !== undefined) await this.#answer(pending, options.answer, options);
+    else if (!pending.isAnswered && this.#approveOf(options) === undefined)
+      throw new PtcError(
+        "unanswered",
+        `nobody has answered yet whether ${pending.request.tool} may be called`,
+      );
+    const code = renderTicket(ticket);
+    const { text, run } = await this.#call("execute_program", { code }, options);
+    if (run !== undefined) return run;
+    throw new PtcError("unanswered", text.split("\n").join(" "));
+  }
+
+  async approvals(options: Pick<CallOptions, "principal"> = {}): Promise<readonly PendingApproval[]> {
+    const found = await this.#listPending(options);
+    return found.map(({ ticket, askedAt, expiresAt, isAnswered, request }) => ({
+      ticket,
+      tool: request.tool,
+      askedAt: new Date(askedAt),
+      expiresAt: new Date(expiresAt),
+      isAnswered,
+      question: questionOf(request),
+    }));
+  }
+
+  async answer(
+    ticket: string,
+    answer: ApprovalAnswer,
+    options: Pick<CallOptions, "principal"> = {},
+  ): Promise<void> {
+    await this.#answer(await this.#pending(ticket, options), answer, options);
+  }
+
+  async replay(
+    runId: string,
+    { signal = new AbortController().signal }: Pick<CallOptions, "signal"> = {},
+  ): Promise<Replay> {
+    this.#refuseClosed();
+    return plainly(async () => {
+      await Promise.all(this.#recording);
+      const { host } = this.#open;
+      const loaded = await loadReplayable(host.archive, runId);
+      if (!loaded.ok)
+        throw new PtcError("archive", `run ${runId} cannot be replayed (${loaded.problem.kind})`);
+      const replayed = await host.replay({ ...loaded.replayable, signal });
+      const divergence = replayed.divergence ?? replayed.undecided;
+      return { same: divergence === undefined, divergence, envelope: replayed.envelope };
+    });
+  }
+
+  tools(options: CallOptions = {}): readonly PtcTool[] {
+    return this.#definitions.map((definition) => ({
+      name: definition.name,
+      ...("title" in definition ? { title: definition.title } : {}),
+      description: definition.description ?? "",
+      inputSchema: definition.inputSchema,
+      ...("annotations" in definition && definition.annotations !== undefined
+        ? { annotations: { ...definition.annotations } }
+        : {}),
+      execute: (args, more = {}) => this.#call(definition.name, args, { ...options, ...more }),
+    }));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** The connection of whoever carries MCP over it, such as a server in memory. The caller closes it. */
+  connect(options: CallOptions): McpConnection {
+    this.#refuseClosed();
+    const connection = this.#open.service.connect(this.#contextOf(options));
+    this.#carried.add(connection);
+    connection.closed.addEventListener("abort", () => this.#carried.delete(connection), { once: true });
+    return connection;
+  }
+
+  get service(): McpService {
+    return this.#open.service;
+  }
+
+  /** Who is asked instead of a client; `undefined` where nobody is. */
+  asks(options: CallOptions): { ask: AskPerson } | undefined {
+    const approve = this.#approveOf(options);
+    return approve && { ask: asking(approve) };
+  }
+
+  /** Receives failures that belong to no run. */
+  get warn(): (message: string) => void {
+    return this.#defaults.onWarning ?? warnInProcess;
+  }
+
+  async #close(): Promise<void> {
+    const own = [...this.#connections.values()].map(({ connection }) => connection);
+    await Promise.all([...own, ...this.#carried].map((connection) => connection.close()));
+    await this.#open.close(PATIENCE_MS);
+    this.#onClose();
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing !== undefined) throw new PtcError("closed", "this ptc was closed; create another one");
+  }
+
+  async #call(name: string, args: unknown, options: CallOptions): Promise<ToolReply> {
+    return this.#during(options, async (connection) => {
+      const watch = new Watch(options, (recorded) => this.#note(recorded));
+      const answer = await connection.callTool(name, args, this.#request(connection, options, watch));
+      if (answer === undefined) throw new PtcError("invalid", `there is no tool '${name}'`);
+      if (answer.kind === "question") throw new Error("a question was handed out that a function answers");
+      return watch.replyOf(answer.reply);
+    });
+  }
+
+  /** Does something for one conversation. What is known of it stays for the next time. */
+  async #during<T>(options: CallOptions, work: (connection: McpConnection) => Promise<T>): Promise<T> {
+    this.#refuseClosed();
+    const context = this.#contextOf(options);
+    const key = JSON.stringify([context.principal, context.groups, options.conversation]);
+    const known = this.#connections.get(key) ?? {
+      connection: this.#open.service.connect(context),
+      requests: 0,
+    };
+    this.#connections.delete(key);
+    this.#connections.set(key, known);
+    this.#forgetOldest();
+    known.requests++;
+    try {
+      for (const text of [options.said ?? []].flat()) known.connection.conversation.say(text);
+      return await plainly(() => work(known.connection));
+    } finally {
+      known.requests--;
+    }
+  }
+
+  #forgetOldest(): void {
+    for (const [key, { connection, requests }] of this.#connections) {
+      if (this.#connections.size <= MAX_CONVERSATIONS) return;
+      if (requests > 0) continue;
+      this.#connections.delete(key);
+      void connection.close();
+    }
+  }
+
+  #contextOf({ principal = this.#defaults.principal }: CallOptions): RunContext & Viewer {
+    return { ...principalOf(principal), source: "library", actor: localActor(), session: randomUUID() };
+  }
+
+  #approveOf(options: CallOptions): Approve | undefined {
+    return options.approve ?? this.#defaults.approve;
+  }
+
+  #request(connection: McpConnection, options: CallOptions, observer: RequestObserver): ClientRequest {
+    const approve = this.#approveOf(options);
+    const { signal = new AbortController().signal, traceparent } = options;
+    return {
+      connection,
+      signal,
+      progress: undefined,
+      canAsk: approve !== undefined,
+      ask: approve && asking(approve),
+      ...(traceparent === undefined ? {} : { trace: parseTraceContext({ traceparent }) }),
+      observer,
+    };
+  }
+
+  #note(recorded: Promise<unknown>): void {
+    this.#recording.add(recorded);
+    void recorded.finally(() => this.#recording.delete(recorded));
+  }
+
+  async #listPending(options: Pick<CallOptions, "principal">): Promise<readonly Pending[]> {
+    this.#refuseClosed();
+    const { principal } = this.#contextOf(options);
+    return plainly(async () => (await this.#open.host.pendingApprovals()).list(principal));
+  }
+
+  async #pending(ticket: string, options: Pick<CallOptions, "principal">): Promise<Pending> {
+    const found = (await this.#listPending(options)).find((each) => each.ticket === ticket);
+    if (found !== undefined) return found;
+    throw new PtcError(
+      "no_ticket",
+      "nothing waits under this ticket: it was used, has expired, or is another principal's",
+    );
+  }
+
+  async #answer(
+    pending: Pending,
+    answer: ApprovalAnswer,
+    options: Pick<CallOptions, "principal">,
+  ): Promise<void> {
+    const { principal } = this.#contextOf(options);
+    const isFirst = await plainly(async () =>
+      (await this.#open.host.pendingApprovals()).answer(principal, pending, readAnswer(answer)),
+    );
+    if (!isFirst) throw new PtcError("answered", "this question was answered before, or has expired");
+  }
+}
+
+/** Follows one program, and tells what came of it. */
+class Watch implements RequestObserver {
+  readonly #calls: RunCall[] = [];
+  readonly #onEvent: ((event: RunEvent) => void) | undefined;
+  readonly #onRecording: (recorded: Promise<unknown>) => void;
+  readonly #ended = Promise.withResolvers<void>();
+  #runId = "";
+  #executed: ExecutedProgram | undefined;
+
+  constructor({ onEvent }: CallOptions, onRecording: (recorded: Promise<unknown>) => void) {
+    this.#onEvent = onEvent;
+    this.#onRecording = onRecording;
+  }
+
+  readonly onEvent: RequestObserver["onEvent"] = (event) => {
+    // What was missed may have been the end.
+    if (event.kind === "missed") return this.#ended.resolve();
+    const { context: _, ...told } = event;
+    this.#runId = told.runId;
+    if (told.kind === "ended") this.#ended.resolve();
+    if (told.kind !== "elicitation-asked" && told.kind !== "elicitation-answered") this.#tell(told);
+  };
+
+  get onConsole(): RequestObserver["onConsole"] {
+    if (this.#onEvent === undefined) return undefined;
+    return ({ stream, text }) => this.#tell({ runId: this.#runId, kind: "console", stream, text });
+  }
+
+  readonly onCall = ({ seq, tool, arguments: args, durationMs, outcome }: ObservedCall) => {
+    this.#calls.push({
+      ...{ seq, tool, arguments: args, durationMs, ok: outcome.ok, decision: outcome.decision },
+      ...(outcome.ok ? {} : { error: outcome.error }),
+    });
+  };
+
+  readonly onProgram = (executed: ExecutedProgram) => {
+    this.#executed = executed;
+    this.#onRecording(executed.recorded);
+  };
+
+  async replyOf(reply: ProgramReply): Promise<ToolReply> {
+    const content = reply.content;
+    const text = textOf(content);
+    const executed = this.#executed;
+    if (executed === undefined) return { text, content, isError: reply.isError === true };
+    // Events come a moment later than what they tell of.
+    if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
+    const { envelope, emitted, suspended } = executed;
+    const { result } = envelope;
+    const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
+    const run: Run = {
+      ok: result.ok,
+      value: result.ok ? result.data : undefined,
+      error: result.ok ? undefined : result.error,
+      envelope,
+      text: textOf(said),
+      emitted,
+      calls: this.#calls,
+      ...(suspended === undefined
+        ? {}
+        : {
+            waiting: {
+              ticket: suspended.ticket,
+              tool: suspended.tool,
+              expiresAt: new Date(suspended.expiresAt),
+            },
+          }),
+    };
+    return { text, content, isError: reply.isError === true, run };
+  }
+
+  #tell(event: RunEvent): void {
+    try {
+      this.#onEvent?.(event);
+    } catch (error) {
+      // Whoever follows a run has no part in it.
+      warnInProcess(`onEvent failed: ${messageOf(error)}`);
+    }
+  }
+}
+
+function textOf(content: ToolReply["content"]): string {
+  return content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n");
+}
+
+/** Asks the function of the program. Servers' own questions are put to nobody. */
+function asking(approve: Approve): AskPerson {
+  return async (question, signal) => {
+    const answer =
+      question.kind === "approval"
+        ? readAnswer(await approve(questionOf(question.request), signal))
+        : {
+            action: "unasked" as const,
+            why: "the program that ptc is a library of answers no questions of servers",
+          };
+    return answer as never;
+  };
+}
+
+function questionOf({
+  runId,
+  tool,
+  arguments: args,
+  reason,
+  origins,
+  isAgain = false,
+}: Pending["request"]): ApprovalQuestion {
+  return { runId, tool, arguments: args, reason, origins, isAgain };
+}
+
+const HOW = "a function of the program that ptc is a library of";
+
+function readAnswer(answer: ApprovalAnswer | "later" | undefined): GivenAnswer {
+  if (answer === undefined || answer === "later") return LATER;
+  const { allow, for: scope = "call", atMost, by = "approve", reason } = answer;
+  if (allow !== true)
+    return {
+      ...{ decision: "denied", by, how: HOW },
+      why: reason === undefined ? "was declined" : `was declined: ${reason}`,
+    };
+  if (scope === "call") return { decision: "once", by, how: HOW };
+  return { decision: "run", by, how: HOW, ...(atMost === undefined ? {} : { atMost }) };
+}
+
+function withoutAbsent(members: object): object {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** Tells of what nobody else is told. */
+export function warnInProcess(message: string): void {
+  process.emitWarning(message, "PtcWarning");
+}
+
+/** On whose behalf; by default that of the user who has started this process. */
+export function principalOf(principal: Principal = localPrincipal()): Viewer {
+  if (typeof principal === "string") return { principal };
+  const { subject, groups } = principal;
+  return groups === undefined ? { principal: subject } : { principal: subject, groups: [...groups] };
+}
+
+/** Does something whose expected errors become `PtcError`s. Faults of ptc are thrown as they are. */
+export async function plainly<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    throw new PtcError(code, oneLine((error as Error).message), { cause: error });
+  }
+}
+
+function codeOf(error: unknown): PtcErrorCode | undefined {
+  if (error instanceof ConfigurationError || error instanceof CatalogError) return "invalid";
+  if (error instanceof SandboxError || error instanceof StateDirectoryError) return "no_sandbox";
+  if (error instanceof PendingError || error instanceof ArchiveError) return "archive";
+  return undefined;
+}

@@ -1,0 +1,123 @@
+/**
+ * Who sits at a browser: the person logs in at an issuer of `http.auth`, as the client of ptc there (OpenID Connect, authorization
+ * code with PKCE). What comes out is a principal, by which a login at a server is bound to the person that it is for.
+ */
+import * as oauth from "oauth4webapi";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
+import { outgoingFetch } from "../system/outgoing.ts";
+
+/** ptc's own client at an issuer. */
+export interface BrowserIssuer {
+  /** As its tokens name it in `iss`. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** `undefined` for a public client. */
+  readonly clientSecret: string | undefined;
+  /** The claim that names a person for good. */
+  readonly subject: string;
+}
+
+/** What a browser has to bring back, so that the answer counts for it alone. It holds secrets. */
+export interface AskedBrowser {
+  readonly issuer: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+/** It cannot be found out who it is. The message is one line, for the person. */
+export class IdentityError extends Error {
+  override readonly name = "IdentityError";
+}
+
+const PATIENCE_MS = 15_000;
+
+/** Where the browser is sent to. @throws IdentityError */
+export async function askBrowser(
+  issuer: BrowserIssuer,
+  redirectUri: string,
+): Promise<{ url: URL; asked: AskedBrowser }> {
+  const server = await metadataOf(issuer);
+  if (server.authorization_endpoint === undefined)
+    throw new IdentityError(`${issuer.issuer} has no place where people log in`);
+  const asked: AskedBrowser = {
+    issuer: issuer.issuer,
+    state: oauth.generateRandomState(),
+    nonce: oauth.generateRandomNonce(),
+    codeVerifier: oauth.generateRandomCodeVerifier(),
+  };
+  const url = new URL(server.authorization_endpoint);
+  const parameters = {
+    client_id: issuer.clientId,
+    redirect_uri: redirectUri,
+    response_type: "code",
+    scope: "openid",
+    ...{ state: asked.state, nonce: asked.nonce },
+    code_challenge: await oauth.calculatePKCECodeChallenge(asked.codeVerifier),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return { url, asked };
+}
+
+/** The subject for whom the issuer answers. @throws IdentityError */
+export async function identifyBrowser(
+  issuer: BrowserIssuer,
+  asked: AskedBrowser,
+  answer: URLSearchParams,
+  redirectUri: string,
+): Promise<unknown> {
+  const server = await metadataOf(issuer);
+  const client = { client_id: issuer.clientId };
+  const { clientSecret } = issuer;
+  const supported = server.token_endpoint_auth_methods_supported;
+  const secretly =
+    supported?.includes("client_secret_basic") === false ? oauth.ClientSecretPost : oauth.ClientSecretBasic;
+  try {
+    const parameters = oauth.validateAuthResponse(server, client, answer, asked.state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      ...([server, client, clientSecret === undefined ? oauth.None() : secretly(clientSecret)] as const),
+      ...([parameters, redirectUri, asked.codeVerifier, options()] as const),
+    );
+    const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: asked.nonce,
+      requireIdToken: true,
+    });
+    await oauth.validateApplicationLevelSignature(server, response, options());
+    return oauth.getValidatedIdTokenClaims(tokens)?.[issuer.subject];
+  } catch (error) {
+    throw new IdentityError(`${issuer.issuer} did not say who you are: ${oneLine(reasonOf(error), 300)}`);
+  }
+}
+
+async function metadataOf({ issuer }: BrowserIssuer): Promise<oauth.AuthorizationServer> {
+  try {
+    const url = new URL(issuer);
+    return await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, options()));
+  } catch (error) {
+    throw new IdentityError(`${issuer} cannot be asked who you are: ${oneLine(reasonOf(error), 300)}`);
+  }
+}
+
+/** The configuration says which issuers there are, and refuses those that are not https, but on this machine. */
+function options() {
+  return {
+    [oauth.allowInsecureRequests]: true,
+    [oauth.customFetch]: (
+      url: string,
+      { method, headers, body }: oauth.CustomFetchOptions<string, unknown>,
+    ) =>
+      outgoingFetch(url, {
+        ...{ method, headers, redirect: "manual" },
+        ...(body === undefined || body === null ? {} : { body: String(body) }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      }),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError)
+    return error.error_description === undefined ? error.error : `${error.error}: ${error.error_description}`;
+  return messageOf(error);
+}

@@ -1,0 +1,367 @@
+/**
+ * `ptc serve --http`: one address for many people. A request passes the gates of `#answer` in their order: what anybody may ask, where
+ * it is sent to and from where (`Host`, `Origin`), whether ptc is about to end, and who sends it. Only then is its body read. What it
+ * asks for is `mcp-over-http.ts`, and who somebody is comes from an `Authenticator`.
+ */
+import { once } from "node:events";
+import { readFileSync, statSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, BlockList, isIP, isIPv6 } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import {
+  localhostAllowedHostnames,
+  validateHostHeader,
+  validateOriginHeader,
+} from "@modelcontextprotocol/server";
+import { messageOf } from "../../base/faults.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
+import type { StateSealer } from "../mcp/mcp-server.ts";
+import type { McpService } from "../mcp/service.ts";
+import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_CONNECTIONS = 4_096;
+/** How long a client may take to send the headers of a request, and all of it. */
+const HEADERS_MS = 10_000;
+const REQUEST_MS = 60_000;
+/** How long a connection without a request is kept. Longer than load balancers keep theirs, which is a minute by default. */
+const KEEP_ALIVE_MS = 75_000;
+/** How long a client may take none of what it is sent. */
+const STUCK_MS = 60_000;
+const LOOK_MS = 10_000;
+/** How long the last answers may take to their clients. */
+const LAST_ANSWERS_MS = 1_000;
+/** When a client is told to try again that came while ptc was about to end. */
+const RETRY_SECONDS = 2;
+
+const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+export interface HttpServerOptions {
+  listen: { host: string; port: number; isLoopback: boolean };
+  /** The URL that clients are given; by default where it listens. */
+  publicUrl: string | undefined;
+  /** Files in PEM, which are read again when they change. */
+  tls: { cert: string; key: string } | undefined;
+  /** Proxies in front of it, as addresses and networks. */
+  trustedProxies: readonly string[];
+  /** Finds out who sends a request. Without one, everybody who reaches it is `anybody`. */
+  authenticator: Authenticator | undefined;
+  anybody: Caller;
+  sealer: StateSealer;
+  /** What Prometheus reads. */
+  metrics?: (() => Promise<string>) | undefined;
+  /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
+  whyNotReady?: (() => Promise<string | undefined>) | undefined;
+  onWarning: (message: string) => void;
+}
+
+/** An HTTP server that listens. */
+export class HttpServer {
+  /** Where clients reach it. */
+  readonly url: URL;
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+  readonly #mcp: McpOverHttp;
+  readonly #service: McpService;
+  readonly #proxies: BlockList;
+  readonly #hosts: string[];
+  readonly #timers: NodeJS.Timeout[] = [];
+  /** Responses that are not finished. */
+  readonly #open = new Set<ServerResponse>();
+  #isDraining = false;
+
+  private constructor(service: McpService, server: Server, options: HttpServerOptions) {
+    this.#options = options;
+    this.#server = server;
+    this.#service = service;
+    this.#mcp = new McpOverHttp(service, options);
+    this.#proxies = networks(options.trustedProxies);
+    const { address, port } = server.address() as AddressInfo;
+    const own = `${options.tls === undefined ? "http" : "https"}://${isIPv6(address) ? `[${address}]` : address}:${port}/mcp`;
+    this.url = new URL(options.publicUrl ?? own);
+    const hosts = options.publicUrl === undefined ? [] : [this.url.hostname];
+    this.#hosts = [...(options.listen.isLoopback ? localhostAllowedHostnames() : []), ...hosts];
+  }
+
+  /** @throws Error with a message of one line where it cannot listen. */
+  static async listen(service: McpService, options: HttpServerOptions): Promise<HttpServer> {
+    const bounds = { maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: KEEP_ALIVE_MS };
+    const times = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
+    const { tls } = options;
+    const server =
+      tls === undefined
+        ? createServer({ ...bounds, ...times })
+        : createTlsServer({ ...bounds, ...times, ...readTls(tls) });
+    server.maxConnections = MAX_CONNECTIONS;
+    const { host, port } = options.listen;
+    server.listen({ host, port });
+    await once(server, "listening");
+    const serving = new HttpServer(service, server, options);
+    serving.#start();
+    return serving;
+  }
+
+  /**
+   * Ends in order: takes no new requests, lets those under way end for so long, and cancels the rest. Runs that wait for a person
+   * are suspended.
+   */
+  async drain(patienceMs: number): Promise<void> {
+    this.#isDraining = true;
+    this.#service.programs.suspendWaiting();
+    this.#mcp.closeStreams();
+    const until = performance.now() + patienceMs;
+    while (performance.now() < until && this.#service.programs.running > 0) await delay(50);
+    await this.#mcp.cancel();
+    // What has been answered gets to its client.
+    const answered = performance.now() + LAST_ANSWERS_MS;
+    while (performance.now() < answered && this.#open.size > 0) await delay(20);
+    await this.close();
+  }
+
+  /** Ends at once. */
+  async close(): Promise<void> {
+    this.#isDraining = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#mcp.close();
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #start(): void {
+    this.#server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      this.#open.add(response);
+      response.once("close", () => this.#open.delete(response));
+      this.#answer(request, response).catch((fault: unknown) => {
+        this.#options.onWarning(`a request could not be answered: ${messageOf(fault)}`);
+        if (!response.headersSent) send(response, 500, rpcError(-32_603, "Internal error"));
+        else response.destroy();
+      });
+    });
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      const status =
+        error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+      if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+      else socket.destroy();
+    });
+    this.#timers.push(
+      setInterval(() => this.#endStuck(), LOOK_MS),
+      ...this.#followTls(),
+    );
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+    if (path === "/healthz") return send(response, 200, "ok\n");
+    if (path === "/readyz") return this.#answerReady(response);
+    const wrong = this.#whyElsewhere(request);
+    if (wrong !== undefined) return send(response, 403, rpcError(-32_000, wrong));
+    if (path === "/metrics") return this.#answerMetrics(request, response);
+    if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
+      return this.#answerMetadata(request, response);
+    if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
+    if (this.#isDraining)
+      return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
+        "Retry-After": String(RETRY_SECONDS),
+        Connection: "close",
+      });
+    const caller = await this.#identify(request);
+    if (isRefusal(caller)) return this.#refuse(response, caller);
+    if (!caller.scopes.has("ptc:run")) return this.#refuse(response, lacks("ptc:run"));
+    const ended = new Promise<void>((resolve) => response.once("close", resolve));
+    return toNodeHandler(
+      { fetch: (given) => this.#mcp.fetch(given, caller, ended) },
+      { maxRequestBodySize: MAX_BODY_BYTES, onerror: ({ message }) => this.#options.onWarning(message) },
+    )(request as IncomingMessage & { method: string; url: string }, response);
+  }
+
+  get #path(): string {
+    return this.url.pathname;
+  }
+
+  async #answerReady(response: ServerResponse): Promise<unknown> {
+    const why = this.#isDraining ? "about to end" : await this.#options.whyNotReady?.();
+    return why === undefined ? send(response, 200, "ready\n") : send(response, 503, `${oneLine(why)}\n`);
+  }
+
+  /** Metrics name tools and servers: they are for this machine, and for administrators. */
+  async #answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+    const { metrics } = this.#options;
+    if (metrics === undefined) return send(response, 404, rpcError(-32_000, "there are no metrics here"));
+    if (!(isLoopbackAddress(request.socket.remoteAddress) && !this.#isForwarded(request))) {
+      const caller = await this.#identify(request);
+      if (isRefusal(caller)) return this.#refuse(response, caller);
+      if (!caller.scopes.has("ptc:admin")) return this.#refuse(response, lacks("ptc:admin"));
+    }
+    return send(response, 200, await metrics(), {
+      "Content-Type": "text/plain; version=0.0.4; charset=utf-8",
+    });
+  }
+
+  #answerMetadata({ method }: IncomingMessage, response: ServerResponse): unknown {
+    const { authenticator } = this.#options;
+    if (authenticator === undefined)
+      return send(response, 404, rpcError(-32_000, "nobody has to log in here"));
+    if (method !== "GET" && method !== "HEAD") return send(response, 405, "", { Allow: "GET, HEAD" });
+    const metadata = { resource: this.url.href, ...authenticator.resourceMetadata };
+    return send(response, 200, metadata, {
+      "Access-Control-Allow-Origin": "*",
+      "Cache-Control": "max-age=300",
+    });
+  }
+
+  /** Why a request is for another server, or comes from a page of another site. */
+  #whyElsewhere(request: IncomingMessage): string | undefined {
+    const { authenticator, tls, listen } = this.#options;
+    const isByProxy = this.#proxies.check(...addressOf(request));
+    if (authenticator !== undefined && !listen.isLoopback && tls === undefined && !isByProxy)
+      return "plain HTTP is taken from http.trusted_proxies alone";
+    const forwarded = isByProxy ? lastOf(request.headers["x-forwarded-host"]) : undefined;
+    const host = validateHostHeader(forwarded ?? request.headers.host, this.#hosts);
+    if (!host.ok) return host.message;
+    const origin = validateOriginHeader(request.headers.origin, this.#hosts);
+    return origin.ok ? undefined : origin.message;
+  }
+
+  #isForwarded({ headers }: IncomingMessage): boolean {
+    return headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined;
+  }
+
+  async #identify(request: IncomingMessage): Promise<Caller | Refusal> {
+    const { authenticator, anybody } = this.#options;
+    return authenticator?.authenticate(request.headers.authorization) ?? anybody;
+  }
+
+  /** Says how to log in (RFC 6750, section 3; RFC 9728, section 5.1). */
+  #refuse(response: ServerResponse, { error, message }: Refusal): unknown {
+    if (error === "temporarily_unavailable")
+      return send(response, 503, rpcError(-32_000, message), { "Retry-After": String(RETRY_SECONDS) });
+    const metadata = new URL(METADATA_PATH + this.#path, this.url).href;
+    const scopes = this.#options.authenticator?.requestedScopes ?? [];
+    const parts = [
+      ...(error === "invalid_request"
+        ? []
+        : [`error="${error}"`, `error_description="${quotable(message)}"`]),
+      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(" ")}"`]),
+      `resource_metadata="${metadata}"`,
+    ];
+    return send(response, error === "insufficient_scope" ? 403 : 401, rpcError(-32_001, message), {
+      "WWW-Authenticate": `Bearer ${parts.join(", ")}`,
+    });
+  }
+
+  /** Ends connections whose client takes nothing of what it is sent, so that they hold no answers. */
+  #endStuck(): void {
+    for (const response of this.#open) {
+      const { socket } = response;
+      if (socket === null) continue;
+      const known = progress.get(socket);
+      const sent = socket.bytesWritten - socket.writableLength;
+      if (socket.writableLength === 0 || known?.sent !== sent)
+        progress.set(socket, { sent, since: performance.now() });
+      else if (performance.now() - known.since > STUCK_MS) socket.destroy();
+    }
+  }
+
+  /** Reads certificate and key again when a file changes. What cannot be used is told, and the earlier ones stay. */
+  #followTls(): NodeJS.Timeout[] {
+    const { tls, onWarning } = this.#options;
+    if (tls === undefined) return [];
+    const stateOf = () => {
+      const states = [tls.cert, tls.key].map((file) => statSync(file, { throwIfNoEntry: false }));
+      return states.map((state) => `${state?.ino} ${state?.mtimeMs} ${state?.size}`).join();
+    };
+    let seen = stateOf();
+    const look = () => {
+      const now = stateOf();
+      if (now === seen) return;
+      seen = now;
+      try {
+        (this.#server as ReturnType<typeof createTlsServer>).setSecureContext(readTls(tls));
+      } catch (error) {
+        onWarning(`${messageOf(error)}; the certificate of before stays in use`);
+      }
+    };
+    return [setInterval(look, TLS_LOOK_MS)];
+  }
+}
+
+const TLS_LOOK_MS = 1_000;
+
+/** How much a connection has taken of what it was sent, and since when it has taken no more. */
+const progress = new WeakMap<object, { sent: number; since: number }>();
+
+/** @throws Error whose message names the setting and the file. */
+function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
+  const read = (file: string, setting: string) => {
+    try {
+      return readFileSync(file);
+    } catch (cause) {
+      throw new Error(
+        `http.tls.${setting}: ${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`,
+        { cause },
+      );
+    }
+  };
+  return { cert: read(cert, "cert"), key: read(key, "key") };
+}
+
+function networks(entries: readonly string[]): BlockList {
+  const known = new BlockList();
+  for (const entry of entries) {
+    const [address = "", bits] = entry.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (isIP(address) === 0) continue;
+    if (bits === undefined) known.addAddress(address, family);
+    else known.addSubnet(address, Number(bits), family);
+  }
+  return known;
+}
+
+/** The address of whoever has connected, in the form that it was written in. */
+function addressOf({ socket }: IncomingMessage): [string, "ipv4" | "ipv6"] {
+  const address = (socket.remoteAddress ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+  return [isIP(address) === 0 ? "0.0.0.0" : address, isIPv6(address) ? "ipv6" : "ipv4"];
+}
+
+function isLoopbackAddress(address = ""): boolean {
+  return address === "::1" || /^(?:::ffff:)?127\./.test(address);
+}
+
+/** The last of several values, which the nearest proxy has added. */
+function lastOf(header: string | string[] | undefined): string | undefined {
+  return [header ?? []].flat().join(",").split(",").at(-1)?.trim() || undefined;
+}
+
+function lacks(scope: string): Refusal {
+  return { error: "insufficient_scope", message: `this login lacks the scope ${scope}` };
+}
+
+function quotable(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]|["\\]/g, "'");
+}
+
+function rpcError(code: number, message: string) {
+  return { jsonrpc: "2.0", error: { code, message }, id: null };
+}
+
+/** Answers with a text, or with JSON. Returns the response, for callers that end with it. */
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string | object,
+  headers: Readonly<Record<string, string>> = {},
+): ServerResponse {
+  const isText = typeof body === "string";
+  response.writeHead(status, {
+    "Content-Type": isText ? "text/plain; charset=utf-8" : "application/json",
+    "X-Content-Type-Options": "nosniff",
+    ...headers,
+  });
+  return response.end(isText ? body : JSON.stringify(body));
+}

@@ -1,0 +1,116 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { envelopeOf, usePtc } from "./ptc-process.ts";
+
+const newProject = usePtc();
+
+const ORDERS = {
+  openapi: "3.0.3",
+  info: { title: "Orders", version: "1" },
+  paths: {
+    "/orders": {
+      get: {
+        operationId: "list_orders",
+        parameters: [{ name: "status", in: "query", schema: { enum: ["open", "done"] } }],
+        responses: {
+          200: {
+            content: {
+              "application/json": {
+                schema: { type: "array", items: { $ref: "#/components/schemas/Order" } },
+              },
+            },
+          },
+        },
+      },
+      post: {
+        operationId: "create_order",
+        requestBody: {
+          required: true,
+          content: { "application/json": { schema: { $ref: "#/components/schemas/Order" } } },
+        },
+        responses: {
+          201: { content: { "application/json": { schema: { $ref: "#/components/schemas/Order" } } } },
+        },
+      },
+    },
+    "/orders/{id}": { delete: { operationId: "delete_order", responses: { 204: {} } } },
+  },
+  components: {
+    schemas: {
+      Order: {
+        type: "object",
+        required: ["id", "total"],
+        properties: { id: { type: "string", readOnly: true }, total: { type: "number" } },
+      },
+    },
+  },
+};
+
+const TYPESCRIPT = `import * as orders from "./servers/orders/index.js";
+const made = await orders.createOrder({ body: { total: 2.5 } });
+const open = await orders.listOrders({ status: "open" });
+const ended = await orders.deleteOrder.result({ id: made.id });
+globalThis.result = { total: open.reduce((sum, { total }) => sum + total, 0), ended: ended.ok };`;
+
+const PYTHON = `from servers.orders import create_order, list_orders
+made = create_order(body={"total": 2.5})
+result = [made["id"], len(list_orders(status="open"))]`;
+
+it("A program calls an HTTP API by its description, asks before it deletes, and is replayed without the API.", async () => {
+  const asked: string[] = [];
+  const api = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+    const answers = {
+      GET: [200, '[{"id":"a","total":1},{"id":"b","total":2}]'],
+      POST: [201, '{"id":"c/d","total":2.5}'],
+      DELETE: [204, ""],
+    };
+    const [status, body] = answers[request.method as keyof typeof answers] as [number, string];
+    response.writeHead(status, { "content-type": "application/json" }).end(body);
+  });
+  await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void api.close());
+  const { port } = api.address() as AddressInfo;
+  const project = newProject({
+    "orders.json": JSON.stringify(ORDERS),
+    "ptc.yaml": {
+      languages: ["typescript", "python"],
+      servers: [
+        {
+          name: "orders",
+          openapi: "orders.json",
+          base_url: `http://127.0.0.1:${port}/v1`,
+          headers: { Authorization: "Bearer token-of-the-tests" },
+        },
+      ],
+    },
+    "a.ts": TYPESCRIPT,
+    "b.py": PYTHON,
+    "wrong.ts":
+      'import * as orders from "./servers/orders/index.js";\nawait orders.listOrders({ status: "gone" });',
+  });
+  await project.generate();
+  const denied = envelopeOf(await project.ptc(["run", "a.ts"]));
+  expect(denied.result).toMatchObject({ ok: true, data: { total: 3, ended: false } });
+  expect(asked.filter((each) => each.startsWith("DELETE"))).toEqual([]);
+  const ran = envelopeOf(await project.ptc(["run", "--approve", "mcp__orders__delete_order", "a.ts"]));
+  expect(ran).toMatchObject({
+    approval_state: "APPROVED",
+    result: { ok: true, data: { total: 3, ended: true } },
+  });
+  expect(asked.slice(-3)).toEqual(
+    ["POST /v1/orders", "GET /v1/orders?status=open", "DELETE /v1/orders/c%2Fd"].map(
+      (each) => `${each} Bearer token-of-the-tests`,
+    ),
+  );
+  expect(envelopeOf(await project.ptc(["run", "b.py"])).result).toMatchObject({ ok: true, data: ["c/d", 2] });
+  expect(envelopeOf(await project.ptc(["run", "wrong.ts"])).result).toMatchObject({
+    error: { type: "TypeCheckError" },
+  });
+  const before = asked.length;
+  const replayed = await project.ptc(["replay", ran.run_id]);
+  expect(replayed.code).toBe(0);
+  expect(asked).toHaveLength(before);
+  expect(project.read(".ptc/audit.jsonl")).not.toContain("token-of-the-tests");
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { usePostgres, WITHOUT_POSTGRES } from "../archive/postgres/server.ts";
+import { describeSandboxed } from "../sandbox/in-sandbox.ts";
+import { answerOf, modern, post } from "../server/http/served-http.ts";
+import { connectSessions, connectStateless, serveHttp } from "./http-clients.ts";
+import { PROGRAM, REPLY, TOOLS, useServedProject } from "./served-project.ts";
+
+const served = useServedProject();
+
+const ERAS = [
+  { era: "2025-11-25", connect: connectSessions },
+  { era: "2026-07-28", connect: connectStateless },
+];
+
+const DELETE = `import { deleteDocument } from "./servers/my_documents/index.js";
+console.log((await deleteDocument({ documentId: "a" })) !== undefined);`;
+
+describeSandboxed("ptc serve --http", () => {
+  describe.each(ERAS)("a client of $era over HTTP", ({ era, connect }) => {
+    test("runs a program behind the wall", async () => {
+      const { url, process } = await serveHttp(served().folder);
+      const client = await connect(url);
+      expect(client.protocolVersion).toBe(era);
+      expect((await client.listTools()).sort()).toEqual(TOOLS);
+      const reply = await client.call("execute_program", { code: PROGRAM });
+      expect(reply).toMatchObject({ content: [{ text: REPLY }] });
+      process.kill("SIGTERM");
+      expect(await process.exited).toMatchObject({ code: 0 });
+    });
+
+    test("asks its person whether a call is made, and goes on with the answer", async () => {
+      const { url } = await serveHttp(served().folder);
+      const asked: string[] = [];
+      const client = await connect(url, {
+        person: (question) => {
+          asked.push(question);
+          return { action: "accept", content: { decision: "once" } };
+        },
+      });
+      const reply = await client.call("execute_program", { code: DELETE });
+      expect(reply).toMatchObject({ content: [{ text: "[Script executed successfully]\ntrue" }] });
+      expect(asked).toEqual([expect.stringContaining("delete_document")]);
+    });
+  });
+
+  const postgres = usePostgres();
+
+  describe(`two processes on one storage${WITHOUT_POSTGRES}`, () => {
+    test.skipIf(WITHOUT_POSTGRES !== "")(
+      "ask at one and go on at the other, which the client does not notice",
+      async () => {
+        const { folder } = served();
+        const configuration = JSON.parse(folder.read("ptc.yaml"));
+        const storage = { url: postgres().url(), encryption_key: Buffer.alloc(32, 7).toString("base64") };
+        folder.write("ptc.yaml", { ...configuration, storage, http: { auth: { tokens: true } } });
+        const made = await folder.ptc([
+          "token",
+          "create",
+          "agent",
+          "--scope",
+          "ptc:run",
+          "--scope",
+          "ptc:approve",
+        ]);
+        const headers = { Authorization: `Bearer ${made.stdout.trim()}` };
+        const [first, second] = await Promise.all([serveHttp(folder), serveHttp(folder)]);
+        const call = modern("tools/call", { name: "execute_program", arguments: { code: DELETE } });
+        const asked = await answerOf(await post(first.url, call, headers));
+        expect(asked).toMatchObject({ result: { resultType: "input_required" } });
+        first.process.kill("SIGKILL");
+        await first.process.exited;
+        const { requestState } = asked.result as unknown as { requestState: string };
+        const inputResponses = { approval: { action: "accept", content: { decision: "once" } } };
+        const answered = { ...call, params: { ...call.params, requestState, inputResponses } };
+        expect(await answerOf(await post(second.url, answered, headers))).toMatchObject({
+          result: { content: [{ text: "[Script executed successfully]\ntrue" }] },
+        });
+        const again = await answerOf(await post(second.url, answered, headers));
+        expect(again).toMatchObject({ result: { isError: true } });
+        const { stdout } = await folder.ptc(["runs", "list", "--json"]);
+        expect(JSON.parse(stdout)).toMatchObject([{ principal: "token#agent" }]);
+        await folder.ptc(["token", "revoke", "agent"]);
+        await expect.poll(async () => (await post(second.url, call, headers)).status).toBe(401);
+      },
+    );
+  });
+});

@@ -1,0 +1,73 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Tokens } from "../../identity/tokens.ts";
+import { Redactor } from "../../secrets/redaction.ts";
+import { newFolder } from "../temporary-folder.ts";
+
+const NOTHING = { storage: { url: undefined, encryptionKeys: [] } };
+const DAY_MS = 86_400_000;
+
+function open(directory = newFolder()) {
+  return { directory, tokens: Tokens.open({ directory, ...NOTHING }, {}) };
+}
+
+const given = () => ({ groups: ["ci"], scopes: ["ptc:run" as const], expiresAt: Date.now() + DAY_MS });
+
+test("a token is somebody of its own, with its groups and scopes, also in another process", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("nightly", given());
+  expect(token).toMatch(/^ptc_[\w-]{43}$/);
+  expect(await open(directory).tokens.callerOf(token)).toEqual({
+    context: { principal: "token#nightly", source: "serve", name: "nightly", groups: ["ci"] },
+    scopes: new Set(["ptc:run"]),
+  });
+});
+
+test("a token is kept as a digest alone, which its user alone reads", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("nightly", given());
+  const file = join(directory, ".ptc/tokens.json");
+  expect(readFileSync(file, "utf8")).not.toContain(token.slice(4));
+  expect(statSync(file).mode & 0o077).toBe(0);
+});
+
+test("a token is refused that was changed, was revoked, or has expired", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("nightly", given());
+  const refusal = { error: "invalid_token" };
+  expect(await tokens.callerOf(`${token.slice(0, -2)}AA`)).toMatchObject(refusal);
+  expect(await tokens.callerOf("ptc_short")).toMatchObject(refusal);
+  const short = await tokens.create("short", { ...given(), expiresAt: Date.now() - 1 });
+  expect(await tokens.callerOf(short)).toMatchObject({ message: "the token has expired" });
+  await tokens.revoke("nightly");
+  expect(await tokens.callerOf(token)).toMatchObject(refusal);
+  expect((await open(directory).tokens.list()).map(({ name }) => name)).toEqual(["short"]);
+});
+
+test("two who make tokens at once both have theirs", async () => {
+  const { directory } = open();
+  const names = ["a", "b", "c", "d"];
+  await Promise.all(names.map((name) => open(directory).tokens.create(name, given())));
+  expect((await open(directory).tokens.list()).map(({ name }) => name)).toEqual(names);
+});
+
+test("a name is somebody's until it is revoked", async () => {
+  const { tokens } = open();
+  await tokens.create("nightly", given());
+  await expect(tokens.create("nightly", given())).rejects.toThrow("there is a token 'nightly'");
+  await expect(tokens.revoke("other")).rejects.toThrow("there is no token 'other'");
+});
+
+test("tokens that cannot be read let nobody in", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("nightly", given());
+  writeFileSync(join(directory, ".ptc/tokens.json"), "{");
+  await expect(open(directory).tokens.callerOf(token)).rejects.toThrow("cannot be read");
+});
+
+test("a token is redacted wherever text leaves ptc", async () => {
+  const { tokens } = open();
+  const token = await tokens.create("nightly", given());
+  expect(new Redactor([], []).redactText(`it is ${token}.`).value).toBe("it is [REDACTED:ptc-token].");
+});

@@ -1,0 +1,131 @@
+import {
+  Agent,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+  Runner,
+  type StreamEvent,
+  Usage,
+} from "@openai/agents";
+import { expect, test } from "vitest";
+import { ptcTools } from "../../../library/adapters/openai-agents.ts";
+import { tool } from "../../../library/ptc.ts";
+import { openPtc, useNoWalls } from "../open.ts";
+
+useNoWalls();
+
+const wipe = tool({
+  description: "Deletes everything",
+  annotations: { destructiveHint: true },
+  execute: () => "gone",
+});
+const WIPE = "globalThis.result = await mcp__functions__wipe({})";
+
+/** A model that says these turns, in order, and remembers what it was told. */
+class Scripted implements Model {
+  readonly requests: ModelRequest[] = [];
+  readonly #turns: readonly ({ code: string } | { text: string })[];
+
+  constructor(...turns: ({ code: string } | { text: string })[]) {
+    this.#turns = turns;
+  }
+
+  async getResponse(request: ModelRequest): Promise<ModelResponse> {
+    const turn = this.#turns[this.requests.length] ?? { text: "" };
+    this.requests.push(request);
+    const id = String(this.requests.length);
+    return {
+      usage: new Usage(),
+      responseId: id,
+      output: [
+        "text" in turn
+          ? {
+              type: "message",
+              id,
+              role: "assistant",
+              status: "completed",
+              content: [{ type: "output_text", text: turn.text }],
+            }
+          : {
+              type: "function_call",
+              id,
+              callId: `call-${id}`,
+              name: "execute_program",
+              status: "completed",
+              arguments: JSON.stringify({ code: turn.code }),
+            },
+      ],
+    };
+  }
+
+  async *getStreamedResponse(request: ModelRequest): AsyncIterable<StreamEvent> {
+    const { output } = await this.getResponse(request);
+    yield {
+      type: "response_done",
+      response: {
+        id: "1",
+        usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+        output: output as never,
+      },
+    };
+  }
+
+  /** What the model was told of its calls. */
+  get told(): string {
+    return JSON.stringify(this.requests.map(({ input }) => input));
+  }
+}
+
+const runner = new Runner({ tracingDisabled: true });
+const agentOf = (model: Model, tools: Agent["tools"]) => new Agent({ name: "a", model, tools });
+
+test("a model runs a program, and reads its text", async () => {
+  const ptc = await openPtc();
+  const model = new Scripted({ code: "globalThis.result = 6 * 7" }, { text: "It is 42." });
+  const { finalOutput } = await runner.run(agentOf(model, ptcTools(ptc)), "Go on.");
+  expect(finalOutput).toBe("It is 42.");
+  expect(model.told).toContain("[Script executed successfully]\\n42");
+  expect(model.requests[0]?.tools.map((each) => ("name" in each ? each.name : ""))).toContain("search_tools");
+});
+
+test("who streams sees the call and its output", async () => {
+  const ptc = await openPtc();
+  const model = new Scripted({ code: "globalThis.result = 6 * 7" }, { text: "It is 42." });
+  const stream = await runner.run(agentOf(model, ptcTools(ptc)), "Go on.", { stream: true });
+  const names: string[] = [];
+  for await (const event of stream) if (event.type === "run_item_stream_event") names.push(event.name);
+  expect(names).toEqual(expect.arrayContaining(["tool_called", "tool_output", "message_output_created"]));
+  expect(stream.finalOutput).toBe("It is 42.");
+});
+
+test("a question is put to who was named for this conversation", async () => {
+  const ptc = await openPtc({ tools: { wipe }, approve: () => ({ allow: false }) });
+  const tools = ptcTools(ptc, { approve: () => ({ allow: true }) });
+  const model = new Scripted({ code: WIPE }, { text: "Gone." });
+  await runner.run(agentOf(model, tools), "Go on.");
+  expect(model.told).toContain("gone");
+});
+
+test("the model reads why a program failed", async () => {
+  const ptc = await openPtc();
+  const model = new Scripted({ code: "throw new Error('no')" }, { text: "It failed." });
+  await runner.run(agentOf(model, ptcTools(ptc)), "Go on.");
+  expect(model.told).toContain("[Script execution failed]");
+});
+
+test("aborting the run cancels the program", async () => {
+  const cancel = new AbortController();
+  const stopped = Promise.withResolvers<void>();
+  const slow = tool({
+    description: "Never ends",
+    execute: (_, { signal }) => {
+      signal.addEventListener("abort", () => stopped.resolve());
+      setImmediate(() => cancel.abort());
+      return new Promise<void>(() => {});
+    },
+  });
+  const ptc = await openPtc({ tools: { slow } });
+  const model = new Scripted({ code: "await mcp__functions__slow({})" }, { text: "Stopped." });
+  await runner.run(agentOf(model, ptcTools(ptc)), "Go on.", { signal: cancel.signal }).catch(() => {});
+  await stopped.promise;
+});

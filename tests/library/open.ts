@@ -1,0 +1,50 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, onTestFinished, vi } from "vitest";
+import type { Ptc, PtcOptions } from "../../library/ptc.ts";
+import { createPtc } from "../../library/ptc.ts";
+import { ENGINE } from "../../wiring/engine.ts";
+import { ProcessEngine } from "../runner-image/process-engine.ts";
+import { newFolder } from "../temporary-folder.ts";
+
+/** Has programs run in processes of this machine, without a wall: for claims about what surrounds them. */
+export function useNoWalls(): void {
+  beforeAll(() => {
+    const opened = vi.spyOn(ENGINE, "open").mockReturnValue(new ProcessEngine());
+    return () => opened.mockRestore();
+  });
+}
+
+/** The variables of a ptc whose state is in a folder. */
+export function variablesIn(folder: string): Record<string, string | undefined> {
+  const run = join(folder, "run");
+  mkdirSync(run, { recursive: true, mode: 0o700 });
+  return {
+    PATH: process.env.PATH,
+    HOME: folder,
+    XDG_RUNTIME_DIR: run,
+    XDG_STATE_HOME: join(folder, "state"),
+    PTC_KEYRING: "off",
+  };
+}
+
+/** Opens ptc in a folder of its own until the test is over. A warning fails the test, unless it is collected. */
+export async function openPtc({
+  config = {},
+  ...options
+}: PtcOptions = {}): Promise<Ptc & { folder: string }> {
+  const folder = options.cwd ?? newFolder();
+  // One program needs no sandbox that waits for another.
+  const own = typeof config === "string" ? config : { sandbox: { warm: 0 }, ...config };
+  const ptc = await createPtc({
+    cwd: folder,
+    env: variablesIn(folder),
+    onWarning: (message) => {
+      throw new Error(message);
+    },
+    ...options,
+    config: own,
+  });
+  onTestFinished(() => ptc.close());
+  return Object.assign(ptc, { folder });
+}

@@ -1,0 +1,220 @@
+/** What a description becomes: tools with schemas that stand alone. */
+import { describe, expect, test } from "vitest";
+import { parseDescription } from "../../../upstream/openapi/description.ts";
+import { type OperationFilter, readOperations } from "../../../upstream/openapi/operations.ts";
+import { described } from "./serve-api.ts";
+
+interface Tool {
+  name: string;
+  description: string;
+  inputSchema: { properties: Record<string, unknown>; required: string[]; $defs?: Record<string, unknown> };
+  outputSchema?: unknown;
+  annotations: object;
+}
+
+function toolsOf(description: object | string, filter?: OperationFilter): Tool[] {
+  const text = typeof description === "string" ? description : JSON.stringify(description);
+  const { operations } = readOperations(parseDescription(text, "of a test"), filter);
+  return operations.map(({ definition }) => definition as unknown as Tool);
+}
+
+const toolOf = (...args: Parameters<typeof toolsOf>) => toolsOf(...args)[0] as Tool;
+
+describe("a tool", () => {
+  test("says what its operation does, and what its method means", () => {
+    const texts = { summary: "Ends it", description: "For good.", deprecated: true };
+    expect(toolOf(described("/x", "delete", texts))).toMatchObject({
+      name: "op",
+      title: "Ends it",
+      description: "Ends it\n\nFor good.\n\nDeprecated.\n\nDELETE /x",
+      annotations: { destructiveHint: true, idempotentHint: true, readOnlyHint: false },
+    });
+    expect(toolOf(described("/x", "get", {})).annotations).toEqual({
+      readOnlyHint: true,
+      openWorldHint: true,
+    });
+    expect(toolOf(described("/x", "post", {})).annotations).toEqual({
+      readOnlyHint: false,
+      openWorldHint: true,
+    });
+  });
+
+  test("has a name of its own, whatever ids operations have", () => {
+    const paths = {
+      "/a/{id}": { get: {}, put: { operationId: "same" }, post: { operationId: "same" } },
+      "/b": { get: { operationId: "a b/c!" }, put: { operationId: "" } },
+    };
+    expect(toolsOf({ openapi: "3.0.0", paths }).map(({ name }) => name)).toEqual([
+      ...["get_a_id", "same", "post_a_id"],
+      ...["a_b_c", "put_b"],
+    ]);
+  });
+
+  test("takes the parameters of its path and its own, which count first, and what a path names alone", () => {
+    const parameter = (name: string, place: string, description: string) => ({
+      name,
+      in: place,
+      description,
+      schema: { type: "string" },
+    });
+    const item = {
+      parameters: [parameter("a", "query", "of the path"), parameter("b", "query", "of the path")],
+      get: { parameters: [parameter("a", "query", "own")] },
+    };
+    const tool = toolOf({ openapi: "3.1.0", paths: { "/x/{id}": item } });
+    expect(tool.inputSchema).toEqual({
+      type: "object",
+      additionalProperties: false,
+      required: ["id"],
+      properties: {
+        a: { type: "string", description: "own" },
+        b: { type: "string", description: "of the path" },
+        id: { type: "string" },
+      },
+    });
+  });
+
+  test("returns what any of its successful answers is", () => {
+    const json = (schema: object) => ({ content: { "application/json": { schema } } });
+    const responses = {
+      200: json({ type: "string" }),
+      201: json({ type: "string" }),
+      204: {},
+      404: json({ type: "number" }),
+    };
+    expect(toolOf(described("/x", "get", { responses })).outputSchema).toEqual({
+      anyOf: [{ type: "string" }, { type: "null" }],
+    });
+    const bytes = { 200: { content: { "application/pdf": {} } } };
+    expect(toolOf(described("/x", "get", { responses: bytes })).outputSchema).toBeUndefined();
+  });
+});
+
+describe("a schema", () => {
+  const components = {
+    schemas: {
+      Node: {
+        type: "object",
+        required: ["id", "secret"],
+        properties: {
+          id: { type: "string", readOnly: true },
+          secret: { type: "string", writeOnly: true },
+          next: { $ref: "#/components/schemas/Node" },
+          parent: { allOf: [{ $ref: "#/components/schemas/Node" }], nullable: true },
+        },
+      },
+    },
+  };
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Node" } } };
+  const operation = { requestBody: { content }, responses: { 200: { content } } };
+
+  test("stands alone, with cycles, and has what is sent without what can only be read", () => {
+    const tool = toolOf(described("/x", "post", operation, { components, openapi: "3.0.3" }));
+    expect(tool.inputSchema.properties.body).toEqual({ $ref: "#/$defs/Node" });
+    expect(tool.inputSchema.$defs?.Node).toMatchObject({
+      required: ["secret"],
+      properties: { secret: { type: "string" }, next: { $ref: "#/$defs/Node" } },
+    });
+    expect(JSON.stringify(tool.inputSchema)).not.toMatch(/nullable|readOnly|components|"id"/);
+    expect(tool.outputSchema).toMatchObject({
+      $defs: { Node: { required: ["id"], properties: { id: { type: "string" } } } },
+    });
+    expect(JSON.stringify(tool.outputSchema)).not.toMatch(/"secret"/);
+  });
+
+  test.each([
+    ["nullable in OpenAPI 3.0", { type: "string", nullable: true }, { type: ["string", "null"] }],
+    [
+      "an exclusive bound of OpenAPI 3.0",
+      { type: "number", minimum: 1, exclusiveMinimum: true },
+      { type: "number", exclusiveMinimum: 1 },
+    ],
+    ["a reference to nowhere", { $ref: "#/components/schemas/Gone" }, {}],
+    ["a reference to another document", { $ref: "https://evil.example/x.json#/Y" }, {}],
+  ])("with %s is JSON Schema", (_, schema, written) => {
+    const parameters = [{ name: "a", in: "query", schema }];
+    const tool = toolOf(described("/x", "get", { parameters }, { openapi: "3.0.3" }));
+    expect(tool.inputSchema.properties.a).toEqual(written);
+  });
+
+  test("that leads to itself, or to ten thousand others, ends", () => {
+    const schemas: Record<string, unknown> = { Loop: { $ref: "#/components/schemas/Loop" } };
+    for (let n = 0; n < 10_000; n++)
+      schemas[`S${n}`] = { properties: { next: { $ref: `#/components/schemas/S${n + 1}` } } };
+    const parameters = ["Loop", "S0"].map((name) => ({
+      name,
+      in: "query",
+      schema: { $ref: `#/components/schemas/${name}` },
+    }));
+    const tool = toolOf(described("/x", "get", { parameters }, { components: { schemas } }));
+    expect(JSON.stringify(tool.inputSchema).length).toBeLessThan(200_000);
+    expect(tool.inputSchema.$defs?.S1).toEqual({ properties: { next: { $ref: "#/$defs/S2" } } });
+  });
+});
+
+test("Swagger 2.0 and YAML are read as OpenAPI 3.1 is", () => {
+  const yaml = `
+swagger: "2.0"
+info: { title: Pets, version: "3" }
+paths:
+  /pets:
+    post:
+      operationId: add
+      consumes: [application/json]
+      parameters:
+        - { name: pet, in: body, required: true, schema: { $ref: "#/definitions/Pet" } }
+        - { name: tags, in: query, type: array, items: { type: string }, collectionFormat: pipes }
+      responses: { "200": { description: ok, schema: { $ref: "#/definitions/Pet" } } }
+definitions:
+  Pet: { type: object, properties: { name: { type: string } }, required: [name] }
+`;
+  const tool = toolOf(yaml);
+  expect(tool).toMatchObject({ name: "add", outputSchema: { $ref: "#/$defs/Pet" } });
+  expect(tool.inputSchema).toMatchObject({
+    required: ["body"],
+    properties: { body: { $ref: "#/$defs/Pet" }, tags: { type: "array", items: { type: "string" } } },
+    $defs: { Pet: { required: ["name"] } },
+  });
+});
+
+test.each<[OperationFilter, string[]]>([
+  [{ include: [{ tag: "a" }] }, ["one", "two"]],
+  [{ include: [{ path: "/t*" }] }, ["two", "three"]],
+  [{ include: [{ operation: "t*e" }] }, ["three"]],
+  [{ include: [{ method: "post" }] }, ["three"]],
+  [{ include: [{ tag: "a", path: "/two" }] }, ["two"]],
+  [{ exclude: [{ operation: "one" }] }, ["two", "three"]],
+  [{ include: [{ tag: "*" }], exclude: [{ path: "*" }] }, []],
+])("%j chooses %j", (filter, names) => {
+  const paths = {
+    "/one": { get: { operationId: "one", tags: ["a"] } },
+    "/two": { get: { operationId: "two", tags: ["b", "a"] } },
+    "/three": { post: { operationId: "three" } },
+  };
+  expect(toolsOf({ openapi: "3.1.0", paths }, filter).map(({ name }) => name)).toEqual(names);
+});
+
+test.each([
+  ["", /is no mapping; it must begin with `openapi:` or `swagger:`/],
+  ["{}", /says no version/],
+  ['{"openapi":"2.9"}', /is of version "2.9"; ptc reads OpenAPI 3 and Swagger 2.0/],
+  ['{"openapi":', /is not valid JSON/],
+  ["a: [", /is neither JSON nor YAML/],
+  [
+    `openapi: 3.1.0\na: &a [x,x]\n${"bcdefghijk"
+      .split("")
+      .map((c, i) => `${c}: &${c} [${Array(20).fill(`*${"abcdefghij"[i]}`).join(",")}]`)
+      .join("\n")}`,
+    /aliases/,
+  ],
+])("%j is refused in one line", (text, message) => {
+  expect(() => parseDescription(text.slice(0, 5_000), "of a test")).toThrow(message);
+});
+
+test("More than ten thousand operations are as many tools, and the rest is named", () => {
+  const paths = Object.fromEntries(Array.from({ length: 10_005 }, (_, n) => [`/p${n}`, { get: {} }]));
+  const text = JSON.stringify({ openapi: "3.1.0", paths });
+  const { operations, problems } = readOperations(parseDescription(text, "of a test"));
+  expect(operations).toHaveLength(10_000);
+  expect(problems).toEqual([{ message: "it has more than 10000 operations; the others are left out" }]);
+});

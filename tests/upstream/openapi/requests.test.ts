@@ -1,0 +1,185 @@
+/** What goes over the wire for the arguments of a call. */
+import { describe, expect, test } from "vitest";
+import { described, openDescribed, serveApi } from "./serve-api.ts";
+
+const COLORS = ["blue", "black", "br own"];
+const RGB = { R: 100, G: 200, B: "1/5" };
+
+/** The table of OpenAPI 3.1, "Style Examples", with values that need encoding. */
+const STYLES: [place: string, style: string, explode: boolean, value: unknown, sent: string][] = [
+  ["path", "simple", false, "a/b", "/x/a%2Fb"],
+  ["path", "simple", false, COLORS, "/x/blue,black,br%20own"],
+  ["path", "simple", false, RGB, "/x/R,100,G,200,B,1%2F5"],
+  ["path", "simple", true, RGB, "/x/R=100,G=200,B=1%2F5"],
+  ["path", "label", false, "blue", "/x/.blue"],
+  ["path", "label", false, COLORS, "/x/.blue,black,br%20own"],
+  ["path", "label", true, COLORS, "/x/.blue.black.br%20own"],
+  ["path", "label", true, RGB, "/x/.R=100.G=200.B=1%2F5"],
+  ["path", "matrix", false, "blue", "/x/;color=blue"],
+  ["path", "matrix", false, COLORS, "/x/;color=blue,black,br%20own"],
+  ["path", "matrix", true, COLORS, "/x/;color=blue;color=black;color=br%20own"],
+  ["path", "matrix", true, RGB, "/x/;R=100;G=200;B=1%2F5"],
+  ["query", "form", true, "a&b=c", "/x?color=a%26b%3Dc"],
+  ["query", "form", true, COLORS, "/x?color=blue&color=black&color=br%20own"],
+  ["query", "form", false, COLORS, "/x?color=blue,black,br%20own"],
+  ["query", "form", true, RGB, "/x?R=100&G=200&B=1%2F5"],
+  ["query", "form", false, RGB, "/x?color=R,100,G,200,B,1%2F5"],
+  ["query", "form", true, [], "/x"],
+  ["query", "spaceDelimited", false, COLORS, "/x?color=blue%20black%20br%20own"],
+  ["query", "pipeDelimited", false, COLORS, "/x?color=blue%7Cblack%7Cbr%20own"],
+  ["query", "deepObject", true, RGB, "/x?color[R]=100&color[G]=200&color[B]=1%2F5"],
+  ["query", "deepObject", true, { a: { b: [1, 2] } }, "/x?color[a][b]=1&color[a][b]=2"],
+];
+
+describe("a parameter", () => {
+  test.each(STYLES)(
+    "in %s with style %s and explode %s sends %j as %s",
+    async (place, style, explode, value, sent) => {
+      const api = await serveApi();
+      const path = place === "path" ? "/x/{color}" : "/x";
+      const parameters = [{ name: "color", in: place, style, explode, schema: {} }];
+      await openDescribed(described(path, "get", { parameters }), api.url).call("op", { color: value });
+      expect(decodeBrackets(api.asked[0]?.url)).toBe(sent);
+    },
+  );
+
+  test("of a header or a cookie is sent there, and never as a header that decides how a request is read", async () => {
+    const api = await serveApi();
+    const header = (name: string) => ({ name, in: "header", schema: { type: "string" } });
+    const parameters = [
+      ...["X-Trace", "Host", "Authorization", "Content-Length", "Transfer-Encoding"].map(header),
+      { name: "session", in: "cookie", schema: { type: "string" } },
+    ];
+    const { connection, call } = openDescribed(described("/x", "get", { parameters }), `${api.url}/v1`, {
+      headers: { Authorization: "Bearer mine" },
+    });
+    const [tool] = (await connection.list()).tools as { inputSchema: { properties: object } }[];
+    expect(Object.keys(tool?.inputSchema.properties ?? {})).toEqual(["X-Trace", "session"]);
+    await call("op", { "X-Trace": "t", session: "a;b", Authorization: "Bearer theirs", Host: "evil" });
+    expect(api.asked[0]).toMatchObject({
+      url: "/v1/x",
+      headers: {
+        "x-trace": "t",
+        cookie: "session=a%3Bb",
+        authorization: "Bearer mine",
+        host: new URL(api.url).host,
+      },
+    });
+    expect(await call("op", { "X-Trace": "a\r\nX-Evil: 1" })).toMatchObject({ isError: true });
+    expect(api.asked).toHaveLength(1);
+  });
+
+  test("that is JSON is sent as JSON", async () => {
+    const api = await serveApi();
+    const content = { "application/json": { schema: { type: "object" } } };
+    const parameters = [{ name: "filter", in: "query", content }];
+    await openDescribed(described("/x", "get", { parameters }), api.url).call("op", { filter: { a: [1] } });
+    expect(decodeURIComponent(api.asked[0]?.url ?? "")).toBe('/x?filter={"a":[1]}');
+  });
+
+  test.each([["."], [".."], [""]])(
+    "of a path cannot be %j, which would lead to another operation",
+    async (id) => {
+      const api = await serveApi();
+      const { call } = openDescribed(described("/x/{id}/y", "get", {}), `${api.url}/base`);
+      expect(await call("op", { id })).toMatchObject({ isError: true });
+      await call("op", { id: "../../etc" });
+      await call("op", { id: "a?b#c" });
+      expect(api.asked.map(({ url }) => url)).toEqual(["/base/x/..%2F..%2Fetc/y", "/base/x/a%3Fb%23c/y"]);
+    },
+  );
+
+  test("of the same name in two places is two arguments", async () => {
+    const api = await serveApi();
+    const parameters = [
+      { name: "id", in: "path", required: true, schema: {} },
+      { name: "id", in: "query", schema: {} },
+    ];
+    await openDescribed(described("/x/{id}", "get", { parameters }), api.url).call("op", {
+      id: 1,
+      id_in_query: 2,
+    });
+    expect(api.asked[0]?.url).toBe("/x/1?id=2");
+  });
+});
+
+describe("a path that leads out of the API", () => {
+  test.each([["/../admin"], ["/a/../../admin"], ["//evil.example/x"], ["/\\evil.example/x"]])(
+    "such as %s stays below the API, or is refused",
+    async (path) => {
+      const api = await serveApi();
+      await openDescribed(described(path, "get", {}), `${api.url}/v1/`).call("op");
+      for (const { url } of api.asked) expect(url).toMatch(/^\/v1\//);
+    },
+  );
+});
+
+describe("a body", () => {
+  const send = async (content: object, args: object) => {
+    const api = await serveApi();
+    const operation = { requestBody: { required: true, content } };
+    await openDescribed(described("/x", "post", operation), api.url).call("op", args);
+    const { headers, body } = api.asked[0] ?? { headers: {}, body: Buffer.alloc(0) };
+    return { type: headers["content-type"], body: body.toString("latin1") };
+  };
+
+  test("is sent as JSON where it may be, and otherwise in the form that there is", async () => {
+    const body = { name: "a b", tags: ["x", "y"], at: { z: 1 } };
+    const form = { schema: { type: "object" } };
+    expect(
+      await send({ "application/x-www-form-urlencoded": form, "application/json": form }, { body }),
+    ).toEqual({
+      type: "application/json",
+      body: JSON.stringify(body),
+    });
+    expect(await send({ "application/x-www-form-urlencoded": form }, { body })).toEqual({
+      type: "application/x-www-form-urlencoded",
+      body: `name=a+b&tags=x&tags=y&at=${encodeURIComponent('{"z":1}')}`,
+    });
+    const chosen = { body, content_type: "application/x-www-form-urlencoded" };
+    const two = { "application/json": form, "application/x-www-form-urlencoded": form };
+    expect((await send(two, chosen)).type).toBe("application/x-www-form-urlencoded");
+    expect(await send({ "text/plain": { schema: { type: "string" } } }, { body: "x" })).toMatchObject({
+      body: "x",
+    });
+  });
+
+  test("of several parts carries files with their names and types", async () => {
+    const schema = {
+      type: "object",
+      properties: {
+        note: { type: "string" },
+        file: { type: "string", format: "binary" },
+        meta: { type: "object" },
+      },
+    };
+    const file = {
+      base64: Buffer.from([0, 255, 10]).toString("base64"),
+      filename: "a.bin",
+      content_type: "image/png",
+    };
+    const sent = await send(
+      { "multipart/form-data": { schema } },
+      { body: { note: "n", file, meta: { a: 1 } } },
+    );
+    expect(sent.type).toMatch(/^multipart\/form-data; boundary=/);
+    expect(sent.body).toContain('name="note"\r\n\r\nn\r\n');
+    expect(sent.body).toContain(
+      'name="file"; filename="a.bin"\r\nContent-Type: image/png\r\n\r\n\u0000\u00ff\n\r\n',
+    );
+    expect(sent.body).toContain('Content-Type: application/json\r\n\r\n{"a":1}\r\n');
+  });
+
+  test("of bytes is sent as they are", async () => {
+    const bytes = { base64: Buffer.from([1, 2, 255]).toString("base64") };
+    expect(await send({ "application/octet-stream": {} }, { body: bytes })).toEqual({
+      type: "application/octet-stream",
+      body: "\u0001\u0002\u00ff",
+    });
+  });
+});
+
+/** Browsers and Node.js leave brackets of a query as they are, or not. */
+function decodeBrackets(url = ""): string {
+  return url.replaceAll("%5B", "[").replaceAll("%5D", "]");
+}
