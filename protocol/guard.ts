@@ -10,6 +10,8 @@ export const GUARD_COMMANDS = {
   resume: "r",
   /** The life of the sandbox begins now: it was restored from a snapshot. */
   start: "s",
+  /** Asks for the same letter as an answer, which shows that the guard is there. */
+  beat: "b",
 } as const;
 
 /** The argument with which the guard relays the runner's channel over its own stdin and stdout. */
@@ -17,6 +19,22 @@ export const GUARD_ATTACHED = "--attached";
 
 /** The argument with which the guard's stdin is the runner's channel, and its stdout is a socket that carries all other frames. */
 export const GUARD_DIRECT = "--direct";
+
+/**
+ * The argument with which the guard itself keeps the runner from the network that it has, and from what the arguments after it
+ * name.
+ */
+export const GUARD_ALONE = "--alone";
+
+/** The arguments that may follow {@link GUARD_ALONE}. */
+export const GUARD_WALLS = {
+  /** A resource limit by its name in getrlimit(2). */
+  limit: (name: string, limit: number) => `--limit=${name}:${limit}`,
+  /** A folder in memory. */
+  scratch: (path: string, megabytes: number) => `--scratch=${path}:${megabytes}`,
+  /** A file or folder of which the runner sees nothing. */
+  hide: (path: string) => `--hide=${path}`,
+} as const;
 
 /** Begins the argument that names the folder with the sockets for the runner's channel, stdout and stderr. */
 export const GUARD_SOCKETS = "--sockets=";

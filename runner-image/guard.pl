@@ -1,7 +1,7 @@
 # The guard: the first process of a sandbox, which starts the runner and outlives nothing. It ends, and the sandbox with
 # it, when the runner has ended, when its stdin ends (the engine closes that when ptc is gone), or after a number of seconds.
 #
-#     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] COMMAND [ARGUMENT...]
+#     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] [--alone OPTION...] COMMAND [ARGUMENT...]
 #
 # On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, as
 # between two programs of a session, and `r` to let them go on; anything else is ignored. `k` is answered with a `k` on
@@ -22,7 +22,12 @@
 #
 # With --direct the guard's stdin is the channel, which the runner gets as it is, and its stdout is a socket over which the
 # guard and ptc exchange the same frames but those of the channel. A sandbox that is restored from a snapshot has just these
-# two. ptc says `s` then: the sandbox's seconds begin.
+# two. ptc says `s` then: the sandbox's seconds begin. With either, ptc says `b` now and then, which is answered with a `b`.
+#
+# With --alone the guard itself builds the walls that an engine builds elsewhere, because what started it has a network, as a pod
+# has. The runner gets a network namespace with nothing in it, the resource limits of each `--limit=NAME:NUMBER`, a folder in
+# memory for each `--scratch=PATH:MEGABYTES`, and nothing of the file or folder of each `--hide=PATH`. Where one of these cannot be
+# had, no runner is started.
 #
 # The program is in a process namespace of its own, so that it has no name for the guard: gVisor lets a process stop or
 # end the first one of its namespace. Where there are no namespaces, the kernel itself protects its first process.
@@ -36,12 +41,14 @@ my ($UNATTENDED, $OVERDUE, $UNHELD, $SELF_KILLED, $LEFT_THREAD, $NATIVE_CODE) = 
 my ($SIGKILL, $SIGCONT, $SIGSTOP) = (9, 18, 19);
 my $WNOHANG = 1;
 my $O_WRONLY = 1;
-my ($CLONE_NEWNS, $CLONE_NEWUSER, $CLONE_NEWPID) = (0x00020000, 0x10000000, 0x20000000);
-my $MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8;
+my ($CLONE_NEWNS, $CLONE_NEWUSER, $CLONE_NEWPID, $CLONE_NEWNET) = (0x00020000, 0x10000000, 0x20000000, 0x40000000);
+my ($MS_RDONLY, $MS_NOSUID_NODEV, $MS_NOSUID_NODEV_NOEXEC, $MS_BIND) = (1, 2 | 4, 2 | 4 | 8, 4096);
 my $CAPABILITIES_V3 = 0x20080522;
 my ($PR_SET_DUMPABLE, $PR_CAPBSET_DROP) = (4, 24);
-# Numbers of unshare(2), prctl(2), mount(2) and capset(2), by machine as in the header of an ELF file: x86-64 and AArch64.
-my %CALLS = (62 => [272, 157, 165, 126], 183 => [97, 167, 40, 91]);
+# Numbers of unshare(2), prctl(2), mount(2), capset(2) and setrlimit(2), by machine as in the header of an ELF file: x86-64 and
+# AArch64.
+my %CALLS = (62 => [272, 157, 165, 126, 160], 183 => [97, 167, 40, 91, 164]);
+my %RESOURCES = (core => 4, nproc => 6, nofile => 7);
 # Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile. Also those in which
 # it is looked whether what was ended is gone.
 my $MAX_ROUNDS = 200;
@@ -49,7 +56,7 @@ my $MAX_ROUNDS = 200;
 my $MAX_THREAD_ROUNDS = 100;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
-my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME, $START) = qw(d w e 1 2 p k r s);
+my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME, $START, $BEAT) = qw(d w e 1 2 p k r s b);
 my $WINDOW = 1024 * 1024;
 my $HEADER_BYTES = 5;
 my $PIECE_BYTES = 64 * 1024;
@@ -72,18 +79,27 @@ my $direct = $command[0] eq '--direct' && shift @command;
 my $framed = $attached || $direct;
 my ($sockets) = $command[0] =~ /^--sockets=(.+)/s;
 shift @command if defined $sockets;
+my $alone = $command[0] eq '--alone' && shift @command;
+my (@limits, @scratch, @hidden);
+if ($alone) {
+    for (;; shift @command) {
+        if    ($command[0] =~ /^--limit=(\w+):(\d+)$/)   { push @limits,  [$1, $2] }
+        elsif ($command[0] =~ /^--scratch=(.+):(\d+)$/s) { push @scratch, [$1, $2] }
+        elsif ($command[0] =~ /^--hide=(.+)$/s)          { push @hidden,  $1 }
+        else                                             { last }
+    }
+}
 my $deadline = time() + $seconds;
-my ($unshare, $prctl, $mount, $capset) = @{ $CALLS{ machine() } // [] };
+my ($unshare, $prctl, $mount, $capset, $setrlimit) = @{ $CALLS{ machine() } // [] };
 
 my ($uid, $gid) = ($<, (split ' ', $()[0]);
 # What could read the guard's stdin could keep from it what ptc says there.
 syscall($prctl, $PR_SET_DUMPABLE, 0, 0, 0, 0) if $prctl;
-my $apart = $unshare && syscall($unshare, $CLONE_NEWUSER | $CLONE_NEWPID) == 0;
-if ($apart) {
-    put('/proc/self/setgroups', 'deny');
-    put('/proc/self/uid_map', "$uid $uid 1");
-    put('/proc/self/gid_map', "$gid $gid 1");
-}
+leave_pod() if $alone;
+# gVisor takes a namespace of mounts for a changed root, in which there can be no further namespace of users.
+my $apart = $unshare && syscall($unshare, $alone ? $CLONE_NEWPID : $CLONE_NEWUSER | $CLONE_NEWPID) == 0;
+if    ($apart) { keep_ids() if !$alone }
+elsif ($alone) { die "the program cannot be kept from the guard, because there are no namespaces: $!\n" }
 my ($channel, $out, $err, $runners_channel, $runners_out, $runners_err);
 if ($framed) {
     # The runner keeps what is opened here.
@@ -174,7 +190,8 @@ sub obey {
         kill $SIGCONT, -1;
         $held = 0;
     }
-    elsif ($_[0] eq $START) { $deadline = time() + $seconds }
+    elsif ($_[0] eq $START)           { $deadline = time() + $seconds }
+    elsif ($_[0] eq $BEAT && $framed) { $to_host .= pack 'aN', $BEAT, 0 }
 }
 
 # Leaves the runner alone, and holds it.
@@ -309,7 +326,9 @@ sub run {
         if (syscall($unshare, $CLONE_NEWNS) == 0) {
             my ($source, $target, $type) = ('proc', '/proc', 'proc');
             syscall($mount, $source, $target, $type, $MS_NOSUID_NODEV_NOEXEC, 0);
+            wall_off() if $alone;
         }
+        elsif ($alone) { die "no namespace of mounts: $!\n" }
         for my $capability (0 .. 63) {
             last if syscall($prctl, $PR_CAPBSET_DROP, $capability, 0, 0, 0) != 0;
         }
@@ -328,6 +347,50 @@ sub run {
     }
     exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
     exit 127;
+}
+
+# Has all that follows be done by a process in namespaces without a network and without what started the guard, which would be
+# stopped with the program otherwise. This process only waits for it.
+sub leave_pod {
+    $unshare && syscall($unshare, $CLONE_NEWUSER | $CLONE_NEWPID | $CLONE_NEWNET | $CLONE_NEWNS) == 0
+        or die "the program cannot be kept from the network, because there are no namespaces: $!\n";
+    keep_ids();
+    my $inner = fork() // die "the guard cannot be started: $!\n";
+    if ($inner == 0) {
+        mount_or_die('proc', '/proc', 'proc', $MS_NOSUID_NODEV_NOEXEC, '');
+        return;
+    }
+    waitpid $inner, 0;
+    exit($? & 127 ? 128 + ($? & 127) : $? >> 8);
+}
+
+# In a new namespace of users, which knows no other.
+sub keep_ids {
+    put('/proc/self/setgroups', 'deny');
+    put('/proc/self/uid_map', "$uid $uid 1");
+    put('/proc/self/gid_map', "$gid $gid 1");
+}
+
+# Builds what --alone asks for, in the namespaces of the runner.
+sub wall_off {
+    my $folder = readlink '/proc/self/cwd';
+    for my $path (grep { -e } @hidden) {
+        if (-d $path) { mount_or_die('tmpfs', $path, 'tmpfs', $MS_NOSUID_NODEV_NOEXEC | $MS_RDONLY, 'size=4k,mode=0555') }
+        else          { mount_or_die('/dev/null', $path, 'none', $MS_BIND, '') }
+    }
+    mount_or_die('tmpfs', $_->[0], 'tmpfs', $MS_NOSUID_NODEV, "size=$_->[1]m,mode=1777") for @scratch;
+    for (@limits) {
+        my ($name, $limit) = @$_;
+        my $pair = pack 'QQ', $limit, $limit;
+        syscall($setrlimit, $RESOURCES{$name}, $pair) == 0 or die "the limit $name cannot be set: $!\n";
+    }
+    # The folder that it was in is under the new one.
+    chdir $folder or die "$folder: $!\n";
+}
+
+sub mount_or_die {
+    my ($source, $target, $type, $flags, $data) = @_;
+    syscall($mount, $source, $target, $type, $flags, $data) == 0 or die "$target cannot be mounted over: $!\n";
 }
 
 sub connected {

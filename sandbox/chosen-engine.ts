@@ -88,6 +88,11 @@ export class ChosenEngine implements SandboxEngine {
     await (await this.#engine()).snapshot?.(request);
   }
 
+  async close(): Promise<void> {
+    const settled = await this.#settled?.catch(() => undefined);
+    await settled?.engine.close?.();
+  }
+
   async openImages(): Promise<ImageStore> {
     const engine = await this.#engine();
     if (engine.openImages === undefined)

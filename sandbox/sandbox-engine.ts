@@ -31,7 +31,10 @@ export interface SandboxRequest {
   onRequested?: (() => void) | undefined;
 }
 
-/** How the programs in containers reach ptc: by a Unix socket that is mounted, or over the container's attached stdin and stdout. */
+/**
+ * How the programs in containers reach ptc: by a Unix socket that is mounted or a connection to their pod, or over stdin and stdout
+ * of the container, which the engine relays.
+ */
 export type ChannelKind = "socket" | "attached";
 
 /** `auto` leaves it to the engine. */
@@ -102,6 +105,8 @@ export interface SandboxEngine {
   readonly name: string;
   /** What to do where a wall does not hold, or the runtime is missing. */
   readonly advice: EngineAdvice;
+  /** Whether sandboxes have the limits that were set where they are made, and none can be asked for with others. */
+  readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
   /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
@@ -135,12 +140,14 @@ export interface SandboxEngine {
   describeSnapshot?(request: SandboxRequest): Promise<string>;
   /** Its images, where it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
+  /** Gives up what it holds outside this process, such as its lease. Its sandboxes have ended. Never rejects. */
+  close?(): Promise<void>;
   /** The engine that this one stands for, where it is chosen when it is first needed, and why it is that one. Never rejects. */
   settled?(): Promise<{ engine: SandboxEngine; why: string }>;
 }
 
 /** The engines that there are, and the choice among them. */
-export const ENGINE_NAMES = ["docker", "runsc"] as const;
+export const ENGINE_NAMES = ["docker", "runsc", "kubernetes"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export type EngineChoice = EngineName | "auto";
 
@@ -159,6 +166,23 @@ export interface EngineOptions {
   address?: string | undefined;
   /** Whether sandboxes may run where a limit cannot hold. */
   allowsWeakerIsolation?: boolean | undefined;
+  /** Where sandboxes are pods of a cluster. */
+  kubernetes?: KubernetesOptions | undefined;
+}
+
+/** Which cluster has the pods, and what they are claimed from. */
+export interface KubernetesOptions {
+  /** By default the one that `kubectl` would use, or of the pod that ptc is in. */
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+  /** By default that of the context, or of the pod that ptc is in. */
+  namespace?: string | undefined;
+  /** What the names of the SandboxWarmPools begin with; `-` and the name of the runner follow. */
+  template?: string | undefined;
+  /** A folder with `ca.crt`, `tls.crt` and `tls.key`, for connections to pods. */
+  certificates?: string | undefined;
+  /** How long a program waits for a pod. */
+  readyTimeoutMs?: number | undefined;
 }
 
 /** Opens an engine. Sends no request yet. */

@@ -67,8 +67,9 @@ const built = await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: ["runner-image/node/main.ts"],
-    outfile: join(dist, "image/runner.mjs"),
+    entryPoints: { runner: "runner-image/node/main.ts", launcher: "runner-image/launcher/launcher.ts" },
+    outdir: join(dist, "image"),
+    outExtension: { ".js": ".mjs" },
     target: "node22",
     minify: true,
     keepNames: true,
@@ -78,7 +79,8 @@ declare();
 // As it is: a Node.js that is too old must be able to read it.
 cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
-cpSync(join(root, "runner-image/guard.pl"), join(dist, "image/guard.pl"));
+for (const name of ["guard.pl", "relay.pl"])
+  cpSync(join(root, `runner-image/${name}`), join(dist, `image/${name}`));
 cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
   recursive: true,
   filter: (path) => basename(path) !== "__pycache__",

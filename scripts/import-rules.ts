@@ -178,6 +178,7 @@ const SINGLE_IMPORTER = {
   oauth4webapi: ["identity/issuer.ts", "logins/browser-identity.ts", "upstream/authorization/oauth/"],
   undici: "system/outgoing.ts",
   dockerode: "sandbox/docker/",
+  "@kubernetes/client-node": "sandbox/kubernetes/",
   esbuild: "languages/typescript/bundling/bundler.ts",
   "json-schema-to-typescript": "codegen/typescript/print-types.ts",
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
@@ -236,6 +237,14 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/engine\\.ts$|sandbox/docker/)" },
     to: { path: "^sandbox/docker/" },
+  },
+  {
+    name: "kubernetes-is-one-engine",
+    comment:
+      "only wiring/ opens the engine of clusters, and prints its manifests: use the contract in sandbox/sandbox-engine.ts",
+    severity: "error",
+    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/|sandbox/kubernetes/)" },
+    to: { path: "^sandbox/kubernetes/" },
   },
   {
     name: "wiring-hides-engines",

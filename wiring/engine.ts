@@ -12,6 +12,11 @@ async function openRunsc(options: EngineOptions): Promise<SandboxEngine> {
   return new RunscEngine(options);
 }
 
+async function openKubernetes(options: EngineOptions): Promise<SandboxEngine> {
+  const { KubernetesEngine } = await import("../sandbox/kubernetes/kubernetes-engine.ts");
+  return new KubernetesEngine(options);
+}
+
 /** The engine where nobody names another: the one place that knows which there are. Each is loaded when it is first used. */
 export const ENGINE: { open: OpenEngine } = {
   open(options) {
@@ -26,6 +31,7 @@ export const ENGINE: { open: OpenEngine } = {
     return new ChosenEngine(choice, runtime, {
       docker: { whyAbsent: () => whyNoDocker(process.env, address), open: once(openDocker) },
       runsc: { open: once(openRunsc) },
+      kubernetes: { open: once(openKubernetes) },
     });
   },
 };

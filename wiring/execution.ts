@@ -111,7 +111,7 @@ export function composeExecution(configuration: Configuration, options: Executio
         sessions.close(),
         validator.close(),
         languages.close(),
-        sandboxes.close(),
+        composed.close(),
         swept,
       ]);
       return { kept: records.close(), ended: ended.then(() => {}) };

@@ -287,7 +287,7 @@ export class Host implements ProgramRunner {
     const pool = await this.#pool?.catch(() => undefined);
     const { kept = this.#archive?.close(), ended } = execution?.end() ?? {};
     const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
-    const untaken = this.#options.warmed?.pool.close();
+    const untaken = this.#options.warmed?.close();
     await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
     await kept;
     await this.#use?.close();

@@ -29,7 +29,8 @@ export async function openOwnImages(
 ): Promise<Pick<ImageStore, "listOwn" | "remove"> & { snapshots: string }> {
   const { state } = openState(env);
   const stores = await Promise.all(
-    ENGINE_NAMES.map((choice) =>
+    // A cluster's images are in a registry.
+    ENGINE_NAMES.filter((choice) => choice !== "kubernetes").map((choice) =>
       ENGINE.open({ choice, folder: state.path, runners: RUNNER_STARTS }).openImages?.(),
     ),
   ).finally(() => state.remove());
@@ -97,4 +98,32 @@ function build(
     reference: sandbox.image,
     onProgress,
   });
+}
+
+export interface ManifestOptions {
+  /** The runner image as the cluster pulls it, with its digest. */
+  image: string;
+  replicas: number;
+  runtimeClass: string;
+  /** The Secret with the launchers' certificates. */
+  certificates?: string | undefined;
+  imagePullPolicy?: "Always" | "IfNotPresent" | "Never" | undefined;
+}
+
+/** What a cluster needs so that programs of this configuration can run there, as a List of Kubernetes. */
+export async function clusterManifests(
+  { sandbox, execution, languages }: Configuration,
+  options: ManifestOptions,
+): Promise<object> {
+  const { programManifests } = await import("../sandbox/kubernetes/manifests.ts");
+  const { memoryMb, cpus, pids } = execution;
+  const items = programManifests({
+    ...options,
+    namespace: sandbox.kubernetes.namespace ?? "default",
+    template: sandbox.kubernetes.template,
+    runners: [...new Set(languages.map((name) => runnerOf(name)))],
+    starts: RUNNER_STARTS,
+    limits: { memoryMb, cpus, pids },
+  });
+  return { apiVersion: "v1", kind: "List", items };
 }

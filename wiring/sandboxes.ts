@@ -5,7 +5,7 @@ import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/languages.
 import type { RunnerName } from "../protocol/runners.ts";
 import { startsAtOnce } from "../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../sandbox/pool/sandbox-pool.ts";
-import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
+import type { KubernetesOptions, OpenEngine } from "../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions, sweepSandboxes } from "../sandbox/sandbox-starter.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { formatIdentity, isDead } from "../system/process-identity.ts";
@@ -40,12 +40,18 @@ export function sandboxOptions(
       channel: sandbox.channel,
       address: "engineAddress" in sandbox ? sandbox.engineAddress : undefined,
       allowsWeakerIsolation: sandbox.allowWeakerIsolation,
+      kubernetes: "kubernetes" in sandbox ? clusterOf(sandbox.kubernetes) : undefined,
     }),
     owner: formatIdentity(self),
     image: sandbox.image,
     runtime: sandbox.runtime,
     limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
   };
+}
+
+function clusterOf(kubernetes: Configuration["sandbox"]["kubernetes"]): KubernetesOptions {
+  const { ready_timeout_seconds, ...rest } = kubernetes;
+  return { ...rest, readyTimeoutMs: ready_timeout_seconds * 1_000 };
 }
 
 /** The sandboxes of one ptc process. */
@@ -56,6 +62,8 @@ export interface ComposedSandboxes {
   sweep(): Promise<void>;
   /** Starts later sandboxes as another configuration says. */
   reconfigure(next: Configuration): void;
+  /** Ends the sandboxes that wait, and gives up what the engine holds elsewhere. Never rejects. */
+  close(): Promise<void>;
 }
 
 export interface SandboxesOptions extends Pick<StarterOptions, "onRequested"> {
@@ -76,7 +84,9 @@ export function composeSandboxes(
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // Where sandboxes wait, other requests follow. A command that ends with its program does so at once.
     starter: new SandboxStarter({ ...options, lingers: warm > 0, walls: openKnownWalls(env), onRequested }),
-    bounds: { floor, ceiling: of.sandbox.maxWarm },
+    // A cluster keeps pods waiting itself.
+    bounds:
+      of.sandbox.engine === "kubernetes" ? { floor: 0, ceiling: 0 } : { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
     maxStarts: startsAtOnce(thisMachine()),
   });
@@ -85,6 +95,10 @@ export function composeSandboxes(
   return {
     own,
     pool,
+    async close() {
+      await pool.close();
+      await first.engine.close?.();
+    },
     sweep: () => sweepSandboxes(first.engine, (owner) => isDead(owner, own.self)).catch(() => {}),
     reconfigure(next) {
       if (isSameSandbox(now, next)) return;

@@ -1,6 +1,6 @@
 import { jsonLine } from "../../base/json.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { buildImage } from "../../wiring/image.ts";
+import { buildImage, clusterManifests } from "../../wiring/image.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -9,6 +9,7 @@ import {
   EXIT,
   type ExitCode,
   type Surroundings,
+  UsageError,
   write,
 } from "../command.ts";
 
@@ -19,7 +20,7 @@ interface BuildFlags extends CommonFlags {
 /** `ptc image build` */
 export const imageCommand = defineGroup(
   "image",
-  () => [defineBuild],
+  () => [defineBuild, defineManifests],
   (command) =>
     command
       .description("the image that programs run in")
@@ -44,5 +45,55 @@ async function build(flags: BuildFlags, { env, cwd, stdout, stderr }: Surroundin
   });
   const { image } = configuration.sandbox;
   await write(stdout, `${flags.json ? jsonLine({ image, digest, built }) : `${image} ${digest}`}\n`);
+  return EXIT.done;
+}
+
+const PULL_POLICIES = ["Always", "IfNotPresent", "Never"] as const;
+
+interface ManifestFlags extends CommonFlags {
+  replicas: string;
+  runtimeClass: string;
+  certificates?: string;
+  pullPolicy?: string;
+}
+
+const defineManifests = defineCommand("manifests", manifests, (command) =>
+  command
+    .description("print what a cluster needs for `sandbox.engine: kubernetes`, for `kubectl apply -f -`")
+    .argument("<image>", "the runner image as the cluster pulls it, with its digest: NAME@sha256:...")
+    .option(...CONFIG)
+    .option("--replicas <number>", "how many pods wait for each language", "3")
+    .option("--runtime-class <name>", "the RuntimeClass of gVisor", "gvisor")
+    .option("--certificates <secret>", "a Secret with the ca.crt, tls.crt and tls.key of ptc-program")
+    .option("--pull-policy <policy>", "when nodes pull the image: Always, IfNotPresent or Never")
+    .addHelpText(
+      "after",
+      `\nExample:\n  ptc image manifests registry.example.com/ptc-runner@sha256:${"0123".repeat(16)} | kubectl apply -f -\n`,
+    ),
+);
+
+async function manifests(
+  image: string,
+  flags: ManifestFlags,
+  { env, cwd, stdout }: Surroundings,
+): Promise<ExitCode> {
+  if (!/@sha256:[0-9a-f]{64}$/.test(image))
+    throw new UsageError(`'${image}' names no digest; write NAME@sha256:..., as \`docker push\` prints it`);
+  const replicas = Number(flags.replicas);
+  if (!/^\d{1,4}$/.test(flags.replicas) || replicas === 0)
+    throw new UsageError(`--replicas must be a number from 1 to 9999, not '${flags.replicas}'`);
+  const { runtimeClass, certificates, pullPolicy } = flags;
+  const imagePullPolicy = PULL_POLICIES.find((policy) => policy === pullPolicy);
+  if (imagePullPolicy === undefined && pullPolicy !== undefined)
+    throw new UsageError(`--pull-policy must be ${PULL_POLICIES.join(", ")}, not '${pullPolicy}'`);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const list = await clusterManifests(configuration, {
+    image,
+    replicas,
+    runtimeClass,
+    certificates,
+    imagePullPolicy,
+  });
+  await write(stdout, `${JSON.stringify(list, undefined, 2)}\n`);
   return EXIT.done;
 }

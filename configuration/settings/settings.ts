@@ -331,7 +331,7 @@ export const Settings = section({
     section({
       engine: setting(
         oneOf(["auto", ...ENGINE_NAMES]).optional(),
-        "what starts sandboxes: `docker`, gVisor's `runsc` alone, or with `auto` what is there, Docker first; by default what the variable `PTC_ENGINE` says, and else `auto`",
+        "what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, or with `auto` what is there, Docker first and never a cluster; by default what the variable `PTC_ENGINE` says, and else `auto`",
         {
           value: "auto",
           comment: "what starts sandboxes: docker, runsc alone, or what is there, Docker first",
@@ -357,7 +357,7 @@ export const Settings = section({
       ),
       channel: setting(
         oneOf(["auto", "socket", "attached"]).default("auto"),
-        "how programs reach ptc; `auto`: by a socket where the engine can mount one, else attached",
+        "how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached",
         { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
       ),
       python_packages: setting(
@@ -374,6 +374,42 @@ export const Settings = section({
           comment:
             "such as [numpy, pandas]: packages of the distribution for programs in Python; `ptc image build` builds them in",
         },
+      ),
+      kubernetes: setting(
+        section({
+          namespace: setting(
+            text(63).optional(),
+            "where pods are claimed; by default the namespace of the context, or of ptc's own pod",
+            {},
+          ),
+          template: setting(
+            text(50).default("ptc"),
+            "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
+            {},
+          ),
+          context: setting(
+            text(256).optional(),
+            "a context of the kubeconfig; by default its current one",
+            {},
+          ),
+          kubeconfig: setting(
+            text(4_096).optional(),
+            "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
+            {},
+          ),
+          certificates: setting(
+            text(4_096).optional(),
+            "a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server",
+            {},
+          ),
+          ready_timeout_seconds: setting(
+            wholeNumber(1, 3_600).default(60),
+            "how long a program waits for a pod",
+            {},
+          ),
+        }),
+        "the cluster that `engine: kubernetes` uses",
+        {},
       ),
       allow_weaker_isolation: setting(trueOrFalse().default(false), "allows a `runtime` other than runsc"),
     }),

@@ -121,9 +121,11 @@ function readFacts(line: string): { facts?: ProbeFacts; problem?: string } {
 
 /** Whether a program can use twice the memory that it has. */
 async function tryMemory(options: WallOptions): Promise<boolean> {
-  const limits = { ...options.limits, memoryMb: MEMORY_MB };
+  const { engine = options.engine } = (await options.engine.settled?.()) ?? {};
+  const memoryMb = engine.hasFixedLimits === true ? options.limits.memoryMb : MEMORY_MB;
+  const limits = { ...options.limits, memoryMb };
   const experiment = await Experiment.start({ ...options, limits });
-  const line = await experiment.run(GREEDY, { mb: 2 * MEMORY_MB }, PROBE_PATIENCE_MS);
+  const line = await experiment.run(GREEDY, { mb: 2 * memoryMb }, PROBE_PATIENCE_MS);
   await experiment.sandbox.dispose();
   return line !== "";
 }

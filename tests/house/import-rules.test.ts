@@ -14,6 +14,7 @@ const OWNED_PACKAGES = [
     "ipaddr.js",
     "undici",
     "dockerode",
+    "@kubernetes/client-node",
     "jose",
     "oauth4webapi",
     "@modelcontextprotocol/node",
@@ -34,7 +35,12 @@ const IMPORTED = [
     "sandbox/sandbox-error.ts",
     "execution/run.ts",
   ],
-  ...["sandbox/docker/docker-engine.ts", "sandbox/sandbox-starter.ts", "upstream/upstream-error.ts"],
+  ...[
+    "sandbox/docker/docker-engine.ts",
+    "sandbox/kubernetes/claims.ts",
+    "sandbox/sandbox-starter.ts",
+    "upstream/upstream-error.ts",
+  ],
   ...[
     "upstream/mcp/mcp-upstream.ts",
     "languages/typescript/bundling/bundle.ts",

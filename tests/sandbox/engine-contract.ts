@@ -12,7 +12,9 @@ export interface EngineUnderTest {
   runtime: string;
   /** Whether its sandboxes are to be restored from a snapshot. */
   isRestored?: boolean;
-  close(): void;
+  /** Makes what the engine needs. */
+  open?(): void;
+  close(): void | Promise<void>;
 }
 
 const LIMITS = { memoryMb: 512, cpus: 1, pids: 256 };
@@ -87,6 +89,7 @@ export function describeEngine(
       (await engine.list()).filter((each) => each.owner === owner).map(({ id }) => id);
 
     beforeAll(async () => {
+      opened.open?.();
       if (opened.isRestored !== true) return;
       const image = (await engine.findImage(opened.image))?.digest ?? "";
       const request = {

@@ -1,0 +1,363 @@
+/**
+ * Sandboxes that are pods of a cluster with kubernetes-sigs/agent-sandbox. The cluster keeps pods waiting whose runners have
+ * started; each program claims one, and nothing else ever uses it:
+ *
+ *     claims.ts        a claim, which gets a pod of a SandboxWarmPool and is removed when the program has ended
+ *     program-pod.ts   what a pod must be like; each is looked at before it is used
+ *     pod-channel.ts   one stream to the launcher in the pod, by TLS or through the API server
+ *     pod-sandbox.ts   how the pod ends, whoever ends it
+ *     owner-lease.ts   whose claims they are, and what becomes of those of a dead ptc
+ *
+ * A program that has begun is never begun again in another pod: a call may have been made.
+ */
+
+import { createHash } from "node:crypto";
+import type { Duplex } from "node:stream";
+import * as z from "zod/mini";
+import { inTime } from "../../base/waiting.ts";
+import { RELAY_PATH } from "../../protocol/launcher.ts";
+import type { RunnerName, RunnerStarts } from "../../protocol/runners.ts";
+import type { SandboxOutput } from "../sandbox.ts";
+import type {
+  ChannelPreference,
+  ChosenChannel,
+  EngineDescription,
+  EngineOptions,
+  KubernetesOptions,
+  SandboxEngine,
+  SandboxRequest,
+  StartedSandbox,
+} from "../sandbox-engine.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type BoundClaim, Claims, EXTENSIONS_API } from "./claims.ts";
+import { ApiError, ClusterApi } from "./cluster-api.ts";
+import { KUBERNETES_ADVICE } from "./kubernetes-advice.ts";
+import { OwnerLease } from "./owner-lease.ts";
+import { connectLauncher, type LauncherKeys, PodChannel, readLauncherKeys } from "./pod-channel.ts";
+import { PodSandbox } from "./pod-sandbox.ts";
+import {
+  digestOf,
+  hasCertificates,
+  isImageNamed,
+  PodSpec,
+  problemsOfPod,
+  programPodSpec,
+} from "./program-pod.ts";
+
+const DEFAULT_TEMPLATE = "ptc";
+const DEFAULT_READY_TIMEOUT_MS = 60_000;
+const PREFACE_PATIENCE_MS = 10_000;
+/** How long what was found about a template is reused. */
+const GOOD_MS = 5_000;
+/** What `sandbox.runtime` calls gVisor, and how RuntimeClasses do: gVisor's own instructions, and GKE. */
+const GVISOR = "runsc";
+const GVISOR_HANDLERS = ["runsc", "gvisor"];
+const PERL = "/usr/bin/perl";
+const MANIFESTS = "`ptc image manifests IMAGE | kubectl apply -f -` makes one";
+
+const Version = z.object({ gitVersion: z.string() });
+const WarmPool = z.object({ spec: z.object({ sandboxTemplateRef: z.object({ name: z.string() }) }) });
+const Template = z.object({
+  spec: z.object({ podTemplate: z.object({ spec: PodSpec }) }),
+});
+const RuntimeClass = z.object({ handler: z.string() });
+
+/** What the pods of one pool are like, as its template says now. */
+interface PodTemplate {
+  pool: string;
+  name: string;
+  spec: PodSpec;
+  image: string;
+  /** What `sandbox.runtime` calls the runtime. */
+  runtime: string;
+}
+
+export class KubernetesEngine implements SandboxEngine {
+  readonly name = "Kubernetes";
+  readonly advice = KUBERNETES_ADVICE;
+  readonly hasFixedLimits = true;
+  readonly #options: KubernetesOptions;
+  readonly #runners: RunnerStarts;
+  readonly #preference: ChannelPreference;
+  readonly #templates = new Map<RunnerName, { found: Promise<PodTemplate>; atMs: number }>();
+  readonly #leases = new Map<string, OwnerLease>();
+  #opened: { api: ClusterApi; claims: Claims } | undefined;
+
+  constructor({ runners, channel = "auto", kubernetes = {} }: EngineOptions) {
+    this.#options = kubernetes;
+    this.#runners = runners;
+    this.#preference = channel;
+  }
+
+  async describe(): Promise<EngineDescription> {
+    const { api } = this.#cluster();
+    const { gitVersion } = Version.parse(await api.request({ path: "/version" }));
+    const { runtime, channel, problem } = await this.#describePods();
+    return {
+      version: gitVersion,
+      identity: digest([api.endpoint, api.namespace, this.#prefix, gitVersion, runtime]),
+      profile: profileDigest(this.#runners),
+      endpoint: `${api.endpoint}, namespace ${api.namespace}`,
+      runtimes: new Map([[runtime, { channel, problem }]]),
+    };
+  }
+
+  async findImage(reference: string): Promise<{ digest: string } | undefined> {
+    const { image } = await this.#templateOf("javascript");
+    const digest = digestOf(image);
+    return digest !== undefined && isImageNamed(image, reference) ? { digest } : undefined;
+  }
+
+  async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
+    const { runner, limits, owner, onRequested } = request;
+    const { claims } = this.#cluster();
+    const [template, belongsTo] = await Promise.all([
+      this.#usableTemplate(request),
+      this.#lease(owner).hold(),
+    ]);
+    const keys = this.#keysFor(template);
+    const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
+    const claim = await claims.make({ pool: template.pool, owner, belongsTo }, patienceMs, () =>
+      onRequested?.(),
+    );
+    try {
+      const bound = claim.pod;
+      if (bound === undefined) throw new SandboxError("start_failed", "the pod was lost before it was used");
+      const [pod, stream] = await this.#both(claims.findPod(bound.name), this.#connect(bound, keys));
+      try {
+        if (pod === undefined) throw new SandboxError("start_failed", "the pod was lost before it was used");
+        // A template may have changed since the pod was made.
+        const image = digestOf(pod.spec.containers[0]?.image);
+        refuse(`the pod ${bound.name}`, problemsOfPod(pod.spec, this.#runners[runner], limits));
+        if (image !== request.image || pod.spec.runtimeClassName !== template.spec.runtimeClassName)
+          throw new SandboxError(
+            "start_failed",
+            `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${this.#cluster().api.namespace}\` has its pool make others`,
+          );
+        const channel = new PodChannel(stream, output);
+        const started = new PodSandbox({ claim, pod, claims }, channel, stream);
+        await this.#greet(channel, pod.metadata.uid, bound.name);
+        return started;
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
+    } catch (error) {
+      await this.#discard(claim);
+      throw error;
+    }
+  }
+
+  list(): Promise<{ id: string; owner: string }[]> {
+    return this.#cluster().claims.list();
+  }
+
+  /** What a program writes goes over the connection to its launcher, and not to the container's log. */
+  async keepsOutput(): Promise<boolean> {
+    return false;
+  }
+
+  remove(id: string): Promise<void> {
+    return this.#cluster().claims.remove(id);
+  }
+
+  async close(): Promise<void> {
+    this.#opened?.claims.close();
+    await Promise.all([...this.#leases.values()].map((lease) => lease.release()));
+    this.#leases.clear();
+  }
+
+  get #prefix(): string {
+    return this.#options.template ?? DEFAULT_TEMPLATE;
+  }
+
+  #cluster(): { api: ClusterApi; claims: Claims } {
+    if (this.#opened === undefined) {
+      const api = ClusterApi.open(this.#options);
+      this.#opened = { api, claims: new Claims(api) };
+    }
+    return this.#opened;
+  }
+
+  #lease(owner: string): OwnerLease {
+    const { api, claims } = this.#cluster();
+    const known = this.#leases.get(owner);
+    if (known !== undefined) return known;
+    const lease = new OwnerLease(api, owner, () => void claims.renewDue());
+    this.#leases.set(owner, lease);
+    return lease;
+  }
+
+  async #discard(claim: BoundClaim): Promise<void> {
+    await claim.remove().catch(() => {});
+  }
+
+  /** Settles as both do, and closes the stream where the other has failed. */
+  async #both<T>(other: Promise<T>, connecting: Promise<Duplex>): Promise<[T, Duplex]> {
+    try {
+      return await Promise.all([other, connecting]);
+    } catch (error) {
+      void connecting.then(
+        (stream) => stream.destroy(),
+        () => {},
+      );
+      throw error;
+    }
+  }
+
+  #connect(
+    { name, address }: { name: string; address: string },
+    keys: LauncherKeys | undefined,
+  ): Promise<Duplex> {
+    return keys === undefined
+      ? this.#cluster().api.execute(name, "program", [PERL, RELAY_PATH])
+      : connectLauncher(address, keys);
+  }
+
+  /** Waits for the preface, and refuses another pod's. */
+  async #greet(channel: PodChannel, uid: string, name: string): Promise<void> {
+    const late = () => new SandboxError("start_failed", `the launcher of the pod ${name} does not speak`);
+    const ended = channel.ended.then((code) => {
+      const how = code === undefined ? "closed the connection" : `ended with exit code ${code}`;
+      throw new SandboxError(
+        "start_failed",
+        `the launcher of the pod ${name} ${how}; \`kubectl logs ${name} -n ${this.#cluster().api.namespace}\` may say why`,
+      );
+    });
+    const said = await inTime(Promise.race([channel.pod, ended]), PREFACE_PATIENCE_MS, late);
+    if (said !== uid)
+      throw new SandboxError("start_failed", `at the address of the pod ${name} there is another one by now`);
+  }
+
+  /** The template for a request. @throws SandboxError where its pods cannot be the sandboxes that are asked for. */
+  async #usableTemplate({ runner, runtime, limits, image }: SandboxRequest): Promise<PodTemplate> {
+    const template = await this.#templateOf(runner);
+    if (template.runtime !== runtime)
+      throw new SandboxError(
+        "runtime_missing",
+        `the pods of the SandboxTemplate '${template.name}' run with '${template.runtime}', and sandbox.runtime is '${runtime}'; ${KUBERNETES_ADVICE.missingRuntime}`,
+      );
+    refuse(
+      `the SandboxTemplate '${template.name}'`,
+      problemsOfPod(template.spec, this.#runners[runner], limits),
+    );
+    if (digestOf(template.image) !== image)
+      throw new SandboxError(
+        "image_missing",
+        `the SandboxTemplate '${template.name}' has another image than that of the other runner; ${MANIFESTS} with one for both`,
+      );
+    return template;
+  }
+
+  #templateOf(runner: RunnerName): Promise<PodTemplate> {
+    const known = this.#templates.get(runner);
+    if (known !== undefined && performance.now() - known.atMs < GOOD_MS) return known.found;
+    const found = this.#findTemplate(runner);
+    this.#templates.set(runner, { found, atMs: performance.now() });
+    found.catch(() => this.#templates.delete(runner));
+    return found;
+  }
+
+  async #findTemplate(runner: RunnerName): Promise<PodTemplate> {
+    const { api } = this.#cluster();
+    const base = `${EXTENSIONS_API}/namespaces/${api.namespace}`;
+    const pool = `${this.#prefix}-${runner}`;
+    const foundPool = await this.#find(`${base}/sandboxwarmpools/${pool}`);
+    if (foundPool === undefined)
+      throw new SandboxError(
+        "image_missing",
+        `there is no SandboxWarmPool '${pool}' in the namespace ${api.namespace}; ${MANIFESTS}`,
+      );
+    const { name } = WarmPool.parse(foundPool).spec.sandboxTemplateRef;
+    const foundTemplate = await this.#find(`${base}/sandboxtemplates/${name}`);
+    if (foundTemplate === undefined)
+      throw new SandboxError(
+        "image_missing",
+        `the SandboxWarmPool '${pool}' names the SandboxTemplate '${name}', which is not there; ${MANIFESTS}`,
+      );
+    const { spec } = Template.parse(foundTemplate).spec.podTemplate;
+    const handler = await this.#handlerOf(spec.runtimeClassName);
+    const runtime = GVISOR_HANDLERS.includes(handler) ? GVISOR : handler;
+    return { pool, name, spec, image: spec.containers[0]?.image ?? "", runtime };
+  }
+
+  /** As the cluster says; a RuntimeClass that ptc may not look at is taken by its name. */
+  async #handlerOf(runtimeClass: string | undefined): Promise<string> {
+    if (runtimeClass === undefined) return "the runtime of the node";
+    try {
+      const found = await this.#find(`/apis/node.k8s.io/v1/runtimeclasses/${runtimeClass}`);
+      return found === undefined
+        ? `a RuntimeClass that is not there (${runtimeClass})`
+        : RuntimeClass.parse(found).handler;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 403) return runtimeClass;
+      throw error;
+    }
+  }
+
+  async #find(path: string): Promise<unknown> {
+    try {
+      return await this.#cluster().api.find(path);
+    } catch (error) {
+      if (!(error instanceof ApiError) || path.startsWith("/apis/node.k8s.io/")) throw error;
+      throw new SandboxError(
+        "engine_unreachable",
+        `the cluster does not show what ptc needs to see: ${error.message}; \`kubectl auth can-i --list -n ${this.#cluster().api.namespace}\` shows what is allowed`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #describePods(): Promise<{ runtime: string; channel?: ChosenChannel; problem?: string }> {
+    try {
+      const template = await this.#templateOf("javascript");
+      return { runtime: template.runtime, channel: this.#channelOf(template) };
+    } catch (error) {
+      if (!(error instanceof SandboxError) || error.code !== "image_missing") throw error;
+      return { runtime: GVISOR, problem: `has no pods: ${error.message}` };
+    }
+  }
+
+  #channelOf({ spec }: PodTemplate): ChosenChannel & { kind: "socket" | "attached" } {
+    if (this.#preference !== "auto") return { kind: this.#preference, why: "sandbox.channel says so" };
+    if (this.#options.certificates === undefined)
+      return { kind: "attached", why: "through the API server: sandbox.kubernetes.certificates is not set" };
+    return hasCertificates(spec)
+      ? { kind: "socket", why: "by TLS to the pod" }
+      : { kind: "attached", why: "through the API server: the template mounts no certificates" };
+  }
+
+  /** What a connection to a pod is made with; undefined where it goes through the API server. */
+  #keysFor(template: PodTemplate): LauncherKeys | undefined {
+    if (this.#channelOf(template).kind === "attached") return undefined;
+    const { certificates } = this.#options;
+    if (certificates === undefined)
+      throw new SandboxError(
+        "start_failed",
+        "`sandbox.channel: socket` needs sandbox.kubernetes.certificates, a folder with ca.crt, tls.crt and tls.key; `sandbox.channel: attached` needs none",
+      );
+    if (!hasCertificates(template.spec))
+      throw new SandboxError(
+        "start_failed",
+        `the SandboxTemplate '${template.name}' mounts no certificates, which \`sandbox.channel: socket\` needs`,
+      );
+    return readLauncherKeys(certificates);
+  }
+}
+
+function refuse(what: string, problems: readonly string[]): void {
+  if (problems.length === 0) return;
+  throw new SandboxError("start_failed", `${what} cannot be used: ${problems.join("; ")}; ${MANIFESTS}`);
+}
+
+function digest(parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/** Digest of how pods are isolated, without image and limits. */
+function profileDigest(runners: RunnerStarts): string {
+  const limits = { memoryMb: 512, cpus: 1, pids: 256 };
+  return digest(
+    Object.values(runners).map((start) => programPodSpec({ image: "", runtimeClass: "", start, limits })),
+  );
+}
