@@ -12,7 +12,7 @@ async function openRunsc(options: EngineOptions): Promise<SandboxEngine> {
   return new RunscEngine(options);
 }
 
-/** The engine where nobody names another: the one place that knows which there are. Each is loaded when it is first used. */
+/** The default engine. Only this file knows which engines exist. Each engine is loaded at its first use. */
 export const ENGINE: { open: OpenEngine } = {
   open(options) {
     const { choice = "auto", runtime = "runsc", address } = options;
