@@ -2,7 +2,7 @@
 export interface ProgramPlace {
   /** Lends the place to other programs while this one waits for a person. */
   pause(): void;
-  /** Takes the place back, at once: then more programs than usual may run for a while. */
+  /** Takes the place back at once. More programs than usual may then run for a while. */
   resume(): void;
   /** Gives the place up for good. */
   free(): void;
@@ -19,10 +19,10 @@ export interface PlaceLimits {
 }
 
 interface Waiting {
-  /** How long the program waits at most. */
+  /** The longest time that the program waits. */
   patienceMs: number;
   signal: AbortSignal;
-  /** Receives how many programs are before this one: when it starts to wait, and whenever that changes. */
+  /** Receives the number of programs before this one when it starts to wait, and whenever that number changes. */
   onPosition: (before: number) => void;
 }
 
@@ -32,8 +32,8 @@ interface Waiter {
 }
 
 /**
- * Places for running programs, and the queue in front of them, in the order of arrival. A program that waits for a person
- * holds a sandbox but no place. As many as there are places may do so; of more, each keeps its place.
+ * Places for running programs, and the queue in front of them, in the order of arrival. A program that waits for a person holds a
+ * sandbox but lends its place. At most as many programs as there are places can lend theirs.
  */
 export class ProgramPlaces {
   readonly #limits: () => PlaceLimits;
@@ -42,7 +42,7 @@ export class ProgramPlaces {
   /** Longest waiting first. */
   readonly #queue: Waiter[] = [];
 
-  /** @param limits the limits as they are just now. */
+  /** @param limits returns the present limits. */
   constructor(limits: () => PlaceLimits) {
     this.#limits = limits;
   }
