@@ -37,9 +37,9 @@ const MAX_WARNINGS = 20;
 const MAX_WARNINGS_OF_TOOL = 3;
 const MAX_WARNING_CHARS = 600;
 
-/** What is to be said of the answers of one run, bounded however many calls it makes. */
+/** Collects the warnings about the answers of one run. Their number is bounded, however many calls the run makes. */
 class CallWarnings {
-  /** By tool: the first warning of each kind, and how many answers it is of. */
+  /** By tool: the first warning of each kind, and how many answers caused it. */
   readonly #byTool = new Map<string, Map<string, { text: string; count: number }>>();
   #kinds = 0;
   #others = 0;
@@ -48,7 +48,7 @@ class CallWarnings {
     if (!outcome.ok || outcome.warning === undefined) return;
     const ofTool = this.#byTool.get(tool) ?? new Map<string, { text: string; count: number }>();
     this.#byTool.set(tool, ofTool);
-    // Two answers of one kind differ in where in a list something is, and in what stands there.
+    // Warnings of one kind differ only in an index of a list and in the value found there.
     const kind = outcome.warning.replace(/\[\d+\]/g, "[]").replace(/, not .*$/s, "");
     const known = ofTool.get(kind);
     if (known !== undefined) known.count++;
@@ -100,16 +100,16 @@ export class CallLog {
     return this.#denied;
   }
 
-  /** What is to be said of the answers so far, one line each. */
+  /** The warnings about the answers so far, one line each. */
   get warnings(): string[] {
     return this.#warnings.lines;
   }
 
-  /** Numbers each call and notes it. An outcome that comes after the call was aborted, when the program is over, is not an answer. */
+  /** Numbers each call and notes it. An outcome that comes after the program has ended and the call was aborted is no answer. */
   readonly aroundCalls: CallInterceptor = (next) => async (requested, run) => {
     const { tool, arguments: args, raw = false } = requested;
     const seq = ++this.#count;
-    const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.#elapsedMs() };
+    const call: OpenCall = { seq, tool, arguments: args, raw, startedMs: this.elapsedMs };
     this.#open.set(seq, call);
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
     const outcome = await next(requested, { ...run, seq });
@@ -121,16 +121,16 @@ export class CallLog {
 
   /** The calls without an answer so far, the oldest first. */
   get pending(): UnansweredCall[] {
-    const now = this.#elapsedMs();
+    const now = this.elapsedMs;
     return [...this.#open.values()].map(({ tool, startedMs }) => ({ tool, pendingMs: now - startedMs }));
   }
 
   /** Milliseconds since the program was sent. */
   get elapsedMs(): number {
-    return this.#elapsedMs();
+    return this.#clock.monotonicMs() - this.#startedAt;
   }
 
-  /** Resolves when observers are done with the calls that have ended. Open ones are not noted: they are to be made again. */
+  /** Resolves when observers are done with the calls that have ended. Open calls are not noted, because they will be made again. */
   async abandon(): Promise<void> {
     this.#open.clear();
     await this.#telling;
@@ -144,9 +144,9 @@ export class CallLog {
     await this.#telling;
   }
 
-  /** Has observers told after the answer has been sent, so that they do not delay the program. */
+  /** Queues a call for the observers. They receive it after the answer has been sent, so that they do not delay the program. */
   #note(call: OpenCall, outcome: CallOutcome): void {
-    const durationMs = this.#elapsedMs() - call.startedMs;
+    const durationMs = this.elapsedMs - call.startedMs;
     const record: ObservedCall = { ...call, durationMs, ...outcome.earlier, outcome };
     this.#warnings.note(record);
     this.#behind++;
@@ -172,10 +172,6 @@ export class CallLog {
       sliceEndsAt = performance.now() + SLICE_MS;
     }
     this.#telling = undefined;
-  }
-
-  #elapsedMs(): number {
-    return this.#clock.monotonicMs() - this.#startedAt;
   }
 }
 

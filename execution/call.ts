@@ -42,7 +42,7 @@ export async function makeCall(
   return executeCall({ ...scope, call, withAnswer, onProgress, modules: tools.configured });
 }
 
-/** What a single call is made with. */
+/** The scope of a single call. */
 interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | "onProgress"> {
   /** The names of all server modules. */
   readonly modules: readonly string[];
@@ -52,8 +52,8 @@ interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | 
 const PLACE = "\n    at call.ts:1:27";
 
 /**
- * The program that a call stands for. It has the same digest, and comes to the same value or failure, whether it is run in a
- * sandbox or its one call is made directly.
+ * The program that a call stands for. Its digest and its value or failure are the same whether it runs in a sandbox or its one
+ * call is made directly.
  */
 function programOfCall({ tool, arguments: data }: DirectCall): Program {
   const code = `globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
@@ -141,7 +141,7 @@ class CallBody implements RunBody<OwnOfCall> {
   }
 }
 
-/** How the program of one call ends with this outcome. */
+/** The verdict on the program of one call with this outcome. */
 function verdictOf(outcome: CallOutcome | undefined): Verdict {
   if (outcome === undefined) return fail("Cancelled", "the run was cancelled").verdict;
   if (outcome.ok) return { ok: true, data: outcome.data, from: "result" };

@@ -26,18 +26,18 @@ import type { KeptCalls } from "./suspension/kept-calls.ts";
 import type { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { pauseWhileAsked, type TimeLimit } from "./time-limit.ts";
 
-/** What surrounds the calls and the questions of a live run. A replay, whose calls are answered by its record, has none of it. */
+/** What surrounds the calls and the questions of a live run. A replay has none of it, because its record answers its calls. */
 export interface Surroundings {
   /** Publishes the events of the run. */
   readonly report?: RunReporter | undefined;
-  /** Tells a collector of the run. */
+  /** Sends the run to a telemetry collector. */
   readonly traced?: TracedRun | undefined;
   /** The trace of the caller. */
   readonly trace?: TraceContext | undefined;
   /** Resolves when the first call may be made. */
   readonly beforeCalls?: (() => Promise<void>) | undefined;
   readonly startLogin?: StartLogin | undefined;
-  /** How many calls of the model a run may make, and how many it made before it was suspended. */
+  /** How many calls to the model a run may make, and how many it made before it was suspended. */
   readonly extracts?: { readonly maxCalls: number; readonly made: number } | undefined;
   /** What its principal has left. */
   readonly allowance?: CallAllowance | undefined;
@@ -61,7 +61,7 @@ export function callInterceptors(
     resumed?: ResumedCalls | undefined;
     onProgress?: OnCallProgress | undefined;
     redactor?: Pick<Redactor, "redactValue"> | undefined;
-    /** Holds what calls were answered, for experiments. */
+    /** Holds the answers to calls, for experiments. */
     experiments?: { readonly aroundCalls: CallInterceptor } | undefined;
   },
 ): (CallInterceptor | undefined)[] {
@@ -81,9 +81,9 @@ export function callInterceptors(
 }
 
 /**
- * What surrounds each question of a run to a person, the outermost first. The time of the program stops for all of it. Secrets
- * are taken out before anybody else sees a question. Whether the client's own answer counts is decided innermost, so that nothing
- * around it takes for an approval what is none; `ptc approvals` decides that of its answers.
+ * What surrounds each question of a run to a person, the outermost first. The program's time limit pauses during all of it. Secrets
+ * are removed before anybody else sees a question. The innermost interceptor decides whether the client's own answer counts, so that
+ * no other interceptor mistakes an invalid answer for an approval. `ptc approvals` decides this for its own answers.
  */
 export function questionInterceptors(
   { traced, report, shareQuestions, isTypedOnly = false }: Surroundings = {},
@@ -99,7 +99,7 @@ export function questionInterceptors(
   ];
 }
 
-/** Tells how far the server says that a call has come, without secrets in its words. */
+/** Passes on the progress that a server reports for a call, without secrets. */
 function reportProgress(
   onProgress: OnCallProgress,
   redactor: Pick<Redactor, "redactValue">,
@@ -109,7 +109,7 @@ function reportProgress(
   return (next) => (call, run) => next(call, { ...run, onProgress: redacted });
 }
 
-/** Tells the events and the collector that the run has ended, or was suspended. */
+/** Reports to the event listeners and the collector that the run has ended or was suspended. */
 export function tellEnd(
   { report, traced }: Surroundings = {},
   envelope: Envelope,

@@ -10,7 +10,7 @@ import { fail, type Suspended, type Verdict } from "./outcome.ts";
 export type Ending =
   /** The runner reported the end; its line has this many bytes. */
   | { kind: "done"; lineBytes: number }
-  /** The container ended without a report of the runner. */
+  /** The container ended without a report from the runner. */
   | { kind: "exited"; code: number; isKilledByOthers?: boolean | undefined }
   | { kind: "timeout"; timeoutMs: number }
   | { kind: "cancelled" }
@@ -23,7 +23,7 @@ export type Ending =
 
 const SIGKILLED = 137;
 const ABORTED = 134;
-/** Failures by the exit code with which the guard ends a sandbox. */
+/** The failure for each exit code with which the guard ends a sandbox. */
 const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = new Map([
   [
     GUARD_EXITS.unattended,
@@ -43,13 +43,12 @@ const GUARDED: ReadonlyMap<number, [type: Failure["type"], message: string]> = n
   ],
 ]);
 
-/** What programs of a language print their output with, and what they set for their value. */
+/** How programs of a language print output and set their value. */
 export type Idioms = LanguageFacts["idioms"];
 
 interface Known {
-  /** Whether an approval was denied. */
   approvalDenied?: boolean;
-  /** How many values a result may hold, where that is more than usual. */
+  /** How many values a result may hold, when the limit is larger than usual. */
   maxValues?: number | undefined;
 }
 
@@ -133,7 +132,7 @@ function outOfMemory(how: string): string {
   return `the program used more memory than it has (${how}); process less at a time, or raise execution.memory_mb`;
 }
 
-/** A program wrote to what is the runner's. */
+/** The failure of a program that wrote to the runner's own stdout. */
 function misused(what: string, { output, value }: Idioms): Verdict {
   const advice = `use ${output} for output and ${value} for the value; stdout itself is the runner's`;
   return failed("ContractViolation", `${what}; ${advice}`);

@@ -26,7 +26,7 @@ import { reportRun } from "./runs/report-run.ts";
 import type { KeptCall } from "./suspension/kept-calls.ts";
 import type { SuspendedRun } from "./suspension/suspended-run.ts";
 
-/** What is known of a run before its scope is opened. */
+/** The facts about a run that are known before its scope is opened. */
 interface RunFacts {
   readonly runId: string;
   readonly program: Pick<Program, "language" | "fileName"> & Partial<Program>;
@@ -42,7 +42,7 @@ interface RunFacts {
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
 }
 
-/** Opens the scope of a live run: its policy state, its redaction, what tells of it, and what surrounds its calls and questions. */
+/** Opens the scope of a live run: its policy state, its redaction, its reports, and what surrounds its calls and questions. */
 export async function openScope(request: RunRequest, host: RunHost, facts: RunFacts): Promise<RunScope> {
   const { context, approver, trace, suspends = false } = request;
   const { redactor, env } = host;
@@ -101,7 +101,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   };
 }
 
-/** Follows the values of a run. What a resumed run was answered before is known again as it is answered again. */
+/** Follows the values of a run. A resumed run starts with the answers that it got before it was suspended. */
 function openFlow(
   { conversation, said = [] }: RunRequest,
   { runId, program, tools, earlier, conversation: ofSession }: RunFacts,
@@ -123,7 +123,7 @@ function openFlow(
   for (const [index, { tool: name, outcome }] of (earlier?.calls ?? []).entries()) {
     if (outcome === undefined) continue;
     const tool = tools.get(name) ?? formerTool(name, configuration.servers);
-    // What was sent is not kept. It may have been anything that was read by then.
+    // Sent arguments are not kept. They may have held anything that was read by then.
     run.mayHaveSent(tool.server);
     const called = { tool: name, server: tool.server, seq: index + 1 };
     run.answered(called, labels.labelsOf(tool) ?? [UNKNOWN_LABEL], undefined, answersOf(outcome, true));
@@ -143,7 +143,7 @@ export function limitsOf({ execution }: Pick<Configuration, "execution">): RunLi
   return { ...execution, maxKeptBytes: MAX_KEPT_OUTPUT_BYTES };
 }
 
-/** What a suspended run had done, as decisions about its further calls see it. */
+/** The policy state of a suspended run, for decisions about its further calls. */
 function stateOf(
   calls: readonly KeptCall[],
   tools: Pick<ToolCatalog, "get">,
@@ -151,7 +151,7 @@ function stateOf(
 ): RunState {
   const state = new RunState();
   for (const [index, { tool: name, outcome }] of calls.entries()) {
-    // The run has read what a tool answered that no longer exists.
+    // The run has read the answer of a tool even if the tool no longer exists.
     const tool = tools.get(name) ?? formerTool(name, servers);
     if (outcome === undefined) state.begin(tool, index + 1);
     else state.replay(tool, { seq: index + 1, decision: outcome.decision });
@@ -165,7 +165,7 @@ function formerTool(namespacedName: string, servers: Configuration["servers"]) {
   return { namespacedName, server, name };
 }
 
-/** A tool as a collector sees it. */
+/** A tool as it is described to a collector. */
 function describeTool(
   called: string,
   tools: Pick<ToolCatalog, "get">,

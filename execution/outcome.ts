@@ -7,7 +7,7 @@ import type { Trace } from "../protocol/messages.ts";
 /** How a run ended: its value, or its failure. */
 export type Verdict = { ok: true; data: unknown; from: ValueSource } | { ok: false; error: Failure };
 
-/** A run that was suspended: what its client needs to continue it. */
+/** What a client needs to continue a suspended run. */
 export interface Suspended {
   ticket: string;
   tool: string;
@@ -15,16 +15,16 @@ export interface Suspended {
   expiresAt: number;
 }
 
-/** What a run came to. */
+/** The outcome of a run. */
 export interface Outcome {
   verdict: Verdict;
   metrics?: Metrics;
-  /** What its sandbox said that it runs in: an interpreter with its version, and packages with theirs. */
+  /** The runtime as the sandbox reports it: the interpreter and packages, each with its version. */
   runtime?: string;
   trace?: Trace | undefined;
-  /** What the program emitted, as it did. */
+  /** The blocks that the program emitted, unchanged. */
   emitted?: readonly EmittedBlock[];
-  /** How answers of tools contradict what their tools promise, one line each. */
+  /** How answers contradict the schemas of their tools, one line each. */
   warnings?: readonly string[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
@@ -32,7 +32,7 @@ export interface Outcome {
   suspended?: Suspended | undefined;
 }
 
-/** The outcome of a run that failed before anything of it could be judged. */
+/** The outcome of a run that failed before it could be judged. */
 export function fail(type: FailureType, message: string): Outcome {
   return { verdict: { ok: false, error: buildFailure(type, message) } };
 }

@@ -9,7 +9,7 @@ export interface UnansweredCall {
   pendingMs: number;
 }
 
-/** What a program was waiting for when its time was up, and how it gets more time, one line each. */
+/** Says what a program was waiting for when its time was up, and how to give it more time, one line each. */
 export function adviseOnTimeout(pending: readonly UnansweredCall[]): string[] {
   const named = pending
     .slice(0, MAX_NAMED)

@@ -40,8 +40,8 @@ import { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /**
- * One program, from the request to its answer. `runProgram` is the use case of a live run; `executeProgram` is what it has in
- * common with a replay: the program is checked and bundled while a sandbox starts, sent in, and judged by how it ended.
+ * One program, from the request to its answer. `runProgram` carries out a live run. It shares `executeProgram` with a replay: the
+ * program is checked and bundled while a sandbox starts, sent in, and judged by how it ended.
  */
 
 /**
@@ -98,7 +98,7 @@ export async function runProgram(
   }
 }
 
-/** Bundles a program and checks its types, and does not run it. Messages may hold secrets. */
+/** Bundles a program and checks its types without running it. Messages may hold secrets. */
 export async function checkProgram(
   unresolved: UnresolvedProgram,
   viewer: Viewer,
@@ -122,7 +122,7 @@ function limitsFor({ timeoutMs, toFile = false }: ProgramRequest, host: ProgramH
   };
 }
 
-/** What a program is executed with. */
+/** The scope of a program's run. */
 export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatienceMs" | "onConsole"> {
   readonly program: Program;
   readonly sandboxes: SandboxSource;
@@ -132,9 +132,9 @@ export interface ProgramScope extends RunScope, Pick<ProgramRequest, "checkPatie
   readonly typecheck: TypecheckMode;
   /** Clock and randomness for a replay. A live run gets new ones. */
   readonly environment?: ProgramEnvironment | undefined;
-  /** The session that the program runs in, whose sandbox `sandboxes` has. */
+  /** The session that the program runs in. `sandboxes` provides its sandbox. */
   readonly session?: ProgramSession | undefined;
-  /** Starts the server of a module that the program names, if the policy leaves it any of that. Without it, its first call does. */
+  /** Starts the server of a module that the program names, if the policy allows any of its tools. By default the first call does. */
   readonly startServer?: ((module: string) => Promise<void>) | undefined;
   /** Receives how long the program has run, pauses left out. */
   readonly onRan?: ((ms: number) => void) | undefined;
@@ -162,7 +162,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   readonly #scope: ProgramScope;
   readonly #servers: ServersAhead;
   #prepared: Prepared | undefined;
-  /** The image of the sandbox that the program came to run in. */
+  /** The image of the program's sandbox. */
   #image: string | undefined;
   #isConsoleCut = false;
   #isFaulted = false;
@@ -208,7 +208,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     };
   }
 
-  /** Prepares the program while a sandbox starts, and runs it in there. */
+  /** Prepares the program while a sandbox starts, and runs it in the sandbox. */
   async #run(run: OpenRun, output: RunnerOutput, calls: ResumedCalls | undefined): Promise<Outcome> {
     const { program, checkPatienceMs, onPhase, resumed } = this.#scope;
     const check = {
@@ -249,7 +249,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     }
   }
 
-  /** Has values followed by experiment where content does not decide. The programs of a session cannot be run again one by one. */
+  /** Follows values by experiment where their content does not decide. A session's programs cannot run again one by one. */
   #experiments(prepared: Extract<Prepared, { ok: true }>, signal: AbortSignal): Experiments | undefined {
     const { flow, session, program } = this.#scope;
     if (flow === undefined || session !== undefined) return undefined;
@@ -282,7 +282,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     await this.#sandbox?.clear();
   }
 
-  /** What to do about how the program has ended, after what its check hinted at. Without any advice the run is as it is. */
+  /** What to do about how the program ended, after the hints of its check. A failure to find advice is ignored. */
   async #advise({ verdict, outcome }: SealedOutcome): Promise<readonly string[]> {
     const prepared = this.#prepared;
     if (prepared?.ok !== true) return [];
@@ -299,7 +299,7 @@ class ProgramBody implements RunBody<OwnOfProgram> {
   }
 }
 
-/** A sandbox, or the reason why none could be started. */
+/** A sandbox, or the reason why it could not be started. */
 type Acquired = { ok: true; sandbox: Sandbox } | { ok: false; message: string };
 
 /** The only sandbox of a run. It is acquired at most once, and removed whether it was used or not. */
@@ -323,7 +323,7 @@ class RunSandbox {
     this.#signal = AbortSignal.any([signal, this.#giveUp.signal]);
   }
 
-  /** Starts a sandbox unless a warm one waits, which the program may turn out not to need. */
+  /** Starts a sandbox unless a warm one is ready. The program may turn out not to need it. */
   startAhead(): void {
     if (this.#source.ready !== true) this.acquire().catch(() => {});
   }
@@ -351,7 +351,7 @@ class RunSandbox {
   }
 }
 
-/** Sandboxes that run programs of this one's language. */
+/** The sandboxes that run programs of this program's language. */
 export function sandboxesFor(
   { language }: Pick<Program, "language">,
   { sandboxes, languages }: Pick<ProgramScope, "sandboxes" | "languages">,

@@ -9,10 +9,10 @@ import {
 } from "../languages/module-source.ts";
 import { namespacedName, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 
-/** Where the names of saved programs begin among those of modules, as `UsedModules` gives them. */
+/** The prefix that marks saved programs among the modules of `UsedModules`. */
 const PROGRAM_FILES = `${PROGRAMS_MODULE}/`;
 
-/** The modules of a recorded run. Their texts still say which tools the program was not allowed to call. */
+/** The modules of a recorded run. Their texts still state which tools the program was not allowed to call. */
 export class RecordedModules implements ModuleSource {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #known: readonly string[];
@@ -50,7 +50,7 @@ export class RecordedModules implements ModuleSource {
   }
 }
 
-/** The saved programs of a record, by their files. */
+/** Reads the saved programs of a record from texts by file name. */
 function recordedPrograms(texts: ReadonlyMap<string, string>): SavedSources {
   const programs = new Map<string, SavedProgram>();
   for (const [fileName, code] of texts) {

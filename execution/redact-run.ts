@@ -7,23 +7,23 @@ import type { Redactor } from "../secrets/redaction.ts";
 import type { CallObserver, ObservedCall } from "./call-log.ts";
 import type { RecordedPii } from "./record/run-recorder.ts";
 
-/** What redacts one run. */
+/** The redactors of one run. */
 export interface RunRedaction {
-  /** For what leaves the run. */
+  /** Redacts everything that leaves the run. */
   redactor: Redactor;
-  /** For what is compared with a record: it does not depend on what the run has read so far. */
+  /** Redacts values for a comparison with a record. It does not depend on what the run has read so far. */
   comparing: Redactor;
-  /** For questions to a person, who has to see what is to be approved. */
+  /** Redacts questions to a person, who has to see what to approve. */
   asking: Redactor;
-  /** What a record says of it; `undefined` where only secrets are redacted. */
+  /** The redaction as it is recorded; `undefined` when only secrets are redacted. */
   recorded: () => RecordedPii | undefined;
 }
 
 /**
- * What redacts a run under a configuration. What recognises personal data is loaded where it is redacted.
+ * The redactors of a run under a configuration. The recognisers of personal data are loaded only if personal data is redacted.
  *
- * A kind is shown when every server that the run has read of allows it, and it has read of one. The run is the unit, as with
- * labels: what came from one server is not told from what came from another.
+ * A kind is shown when the run has read from at least one server, and every server that it has read from allows the kind. The run is
+ * the unit, as with labels: values from different servers are not told apart.
  */
 export async function redactRun(
   redactor: Redactor,
@@ -33,7 +33,7 @@ export async function redactRun(
   if (pii === undefined) return onlySecrets(redactor);
   const masks = await masksOf(pii);
   const allowed = new Map(servers.map(({ name, piiAllowed }) => [name, piiAllowed]));
-  // What a model answers is made of what the run has read: it decides nothing.
+  // A model's answers come from what the run has read, so models decide nothing.
   const models = new Set(servers.filter(({ transport }) => transport === "model").map(({ name }) => name));
   const isShown = (kind: (typeof pii.kinds)[number]) => {
     const read = [...state.servers].filter((name) => !models.has(name));
@@ -51,7 +51,7 @@ export async function redactRun(
   };
 }
 
-/** What redacts a replay: as the recorded run was redacted in the end, whatever is configured by now. */
+/** The redactors of a replay. They redact as the recorded run was redacted in the end, whatever the present configuration says. */
 export async function redactReplay(
   redactor: Redactor,
   recorded: RecordedPii | undefined,
@@ -70,11 +70,11 @@ function onlySecrets(redactor: Redactor): RunRedaction {
   return { redactor, comparing: redactor, asking: redactor, recorded: () => undefined };
 }
 
-/** The masks that were made, for runs and for what a model is asked. A process sees few configurations. */
+/** The masks made so far, for runs and for requests to a model. A process sees few configurations. */
 const made = new Map<string, PiiMasks>();
 const MAX_MADE = 8;
 
-/** What recognises personal data under a configuration, shared by its runs. Loaded where it is redacted. */
+/** The recognisers of personal data under a configuration, shared by its runs. They are loaded at the first use. */
 export async function masksOf({ kinds, countries }: PiiSettings): Promise<PiiMasks> {
   const { PiiMasks } = await import("../secrets/pii/pii-mask.ts");
   const key = JSON.stringify([kinds, countries]);

@@ -18,11 +18,11 @@ import type { RunFeed } from "./runs/run-feed.ts";
 import type { Arrival } from "./sessions/arrival-order.ts";
 import type { LazySessions } from "./sessions/open-sessions.ts";
 
-/** What runs get from their host. `run-request.ts` has what they get from their callers. */
+/** What runs get from their host. `run-request.ts` holds what they get from their callers. */
 
-/** The tools that a run begins with. It keeps them when the catalog changes meanwhile. */
+/** The tools that a run begins with. The run keeps them when the catalog changes meanwhile. */
 export interface RunTools {
-  /** Every tool, also those that the policy forbids to programs. */
+  /** Every tool, including those that the policy forbids to programs. */
   readonly all: ToolCatalog;
   modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
   /** The saved programs, which are tools of their own. */
@@ -33,16 +33,16 @@ export interface RunTools {
 
 type CallableTools = Pick<ToolCatalog, "get" | "unlisted">;
 
-/** What a program may import and call. */
+/** The modules that a program may import, and the tools that it may call. */
 export interface Callable {
   readonly modules: ModuleSource;
   readonly tools: CallableTools;
   readonly servers: ToolServers;
 }
 
-/** What all live runs of a host share. `wiring/` makes it once. */
+/** The parts that all live runs of a host share. `wiring/` makes it once. */
 export interface RunHost {
-  /** The configuration that is in force just now. */
+  /** The configuration in force at present. */
   readonly configuration: () => Configuration;
   readonly env: EnvironmentVariables;
   /** The only redactor of the host. */
@@ -56,18 +56,18 @@ export interface RunHost {
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
   /** Receives the events of runs. */
   readonly runs?: RunFeed | undefined;
-  /** Tells a collector of runs. */
+  /** Sends runs to a telemetry collector. */
   readonly telemetry?: Telemetry | undefined;
 }
 
-/** What all live programs of a host share. */
+/** The parts that all live programs of a host share. */
 export interface ProgramHost extends RunHost {
   readonly sandboxes: SandboxSource;
   readonly sessions: LazySessions;
   readonly languages: HostLanguages;
 }
 
-/** What a program begins with, as the host knows it at that moment. */
+/** The state of the host at the moment when a program begins. */
 export interface RunStart {
   readonly tools: RunTools;
   /** The place of the program among those that came for the same session. */
@@ -76,8 +76,8 @@ export interface RunStart {
 
 /** The languages of programs. */
 interface HostLanguages {
-  /** Those that programs may be in just now, at least one. */
+  /** The enabled languages, at least one. */
   on(): Promise<readonly Language[]>;
-  /** Those and one more, for a program that was recorded in it. */
+  /** The enabled languages, and the language of a recorded program. */
   recorded(language: string): Promise<readonly Language[]>;
 }

@@ -19,26 +19,26 @@ import type { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { stoppableProgram } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-/** A program that was made ready, and what it runs with. */
+/** A prepared program, and everything that it needs to run. */
 export interface InsideRun {
   scope: Pick<RunScope, "dispatcher" | "surroundings" | "limits" | "clock"> & {
     program: Pick<Program, "data" | "files">;
-    /** The session for whose further programs the runner stays. Without one, it ends with its program. */
+    /** The session of the program. The runner stays for further programs; without a session it ends with the program. */
     session?: ProgramSession | undefined;
   };
   run: OpenRun;
-  /** `runner`: the runner that the bundle is for, as a sandbox's hello names it. */
+  /** `runner` names the runner that the bundle is for, as in a sandbox's hello. */
   prepared: Pick<Extract<Prepared, { ok: true }>, "bundle" | "runner" | "idioms">;
   environment: ProgramEnvironment;
   timeLimit: TimeLimit;
   output: RunnerOutput;
   /** The calls that a resumed program makes again. */
   calls?: ResumedCalls | undefined;
-  /** Hold what calls were answered, where values are followed. */
+  /** Hold the answers to calls, when values are followed. */
   experiments?: { readonly aroundCalls: CallInterceptor } | undefined;
 }
 
-/** Sends a program into a sandbox, answers its calls, and judges how it ended. The sandbox is left for its owner to clear. */
+/** Sends a program into a sandbox, answers its calls, and judges how it ended. The owner of the sandbox disposes of it. */
 export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Outcome> {
   const { scope, run, prepared, output } = inside;
   const { program, limits, session, clock } = scope;
@@ -110,7 +110,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   };
 }
 
-/** Waits for the runner's hello. Resolves with `undefined` for a valid one, else with the outcome of the run. */
+/** Waits for the runner's hello. Resolves with `undefined` for a valid hello, otherwise with the outcome of the run. */
 async function greeting(
   connection: SandboxConnection,
   sandbox: Sandbox,

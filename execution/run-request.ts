@@ -14,18 +14,18 @@ import type { RunListener } from "./runs/run-events.ts";
 import type { ResumedRun } from "./suspension/suspended-run.ts";
 
 /**
- * What is run, and for whom. It is made once, where a run comes in (a command, a request of an MCP client), and handed down
- * whole: nothing on the way changes or repacks it. Observers receive no secrets.
+ * What is run, and for whom. A request is made once, where a run comes in (a command, a request of an MCP client), and is handed
+ * down whole. Nothing on the way changes or repacks it. Observers receive no secrets.
  */
 export interface RunRequest extends Readonly<CallObserver> {
-  /** On whose behalf it runs, and through what it came. */
+  /** The principal of the run, and where the run came from. */
   readonly context: RunContext;
   readonly approver: Approver;
-  /** Whether the run is suspended when its approver answers `later`. A program in a session is not. */
+  /** Whether the run is suspended when its approver answers `later`. A program in a session never is. */
   readonly suspends?: boolean | undefined;
-  /** The conversation with a model that it belongs to; that of its session, or one of its own, by default. */
+  /** The conversation with a model that the run belongs to; by default that of its session, or a new one. */
   readonly conversation?: Conversation | undefined;
-  /** What the user said, in the user's own words and not in the model's. */
+  /** Texts of the user, in the user's own words and not in the model's. */
   readonly said?: readonly string[] | undefined;
   /** The trace of the caller. */
   readonly trace?: TraceContext | undefined;
@@ -35,7 +35,7 @@ export interface RunRequest extends Readonly<CallObserver> {
   readonly signal: AbortSignal;
 }
 
-/** A program to run. Of a `resumed` run, program, limits and mode are those of the run. */
+/** A program to run. A `resumed` run keeps its own program, limits and mode. */
 export interface ProgramRequest extends RunRequest {
   readonly program: UnresolvedProgram;
   /** A suspended run to continue. */
@@ -44,23 +44,23 @@ export interface ProgramRequest extends RunRequest {
   readonly timeoutMs?: number | undefined;
   /** Overrides the configured mode. */
   readonly typecheck?: TypecheckMode | undefined;
-  /** How many milliseconds the program waits for its type check before it runs unchecked; by default, as its language says. */
+  /** How many milliseconds the program waits for its type check before it runs unchecked. The language sets the default. */
   readonly checkPatienceMs?: number | undefined;
-  /** Whether the result is written to a file, and may be larger than one that is shown. */
+  /** Whether the result is written to a file, and may be larger than a result that is shown. */
   readonly toFile?: boolean | undefined;
-  /** The session that the program runs in, by its name among those of its principal; in none by default. */
+  /** The name of the principal's session that the program runs in; none by default. */
   readonly session?: string | undefined;
-  /** Is called before the first call, which waits for it. */
+  /** Called before the first call, which waits for it. */
   readonly beforeCalls?: ((runId: string) => Promise<void>) | undefined;
   /** Receives console text as it is printed, bounded by the limits. */
   readonly onConsole?: ((entry: ConsoleEntry) => void) | undefined;
-  /** Is told of the run's parts. */
+  /** Called when a part of the run begins. */
   readonly onPhase?: OnPhase | undefined;
   /** Receives the events of this run, as a listener of the host's `RunFeed` does. */
   readonly onEvent?: RunListener | undefined;
 }
 
-/** One call, by a tool's namespaced name. */
+/** One call of a tool, by its namespaced name. */
 export interface DirectCall {
   readonly tool: string;
   readonly arguments: unknown;
@@ -69,27 +69,27 @@ export interface DirectCall {
 /** A single call to make, without a sandbox. */
 export interface CallRequest extends RunRequest {
   readonly call: DirectCall;
-  /** Whether the answer of the tool is handed on in its own form too. */
+  /** Whether the result also holds the tool's answer in its own form. */
   readonly withAnswer?: boolean | undefined;
-  /** Receives the server's reports of how far the call has come. */
+  /** Receives the server's progress reports. */
   readonly onProgress?: OnCallProgress | undefined;
 }
 
 /** Runs programs under the configuration. Every failure is in the envelope. */
 export interface ProgramRunner {
   run(request: ProgramRequest): Promise<ExecutedProgram>;
-  /** Makes single calls of tools; absent where only programs make calls. */
+  /** Makes single calls of tools; absent if only programs make calls. */
   call?(request: CallRequest): Promise<ExecutedCall>;
-  /** The runs that wait for approvals; absent where none does. */
+  /** The runs that wait for approvals; absent if runs are never suspended. */
   suspended?: SuspendedPrograms;
 }
 
 /** Runs that wait for approvals. Methods reject with a `PendingError` when the store of these runs cannot be used. */
 export interface SuspendedPrograms {
-  /** Takes a run of this principal, to continue it. */
+  /** Claims a run of this principal, to continue it. */
   take(principal: string, ticket: string): Promise<TakenRun>;
   /** Gives the first answer to a question. False when it was answered before, or has expired. */
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
-  /** Whether nothing waits for an answer to it. */
+  /** Whether a question is answered or gone. */
   isAnswered(principal: string, pending: PendingApproval): Promise<boolean>;
 }

@@ -8,9 +8,9 @@ import { cutToJsonBytes, TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import { fail, type Verdict } from "./outcome.ts";
 import { noteMedia, noteMediaIn } from "./output/media-notes.ts";
-import { boundConsoleJson, boundValue } from "./output/whole-output.ts";
+import { boundConsoleJson, boundValue, jsonBytes } from "./output/whole-output.ts";
 
-/** What the host itself knows about a run. */
+/** The facts that the host itself knows about a run. */
 export interface EnvelopeFacts {
   runId: string;
   traceId: string;
@@ -70,7 +70,7 @@ function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict
   return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: count };
 }
 
-/** Redacts a text that may have been cut inside a secret. A tail that could begin one is not shown. */
+/** Redacts a text that may have been cut inside a secret. A tail that could begin a secret is not shown. */
 function redactCutText(text: string, redactor: Redactor): { text: string; count: number } {
   const stream = redactor.stream();
   const mark = text.endsWith(TRUNCATION_MARK) ? TRUNCATION_MARK : "";
@@ -79,9 +79,8 @@ function redactCutText(text: string, redactor: Redactor): { text: string; count:
 }
 
 /**
- * Builds the envelope of a run, whose line is at most `maxBytes` long. Console text and messages are cut. For a value that
- * does not fit stands a `BoundedValue`, because JSON is never cut; one that is not kept either, because it is larger than
- * `maxKeptBytes`, is an `OutputLimit` failure.
+ * Builds the envelope of a run, whose line is at most `maxBytes` long. Console text and messages are cut. A `BoundedValue` replaces
+ * a value that does not fit, because JSON is never cut. A value larger than `maxKeptBytes` is an `OutputLimit` failure.
  */
 export function sealEnvelope(
   facts: EnvelopeFacts,
@@ -146,8 +145,4 @@ function cutConsole(text: string, room: number): string {
     const cut = cutToJsonBytes(text, most);
     if (jsonBytes(cut) <= room) return cut;
   }
-}
-
-function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(jsonLine(value));
 }

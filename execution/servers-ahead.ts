@@ -1,6 +1,6 @@
 /**
- * The servers that a program names, which start while its sandbox does, so that its first calls find them ready. Nobody waits for
- * them: what fails is told by the call that comes to it.
+ * Starts the servers that a program names while its sandbox starts, so that its first calls find them ready. Nobody waits for them.
+ * The first call to a server reports its failure.
  */
 export class ServersAhead {
   readonly #startServer: (module: string) => Promise<void>;
@@ -11,15 +11,15 @@ export class ServersAhead {
   #isOver = false;
 
   /**
-   * @param startServer starts the server of a module; without it, none is started.
-   * @param most how many are started at the same time.
+   * @param startServer starts the server of a module. Without it, no server is started.
+   * @param most how many servers start at the same time.
    */
   constructor(startServer: ((module: string) => Promise<void>) | undefined, most: number) {
     this.#startServer = startServer ?? (async () => {});
     this.#most = most;
   }
 
-  /** Starts the server of a module when its turn comes, once. */
+  /** Starts the server of a module once, when its turn comes. */
   start(module: string): void {
     if (this.#isOver || this.#named.has(module)) return;
     this.#named.add(module);
@@ -27,7 +27,7 @@ export class ServersAhead {
     this.#pump();
   }
 
-  /** Starts no further server. Those that were started stay with the host, which ends what is not called. */
+  /** Starts no further server. Started servers stay with the host, which ends those that nobody calls. */
   end(): void {
     this.#isOver = true;
     this.#waiting = [];

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { untilAborted } from "../base/waiting.ts";
 import type { QuestionInterceptor } from "../broker/approvals/question-interceptors.ts";
 
-/** A program is paused once a question has been open for so long. Until then its time runs on. */
+/** A program is paused once a question has been open for this long. Until then its time runs on. */
 const SHORT_QUESTION_MS = 50;
 
 /** A program. It can be paused if it has both methods. */
@@ -12,8 +12,8 @@ export interface Pausable {
 }
 
 /**
- * The time limit of a program. It stops while the program is paused, which it is while a person is asked something. A
- * program that cannot be paused has no such stop.
+ * The time limit of a program. The time stops while the program is paused because a person is asked something. It does not stop for
+ * a program that cannot be paused.
  */
 export class TimeLimit {
   /** Settles when the time is up; never if the limit is cleared first. */
@@ -97,7 +97,7 @@ export class TimeLimit {
   }
 }
 
-/** Stops the time of a program while a person is asked, also while the person is at an address that a server named. */
+/** Stops the time of a program while a person is asked, and while the person visits a URL that a server gave. */
 export function pauseWhileAsked(timeLimit: TimeLimit): QuestionInterceptor {
   const pausing = async <T>(answer: () => Promise<T>): Promise<T> => {
     timeLimit.open();

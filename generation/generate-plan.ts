@@ -43,18 +43,18 @@ export interface GenerationRequest {
   listings: readonly ServerListing[];
   /** The verified state on disk, from `readCatalog` or `findCatalog`. */
   previous?: StoredCatalog | undefined;
-  /** Configured servers that were not listed this time (not requested, or unreachable) and keep their modules. */
+  /** Configured servers that were not listed this time (not requested, or unreachable). They keep their modules. */
   keep?: readonly string[];
   /**
    * Module texts by path, reused instead of printing an unchanged module again. A text is trusted when its digest is in the
    * lock. Without these texts every module is printed, which also undoes an edit made to both the module and the lock.
    */
   modules?: ReadonlyMap<string, string>;
-  /** What is known of results that tools do not declare; defaults to what the modules on disk were printed with. */
+  /** The types of results that tools do not declare; defaults to the types with which the modules on disk were printed. */
   learned?: LearnedTypes | undefined;
-  /** Print the modules, each those of its language; defaults to TypeScript's alone. */
+  /** The printers, one for each language; defaults to TypeScript's alone. */
   printers?: readonly LanguagePrinter[];
-  /** The modules of saved programs, which editors read; those of languages without one are not there. */
+  /** The modules of saved programs, which editors read. Languages without saved programs have none. */
   programs?: readonly PrintedPrograms[];
 }
 
@@ -198,7 +198,7 @@ function listAgain(name: string, previous: StoredCatalog | undefined): ServerLis
 }
 
 function catalogServer(server: ServerModel): CatalogServer {
-  const entry: CatalogServer = {
+  return {
     name: server.name,
     module: server.module,
     ...(server.description === undefined ? {} : { description: server.description }),
@@ -209,7 +209,6 @@ function catalogServer(server: ServerModel): CatalogServer {
       ...(isUnwrapped === true ? { unwraps: true as const } : {}),
     })),
   };
-  return entry;
 }
 
 function lockServer(
@@ -233,7 +232,7 @@ function lockServer(
   };
 }
 
-/** Keeps the stored definition where its digest is unchanged, because a server may list members in another order. */
+/** Keeps the stored definition if its digest is unchanged, because a server may list members in another order. */
 function carryOver(
   server: CatalogServer,
   locked: LockedServer,
@@ -252,34 +251,26 @@ function carryOver(
   return { ...server, tools };
 }
 
-interface SizeLimits {
-  bytes: number;
-  values: number;
-}
-
 /** Half of the limits for reading the files, because names, identifiers and digests are stored beside the definitions. */
-const LIMITS: SizeLimits = { bytes: MAX_OWN_FILE_BYTES / 2, values: MAX_CATALOG_VALUES / 2 };
+const LIMITS = { bytes: MAX_OWN_FILE_BYTES / 2, values: MAX_CATALOG_VALUES / 2 };
 
 /**
  * Chooses the tools to leave out, the largest first, so that the stored definitions of all servers can be read again.
  *
  * @returns protocol names by the server's configured name; empty when everything fits.
  */
-function toolsBeyondLimits(
-  servers: readonly CatalogServer[],
-  limits: SizeLimits = LIMITS,
-): Map<string, Set<string>> {
+function toolsBeyondLimits(servers: readonly CatalogServer[]): Map<string, Set<string>> {
   const leftOut = new Map<string, Set<string>>();
   const chars = servers.reduce((sum, { tools }) => sum + jsonSize(tools), 0);
-  // Bounds: a character takes at most six bytes, as an escape, and a value takes at least two characters.
-  if (chars <= Math.min(limits.bytes / 6, limits.values)) return leftOut;
+  // A character takes at most six bytes, as an escape, and a value takes at least two characters.
+  if (chars <= Math.min(LIMITS.bytes / 6, LIMITS.values)) return leftOut;
   const measured = servers
     .flatMap((server) => server.tools.map((tool) => ({ server: server.name, tool, size: measure(tool) })))
     .sort((a, b) => b.size.bytes - a.size.bytes || byCodeUnit(a.tool.name, b.tool.name));
   let bytes = measured.reduce((sum, { size }) => sum + size.bytes, 0);
   let values = measured.reduce((sum, { size }) => sum + size.values, 0);
   for (const { server, tool, size } of measured) {
-    if (bytes <= limits.bytes && values <= limits.values) break;
+    if (bytes <= LIMITS.bytes && values <= LIMITS.values) break;
     bytes -= size.bytes;
     values -= size.values;
     const names = leftOut.get(server) ?? new Set();
@@ -288,7 +279,7 @@ function toolsBeyondLimits(
   return leftOut;
 }
 
-function measure(tool: CatalogTool): SizeLimits {
+function measure(tool: CatalogTool): { bytes: number; values: number } {
   return { bytes: Buffer.byteLength(JSON.stringify(tool)), values: countValues(tool) };
 }
 
@@ -298,18 +289,18 @@ interface WrittenServer {
   locked: LockedServer;
   /** Texts of its modules, by path. */
   texts: ReadonlyMap<string, string>;
-  /** What was learned of its results, as far as it is in them. */
+  /** The learned types of its results with which the modules were printed. */
   learned: readonly LearnedRecord[];
   warnings: Warning[];
 }
 
 /**
- * The stored output for a server, when generating it again would give the same. That requires the same printers, definitions
- * with equal digests, and unedited modules. `undefined` otherwise.
+ * The stored output for a server, if another generation would give the same. That requires the same printers, definitions with equal
+ * digests, and unedited modules. `undefined` otherwise.
  *
- * @param paths where its modules are.
+ * @param paths the paths of its modules.
  * @param onDisk texts by path.
- * @param learned what was learned of the server's results.
+ * @param learned the learned types of the server's results.
  */
 function reuseModule(
   listing: ServerListing,

@@ -23,7 +23,7 @@ import { type ConfiguredServers, type ListOutcome, listServers } from "./list-se
 
 /** The proposed content of a folder after servers were listed, compared with its present content. */
 export interface Generation {
-  /** What the folder should hold. */
+  /** The proposed content of the folder. */
   plan: GenerationPlan;
   /** The servers that were listed. */
   listed: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export interface Generation {
   /** The parts of the folder that cannot be used. */
   damage: Damage[];
   failures: ListFailure[];
-  /** How editors find the modules of each language; empty when another folder is written than the one that programs import from. */
+  /** How editors find the modules of each language; empty if programs do not import from the written folder. */
   editors: readonly EditorConfig[];
   /** The paths of a server's modules in the folder, one for each language. */
   modulePaths: (module: string) => readonly string[];
@@ -44,7 +44,7 @@ export interface Generation {
 interface Damage {
   /** One line that names the file. */
   problem: string;
-  /** Whether this generation rewrites it. Otherwise it is left out until its server can be listed. */
+  /** Whether this generation repairs it. Otherwise it is left out until its server can be listed. */
   isMended: boolean;
 }
 
@@ -55,7 +55,7 @@ interface ListFailure {
   message: string;
   /** Whether its modules are kept. Otherwise it has none. */
   isKept: boolean;
-  /** Whether it is off by the configuration, so that another try cannot succeed. */
+  /** Whether the configuration turns it off, so that another try cannot succeed. */
   isOff: boolean;
   /** Whether it did not already fail in the previous generation. */
   isNew: boolean;
@@ -63,11 +63,11 @@ interface ListFailure {
 
 export interface GeneratorOptions {
   configuration: Configuration;
-  /** The configured servers that are to be listed. */
+  /** The configured servers to list. */
   servers: readonly ServerConfiguration[];
   upstreams: ConfiguredServers;
   folder: GeneratedFolder;
-  /** Learns what tools do not declare about their results. By default modules are printed with what the folder holds. */
+  /** Learns the types of results that tools do not declare. By default modules are printed with the types in the folder. */
   learn?: ((stored: StoredCatalog | undefined) => Promise<LearnedTypes | undefined>) | undefined;
 }
 
@@ -120,7 +120,7 @@ export class ModuleGenerator {
     };
   }
 
-  /** Writes the proposed files, then what editors need beside them. @throws CatalogError; nothing is half written then. */
+  /** Writes the proposed files, then the files that editors need. @throws CatalogError; nothing is half written then. */
   async write({ plan, editors }: Generation): Promise<WrittenFiles> {
     const { folder, configuration } = this.#options;
     const outcome = await folder.write(plan);
@@ -129,7 +129,7 @@ export class ModuleGenerator {
     return { ...outcome, written: [...outcome.written, ...this.#relative(missing)] };
   }
 
-  /** The paths at which the folder, and what editors need beside it, differ from the proposal. */
+  /** The paths of files, including those that editors need, that differ from the proposal. */
   async findStale({ plan, editors }: Generation): Promise<string[]> {
     const stale = await this.#options.folder.findStale(plan);
     return [...stale, ...this.#relative(editors.filter(({ state }) => state === "missing"))];
@@ -171,12 +171,12 @@ function findDamage(
   return unreadable === undefined ? edits : [{ problem: unreadable.problem, isMended: true }, ...edits];
 }
 
-/** How long `ptc generate` reads the archive. What is left of it is read the next time. */
+/** How long `ptc generate` reads the archive. It reads the rest the next time. */
 const BUDGET_MS = 5_000;
 
 /**
- * What the modules of a folder are to be printed with: what this machine's archive shows of results. Where the archive cannot be
- * read, `onWarning` receives the reason, and ptc generates all the same. `undefined` where nothing is to be learned.
+ * Returns a function that learns the types of results from this machine's archive; `undefined` if learning is off. If the archive
+ * cannot be read, `onWarning` receives the reason, and ptc generates all the same.
  */
 export function learnForGeneration(
   configuration: Configuration,
@@ -198,8 +198,8 @@ export function learnForGeneration(
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /**
- * What leads an editor from programs beside ptc.yaml to the generated modules of a language. `missing`: nothing does, and ptc
- * may write it. `connected`: the user's file does. `foreign`: the user's file does not, and is not ptc's to change.
+ * The file that leads an editor from programs beside ptc.yaml to the generated modules of a language. `missing`: there is none, and
+ * ptc may write it. `connected`: the user's file does. `foreign`: the user's file does not, and ptc must not change it.
  */
 export interface EditorConfig {
   state: "missing" | "connected" | "foreign";
@@ -208,7 +208,7 @@ export interface EditorConfig {
   setup: EditorSetup;
 }
 
-/** Finds what editors read beside the configuration file. Writes nothing. */
+/** Finds the file that editors read beside the configuration file. Writes nothing. */
 async function findEditorConfig(configuration: Configuration, setup: EditorSetup): Promise<EditorConfig> {
   const directory = generatedDirectory(configuration);
   for (const name of setup.files) {
@@ -229,7 +229,7 @@ async function findEditorConfig(configuration: Configuration, setup: EditorSetup
 }
 
 /**
- * Writes the file where there is none, and replaces nothing.
+ * Writes the file if there is none. Replaces nothing.
  *
  * @throws CatalogError `write-failed`
  */
@@ -267,7 +267,7 @@ interface ToolDrift {
 /**
  * Compares definitions by value: another order of members is no drift. Empty when nothing changed.
  *
- * @param printer shows what a tool was and is.
+ * @param printer prints the signatures of tools before and after.
  */
 export async function compareCatalogs(
   previous: Catalog | undefined,
@@ -307,7 +307,7 @@ async function compareServers(
   return { server: name, change: "changed", added, removed, changed };
 }
 
-/** The difference of the signatures. When they are equal, as with limits and annotations, that of the definitions' JSON. */
+/** The difference between the signatures. If these are equal, as with limits and annotations, between the definitions' JSON. */
 async function diffTools(before: CatalogTool, after: CatalogTool, printer: ToolPrinter): Promise<string[]> {
   const signatures = diffLines(await signatureLines(before, printer), await signatureLines(after, printer));
   return signatures.length > 0 ? signatures : diffLines(jsonLines(before), jsonLines(after));

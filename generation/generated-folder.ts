@@ -29,9 +29,9 @@ export class GeneratedFolder {
   /**
    * Decides what the folder should hold after some servers were listed. Writes nothing.
    *
-   * @param previous what the folder holds, verified.
-   * @param modules module texts by path, reused where they would not change.
-   * @param learned what is known of results; what the folder holds of that by default.
+   * @param previous the verified content of the folder.
+   * @param modules module texts by path, reused if they would not change.
+   * @param learned the learned types of results; by default those in the folder.
    * @throws CatalogError when two servers would share a module.
    */
   async plan(
@@ -91,7 +91,7 @@ export class GeneratedFolder {
     await this.#writeAgain(listings, await findCatalog(this.directory));
   }
 
-  /** Prints modules anew with what is known of results by now. Returns whether any was changed. @throws CatalogError */
+  /** Prints modules again with these types of results. Returns whether any file changed. @throws CatalogError */
   async learn(learned: LearnedTypes): Promise<boolean> {
     const { written, removed } = await this.#writeAgain([], await findCatalog(this.directory), learned);
     return written.length + removed.length > 0;
@@ -109,7 +109,7 @@ export class GeneratedFolder {
   }
 
   /**
-   * Writes what editors read of saved programs, where anything was generated.
+   * Writes the modules of saved programs for editors, if anything was generated before.
    *
    * @throws CatalogError
    */
@@ -126,7 +126,7 @@ export class GeneratedFolder {
     return this.write(await this.plan(listings, previous, await this.#readModules(previous), learned));
   }
 
-  /** Reads the modules on disk, so that unchanged ones need not be printed again. */
+  /** Reads the modules on disk, so that unchanged modules need not be printed again. */
   async #readModules(stored: StoredCatalog | undefined): Promise<Map<string, string>> {
     const modules = new Map<string, string>();
     const printers = await loadPrinters(this.#configuration.languages);

@@ -12,7 +12,7 @@ import type { GeneratedModule, LanguagePrinter } from "../codegen/language-print
 import type { Configuration } from "../configuration/configuration.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
 
-/** The most modules, and bytes of their texts, that are held. */
+/** The most modules that are held, and the most bytes of their texts. */
 const MAX_MODULES = 200;
 const MAX_BYTES = 32 * 1024 * 1024;
 
@@ -33,14 +33,14 @@ export class GeneratedModules implements ModuleSource {
   readonly #modules: ReadonlyMap<string, string | undefined>;
   readonly #callable: ReadonlySet<string>;
   readonly #printer: Pick<LanguagePrinter, "modulePath" | "readModule">;
-  /** What was read last, with the version of its file just before. */
+  /** The modules read last, each with the version of its file just before. */
   readonly #loaded = new RecentlyUsed<string, { version: string | undefined; module: GeneratedModule }>({
     maxEntries: MAX_MODULES,
     maxWeight: MAX_BYTES,
   });
 
   /**
-   * @param modules the digest of each module's text, where the lock has one.
+   * @param modules the digest of each module's text, if the lock has one.
    * @param callable namespaced names of the tools that programs may call.
    * @param printer of the language whose modules these are.
    * @param held texts by path that are in no folder.
@@ -105,7 +105,7 @@ export class WrittenModules {
     this.#directory = directory;
   }
 
-  /** The named servers some of whose modules, those of each printer, are missing or do not match the lock. */
+  /** The named servers with a module, of any printer, that is missing or does not match the lock. */
   async findDamaged(
     lock: Lockfile,
     names: readonly string[],

@@ -18,7 +18,7 @@ interface ListedServers {
   problems: Warning[];
 }
 
-/** What became of one server, as soon as it is known. */
+/** The outcome of listing one server, as soon as it is known. */
 export interface ListOutcome {
   server: string;
   /** How many tools it listed; `undefined` when it could not be listed. */
@@ -71,7 +71,7 @@ export function describeListing(
   };
 }
 
-/** Pause before servers that could not be listed are asked again. Starting one may wait longer. */
+/** The pause before servers that could not be listed are listed again. Starting a server may take longer. */
 const RETRY_MS = 2_000;
 
 /** Notes when the tools of servers may have changed, also between calls of `next`. */
@@ -134,7 +134,7 @@ export async function watchTools(
     const hasChanged = await changes.next(stop, whole ? undefined : RETRY_MS);
     if (hasChanged) await pauseFor(pause.waitMs(), stop);
     if (stop.aborted) return;
-    // The next run lists the servers anyway, so changes announced during the pause need no run of their own.
+    // The next run lists the servers anyway, so changes during the pause need no separate run.
     changes.forget();
     if (hasChanged) pause.begin();
     whole = await again();

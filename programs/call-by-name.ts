@@ -5,12 +5,12 @@ import { LANGUAGES } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import type { NamedProgram } from "./saved-programs.ts";
 
-/** Texts of programs of which one waits for its calls and the other does not. */
+/** Two texts of programs, one with `await` and one without. */
 const WAYS_TO_WAIT = ["await", ""];
 
 /**
- * The program that a run of a saved program by its name is. It names the digest of what it calls, so that the input digest of the
- * run tells one version of the saved program from another.
+ * The program that runs a saved program by its name. It names the digest of the saved program, so that the input digest of the run
+ * differs between versions of the saved program.
  */
 export function callByName(
   program: Pick<NamedProgram, "name" | "language" | "digest" | "code">,

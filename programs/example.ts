@@ -51,19 +51,19 @@ const ExampleCall = z.strictObject({
 });
 
 /**
- * `programs/<name>.example.json`: one run of a saved program, with all that it takes to run it again without any server.
- * Everything in it was in the archive, and so without secrets.
+ * `programs/<name>.example.json`: one run of a saved program, with everything needed to run it again without any server. All of it
+ * comes from the archive and is therefore without secrets.
  */
 const Example = z.strictObject({
   version: z.literal(VERSION, `must be ${VERSION}, the only version that this ptc reads`),
-  /** The run that it was, and by which ptc. */
+  /** The id of the run, and the version of ptc that ran it. */
   run: z.string().max(64),
   ptc: z.string().max(64),
   /** When it began, in milliseconds since 1970. */
   started_ms: z.int().min(0),
-  /** Digest of the program's text, with those of the saved programs that it calls. */
+  /** Digest of the program's text and the texts of the saved programs that it calls. */
   program: z.string().max(128),
-  /** Whether the program was run by its name, so that its first call is the one that lets it begin. */
+  /** Whether the program was run by its name, so that its first call lets it begin. */
   by_name: z.boolean(),
   /** Digests of the definitions of the tools that it called. */
   tools: z.array(z.strictObject({ tool: z.string().max(512), digest: z.string().max(128) })).max(10_000),
@@ -78,7 +78,7 @@ export type Example = z.infer<typeof Example>;
 /**
  * Reads the text of a recorded example.
  *
- * @param file how messages name it.
+ * @param file the name of the file in messages.
  * @throws ConfigurationError in one line.
  */
 export function parseExample(text: string, file: string): Example {
@@ -106,7 +106,7 @@ export function renderExample(example: Example): string {
 /**
  * Makes an example of an archived run.
  *
- * @param facts what the archive says of the run, and of the program that is saved of it.
+ * @param facts the archive's facts about the run and about the program that is saved.
  */
 export async function buildExample(
   { run }: Pick<Replayable, "run">,
@@ -135,7 +135,7 @@ export async function buildExample(
   });
 }
 
-/** The run of an example, as replays take it. @param program what is run in the place of what ran then. */
+/** The run of an example in the form that replays take. @param program runs instead of the recorded program. */
 export function recordedRun(example: Example, program: Program): RecordedRun {
   return {
     program,

@@ -5,16 +5,16 @@ import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "../configuration/yaml-source.ts";
 
-/** What `programs/<name>.yaml` says of a saved program. Its name is that of the file. */
+/** The content of `programs/<name>.yaml`, which describes a saved program. The program has the name of the file. */
 export interface Manifest {
   readonly description: string;
   /** The file of its text, in the same folder. */
   readonly program: string;
   /** JSON schema of its data, which is an object. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** JSON schema of its value; `undefined` where the manifest has none. */
+  /** JSON schema of its value; `undefined` if the manifest has none. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
-  /** Whether `ptc serve` has it as a tool. */
+  /** Whether `ptc serve` offers it as a tool. */
   readonly expose: boolean;
   /** Time limit of a run by name. Defaults to the configured one. */
   readonly timeoutMs: number | undefined;
@@ -51,7 +51,7 @@ const ManifestFile = z.strictObject({
 /**
  * Reads the text of a manifest.
  *
- * @param file how messages name it.
+ * @param file the name of the file in messages.
  * @throws ConfigurationError in one line that names the file, the line and the key.
  */
 export function parseManifest(text: string, file: string): Manifest {
@@ -88,7 +88,7 @@ function problemOf(
       isMissing: isMissing(issue, source),
     };
   });
-  // A key that is missing has no line, and is most often one that is misspelled.
+  // A missing key has no line. Most often it is a misspelled key, whose own problem has one.
   const first = problems.reduce((a, b) => (b.line < a.line || (a.isMissing && !b.isMissing) ? b : a));
   const where = first.path.length === 0 ? "the file" : first.path.map(String).join(".");
   return new ConfigurationError("invalid", `${file}:${first.line}: ${where}: ${first.message}`);
@@ -110,7 +110,7 @@ function isMissing({ code, path }: z.core.$ZodIssue, { value }: YamlSource): boo
   );
 }
 
-/** The text of a manifest, with what its reader may want to change said beside it. */
+/** The text of a manifest, with comments on what its reader may want to change. */
 export function renderManifest({ description, program, input, output, expose, timeoutMs }: Manifest): string {
   const yaml = (value: object) => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
   return [

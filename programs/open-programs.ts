@@ -3,10 +3,10 @@ import { programsVersion } from "./programs-directory.ts";
 import type { SavedPrograms } from "./saved-programs.ts";
 
 /**
- * The saved programs of a configuration; `undefined` where it has no folder of them, and then nothing more is loaded.
+ * The saved programs of a configuration; `undefined` without a folder of programs, and no more code is loaded then.
  *
  * @param onProblem receives each program with a mistake, in one line.
- * @throws ConfigurationError when a server has the name that saved programs have.
+ * @throws ConfigurationError when a server has the name that is reserved for saved programs.
  */
 export async function openPrograms(
   configuration: Pick<Configuration, "directory" | "servers" | "file">,

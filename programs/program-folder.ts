@@ -16,21 +16,21 @@ import { listFiles, programsDirectory } from "./programs-directory.ts";
 const SUFFIX = ".yaml";
 const MAX_PROGRAMS = 500;
 
-/** A saved program, as its files say. */
+/** The files of a saved program. */
 export interface ProgramFiles {
   readonly name: string;
   readonly manifest: Manifest;
-  /** What messages call its text: `programs/<file>`. */
+  /** The name of its text in messages: `programs/<file>`. */
   readonly fileName: string;
   readonly language: string;
   readonly code: string;
 }
 
-/** What the folder of saved programs holds. */
+/** The content of the folder of saved programs. */
 interface ProgramFolder {
-  /** By name. */
+  /** The usable programs, sorted by name. */
   readonly programs: readonly ProgramFiles[];
-  /** What is wrong with others, by their names: one line each. */
+  /** The problems of other programs by their names, one line each. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
@@ -39,7 +39,7 @@ export function manifestFile(name: string): string {
   return `${name}${SUFFIX}`;
 }
 
-/** The name of its recorded example. */
+/** The name of a program's recorded example. */
 export function exampleFile(name: string): string {
   return `${name}.example.json`;
 }
@@ -91,7 +91,7 @@ function readProgramFiles(directory: string, name: string): ProgramFiles {
   return { name, manifest, fileName: shownFile(manifest.program), language, code };
 }
 
-/** @throws ConfigurationError for what is no plain file of valid UTF-8 below the limit. */
+/** @throws ConfigurationError unless the file is a regular file of valid UTF-8 within the limit. */
 export function readText(directory: string, file: string, maxBytes: number): string {
   const path = join(directory, file);
   const shown = shownFile(file);
@@ -114,7 +114,7 @@ export function readText(directory: string, file: string, maxBytes: number): str
   }
 }
 
-/** How messages name a file of the folder. */
+/** The name of a file of the folder in messages. */
 export function shownFile(file: string): string {
   return `${PROGRAMS_MODULE}/${file}`;
 }
@@ -132,7 +132,7 @@ function lineOf(text: string, start: string): number {
   );
 }
 
-/** Why arguments are not what a saved program takes, in one line; `undefined` when they are. */
+/** Why a saved program cannot take these arguments, in one line; `undefined` if it can. */
 export async function whyNotInput(
   { manifest }: Pick<ProgramFiles, "manifest">,
   data: unknown,
@@ -142,7 +142,7 @@ export async function whyNotInput(
   return problem && describeProblem("arguments", problem);
 }
 
-/** @throws ConfigurationError for a manifest whose schemas are none, in one line. */
+/** @throws ConfigurationError in one line, for a manifest with an invalid schema. */
 export async function requireSchemas({
   name,
   manifest,

@@ -10,7 +10,7 @@ export function programsDirectory({ directory }: Pick<Configuration, "directory"
   return join(directory, PROGRAMS_MODULE);
 }
 
-/** A text that changes whenever the folder does; `undefined` without one, which costs one look at the disk. */
+/** A text that changes whenever the folder does; `undefined` without a folder, at the cost of one file system call. */
 export function programsVersion(configuration: Pick<Configuration, "directory">): string | undefined {
   const directory = programsDirectory(configuration);
   if (fileVersion(directory) === undefined) return undefined;
@@ -18,7 +18,7 @@ export function programsVersion(configuration: Pick<Configuration, "directory">)
   return files.map((file) => `${file} ${fileVersion(join(directory, file))}`).join("\n");
 }
 
-/** The files of a folder of saved programs; none where it cannot be read. */
+/** The files of a folder of saved programs; empty if it cannot be read. */
 export function listFiles(directory: string): string[] {
   try {
     return readdirSync(directory).filter((file) => !file.startsWith("."));

@@ -32,13 +32,13 @@ export interface NamedProgram extends ProgramFiles {
 }
 
 /**
- * The saved programs of a configuration at one moment. In the catalog they are the tools of a server `programs`, so that whatever
- * is decided, asked and noted about calls of tools is so of them. Such a call lets a program begin; the program itself runs where
- * its caller does, and each of its calls is a call of the same run.
+ * The saved programs of a configuration at one moment. In the catalog they are the tools of a server `programs`, so that policy,
+ * approvals and records apply to them as to any tool. Such a call lets a program begin. The program itself runs where its caller
+ * runs, and each of its calls belongs to the same run.
  */
 export class SavedPrograms {
   readonly programs: readonly NamedProgram[];
-  /** What is wrong with others, by their names: one line each. */
+  /** The problems of other programs by their names, one line each. */
   readonly problems: ReadonlyMap<string, string>;
   readonly server: ServerTools;
   readonly #byTool: ReadonlyMap<string, NamedProgram>;
@@ -62,8 +62,8 @@ export class SavedPrograms {
   }
 
   /**
-   * @param unsaved a program that counts as saved in the place of one of its name.
-   * @throws ConfigurationError when a server has the name that saved programs have.
+   * @param unsaved a program that counts as saved, instead of a saved program of the same name.
+   * @throws ConfigurationError when a server has the name that is reserved for saved programs.
    */
   static read(
     { servers, file, ...rest }: Pick<Configuration, "directory" | "servers" | "file">,
@@ -80,12 +80,12 @@ export class SavedPrograms {
     return new SavedPrograms(programs, problems);
   }
 
-  /** A program by its name, or by that of its tool. */
+  /** Finds a program by its name or by its tool's namespaced name. */
   find(name: string): NamedProgram | undefined {
     return this.programs.find((each) => each.name === name) ?? this.#byTool.get(name);
   }
 
-  /** The modules of a language with those of saved programs in the same language beside them. */
+  /** The modules of a language, with the module of saved programs in that language beside them. */
   beside(modules: ModuleSource, printer: LanguagePrinter, callable: ReadonlySet<string>): ModuleSource {
     if (this.programs.length === 0) return modules;
     const own = this.#in(printer);
@@ -108,8 +108,8 @@ export class SavedPrograms {
   }
 
   /**
-   * What a run calls saved programs through. A program may begin only if its text is a part of the run; one that is named only
-   * at run time is refused with the reason.
+   * The modules, tools and servers through which a run calls saved programs. A program may begin only if its text is part of the
+   * run. A program that is named only at run time is refused with the reason.
    */
   forRun(
     modules: ModuleSource,
@@ -139,7 +139,7 @@ export class SavedPrograms {
     };
     return {
       modules: followed,
-      // What comes back of such a call is not the program's value.
+      // The result of such a call is not the program's value, so its schema does not apply.
       tools: {
         get(name) {
           const tool = tools.get(name);
@@ -153,7 +153,7 @@ export class SavedPrograms {
     };
   }
 
-  /** The modules that editors read of them, one of each language that has any. */
+  /** The modules that editors read, one for each language that has saved programs. */
   async printFor(printers: readonly LanguagePrinter[]): Promise<PrintedPrograms[]> {
     const some = printers.filter((printer) => this.#in(printer).length > 0);
     return Promise.all(
@@ -203,7 +203,7 @@ function describeOther({ tool, fileName, language }: NamedProgram, printer: Lang
   };
 }
 
-/** A saved program's text, to be checked. */
+/** A saved program's text as a program to type-check. */
 export function textToCheck({ name, manifest, code, language, fileName }: ProgramFiles): Program {
   const { properties, additionalProperties } = manifest.input;
   const isKnown =
@@ -213,7 +213,7 @@ export function textToCheck({ name, manifest, code, language, fileName }: Progra
   return { code, data: {}, language, fileName, savedAs: { tool, data } };
 }
 
-/** The result of a call that lets a program begin, as MCP has results. The record of a run so says which text has run. */
+/** The MCP result of a call that lets a program begin. Through it, the record of a run states which text has run. */
 function letBegin(name: string, program: SavedProgram | undefined): unknown {
   if (program === undefined) {
     const text = `it is a saved program, which a program of the same language calls by a name in its text: import ${programFunction(name.replaceAll("_", "-"))} from ./programs/index.js, or from programs in Python`;
@@ -248,12 +248,12 @@ function toolOf({ name, manifest, language }: ProgramFiles, digest: string): Too
   };
 }
 
-/** What a text that calls a program most likely holds. */
+/** Matches a text that most likely calls a program. */
 function patternOf({ name }: ProgramFiles): RegExp {
   return new RegExp(`(?:\\b|__)(?:${[programFunction(name), toolNameOf(name)].join("|")})\\b`);
 }
 
-/** A program and those that it may call, by what its text names, sorted. @param all each with what a call of it holds. */
+/** A program and the programs that its text names, directly or indirectly, sorted. @param all each program with its pattern. */
 function withCalled(program: ProgramFiles, all: ReadonlyMap<ProgramFiles, RegExp>): ProgramFiles[] {
   const found = new Set([program]);
   for (const each of found) {

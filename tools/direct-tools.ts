@@ -10,16 +10,16 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { isDecidedByRun } from "../configuration/policy/configured-flow.ts";
 import { EXTRACT_SERVER, matchesPattern, PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 
-/** What definitions may cost so that all are listed: 2 % of a context of 200,000 tokens. */
+/** All tools are listed if their definitions cost fewer tokens than this: 2 % of a context of 200,000 tokens. */
 const AUTO_TOKENS = 4_000;
 
-/** Some clients want a description of every tool, and MCP does not ask one of servers. */
+/** Stands for a missing description. Some clients require one for every tool, but MCP does not. */
 const UNDESCRIBED = "Its server does not say what it does.";
 
-/** JSON of definitions has about so many characters for each token. A tokenizer would cost each start more than it is worth. */
+/** The approximate number of characters per token in the JSON of definitions. A tokenizer would slow every start too much. */
 const CHARS_PER_TOKEN = 4.4;
 
-/** The definition of a tool as `tools/list` has it. */
+/** The definition of a tool in the form of `tools/list`. */
 interface DirectDefinition {
   name: string;
   title?: string;
@@ -34,7 +34,7 @@ interface DirectDefinition {
 export interface DirectTool {
   readonly tool: Tool;
   readonly definition: DirectDefinition;
-  /** About what a model reads of it. */
+  /** The approximate number of tokens that a model reads. */
   readonly tokens: number;
 }
 
@@ -42,13 +42,13 @@ export interface DirectTool {
 export interface DirectTools {
   /** By namespaced name. */
   readonly tools: readonly DirectTool[];
-  /** About what they cost a model together. */
+  /** The approximate number of tokens that they cost a model together. */
   readonly tokens: number;
-  /** About what all would cost, where that decides; counted no further than to `AUTO_TOKENS`. */
+  /** The approximate cost of all tools in tokens, if it decides what is listed. Counting stops at `AUTO_TOKENS`. */
   readonly ofAll?: number | undefined;
-  /** Whether all are left to programs, because calls are decided by what their run has read, and a direct call has read nothing. */
+  /** Whether all tools are left to programs, because decisions depend on what a run has read, and a direct call has read nothing. */
   readonly isApart?: boolean;
-  /** Those that are named in `direct`, or would be listed with all, and cannot be, with the reason. */
+  /** The tools that should be listed but cannot be, with the reason. */
   readonly unlistable: ReadonlyMap<string, string>;
 }
 
@@ -57,9 +57,9 @@ type Choice = Pick<Configuration, "discovery" | "direct" | "servers" | "policy" 
 const NONE: DirectTools = { tools: [], tokens: 0, unlistable: new Map() };
 
 /**
- * Chooses the tools that somebody has directly: those that `direct` names, and all where `discovery` is `direct`, or `auto` and
- * they cost little and each may be called on its own. Only tools that the view shows are among them. Methods, saved programs and
- * the model are for programs.
+ * Chooses the tools that a client gets directly: those that `direct` names, or all of them. All are chosen if `discovery` is
+ * `direct`, or if it is `auto`, they cost little, and each may be called on its own. The view must show every chosen tool. Methods,
+ * saved programs and the model are for programs only.
  */
 export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configuration: Choice): DirectTools {
   const { discovery, direct } = configuration;
@@ -97,13 +97,13 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
   };
 }
 
-/** About what the definition of a tool costs a model: its name, what it does, and its arguments. */
+/** The approximate cost in tokens of a tool's definition: its name, its description and its arguments. */
 export function tokensOf({ namespacedName, description, inputSchema }: Tool): number {
   const json = JSON.stringify({ name: namespacedName, description, input_schema: inputSchema });
   return Math.ceil(json.length / CHARS_PER_TOKEN);
 }
 
-/** What tools cost, or `most` where that is as much or more. */
+/** The cost of tools in tokens, at most `most`. */
 function costUpTo(tools: readonly Tool[], most: number): number {
   let tokens = 0;
   for (const tool of tools) {
@@ -113,7 +113,7 @@ function costUpTo(tools: readonly Tool[], most: number): number {
   return tokens;
 }
 
-/** @param isNamed whether the user asks for this tool: then clients that look for tools first load it at once. */
+/** @param isNamed whether `direct` names this tool. Clients that search for tools then load it at once. */
 function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: boolean): DirectDefinition {
   const outputSchema = tool.outputSchema === undefined ? undefined : listableOutput(tool.outputSchema);
   return {
@@ -127,7 +127,7 @@ function define(tool: Tool, name: string, inputSchema: ObjectSchema, isNamed: bo
   };
 }
 
-/** The annotations as MCP has them. One of another type is none, but for what makes a tool destructive. */
+/** The annotations that MCP defines. One of the wrong type is ignored, except that a tool may then count as destructive. */
 function hintsOf(annotations: Readonly<Record<string, unknown>>): Record<string, string | boolean> {
   const hints: Record<string, string | boolean> = {};
   for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]) {
@@ -140,16 +140,16 @@ function hintsOf(annotations: Readonly<Record<string, unknown>>): Record<string,
   return hints;
 }
 
-/** The longest name of a tool that every client and model takes. */
+/** The longest tool name that every client and model accepts. */
 const MAX_NAME_CHARS = 64;
 const DIGEST_CHARS = 8;
 
-/** What models' APIs allow in names of tools; MCP allows more. */
+/** The characters that models' APIs do not allow in tool names. MCP allows more. */
 const NOT_ALLOWED = /[^A-Za-z0-9_-]/g;
 
 /**
- * The names under which tools are listed, by their namespaced names: the same where clients and models take it, else one with
- * the beginning of its digest. It depends on the tool alone, and no two are the same.
+ * The names under which tools are listed, by their namespaced names. A name stays the same if clients and models accept it.
+ * Otherwise it ends with the beginning of its digest. A name depends on the tool alone, and no two are equal.
  */
 export function directNames(namespacedNames: readonly string[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
@@ -162,7 +162,7 @@ export function directNames(namespacedNames: readonly string[]): ReadonlyMap<str
   for (const name of sorted) if (cleanName(name) === name && name.length <= MAX_NAME_CHARS) give(name, name);
   for (const name of sorted) {
     if (names.has(name)) continue;
-    // Somebody may have named a tool so that it has the name of another.
+    // A server may have named a tool so that its name collides with another.
     for (let text = name; !names.has(name); text += "\n") {
       const candidate = withDigest(name, text);
       if (!taken.has(candidate)) give(name, candidate);
@@ -180,22 +180,22 @@ function withDigest(name: string, text: string): string {
   return `${cleanName(name).slice(0, MAX_NAME_CHARS - DIGEST_CHARS - 1)}_${digest}`;
 }
 
-/** A schema of arguments or results as MCP has it in definitions of tools (2025-11-25, "Tool"). */
+/** A schema of arguments or results in the definition of a tool (MCP 2025-11-25, "Tool"). */
 type ObjectSchema = { type: "object"; [key: string]: unknown };
 
-/** What models' APIs allow in names of arguments. */
+/** Matches the argument names that models' APIs allow. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
-/** Keywords that models' APIs do not take at the top of a schema of arguments. */
+/** Keywords that models' APIs do not accept at the top of a schema of arguments. */
 const NOT_ON_TOP = ["anyOf", "oneOf", "allOf", "not", "enum"];
-/** Keywords that lead to schemas by other ways than a pointer into the same one. */
+/** Keywords that lead to schemas otherwise than by a pointer into the same schema. */
 const ANCHORS = ["$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"];
-/** Keywords whose values are schemas by names of the server's, and those whose values are data. */
+/** Keywords whose values are schemas under names of the server's choice, and keywords whose values are data. */
 const BY_NAME = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
 const DATA = new Set(["const", "default", "enum", "examples"]);
 
 /**
- * A server's schema of arguments as clients and models take it, or why they would not, in words that follow "its". A client that
- * refuses one definition refuses all of them, and a model's API the whole conversation.
+ * A server's schema of arguments in a form that clients and models accept, or why they would not, in words that follow "its". A
+ * client that refuses one definition refuses all definitions. A model's API refuses the whole conversation.
  */
 function listableInput(schema: unknown): { schema: ObjectSchema } | { why: string } {
   const usable = listable(schema, "inputSchema");
@@ -207,7 +207,7 @@ function listableInput(schema: unknown): { schema: ObjectSchema } | { why: strin
   return named === undefined ? usable : { why: "inputSchema has an argument whose name models do not take" };
 }
 
-/** A server's schema of results as clients check results by it; `undefined` where they could not. */
+/** A server's schema of results in a form that clients can check; `undefined` if there is none. */
 function listableOutput(schema: unknown): ObjectSchema | undefined {
   if (!isObject(schema) || schema.type !== "object") return undefined;
   const usable = listable(schema, "outputSchema");
@@ -215,7 +215,7 @@ function listableOutput(schema: unknown): ObjectSchema | undefined {
 }
 
 function listable(given: unknown, what: string): { schema: ObjectSchema } | { why: string } {
-  // An `$id` could be that of another tool's schema, and references begin at the top all the same.
+  // Another tool's schema could have the same `$id`. References start at the top without it.
   const { $id: _, ...schema } = isObject(given) ? given : {};
   if (!isObject(given) || (schema.type ?? "object") !== "object") return { why: `${what} is of no object` };
   const problem = findSchemaProblem(schema, []);
@@ -229,7 +229,7 @@ function listable(given: unknown, what: string): { schema: ObjectSchema } | { wh
 /**
  * The first reference that leads nowhere within the schema.
  *
- * @param areNames whether the members of the value are names of the server's, and no keywords.
+ * @param areNames whether the keys of the value are names of the server's choice instead of keywords.
  */
 function findLostReference(
   value: unknown,
@@ -261,7 +261,7 @@ function leadsTo(reference: string, root: Record<string, unknown>): boolean {
   return typeof place === "boolean" || isObject(place);
 }
 
-/** The schema with texts for models in which nothing is hidden. */
+/** The schema with hidden characters in its titles and descriptions made visible. */
 function showAll(value: unknown, areNames = false): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => showAll(each));
@@ -277,7 +277,7 @@ function showAll(value: unknown, areNames = false): unknown {
 
 const MAX_NAMES_CHARS = 300;
 
-/** Which tools `ptc serve` has directly, what they cost, and why no more do; in one line for a person. */
+/** Says which tools `ptc serve` lists directly, what they cost, and why it lists no more, in one line for a person. */
 export function describeDirect(
   { tools, tokens, ofAll, isApart, unlistable }: DirectTools,
   { discovery }: Pick<Configuration, "discovery">,

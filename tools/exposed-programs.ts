@@ -15,13 +15,13 @@ export interface ExposedProgram {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
   readonly timeoutMs: number | undefined;
-  /** The program that a call of the tool is. Its arguments are checked by the broker, as those of any call. */
+  /** The program that a call of the tool runs. The broker checks its arguments like those of any call. */
   call(args: unknown): Program;
-  /** Why a value is not what the output schema allows, in one line. */
+  /** Why the output schema does not allow a value, in one line. */
   checkValue(value: unknown): Promise<string | undefined>;
 }
 
-/** The saved programs that somebody is shown as tools: those that say so, that the policy shows, and whose language is on. */
+/** The saved programs that a viewer sees as tools: those with `expose`, that the policy shows, and whose language is on. */
 export function exposedPrograms(
   { programs, callableFor }: ProgramTools,
   viewer: Viewer,
@@ -50,7 +50,7 @@ export function exposedPrograms(
 
 let validator: IsolatingValidator | undefined;
 
-/** Why a value is not what a schema allows, in one line. Nothing is loaded before the first value. */
+/** Why a schema does not allow a value, in one line. Nothing is loaded before the first value. */
 export async function checkValue(schema: unknown, value: unknown): Promise<string | undefined> {
   validator ??= new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   const problem = await validator.check(schema, value);

@@ -21,27 +21,26 @@ import { openPrograms } from "../programs/open-programs.ts";
 import { programsVersion } from "../programs/programs-directory.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
 
-/** The tools and modules at one moment: those of the servers that are still configured. */
+/** The tools and modules of the configured servers at one moment. */
 export interface ProgramTools {
   /** Every tool, including those that the policy forbids to programs, and those of servers that are off. */
   readonly all: ToolCatalog;
-  /** The view of it that somebody has, with their models: the tools that the policy shows them, of servers that are not off. */
+  /** A viewer's view of the catalog: the tools that the policy shows them, except those of servers that are off. */
   callableFor(viewer: Viewer): ToolCatalog;
-  /** The modules of a language, as programs of somebody's find them: a tool that the policy does not show them is unavailable there. */
+  /** The modules of a language for a viewer's programs. A tool that the policy hides from the viewer is unavailable there. */
   modulesFor(viewer: Viewer, printer: LanguagePrinter): ModuleSource;
-  /** The saved programs; `undefined` where the configuration has no folder of them. */
+  /** The saved programs; `undefined` if the configuration has no folder of programs. */
   readonly programs: SavedPrograms | undefined;
 }
 
-/** What is known beside a catalog. */
+/** The state that surrounds a catalog. */
 interface ServedState {
   /** The index of each view, kept from state to state. */
   indexes?: ByViewer<ToolIndex>;
-  /** Why servers are not listed, those that are off too. */
+  /** Why servers are not listed, including those that are off. */
   unlisted?: ReadonlyMap<string, string>;
-  /** What ranks tools beside words. */
+  /** Ranks tools after the word search. */
   ranking?: RankingStage | undefined;
-  /** The saved programs. */
   programs?: SavedPrograms | undefined;
   /** The functions of the program that ptc is a library of. */
   held?: HeldModules | undefined;
@@ -49,8 +48,8 @@ interface ServedState {
 
 /**
  * @param authorizer decides who sees which tools. By default the lists of the configuration.
- * @param known the saved programs, or those on disk without them, and what ranks tools beside words, for those who search.
- * @throws CatalogError when what was generated cannot be read, or was edited, ConfigurationError for a rule that is wrong.
+ * @param known the saved programs, by default those on disk, and the ranking for searches.
+ * @throws CatalogError when the generated files cannot be read or were edited, ConfigurationError for an invalid rule.
  */
 export async function loadProgramTools(
   configuration: Configuration,
@@ -64,8 +63,8 @@ export async function loadProgramTools(
 }
 
 /**
- * @param stored verified: everything that calls are judged by is read from it.
- * @param authorizer decides who is shown what.
+ * @param stored the verified catalog. All decisions about calls are based on it.
+ * @param authorizer decides who sees which tools.
  */
 export function buildProgramTools(
   configuration: Configuration,
@@ -102,7 +101,7 @@ export function buildProgramTools(
     ),
   );
   const directory = generatedDirectory(configuration);
-  // Modules have the tools of servers that are off too, so that a call of one fails with the reason.
+  // Modules include the tools of servers that are off, so that a call fails with the reason.
   const modulesIn = (printer: LanguagePrinter) => {
     const digests = new Map(
       listed.map(({ name, module }) => {
@@ -133,7 +132,7 @@ export function buildProgramTools(
 
 const MAX_VIEWERS = 64;
 
-/** One value for each viewer. That of a viewer who has not been here for long may be made again. */
+/** One value for each viewer. A value that was not used for long may be made again. */
 export class ByViewer<Value> {
   readonly #make: (viewer: Viewer) => Value;
   readonly #values = new RecentlyUsed<string, { value: Value }>({ maxEntries: MAX_VIEWERS });
@@ -161,21 +160,21 @@ export function generatedVersion(configuration: Configuration): string | undefin
   return versions.every((version) => version === undefined) ? undefined : versions.join();
 }
 
-/** Like `generatedVersion`, of saved programs too. */
+/** Like `generatedVersion`, including saved programs. */
 export function catalogVersion(configuration: Configuration): string | undefined {
   const programs = programsVersion(configuration);
   const generated = generatedVersion(configuration);
   return programs === undefined ? generated : `${generated}\n${programs}`;
 }
 
-/** The parts whose changes clients learn of: the servers, and the programs that are tools. */
+/** A text that changes when clients must be notified: it covers the servers and the programs that are tools. */
 export function toldOf({ all, programs }: ProgramTools): string {
   const exposed = programs?.programs.filter(({ manifest }) => manifest.expose) ?? [];
   const names = exposed.map(({ tool }) => `${tool.name} ${tool.definitionDigest}`);
   return [...all.servers.map(({ module }) => module), ...names].join();
 }
 
-/** Differs when a server's definitions do. */
+/** A text that changes when a server's definitions do. */
 export function digestsOf(server: LockedServer | undefined): string {
   return [...(server?.tools ?? [])].map(([name, { sha256 }]) => `${sha256} ${name}`).join();
 }

@@ -37,17 +37,17 @@ const MAX_SHOWN_CHARS = 80;
 
 export interface ServedCatalogOptions {
   configuration: Configuration;
-  /** Decides who is shown what. */
+  /** Decides who sees which tools. */
   authorizer: Authorizer;
-  /** What ranks tools beside words. */
+  /** Ranks tools after the word search. */
   ranking?: FollowedRanking;
   onWarning: (message: string) => void;
 }
 
 /**
- * The catalog of `ptc serve`. It is read from disk, and read again after every change there. This process rewrites it when a
- * server lists something else; another process may do so too. An entry that was edited on disk is replaced by the last known
- * one. A server that was never known counts as not listed yet.
+ * The catalog of `ptc serve`. It is read from disk, and read again after every change there. This process rewrites it when a server
+ * changes its list; another process may do so too. The last known entry replaces an entry that was edited on disk. A server without a
+ * known entry counts as not listed yet.
  */
 export class ServedCatalog implements LiveCatalog {
   #options: ServedCatalogOptions;
@@ -80,7 +80,7 @@ export class ServedCatalog implements LiveCatalog {
     this.#noteOff();
   }
 
-  /** Takes another configuration into use, whose generated files are in the same folder. */
+  /** Switches to another configuration, whose generated files are in the same folder. */
   async reconfigure(configuration: Configuration): Promise<void> {
     await this.#inTurn(async () => {
       const before = this.#loaded;
@@ -151,7 +151,7 @@ export class ServedCatalog implements LiveCatalog {
     if (this.#absorbing.get(name) === absorbed) this.#absorbing.delete(name);
   }
 
-  /** Prints the modules anew with what is known of results by now. Never rejects. */
+  /** Prints the modules again with these types of results. Never rejects. */
   async learn(learned: LearnedTypes): Promise<void> {
     await this.#write(async () => {
       try {
@@ -163,7 +163,7 @@ export class ServedCatalog implements LiveCatalog {
     });
   }
 
-  /** Whether the definitions of a server on disk were changed since this process last took in a listing of it. */
+  /** Whether a server's definitions on disk were changed since this process last stored its listing. */
   isSuperseded(name: string): boolean {
     return this.#superseded.has(name);
   }
@@ -173,7 +173,7 @@ export class ServedCatalog implements LiveCatalog {
     this.#unlisted.set(serverModule(name), why);
   }
 
-  /** The configured servers that are not off, and whose tools are not in the catalog yet. */
+  /** The configured servers that are not off and whose tools are not in the catalog yet. */
   async unknownServers(): Promise<string[]> {
     const { stored } = await this.latest();
     const known = new Set(stored?.catalog.servers.map(({ name }) => name));
@@ -183,10 +183,10 @@ export class ServedCatalog implements LiveCatalog {
     return inUse.map(({ name }) => name).filter((name) => !known.has(name));
   }
 
-  /** The catalog on disk, and the tools that are made of it. @throws CatalogError */
+  /** The catalog on disk, and its tools. @throws CatalogError */
   async latest(): Promise<LoadedCatalog> {
     const isKnown = this.#writes > 0 || catalogVersion(this.#options.configuration) === this.#version;
-    if (this.#loaded !== undefined && (isKnown || this.#writes > 0)) return this.#loaded;
+    if (this.#loaded !== undefined && isKnown) return this.#loaded;
     this.#loading ??= this.#inTurn(() => this.#load()).finally(() => {
       this.#loading = undefined;
     });
@@ -247,7 +247,7 @@ export class ServedCatalog implements LiveCatalog {
     if (toldOf(before.tools) !== toldOf(after.tools)) for (const listener of this.#listeners) listener();
   }
 
-  /** Has `#unlisted` name the servers that are off, and none that is not configured. */
+  /** Adds the servers that are off to `#unlisted`, and removes those that are no longer configured. */
   #noteOff(): void {
     const { configuration } = this.#options;
     const off = offServers(configuration);
@@ -259,7 +259,7 @@ export class ServedCatalog implements LiveCatalog {
     this.#off = off;
   }
 
-  /** The catalog on disk; `undefined`, with a warning, when it can no longer be read and an earlier one was loaded. */
+  /** The catalog on disk; `undefined`, with a warning, when it can no longer be read but an earlier one was loaded. */
   async #find(): Promise<FoundCatalog | undefined> {
     try {
       return await findCatalog(this.#folder.directory);

@@ -31,7 +31,7 @@ export interface CallerOptions {
 export interface Caller {
   /** Failures of the call or a server are in the envelope. */
   call(request: CallRequest): Promise<ExecutedCall>;
-  /** Ends every server, when what was called is recorded. Never throws. */
+  /** Ends every server once all calls are recorded. Never throws. */
   close(): Promise<void>;
 }
 

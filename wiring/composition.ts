@@ -4,7 +4,7 @@ import { composeExecution } from "./execution.ts";
 import { openAuditLog } from "./open-audit.ts";
 import { composeUpstreams } from "./upstreams.ts";
 
-/** What a `Host` builds its parts and carries out runs with. Importing this module loads everything that runs programs. */
+/** The functions with which a `Host` builds its parts and runs programs. Importing this module loads everything that runs programs. */
 export const composition = {
   ...{ composeExecution, composeUpstreams, openAuditLog },
   ...{ runProgram, makeCall, checkProgram },

@@ -23,35 +23,35 @@ export interface ExecutionOptions
     Pick<ProgramHost, "redactor" | "authorizer" | "runs" | "telemetry"> {
   own: OwnProcess;
   pool: UpstreamPool;
-  /** What logins at its servers read secrets with. */
+  /** Reads secrets for logins at the servers. */
   secrets: LoginSecrets;
-  /** Sandboxes of which one is being started for the first program. They are ended here. */
+  /** Sandboxes, one of which is starting for the first program. They are ended here. */
   warmed?: ComposedSandboxes | undefined;
   /** Where people log in with browsers who are not at this machine. */
   webLogins?: (() => Pick<WebLogins, "begin"> | undefined) | undefined;
   /** Receives what servers list to one principal while programs run. */
   listings?: FollowedListings | undefined;
-  /** Says, once, how a session ended that an earlier process had in the place of this one. */
+  /** Returns once how a session of an earlier process ended. */
   takeLostSession?: SessionsOptions["takeLost"];
 }
 
-/** What it takes to execute runs under a configuration. */
+/** The parts that execute runs under a configuration. */
 export interface Execution {
-  /** What all runs share. */
+  /** The parts that all runs share. */
   shared: ProgramHost;
   servers: LiveToolServers;
-  /** Runs later programs under another configuration. Its archive is not looked at. */
+  /** Runs later programs under another configuration. Its archive settings are ignored. */
   reconfigure(next: Configuration): void;
-  /** Starts in advance what the first program would otherwise wait for. */
+  /** Starts in advance the parts that the first program would otherwise wait for. */
   warm(): void;
   /**
-   * Starts to end everything here but the servers. Neither promise rejects. `kept` resolves when every run is written to the
+   * Starts to end everything except the servers. Neither promise rejects. `kept` resolves when every run is written to the
    * archive, `ended` when everything else has ended.
    */
   end(): { kept: Promise<void>; ended: Promise<void> };
 }
 
-/** Puts together what runs share. */
+/** Composes the parts that runs share. */
 export function composeExecution(configuration: Configuration, options: ExecutionOptions): Execution {
   let current = configuration;
   const { env, own, pool, secrets, audit, listings, telemetry } = options;

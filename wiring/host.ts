@@ -36,8 +36,8 @@ import type { Execution, ExecutionOptions } from "./execution.ts";
 import type { ReconfigurablePool, UpstreamsOptions } from "./upstreams.ts";
 
 /**
- * What programs are run against: every tool, hidden ones too, so that a call of one is refused for what it is. It is read
- * when a run begins, and tells nobody of changes. `LiveCatalog` is the catalog that clients look at.
+ * The catalog for running programs. It includes hidden tools, so that a call of one is refused with the right reason. It is read when
+ * a run begins, and notifies nobody of changes. `LiveCatalog` is the catalog that clients read.
  */
 export interface HostCatalog {
   /** The tools as they are known now. @throws CatalogError */
@@ -52,22 +52,22 @@ export interface HostOptions
   configuration: Configuration;
   /** Defaults to the generated catalog, read once from disk. */
   catalog?: HostCatalog;
-  /** Decides who may call what; by default the lists of the configuration. A `catalog` must go by the same. */
+  /** Decides who may call what; by default the lists of the configuration. A `catalog` must use the same authorizer. */
   authorizer?: Authorizer | undefined;
   /** Defaults to the user's keyring. */
   keyring?: UpstreamsOptions["keyring"] | undefined;
-  /** Opens what keeps runs, once. The host closes it. Defaults to the configured archive. */
+  /** Opens the archive of runs, once. The host closes it. Defaults to the configured archive. */
   archive?: (() => ArchiveStore) | undefined;
   observer?: HostObserver;
-  /** Is called once, when the servers are there for programs. */
+  /** Called once, when the servers are ready for programs. */
   onServers?: (servers: Execution["servers"]) => void;
-  /** Is called when the host begins to close. */
+  /** Called when the host begins to close. */
   onClose?: () => void;
   /** Receives failures that belong to no run. */
   onWarning: (message: string) => void;
 }
 
-/** What surrounds the runs of a host that serves. */
+/** Observes the runs of a host that serves. */
 interface HostObserver {
   /** Resolves when a run may begin, or a suspended one be taken. */
   beforeRun(): Promise<void>;
@@ -99,7 +99,7 @@ export class Host implements ProgramRunner {
   #use: UsageLimits | undefined;
   #webLogins: WebLogins | undefined;
 
-  /** @param load is called when servers or programs are first needed. */
+  /** @param load called when servers or programs are first needed. */
   constructor(options: HostOptions, load: () => Promise<typeof composition>) {
     this.#configuration = options.configuration;
     this.#options = options;
@@ -115,8 +115,8 @@ export class Host implements ProgramRunner {
   }
 
   /**
-   * Takes another configuration into use: for later programs, and for later calls of those that run. Its archive is ignored, and
-   * the earlier `authorizer` still decides who may call what.
+   * Switches to another configuration for later programs, and for later calls of running programs. Its archive settings are ignored,
+   * and the earlier `authorizer` still decides who may call what.
    */
   async reconfigure(next: Configuration): Promise<void> {
     this.#configuration = next;
@@ -132,17 +132,17 @@ export class Host implements ProgramRunner {
     return this.#archive;
   }
 
-  /** The private folder of this process, which is made if there is none. @throws StateDirectoryError */
+  /** The private folder of this process, created on first use. @throws StateDirectoryError */
   get folder(): string {
     return this.#openProcess().state.path;
   }
 
-  /** Has a secret that is not in the configuration redacted wherever text leaves this host. */
+  /** Redacts a secret that is not in the configuration wherever text leaves this host. */
   redact(secret: string): void {
     this.#redactor.add(secret);
   }
 
-  /** The tools as they are known now. @throws CatalogError when what was generated cannot be read, or was edited. */
+  /** The tools as they are known now. @throws CatalogError when the generated files cannot be read or were edited. */
   currentTools(): Promise<ProgramTools> {
     return this.#catalog.currentTools();
   }
@@ -232,9 +232,9 @@ export class Host implements ProgramRunner {
   }
 
   /**
-   * Bundles a program and checks its types, and does not run it.
+   * Bundles a program and checks its types without running it.
    *
-   * @param tools those that it is checked against; by default those that are known now.
+   * @param tools the tools for the check; by default those that are known now.
    * @throws StateDirectoryError, CatalogError as `run` does.
    */
   async check(program: UnresolvedProgram, viewer: Viewer, tools?: ProgramTools): Promise<Preparation> {
@@ -250,7 +250,7 @@ export class Host implements ProgramRunner {
     return openPending(this.configuration, this.#options.env);
   }
 
-  /** The same, for a client that continues them. */
+  /** The pending approvals, for a client that continues the runs. */
   readonly suspended: SuspendedPrograms = {
     take: async (principal, ticket) => {
       await this.#options.observer?.beforeRun();
@@ -260,7 +260,7 @@ export class Host implements ProgramRunner {
     isAnswered: async (...asked) => (await this.pendingApprovals()).isAnswered(...asked),
   };
 
-  /** The sessions of programs that are open. Ending one ends the program that runs in it. */
+  /** The open sessions of a principal. Ending a session ends the program that runs in it. */
   sessions(principal: string): OpenSessions {
     const opened = async () => (await this.#execution)?.shared.sessions.ifOpened();
     return {
@@ -279,7 +279,7 @@ export class Host implements ProgramRunner {
   /**
    * Ends every server and removes what this process keeps on disk. Never throws.
    *
-   * @param patienceMs after this time, processes that are still running are killed, and sandboxes are left to their engine.
+   * @param patienceMs the time after which running processes are killed and sandboxes are left to their engine.
    */
   async close(patienceMs?: number): Promise<void> {
     this.#options.onClose?.();
@@ -326,13 +326,13 @@ export class Host implements ProgramRunner {
     return this.#audit;
   }
 
-  /** What carries out runs, and what all of them share. */
+  /** The functions that carry out runs, and the parts that all runs share. */
   async #ready(): Promise<typeof composition & Pick<Execution, "shared">> {
     const { shared } = await this.#executing();
     return { ...(await this.#load()), shared };
   }
 
-  /** Has the secrets of a shared storage redacted. What cannot be read is told by what needs it. */
+  /** Redacts the secrets of a shared storage. Code that needs a secret reports a failure to read it. */
   async #redactStorage(): Promise<void> {
     const shared = await sharedStorage(this.#configuration, this.#options.env)?.().catch(() => undefined);
     for (const secret of shared?.secrets ?? []) this.redact(secret);

@@ -21,8 +21,8 @@ export interface ImageOptions {
 }
 
 /**
- * The images that ptc has made: those that programs run in, and the bases of these, of every engine that is there. Beside them, the
- * folder of snapshots.
+ * The images that ptc has built in all available engines: the images that programs run in and their bases. `snapshots` is the folder
+ * of snapshots.
  */
 export async function openOwnImages(
   env: EnvironmentVariables,
@@ -41,7 +41,7 @@ export async function openOwnImages(
       const listed = await Promise.allSettled(found.map((store) => store.listOwn()));
       const images = listed.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
       const [failed] = listed.filter((each) => each.status === "rejected");
-      // An engine that is not there has no images, and one that does not answer may have some.
+      // An absent engine has no images, but an engine that does not answer may have some.
       if (images.length === 0 && failed !== undefined) throw failed.reason;
       return images;
     },
@@ -54,8 +54,8 @@ export async function openOwnImages(
 }
 
 /**
- * Builds the image that programs run in, under its configured name, for the engine that is used here, and the snapshots that it
- * starts sandboxes from. Does nothing when both are up to date.
+ * Builds the image that programs run in, under its configured name, for the engine in use, and the snapshots from which that engine
+ * starts sandboxes. Does nothing when both are up to date.
  *
  * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
  */

@@ -9,8 +9,7 @@ import { ModelConnection, type Withheld } from "../upstream/model/model-connecti
 import type { UpstreamConnection } from "../upstream/upstream.ts";
 
 /**
- * The model of `extract`. What it is sent holds nothing that is known as a secret, and no personal data of a kind that may not be sent
- * to it. Loaded only where one is configured.
+ * The model of `extract`. It never receives known secrets or personal data of a withheld kind. Loaded only if a model is configured.
  */
 export function openModelConnection(
   { name, url, model, api, maxInputBytes, withheldPii }: ModelServerConfiguration,

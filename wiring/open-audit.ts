@@ -12,7 +12,7 @@ import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 const DAY_MS = 86_400_000;
 
 interface SinkOptions {
-  /** Has the headers for a collector of log records, by their standard names. */
+  /** Holds the headers for a collector of log records under their standard names. */
   env: EnvironmentVariables;
   onWarning: (message: string) => void;
 }
@@ -25,7 +25,7 @@ export function auditPath({ directory }: Pick<Configuration, "directory">): stri
 /**
  * Opens the audit log of a configuration. It reads and creates nothing before its first line. The caller closes it.
  *
- * @param options `redact` takes the secrets out of names. `onWarning` receives a line when the log cannot be written or sent.
+ * @param options `redact` removes secrets from names. `onWarning` receives a line when the log cannot be written or sent.
  */
 export function openAuditLog(
   configuration: Pick<Configuration, "directory" | "audit"> & Partial<Pick<Configuration, "storage">>,

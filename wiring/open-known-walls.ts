@@ -7,17 +7,16 @@ import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { openState } from "../system/state-directory.ts";
 
-/** Opens this user's file of walls that are known to be broken. */
+/** Opens this user's file of known broken walls. */
 export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): KnownWalls {
   const folder = XDG_STATE_HOME || join(HOME || homedir(), ".local/state");
   return new KnownWalls(join(folder, "ptc/walls.json"));
 }
 
 /**
- * Refuses to start when a required wall is known not to hold. When none is known to be broken, no engine is contacted or
- * loaded.
+ * Refuses to start when a required wall is known to be broken. Without any known broken wall, no engine is contacted or loaded.
  *
- * @param open what starts sandboxes; by default the engine of `./engine.ts`.
+ * @param open opens the engine; by default that of `./engine.ts`.
  * @throws SandboxError
  */
 export async function refuseBrokenWalls(

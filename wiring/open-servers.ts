@@ -17,7 +17,7 @@ export interface OpenServers extends ConfiguredServers {
  * Opens the servers of a configuration for a command that lists them and runs no program: the pool with its credentials, and the
  * audit log of logins.
  *
- * @param options `principal` is who uses the servers. `onWarning` receives a server that is slow to start, and when the audit log
+ * @param options `principal` uses the servers. `onWarning` receives a line when a server is slow to start, and when the audit log
  * cannot be written.
  * @throws StateDirectoryError when the folder for this process's files cannot be made.
  */

@@ -25,7 +25,7 @@ export const USUAL_SANDBOX = {
   execution: { memoryMb: 512, cpus: 1, pids: 256 },
 } as const;
 
-/** An engine, and what its sandboxes are to be like. Asks the engine nothing yet. @param open by default that of `./engine.ts`. */
+/** An engine and the properties of its sandboxes. Does not contact the engine. @param open by default that of `./engine.ts`. */
 export function sandboxOptions(
   { execution, sandbox }: Configuration | typeof USUAL_SANDBOX,
   { state, self }: OwnProcess,
@@ -74,7 +74,7 @@ export interface SandboxesOptions extends Pick<StarterOptions, "onRequested"> {
   warm?: number | undefined;
 }
 
-/** Sandboxes as a configuration says. Asks the engine nothing yet. */
+/** Composes sandboxes under a configuration. Does not contact the engine. */
 export function composeSandboxes(
   configuration: Configuration,
   own: OwnProcess,
@@ -82,7 +82,7 @@ export function composeSandboxes(
 ): ComposedSandboxes {
   const first = sandboxOptions(configuration, own, engine);
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
-    // Where sandboxes wait, other requests follow. A command that ends with its program does so at once.
+    // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
     starter: new SandboxStarter({ ...options, lingers: warm > 0, walls: openKnownWalls(env), onRequested }),
     // A cluster keeps pods waiting itself.
     bounds:
@@ -115,11 +115,11 @@ export function composeSandboxes(
 }
 
 /**
- * Sandboxes for a command that will run one program, one of which starts while the rest of ptc is loaded. A `Host` takes them
- * over, and ends that one when no program takes it. Resolves as soon as the start continues by itself, or has failed; the
- * program that asks for a sandbox gets the reason.
+ * Sandboxes for a command that will run one program. One of them starts while the rest of ptc is loaded. A `Host` takes them over,
+ * and ends that sandbox when no program uses it. Resolves as soon as the start continues by itself or has failed. The program that
+ * requests a sandbox then gets the reason.
  *
- * @param language of the program, as far as it is known.
+ * @param language the program's language, as far as it is known.
  * @throws SandboxError when the folder for this process's files cannot be made.
  */
 export async function warmSandbox(
@@ -139,7 +139,7 @@ export async function warmSandbox(
   return composed;
 }
 
-/** What runs programs that name no language, whose sandboxes wait first. */
+/** The runner of programs that name no language. Its sandboxes are started first. */
 function firstRunner({ languages }: Configuration): RunnerName {
   return runnerOf(unnamedProgram(languages).language);
 }

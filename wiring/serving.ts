@@ -22,9 +22,9 @@ export interface ServingOptions
     HostOptions,
     "configuration" | "env" | "authorizer" | "credentials" | "archive" | "engine" | "telemetry" | "onWarning"
   > {
-  /** What servers list to this principal is what modules are made of. */
+  /** Modules are generated from the tools that servers list to this principal. */
   principal: string;
-  /** Where `configuration` is from, when its edits are to be taken in while ptc serves. */
+  /** The source of `configuration`, if edits should take effect while ptc serves. */
   following?: Pick<FollowedConfiguration, "refresh" | "use"> | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Serving {
   /** Its catalog follows what the servers list, and it follows its configuration. */
   host: Host;
   catalog: LiveCatalog;
-  /** Print tools in the languages that are on just now. */
+  /** The printers of the languages that are on now. */
   printers: () => Printers;
   /** The whole outputs of runs. */
   outputs: RunOutputs;
@@ -44,9 +44,9 @@ export interface Serving {
  * Opens a host that runs many programs, with sandboxes started in advance. The parts that run programs are loaded with the
  * first program, or by `warm`. Servers that were never listed are listed then.
  *
- * An edit of the configuration that cannot be used changes nothing. After any other, programs that begin have all of it.
- * Programs that run keep their limits, modules and data; each of their calls is decided by the lists that are in force, and
- * goes to the servers that are configured by then. Servers that are as they were go on.
+ * An edit of the configuration that cannot be used changes nothing. Any other edit applies completely to programs that begin later.
+ * Running programs keep their limits, modules and data. Each of their calls is decided by the lists in force at that time, and goes
+ * to the servers configured at that time. Unchanged servers keep running.
  *
  * @throws SandboxError `wall_broken`, CatalogError, ConfigurationError
  */
@@ -57,7 +57,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const refresh = async () => following?.refresh();
   const authorizer: Authorizer = {
     async authorize(...call) {
-      // What was forbidden a moment ago is forbidden to the next call, also of a program that runs.
+      // A new prohibition applies to the next call, even of a running program.
       await refresh();
       return policy.authorize(...call);
     },
@@ -135,7 +135,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     for (const warning of [...next.held, ...describeOffServers(next)]) onWarning(warning);
     listUnknown();
   });
-  // What is kept elsewhere is not read: what is learned of it would be of other people's runs, too.
+  // An archive elsewhere is not read, because it also holds other people's runs.
   if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
   const outputs = new RunOutputs(() => host.archive);
   const warnUnrecorded = ({ recorded }: ExecutedRun) =>

@@ -30,22 +30,22 @@ import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../upstream
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
   readonly pool: UpstreamPool;
-  /** What logins at its servers read secrets with. */
+  /** Reads secrets for logins at the servers. */
   readonly secrets: LoginSecrets;
-  /** Ends the servers that another configuration does not have, or has with other settings. */
+  /** Switches to another configuration. Ends the servers that it lacks or has with other settings. */
   reconfigure(next: Configuration): void;
 }
 
 export interface UpstreamsOptions extends PoolOptions {
-  /** Learns every credential that a server is given. */
+  /** Learns every credential that a server receives. */
   redactor: Redactor;
-  /** What commands see from which secrets are read. Says where the user's logins are. */
+  /** The environment of commands that print secrets. It also locates the user's logins. */
   env: EnvironmentVariables;
-  /** Where `{ keyring: NAME }` is read from. */
+  /** The keyring for `{ keyring: NAME }`. */
   keyring: SecretKeyring;
-  /** What servers are given so that they know whom they serve; by default what the configuration says. */
+  /** The credentials that servers receive; by default those of the configuration. */
   credentials?: CredentialSource | undefined;
-  /** Receives every secret that was read, and from where. */
+  /** Receives every secret that was read, and its source. */
   onRead?: ((source: SecretSource, secret: string) => void) | undefined;
   onLogin?: OnLogin | undefined;
   /** The tokens with which principals call. */
@@ -57,7 +57,7 @@ export interface UpstreamsOptions extends PoolOptions {
 /**
  * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
  *
- * @param groups where the process groups of servers are noted while they live.
+ * @param groups records the process groups of servers while they live.
  */
 export function composeUpstreams(
   configuration: Configuration,
@@ -139,7 +139,7 @@ export function composeUpstreams(
   };
 }
 
-/** What a connection is made with. */
+/** Everything that opening a connection needs. */
 interface Opening<Server> {
   server: Server;
   signal: AbortSignal;
@@ -156,8 +156,7 @@ type Transport = ServerConfiguration["transport"];
 type Open<Server> = (opening: Opening<Server>) => Promise<UpstreamConnection>;
 
 /**
- * Each kind of source of tools, by the transport of its configuration: starts or reaches one server. The code of a kind is
- * loaded with its first server.
+ * Starts or reaches one server, by the transport in its configuration. The code for a transport is loaded with its first server.
  */
 const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & { transport: Kind }> } = {
   stdio: openMcpServer,
@@ -206,7 +205,7 @@ async function openMcpServer({
   });
 }
 
-/** Differs when a server is to be started or reached in another way. Where in the file that is said does not matter. */
+/** A text that changes when a server is started or reached in another way. Positions in the file do not matter. */
 function identityOf(server: ServerConfiguration): string {
   return JSON.stringify({
     ...withoutPlaces(server),
@@ -216,7 +215,7 @@ function identityOf(server: ServerConfiguration): string {
   });
 }
 
-/** The servers of a pool as programs call them: each call is checked against what the server lists just now. */
+/** The servers of a pool for programs. Each call is checked against the server's current list. */
 export function composeServers(
   configuration: Configuration,
   pool: UpstreamPool,
@@ -239,7 +238,7 @@ export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map
 const NO_CALLERS: Pick<Callers, "tokenOf"> = { tokenOf: () => undefined };
 
 /**
- * The logins at the remote servers of a configuration. What speaks OAuth is loaded when a server first asks for a token.
+ * The logins at the remote servers of a configuration. The OAuth code is loaded when a server first asks for a token.
  *
  * @param secrets reads those of the configuration, and learns every token before it is used.
  * @param onLogin receives what happens to logins here.
@@ -311,10 +310,10 @@ export function composeAuthorizations(
       key: loginKeyOf(principal, server),
       store,
       async refresh(login, signal) {
-        // The present configuration names another authorization server than the login has.
+        // The configuration now names another authorization server than the login.
         if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
         const { refreshLogin } = await import("../upstream/authorization/oauth/login-tokens.ts");
-        // The secret may be another one since the login. That of a registration is with the login alone.
+        // A configured secret may have changed since the login. Only the login holds the secret of a registration.
         const secret =
           login.client.kind === "configured"
             ? await readAuthSecret(settings.clientSecret, secrets, signal)

@@ -16,20 +16,20 @@ import { TimeLimit } from "../time-limit.ts";
 import { type Variation, vary, wordsOf } from "./vary.ts";
 
 /**
- * Whether a value of a call depends on what its program has read, by experiment. The program is run again up to that call, in a sandbox
- * of its own. Its calls are answered as they were, but for answers that carry labels: these have other values in them. No server is
- * called, and nothing of it is kept. A value that is the same each time does not depend on them; one that is another does. So does one
- * of which that cannot be said: the program did not come to the call again, or time and tries were up.
+ * Finds out by experiment whether a value of a call depends on what its program has read. The program runs again up to that call, in
+ * a separate sandbox. Its calls get their recorded answers, except that answers with labels carry other values. No server is called,
+ * and nothing is kept. A value that stays the same each time does not depend on the labelled answers. A value that changes does. So
+ * does a value that the experiment cannot decide, because the program did not reach the call again, or time or tries ran out.
  */
 
-/** With how many other answers a program is run again. */
+/** A program runs again once with the answers of each seed. */
 const SEEDS = [1, 2] as const;
 const MAX_EXPERIMENTS = 8;
 const MAX_RUN_MS = 10_000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const MAX_LEAVES = 5_000;
 
-/** What a program is run again with. */
+/** The parts with which a program runs again. */
 export interface ExperimentParts {
   readonly scope: Pick<RunScope, "limits" | "clock" | "redactor">;
   readonly program: Program;
@@ -63,7 +63,7 @@ export class Experiments {
     this.#words = wordsOf(parts.program.code);
   }
 
-  /** Holds what calls were answered. */
+  /** Holds the answers to calls. */
   readonly aroundCalls: CallInterceptor = (next) => async (call, run) => {
     const held: HeldCall = { tool: call.tool };
     if (run.seq !== undefined) this.#calls.set(run.seq, held);
@@ -73,7 +73,7 @@ export class Experiments {
     return outcome;
   };
 
-  /** Says of values of a call whether they stay the same when what was read does not. */
+  /** Tells for each value of a call whether it stays the same when the values that the program read change. */
   readonly try: Experiment = async (call, paths) => {
     const none = new Map<string, boolean>();
     if (this.#bytes > MAX_HELD_BYTES || this.#made >= MAX_EXPERIMENTS) return none;
@@ -95,7 +95,7 @@ export class Experiments {
     return { seed, kept, turnsTruth: /\b(?:true|false)\b/.test(asked) };
   }
 
-  /** The arguments of the same call in another run of the program; `undefined` where it does not come to it. */
+  /** The arguments of the same call in another run of the program; `undefined` when that run does not reach the call. */
   #argumentsAgain(target: FlowingCall, variation: Variation): Promise<{ value: unknown } | undefined> {
     return new Promise((resolve) => {
       const stop = new AbortController();
@@ -103,14 +103,14 @@ export class Experiments {
         resolve({ value });
         stop.abort();
       };
-      // Whoever waits for the arguments does not wait for the end of the sandbox.
+      // The caller gets the arguments before the sandbox has ended.
       this.#runAgain(this.#answersFor(target, variation, onReached), stop.signal)
         .catch(() => {})
         .finally(() => resolve(undefined));
     });
   }
 
-  /** Runs the program again until it ends, or the signal comes. Without a sandbox it does not. */
+  /** Runs the program again until it ends or the signal aborts. Rejects when no sandbox can be acquired. */
   async #runAgain(dispatcher: CallDispatcher, stop: AbortSignal): Promise<void> {
     const { scope, program, prepared, environment, sandboxes, signal } = this.#parts;
     const { limits, clock, redactor } = scope;
@@ -142,7 +142,7 @@ export class Experiments {
     }
   }
 
-  /** Answers calls as they were answered, each by its place among the calls of its tool. */
+  /** Answers calls with their recorded answers. Calls match by their position among the calls of the same tool. */
   #answersFor(
     target: Pick<FlowingCall, "tool" | "seq">,
     variation: Variation,
@@ -182,7 +182,7 @@ function varyOutcome(outcome: CallOutcome, variation: Variation): CallOutcome {
   };
 }
 
-/** What stands at each path, for comparison. */
+/** The values at each path, as text for comparison. */
 function valuesAt(args: unknown, paths: readonly string[]): Map<string, string> {
   const values = new Map<string, string>(paths.map((path) => [path, ""]));
   for (const { path, value } of leavesOf(args, MAX_LEAVES).leaves) {

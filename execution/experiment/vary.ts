@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 
 /**
- * The same data with other values: what a stranger might have written in its place. Shapes stay: lists are as long, texts as long and
- * punctuated in the same way, dates are dates, numbers have as many digits. The same word or number becomes the same other one wherever
- * it stands, so that what belongs together still does. Words that the program itself has stay, since it may look for them.
+ * Replaces the values in data by others that a stranger might have written. Shapes stay: lists keep their length, texts keep their
+ * length and punctuation, dates stay dates, and numbers keep their count of digits. A word or number gets the same replacement
+ * everywhere, so that references still match. Words that the program itself contains stay, because it may search for them.
  */
 export interface Variation {
-  /** Other values for another seed. */
+  /** Each seed gives other values. */
   readonly seed: number;
   /** Words, in lower case, that stay as they are. */
   readonly kept: ReadonlySet<string>;
-  /** Whether truth values are turned over. */
+  /** Whether booleans are negated. */
   readonly turnsTruth: boolean;
 }
 
 const MAX_DEPTH = 1_000;
 const PIECES = /\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?|\p{L}[\p{L}\p{M}]*|\d+/gu;
 
-/** A JSON value with other values in it. */
+/** A JSON value of the same shape with other values. */
 export function vary(value: unknown, variation: Variation, depth = 0): unknown {
   if (depth > MAX_DEPTH) return value;
   if (typeof value === "string") return varyText(value, variation);
@@ -33,7 +33,7 @@ export function vary(value: unknown, variation: Variation, depth = 0): unknown {
   );
 }
 
-/** Names of members are a server's words for what it says, unless they are data. */
+/** Whether a member's name belongs to a server's schema. Other names are data. */
 function isMemberName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z_-]*$/.test(name);
 }
@@ -48,7 +48,7 @@ function varyText(text: string, variation: Variation): string {
   });
 }
 
-/** Servers without structured content write JSON as a text. */
+/** Parses a text that holds JSON, which servers without structured content send. */
 function parseObject(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
@@ -64,7 +64,7 @@ function varyWord(word: string, { seed }: Variation): string {
   return word.replace(/\p{L}/gu, (letter) => {
     const byte = bytes[index++ % bytes.length] ?? 0;
     const first = /[a-z]/.test(letter) ? 97 : /[A-Z]/.test(letter) ? 65 : undefined;
-    // Another letter of an alphabet that is not known here is its neighbour.
+    // A letter of another alphabet becomes a neighbouring letter.
     if (first === undefined) return String.fromCodePoint((letter.codePointAt(0) ?? 0) ^ 1);
     return String.fromCharCode(first + ((letter.charCodeAt(0) - first + 1 + (byte % 25)) % 26));
   });
@@ -80,7 +80,7 @@ function varyDigits(digits: string, { seed }: Variation): string {
   });
 }
 
-/** A date stays one: its day and its minute are others. */
+/** Replaces the day and the minute, so that the result is still a date. */
 function varyDate(date: string, { seed }: Variation): string {
   const [day = 0, minute = 0] = bytesOf(seed, date);
   const other = (old: string, most: number, by: number, from: number) =>
@@ -100,10 +100,10 @@ function bytesOf(seed: number, text: string): Buffer {
   return createHash("sha256").update(`${seed} ${text}`).digest();
 }
 
-/** Texts in quotes, and regular expressions. */
+/** Matches quoted texts and regular expressions. */
 const QUOTED = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|\/(?:[^/\\\n]|\\.)+\//g;
 
-/** The words that stand in quotes in a program. */
+/** The words in a program's quoted texts and regular expressions, in lower case. */
 export function wordsOf(code: string): Set<string> {
   const words = new Set<string>();
   for (const [quoted] of code.matchAll(QUOTED))

@@ -7,7 +7,7 @@ import { noteMediaIn } from "./media-notes.ts";
 
 /** A tool's answer as it can be handed on to a client (MCP 2025-11-25, "Tool Result"), without secrets. */
 export interface ToolAnswer {
-  /** Its content, with a line of text for each block that is none that MCP has, or that is more than a program may emit. */
+  /** Its content. A line of text replaces each block that MCP does not define, or that exceeds what a program may emit. */
   blocks: readonly EmittedBlock[];
   structuredContent: Record<string, unknown> | undefined;
   /** Whether the server says that its tool has failed. */
@@ -16,7 +16,7 @@ export interface ToolAnswer {
   isWhole: boolean;
 }
 
-/** Members of blocks that are handed on. */
+/** The members that are handed on, by type of block. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   text: ["text"],
   image: ["data", "mimeType"],
@@ -26,7 +26,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESOURCE_MEMBERS = ["uri", "mimeType", "text", "blob"];
 
-/** Reads what a server answered, as far as a client can take it. */
+/** Reads a server's answer as far as a client can use it. */
 export function readAnswer(raw: unknown, redactor: Pick<Redactor, "redactText" | "redactValue">): ToolAnswer {
   const result = isObject(raw) ? raw : {};
   const { content, structuredContent: structured } = result;
@@ -58,7 +58,7 @@ function boundBlocks(content: readonly unknown[]): EmittedBlock[] {
   return more <= 0 ? blocks : [...blocks, { type: "text", text: `[${more} more blocks left out]` }];
 }
 
-/** A block without members that are not handed on; `undefined` for one that is of no kind that MCP has. */
+/** A block with only the members that are handed on; `undefined` for a type that MCP does not define. */
 function readBlock(value: unknown): EmittedBlock | undefined {
   if (!isObject(value)) return undefined;
   const { type } = value;

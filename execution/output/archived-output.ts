@@ -3,10 +3,10 @@ import { jsonLine } from "../../base/json.ts";
 import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 import type { OutputParts } from "./whole-output.ts";
 
-/** Characters by which a bounded text is known as the beginning of another. */
+/** How many characters are compared to recognise a bounded text as the beginning of another. */
 const COMPARED_CHARS = 200;
 
-/** The whole output of an archived run, also what its console and its envelope leave out. */
+/** The whole output of an archived run, including the parts that its bounded console text and its envelope leave out. */
 export function archivedOutput({ envelope, consoleText, stderrText, whole }: ArchivedRun): OutputParts {
   const { result } = envelope;
   const printed = whole.consoleText ?? consoleText;
@@ -15,13 +15,13 @@ export function archivedOutput({ envelope, consoleText, stderrText, whole }: Arc
   return { consoleText: printed, stderrText, resultJson: isApart ? json : undefined };
 }
 
-/** The value of a run that succeeded, also where the envelope has only a bounded form of it. */
+/** The whole value of a run that succeeded, even if the envelope has only a bounded form of it. */
 export function wholeValueOf({ envelope, whole }: ArchivedRun): unknown {
   if (whole.resultJson !== undefined) return JSON.parse(whole.resultJson);
   return envelope.result.ok ? envelope.result.data : undefined;
 }
 
-/** Whether a value is what the program printed, or its last line, so that it is in the console text already. */
+/** Whether the console text already holds the value, because the value is all that the program printed or its last line. */
 function isPrinted(data: unknown, json: string, consoleText: string): boolean {
   const printed = consoleText.trim();
   if (printed.slice(printed.lastIndexOf("\n") + 1) === json) return true;

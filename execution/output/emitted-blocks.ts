@@ -1,7 +1,7 @@
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
 
-/** What a program emitted, without secrets in what is text of it. Bytes are as they were emitted. */
+/** The blocks that a program emitted, with secrets removed from their texts. Bytes stay as they were emitted. */
 export function redactEmitted(
   blocks: readonly EmittedBlock[],
   redactor: Pick<Redactor, "redactText">,
@@ -40,7 +40,7 @@ function redactBlock(block: EmittedBlock, clean: (text: string) => string): Emit
   }
 }
 
-/** What a block is, in a few words: `image/png, 34 KB`. */
+/** Describes a block: its name, its type such as `image/png`, and its size in bytes. */
 export function describeEmitted(block: EmittedBlock): {
   name: string | undefined;
   what: string;
@@ -83,10 +83,10 @@ export function contentOf(block: EmittedBlock): Buffer | undefined {
   }
 }
 
-/** How much is looked at of what is no text: it is a text to nobody, and no text has it. */
+/** How many characters of encoded bytes count as text. Nobody reads them, and no other text repeats them. */
 const MAX_ENCODED_CHARS = 2_000;
 
-/** What a block says to somebody who reads it. */
+/** The text of a block as a reader sees it. */
 export function textOfBlock(block: EmittedBlock): string {
   switch (block.type) {
     case "text":
@@ -109,7 +109,7 @@ function base64Bytes(base64: string): number {
   return Math.floor((base64.replace(/=+$/, "").length * 3) / 4);
 }
 
-/** The last part of an address, as a name of a file would be. */
+/** The last part of a URI, used as a file name. */
 function nameIn(uri: string): string | undefined {
   const last = /[^/?#]+(?=[?#]|$)/.exec(uri)?.[0];
   try {

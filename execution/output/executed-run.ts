@@ -10,16 +10,16 @@ import type { Suspended, Verdict } from "../outcome.ts";
 import type { ToolAnswer } from "./answer-blocks.ts";
 import type { OutputParts } from "./whole-output.ts";
 
-/** What a program, or a single call, came to. Nothing in it holds a secret. */
+/** The result of a program or a single call. Nothing in it holds a secret. */
 export interface ExecutedRun {
   envelope: Envelope;
-  /** The value as JSON, where the envelope has only a bounded form of it. */
+  /** The value as JSON, if the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
-  /** The labels that its conversation carries since it was shown, and did not before. */
+  /** The labels that its conversation carries only since this run was shown. */
   shown?: readonly Shown[] | undefined;
-  /** How answers of tools contradict what their tools promise, one line each, bounded in number. */
+  /** How answers contradict the schemas of their tools, one line each, bounded in number. */
   warnings: readonly string[];
-  /** Present when the run waits for an approval. Its envelope is then not its last. */
+  /** Present when the run waits for an approval. The envelope is then not final. */
   suspended?: Suspended | undefined;
   /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
   recorded: Promise<string | undefined>;
@@ -28,7 +28,7 @@ export interface ExecutedRun {
 export interface ExecutedProgram extends ExecutedRun {
   /** The program as it was run. */
   program: Program;
-  /** What `console.log` printed, as far as it is kept, which may be more than anybody should be shown. */
+  /** The kept part of what `console.log` printed, which may be more than should be shown. */
   consoleText: string;
   /** Whether `consoleText` lacks the end of what was printed. */
   isConsoleCut: boolean;
@@ -38,26 +38,26 @@ export interface ExecutedProgram extends ExecutedRun {
   emitted: readonly EmittedBlock[];
   /** Where the value comes from: `globalThis.result`, a last console line that is JSON, or all console text. */
   resultFrom: ValueSource | undefined;
-  /** Why the program could not be bundled, as far as that is known. Empty for any other failure. */
+  /** The known reasons why the program could not be bundled. Empty for any other failure. */
   reasons: readonly FailureReason[];
-  /** Type mistakes of a program that was run all the same. */
+  /** Type errors of a program that ran all the same. */
   typeWarning: string | undefined;
-  /** Why the program's types were not checked, although they were to be. */
+  /** Why the program's types were not checked, although a check was requested. */
   unchecked: string | undefined;
-  /** What to do about the program's failure, or about a value that was lost; one line each. It is no part of the envelope. */
+  /** What to do about the program's failure or about a lost value, one line each. The advice is no part of the envelope. */
   advice: readonly string[];
   /** Resolves when the run's sandbox is removed. The envelope does not wait for it. Never rejects. */
   cleared: Promise<void>;
 }
 
 export interface ExecutedCall extends ExecutedRun {
-  /** What the tool answered where the call failed because that contradicts what the tool promises. */
+  /** The tool's answer when the call failed because the answer contradicts the tool's schema. */
   answered: unknown;
-  /** The answer of the tool in its own form, where it was asked for. */
+  /** The answer of the tool in its own form, if the request asked for it. */
   answer?: ToolAnswer | undefined;
-  /** The outcome, where the envelope may have only a bounded form of it. */
+  /** The whole outcome. The envelope may have only a bounded form of it. */
   verdict: Verdict;
-  /** What became of the call; `undefined` for one that was cancelled, or that a fault of the host has ended. */
+  /** The decision on the call; `undefined` when the call was cancelled or a fault of the host ended it. */
   decision: CallOutcome["decision"] | undefined;
 }
 
@@ -70,7 +70,7 @@ export function outputOf(
 ): OutputParts {
   const { envelope, consoleText, isConsoleCut, stderrText, resultFrom, wholeResultJson } = executed;
   const { result } = envelope;
-  // A value that is a line of the console, or all of it, is not said twice.
+  // A value that is a line of the console, or all of it, is not repeated.
   const isApart = resultFrom === "result" || (resultFrom === "line" && isConsoleCut);
   const resultJson = result.ok && isApart ? (wholeResultJson ?? jsonLine(result.data)) : undefined;
   return { consoleText, stderrText, resultJson };

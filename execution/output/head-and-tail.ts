@@ -1,6 +1,6 @@
 import { cutToBytes, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 
-/** A part of a text that is left out, in UTF-16 code units. */
+/** The part of a text that is left out, in UTF-16 code units. */
 export interface LeftOut {
   from: number;
   to: number;
@@ -8,14 +8,14 @@ export interface LeftOut {
   of: number;
 }
 
-/** A text that a cap has cut is longer than the cap by its mark. */
+/** A cut text is longer than its cap by this mark. */
 const MARK_BYTES = Buffer.byteLength(`\n${TRUNCATION_MARK}\n`);
-/** Where a line ends within this share of a part, the part ends there. */
+/** If a line ends within this share of a part, the part ends at that line. */
 const NEAR_END = 0.25;
 
 /**
- * The text if it has at most `maxBytes` in UTF-8; else its beginning and its end with a line about what is missing between
- * them, and the truncation mark as its last line. That is at most `maxBytes` and the line long.
+ * The text if it has at most `maxBytes` in UTF-8. Otherwise its beginning and its end, with a line between them about the missing
+ * part, and the truncation mark as the last line. The result has at most `maxBytes` plus the length of the line in between.
  */
 export function headAndTail(text: string, maxBytes: number, describe: (leftOut: LeftOut) => string): string {
   if (Buffer.byteLength(text) <= maxBytes + MARK_BYTES) return text;
@@ -26,7 +26,7 @@ export function headAndTail(text: string, maxBytes: number, describe: (leftOut: 
   return `${head}${head === "" || head.endsWith("\n") ? "" : "\n"}${describe(leftOut)}\n${end}${mark}`;
 }
 
-/** The beginning and the end of a text, together at most `maxBytes` long. Neither splits a character, nor where it can a line. */
+/** The beginning and the end of a text, together at most `maxBytes` long. Neither splits a character, or a line if avoidable. */
 export function splitEnds(text: string, maxBytes: number): { head: string; tail: string } {
   const half = Math.max(0, Math.floor(maxBytes / 2));
   const head = cutToBytes(text, half);

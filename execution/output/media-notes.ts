@@ -1,6 +1,6 @@
 /**
- * Images and sound are of no use as text: their base64 costs a model thousands of tokens and tells it nothing. In what leaves
- * a program a short note stands for them. The program itself, and the archived results of its calls, hold the data.
+ * Images and sound are useless as text: their base64 costs a model thousands of tokens and tells it nothing. A short note replaces
+ * them in everything that leaves a program. The program itself and the archived results of its calls keep the data.
  */
 
 /** How the base64 of a file begins, by the kind of file. */
@@ -16,9 +16,9 @@ const BEGINNINGS: readonly [beginning: string, mimeType: string][] = [
   ["SUQz", "audio/mpeg"],
 ];
 const WAVE = Buffer.from("WAVE");
-/** Shorter texts are left as they are: by accident they may begin like a file. */
+/** Shorter texts stay as they are, because they may begin like a file by accident. */
 const MIN_CHARS = 64;
-/** What stands before base64: the head of a data URI, or nothing that could be a part of it. */
+/** Matches where base64 begins: after the head of a data URI, or at a known beginning with no base64 character before it. */
 const HEADS = new RegExp(
   String.raw`data:(?<mimeType>(?:image|audio|video)/[\w.+-]{1,60})(?:;[\w=.+-]{1,60}){0,3};base64,|` +
     `(?<![A-Za-z0-9+/])(?=${BEGINNINGS.map(([beginning]) => beginning.replaceAll("+", "\\+")).join("|")})`,
@@ -52,8 +52,8 @@ export function noteMedia(text: string): string {
 }
 
 /**
- * Where the base64 that begins there ends, without its padding. Not a regular expression: where V8 has stopped to optimize these,
- * as it does in a process that has many, it keeps each place of a repeat to go back to, and its stack overflows.
+ * The end of the base64 that begins at `start`, without its padding. A regular expression would overflow the stack when V8 no longer
+ * optimizes it, as in a process with many expressions, because V8 then keeps every position of a repetition for backtracking.
  */
 function endOfRun(text: string, start: number, isPart: readonly boolean[]): number {
   let end = start;
@@ -61,7 +61,7 @@ function endOfRun(text: string, start: number, isPart: readonly boolean[]): numb
   return end;
 }
 
-/** A JSON value with notes for its images and sounds: in any of its texts, and in content blocks, which name their type. */
+/** A JSON value with notes for the images and sounds in its texts and in its content blocks, which name their media type. */
 export function noteMediaIn(value: unknown): unknown {
   if (typeof value === "string") return noteMedia(value);
   if (Array.isArray(value)) return value.map(noteMediaIn);

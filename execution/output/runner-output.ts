@@ -14,38 +14,37 @@ const ESCAPED = 8;
 
 export interface OutputLimits {
   maxOutputBytes: number;
-  /** How much of the console text and of the result is kept. By default what is shown. */
+  /** How much of the console text and of the result is kept; `maxOutputBytes` by default. */
   maxKeptBytes?: number | undefined;
   maxStderrBytes: number;
-  /** Where a result may be larger than the output, as one that is written to a file: how large. */
+  /** The limits of a result that may be larger than the output, such as one that is written to a file. */
   maxResult?: { bytes: number; values: number } | undefined;
 }
 
-/** The limits of a run. */
 export interface RunLimits extends CallLimits, OutputLimits {
   timeoutMs: number;
 }
 
-/** The bound of a result, as JSON. */
+/** The most bytes of a result as JSON. */
 export function maxResultBytes(limits: OutputLimits): number {
   return Math.max(maxKeptBytes(limits), limits.maxResult?.bytes ?? 0);
 }
 
-/** The bound of what is kept of the output: never less than what is shown. */
+/** The most bytes of output that are kept, never fewer than are shown. */
 export function maxKeptBytes({ maxOutputBytes, maxKeptBytes: most = 0 }: OutputLimits): number {
   return Math.max(maxOutputBytes, most);
 }
 
-/** Takes what a container writes, within bounds: the first line of stdout, and console entries on stderr. */
+/** Reads what a container writes, within bounds: the first line of stdout, and console entries on stderr. */
 export class RunnerOutput implements SandboxOutput {
-  /** Resolves with the stream on which the container has written more than any runner does. */
+  /** Resolves with the stream on which the container wrote more than any runner writes. */
   readonly overflow: Promise<"stdout" | "stderr">;
   /** Resolves with the first line feed on stdout. */
   readonly firstLine: Promise<void>;
 
   readonly #maxStdoutBytes: number;
   readonly #decoder: ConsoleDecoder;
-  /** What the program logs with the console, and what is written past it, as the runtime does. */
+  /** The console texts of the program, and raw text that bypasses the console, such as the runtime's messages. */
   readonly #texts: Record<"out" | "err" | "raw", ConsoleText>;
   #stdout: Buffer[] = [];
   #stdoutBytes = 0;
@@ -121,12 +120,12 @@ export class RunnerOutput implements SandboxOutput {
     for (const text of Object.values(this.#texts)) text.end();
   }
 
-  /** How many secrets were replaced in what is kept and shown. */
+  /** How many secrets were replaced in the kept and shown texts. */
   get redactions(): number {
     return Object.values(this.#texts).reduce((sum, { redactions }) => sum + redactions, 0);
   }
 
-  /** Resolves when stdout and stderr have brought at least this many bytes. */
+  /** Resolves when stdout and stderr have delivered at least this many bytes. */
   reached({ lineBytes, consoleBytes }: { lineBytes: number; consoleBytes: number }): Promise<void> {
     return new Promise((resolve) => {
       this.#settleReached = () => {
@@ -145,7 +144,7 @@ export class RunnerOutput implements SandboxOutput {
     return this.#tail;
   }
 
-  /** What `console.log` printed, as far as it is kept. */
+  /** The kept part of what `console.log` printed. */
   get consoleText(): string {
     return this.#texts.out.kept;
   }
@@ -166,19 +165,19 @@ export class RunnerOutput implements SandboxOutput {
   }
 }
 
-/** How a text ends that the runner has cut. The mark is on a separate line; the second form is for an empty text. */
+/** The ends of texts that the runner has cut. The mark is on a separate line. The second form is for an empty text. */
 const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
 
 interface ConsoleTextOptions {
   redactor: TextStream;
-  /** Bounds what is shown while the program runs. Texts may share one. */
+  /** Bounds what is shown while the program runs. Several texts may share one cap. */
   shown: TextCap;
-  /** The most bytes that are kept; 0 for a text that is only shown. */
+  /** The most bytes to keep; 0 for a text that is only shown. */
   maxKeptBytes: number;
   onShown: (text: string) => void;
 }
 
-/** One of the texts that a program writes, entry by entry: without secrets, shown within one bound and kept within another. */
+/** One of the texts that a program writes entry by entry. Secrets are removed. Showing and keeping have separate bounds. */
 class ConsoleText {
   readonly #redactor: TextStream;
   readonly #shown: TextCap;
@@ -195,7 +194,7 @@ class ConsoleText {
   }
 
   push(text: string): void {
-    // Text past both bounds is not redacted either: a flood costs nothing more.
+    // Text past both bounds is not even redacted, so that a flood costs nothing more.
     if (this.#shown.truncated && this.#kept.truncated) return;
     const cut = CUT_ENDS.find((end) => text.endsWith(end));
     this.#isRunnersCut = cut !== undefined;
@@ -215,7 +214,7 @@ class ConsoleText {
     return this.#redactor.count;
   }
 
-  /** What is kept, which ends with a mark where it was cut. */
+  /** The kept text, which ends with a mark if it was cut. */
   get kept(): string {
     return this.#pieces.join("");
   }

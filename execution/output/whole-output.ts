@@ -2,18 +2,18 @@ import { jsonLine } from "../../base/json.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { headAndTail, splitEnds } from "./head-and-tail.ts";
 
-/** How people read what an archived text or an envelope leaves out. It names no run, so that replays come to the same. */
+/** How people read what an archived text or an envelope leaves out. It names no run, so that replays give the same text. */
 const WHERE = "ptc runs show RUN --output prints all";
 
-/** The texts of a run that a model or a person reads, whole. */
+/** The whole texts of a run that a model or a person reads. */
 export interface OutputParts {
   consoleText: string;
-  /** The value as JSON, where it is not in the console text. */
+  /** The value as JSON, if the console text does not hold it. */
   resultJson: string | undefined;
   stderrText: string;
 }
 
-/** One text that holds all that a program gave out, in the order of the reply to a model, and where its parts begin. */
+/** The whole output of a program as one text, in the order of the reply to a model, and the positions where its parts begin. */
 export function joinOutput({ consoleText, resultJson, stderrText }: OutputParts): {
   text: string;
   resultAt: number;
@@ -36,7 +36,7 @@ export function withoutLastLineFeed(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
 
-/** Console text as records and envelopes have it: what is too long is bounded, and says by digest what it was. */
+/** Console text for records and envelopes. A text that is too long is bounded and states the digest of the whole. */
 export function boundConsole(text: string, maxBytes: number): string {
   return boundWith(text, maxBytes, () => digestOf(text));
 }
@@ -58,19 +58,19 @@ function boundWith(text: string, maxBytes: number, digest: () => string): string
   );
 }
 
-/** Stands in an envelope for a value that does not fit into it. JSON is not cut: its ends are texts. */
+/** Replaces a value that does not fit into an envelope. JSON cannot be cut, so the two ends are texts. */
 export interface BoundedValue {
   truncated: true;
   /** The size of the whole value as JSON. */
   bytes: number;
-  /** Of the whole value, so that equal ones can be told from others. */
+  /** The digest of the whole value, so that values can be compared. */
   digest: string;
   head: string;
   tail: string;
   note: string;
 }
 
-/** The beginning and the end of a value's JSON; of a text, of that text itself. */
+/** The beginning and the end of a value's JSON, or of the text itself if the value is a text. */
 export interface BoundedJson {
   truncated: true;
   /** The size of the whole value as JSON. */
@@ -80,7 +80,7 @@ export interface BoundedJson {
 }
 
 /**
- * What stands for JSON that is too long to be shown: an object of at most `maxJsonBytes`, which is JSON itself.
+ * Bounds JSON that is too long to be shown. The result is an object whose JSON has at most `maxJsonBytes`.
  * `shownChars` says how much of the JSON its head covers.
  */
 export function boundJson(json: string, maxJsonBytes: number): { ends: BoundedJson; shownChars: number } {
@@ -110,6 +110,6 @@ function lengthOf(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + line.length + 1, 0);
 }
 
-function jsonBytes(value: unknown): number {
+export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(jsonLine(value));
 }

@@ -7,8 +7,8 @@ import type { RunKeeper } from "../suspension/suspended-run.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
 
 /**
- * Opens what waits for approvals in a project, and loads what that takes only then: most runs ask nobody. Nothing is read or
- * made before it is needed.
+ * Opens the pending approvals of a project. Their code is loaded only now, because most runs ask nobody. Nothing is read or
+ * created before it is needed.
  */
 export async function openPending(
   configuration: Pick<Configuration, "directory" | "approvals"> & Partial<Pick<Configuration, "storage">>,

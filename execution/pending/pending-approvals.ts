@@ -39,7 +39,7 @@ export interface PendingApproval {
   request: ApprovalRequest;
   source: RunContext["source"];
   fileName: string;
-  /** What the answer counts for. */
+  /** The digest of the question that the answer counts for. */
   digest: string;
 }
 
@@ -65,13 +65,14 @@ export interface PendingApprovalsOptions {
   configuration: Pick<Configuration, "directory" | "approvals"> & Partial<Pick<Configuration, "storage">>;
   env: EnvironmentVariables;
   clock: Pick<Clock, "wallMs">;
-  /** Keeps what waits; by default the configured database, or a file in the project's private folder. */
+  /** Keeps the pending runs; by default the configured database, or a file in the project's private folder. */
   store?: PendingStore | undefined;
 }
 
 /**
- * The runs of a project that wait for approvals: kept from one process to the next, sealed with a key of this user's machine, or
- * with the keys of the storage that several ptc share, and gone when they go on or expire. Methods reject with a `PendingError` when what waits cannot be read or kept.
+ * The runs of a project that wait for approvals. They outlive a process, and are sealed with a key of this user's machine, or with
+ * the keys of the storage that several ptc share. They are deleted when they continue or expire. Methods reject with a
+ * `PendingError` when a pending run cannot be read or kept.
  */
 export class PendingApprovals {
   readonly #options: PendingApprovalsOptions;
@@ -110,7 +111,7 @@ export class PendingApprovals {
     }
   }
 
-  /** Offers a question for an answer by another way than the one by which it is asked, while its run waits. */
+  /** Offers a question so that it can also be answered elsewhere while its run waits. */
   async offer(
     context: RunContext,
     request: ApprovalRequest,
@@ -121,17 +122,17 @@ export class PendingApprovals {
     await plainly(() => this.#store.offer({ ...question, owner: this.#owner }));
   }
 
-  /** The answer that came to a question that this process has offered. */
+  /** The answer to a question that this process has offered, if there is one. */
   async offered(ticket: string): Promise<KeptAnswer | undefined> {
     return this.#keptAnswer(ticket, await plainly(() => this.#store.offered(ticket, this.#owner)));
   }
 
-  /** Takes back a question that this process has offered. An answer that it has by now counts. Never rejects. */
+  /** Takes back a question that this process has offered. An answer that has come by now counts. Never rejects. */
   async withdraw(ticket: string): Promise<KeptAnswer | undefined> {
     try {
       return await this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));
     } catch (error) {
-      // What is left belongs to a process that ends.
+      // The row belongs to this process. It is removed once the process has ended.
       if (!(error instanceof PendingError)) throw error;
       return undefined;
     }
@@ -145,7 +146,7 @@ export class PendingApprovals {
     return this.#options.configuration.approvals.require === "terminal";
   }
 
-  /** An answer that was kept, perhaps under other settings, as it counts now. */
+  /** A kept answer as it counts under the present settings. */
   #counting({ digest, answer }: KeptAnswer): KeptAnswer {
     return { digest, answer: this.#isTypedOnly ? countsTyped(answer) : answer };
   }
@@ -164,7 +165,7 @@ export class PendingApprovals {
     };
   }
 
-  /** What waits for a principal, the oldest first. */
+  /** The pending approvals of a principal, the oldest first. */
   async list(principal: string): Promise<PendingApproval[]> {
     const rows = await this.#waiting(principal);
     const listed = rows.map(async ({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
@@ -188,13 +189,13 @@ export class PendingApprovals {
     return waiting;
   }
 
-  /** What waits under a ticket that begins like this. An empty beginning finds nothing. */
+  /** The pending approvals whose tickets begin like this. An empty beginning finds nothing. */
   async find(principal: string, beginning: string): Promise<PendingApproval[]> {
     if (beginning.trim() === "") return [];
     return (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
   }
 
-  /** Whether nothing waits for an answer to a question that was found before. */
+  /** Whether a question that was found before is answered or gone. */
   async isAnswered(principal: string, { ticket }: PendingApproval): Promise<boolean> {
     const [pending] = await this.find(principal, ticket);
     return pending?.isAnswered !== false;
@@ -216,7 +217,7 @@ export class PendingApprovals {
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
-  /** Claims a run that was answered, to continue it. */
+  /** Claims a run whose question was answered, to continue it. */
   async take(principal: string, ticket: string): Promise<TakenRun> {
     const claimed = await plainly(() =>
       this.#store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
@@ -261,7 +262,7 @@ export class PendingApprovals {
       if (isToBeTriedAgain) await plainly(() => this.#store.release(ticket, this.#owner));
       else await plainly(() => this.#store.remove(ticket, this.#owner));
     } catch (error) {
-      // What is left belongs to a process that ends, and can be claimed then, or expires.
+      // The claim belongs to this process. After it ends, others can claim the run, or the run expires.
       if (!(error instanceof PendingError)) throw error;
     }
   }
@@ -271,16 +272,16 @@ export class PendingApprovals {
   }
 
   #seal(what: Sealed, ticket: string, bytes: Buffer): Promise<Buffer> {
-    return sealing(async () => (await this.#sealer()).seal(bytes, sealedAs(what, ticket)));
+    return plainly(async () => (await this.#sealer()).seal(bytes, sealedAs(what, ticket)));
   }
 
   async #unseal(what: Sealed, ticket: string, sealed: Uint8Array): Promise<unknown> {
-    const bytes = await sealing(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
+    const bytes = await plainly(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
     return JSON.parse(bytes.toString("utf8"));
   }
 }
 
-/** A run without what it was allowed by other ways than typing. */
+/** A run with only the grants that were typed at a terminal. */
 function withTypedGrants(run: SuspendedRun): SuspendedRun {
   const { approvals } = run;
   return {
@@ -292,18 +293,8 @@ function withTypedGrants(run: SuspendedRun): SuspendedRun {
   };
 }
 
-/** Does some work with the store, whose failures are of one kind. @throws PendingError */
+/** Works with the store or the sealer. @throws PendingError when either fails. */
 async function plainly<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ArchiveError) throw new PendingError(error.message);
-    throw error;
-  }
-}
-
-/** Seals or unseals. @throws PendingError */
-async function sealing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -333,10 +324,10 @@ function hostSealer(env: EnvironmentVariables): Sealer {
 const OTHERS = 0o077;
 
 /**
- * The key with which this user's ptc seals what waits for approvals. It is kept apart from what it seals, in the user's own
- * state folder, and made with the first thing to be sealed.
+ * The key with which this user's ptc seals pending approvals. It is kept apart from what it seals, in the user's own state folder,
+ * and is created when the first approval is sealed.
  *
- * @throws SealingError in one line, when there can be none.
+ * @throws SealingError in one line, when the key can be neither read nor created.
  */
 function readHostKey(env: EnvironmentVariables): Buffer {
   const folder = env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state");
@@ -361,7 +352,7 @@ function readKey(path: string): Buffer | undefined {
   throw new SealingError(`the key for approvals, ${path}, is not what ptc has written; remove it`);
 }
 
-/** Of several processes that make one at a time, the first wins. */
+/** When several processes create the key at the same time, the first one wins. */
 function makeKey(path: string): Buffer {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -9,19 +9,19 @@ import type { RunContext } from "../../protocol/run-context.ts";
 import type { KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
 import { answerElsewhere, newTicket, PendingError } from "./tickets.ts";
 
-/** An answer that comes this soon, as that of an option or of a client that cannot ask, is waited for alone. */
+/** A question is offered elsewhere only after this time. An option, or a client that cannot ask, answers sooner. */
 const GRACE_MS = 100;
 
 interface SharedQuestionsOptions {
   context: RunContext;
   fileName: string;
-  /** Opens what `ptc approvals` looks at. */
+  /** Opens the store that `ptc approvals` reads. */
   open: () => Promise<PendingApprovals>;
 }
 
 /**
- * Lets `ptc approvals` answer approvals too, while the approver waits for its own answer. The first answer counts, and the
- * approver learns of an answer that is not its own. A question that cannot be offered there is asked all the same.
+ * Lets `ptc approvals` answer approvals too, while the approver waits for its own answer. The first answer counts. The approver is
+ * notified when the answer comes from elsewhere. A question that cannot be offered there is asked all the same.
  */
 export function shareQuestions(options: SharedQuestionsOptions): QuestionInterceptor {
   return (next) => ({
@@ -54,7 +54,7 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
 }
 
 interface OfferedQuestion {
-  /** Resolves with the answer that comes; never where none does. */
+  /** Resolves with the answer. Never resolves if none comes. */
   given(signal: AbortSignal): Promise<ApprovalAnswer>;
   /** Takes the question back. An answer that came before counts. */
   withdraw(): Promise<ApprovalAnswer | undefined>;
@@ -80,7 +80,7 @@ async function offerQuestion(
   }
 }
 
-/** Whether a promise is settled after so long. */
+/** Whether a promise settles within this time. */
 async function isSettled(promise: Promise<unknown>, withinMs: number): Promise<boolean> {
   const over = new AbortController();
   const settled = promise.then(

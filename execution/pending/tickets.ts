@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** What waits for approvals cannot be read or written. The message is one line. */
+/** Pending approvals cannot be read or written. The message is one line. */
 export class PendingError extends Error {
   override readonly name = "PendingError";
 }
 
 const TICKET_BYTES = 8;
 
-/** A name for a question that nobody guesses. */
+/** A name for a question that nobody can guess. */
 export function newTicket(): string {
   return randomBytes(TICKET_BYTES).toString("hex");
 }
@@ -16,10 +16,10 @@ export function newTicket(): string {
 const POLL_MS = 300;
 
 /**
- * Looks for an answer that comes by another way, until there is one.
+ * Polls until an answer comes from elsewhere.
  *
- * @param read resolves with the answer, or `undefined` as long as there is none. What cannot be read may be the next time.
- * @param signal ends that. Then this never resolves.
+ * @param read resolves with the answer, or `undefined` as long as there is none. After a `PendingError` it is tried again.
+ * @param signal ends the polling. The promise then never resolves.
  */
 export async function answerElsewhere<T>(
   read: () => T | undefined | Promise<T | undefined>,

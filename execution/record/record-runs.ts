@@ -32,7 +32,7 @@ export interface RecorderOptions extends RunAuditOptions {
   redactor: Redactor;
   /** Redacts arguments, so that a replay can compare them. Defaults to `redactor`. */
   comparing?: Redactor | undefined;
-  /** What is redacted of personal data as things are. */
+  /** Which personal data is redacted at present. */
   pii?: (() => RecordedPii | undefined) | undefined;
   /** What each server said it is, by configured name. */
   servers: ReadonlyMap<string, { name: string; version: string }>;
@@ -40,11 +40,11 @@ export interface RecorderOptions extends RunAuditOptions {
   clock: Pick<Clock, "wallMs">;
 }
 
-/** Limits of texts in archive/run-record.ts. Names from programs and servers may be longer, also through redaction. */
-/** How many values of a call a record says the origins of, and how many origins of each. */
+/** How many values of a call have their origins recorded, and how many origins each has. */
 const MAX_VALUES = 100;
 const MAX_ORIGINS = 8;
 
+/** Limits of texts in archive/run-record.ts. Names from programs and servers may be longer, also through redaction. */
 const MAX_NAME_CHARS = 512;
 const MAX_FILE_NAME_CHARS = 4_096;
 const MAX_APPROVER_CHARS = 256;
@@ -233,7 +233,7 @@ class ArchivedRecording implements RunRecording {
     };
   }
 
-  /** Where the values of a call came from. Of many, the first that say something. */
+  /** Where the values of a call came from. Only the first `MAX_VALUES` values with known origins or labels are kept. */
   #values(flow: CallFlow | undefined): Pick<CallToArchive["facts"], "values"> | undefined {
     const told = (flow?.leaves ?? []).filter(
       ({ origins, labels, undecided }) =>
@@ -430,7 +430,7 @@ interface RunAuditOptions {
 /** How long an answer waits for a log that cannot be written just now. */
 const WRITE_PATIENCE_MS = 2_000;
 
-/** Writes what the audit log has of one run. Throws what the log throws. */
+/** Writes the entries of one run to the audit log. Throws what the log throws. */
 class RunAudit {
   readonly #run: BegunRun;
   readonly #options: RunAuditOptions;
@@ -487,7 +487,7 @@ class RunAudit {
     });
   }
 
-  /** Resolves when what was noted is written, or after a bounded time. */
+  /** Resolves when all entries are written, or after a bounded time. */
   written(): Promise<void> {
     return this.#options.audit.written(WRITE_PATIENCE_MS);
   }
@@ -499,7 +499,7 @@ class RunAudit {
   }
 }
 
-/** The server that a call names, whether there is one or not. */
+/** The server that a call names, whether it exists or not. */
 function calledServer({ tool }: ObservedCall, tools: Pick<ToolCatalog, "get">): string {
   return tools.get(tool)?.server ?? parseNamespacedName(tool)?.module ?? "";
 }

@@ -13,7 +13,7 @@ export interface RedactedJson {
   redactions: number;
 }
 
-/** `canonical`: by RFC 8785. `as it is`: members keep their order, on which a program may depend. */
+/** `canonical`: as RFC 8785 says. `as it is`: members keep their order, on which a program may depend. */
 export type JsonForm = "canonical" | "as it is";
 
 /** The most values that are written in one go. `CHARS_PER_VALUE` characters of text count as one value. */
@@ -57,7 +57,7 @@ class RedactedWriter {
   /**
    * Writes a value. Yields at points where the caller may pause.
    *
-   * @param name of the member of which this is the value, or an item of the value.
+   * @param name the member's name, if this is its value or an item of its value.
    */
   *write(value: unknown, depth = 0, name?: string): Generator<void> {
     if (weigh(value, BUDGET) >= 0) this.pieces.push(this.#render(value, name));

@@ -8,7 +8,7 @@ import type { PiiKind } from "../../secrets/pii/pii-kinds.ts";
 import type { CallObserver } from "../call-log.ts";
 import type { RunLimits } from "../output/runner-output.ts";
 
-/** What was redacted of personal data in a run: by which settings, and which kinds were shown in the end. */
+/** How personal data was redacted in a run: by which settings, and which kinds were shown in the end. */
 export interface RecordedPii {
   kinds: PiiKind[];
   countries: string[];
@@ -20,11 +20,11 @@ export interface BegunRun {
   runId: string;
   traceId: string;
   inputDigest: string;
-  /** When it began, in milliseconds since 1970, if that was in an earlier process: the run was suspended since. */
+  /** When a suspended run began in an earlier process, in milliseconds since 1970. */
   startedAt?: number | undefined;
 }
 
-/** Everything that is recorded of a run at its end, besides its calls. */
+/** Everything that is recorded about a run at its end, besides its calls. */
 export interface RunReport {
   program: Program;
   envelope: Envelope;
@@ -32,36 +32,36 @@ export interface RunReport {
   stderrText: string;
   /** What the program emitted, without secrets. */
   emitted: readonly EmittedBlock[];
-  /** The value as JSON, where the envelope has only a bounded form of it. */
+  /** The value as JSON, if the envelope has only a bounded form of it. */
   wholeResultJson: string | undefined;
   /** How many secrets were replaced in console texts, value and error. */
   redactions: number;
-  /** `undefined` where the program could not be bundled. */
+  /** `undefined` when the program could not be bundled. */
   bundle: string | undefined;
   /** Text of the generated modules that the program imported, by server module. */
   modules: ReadonlyMap<string, string>;
   /** The names of all server modules that the program could have imported, which messages may list. */
   knownModules: readonly string[];
   environment: ProgramEnvironment;
-  /** What ran the program, as its sandbox said; `undefined` where no sandbox took it. */
+  /** The runtime that ran the program, as its sandbox reports it; `undefined` when no sandbox took the program. */
   runtime?: string | undefined;
   /** `undefined` when the program ended before it could send one. */
   trace: Trace | undefined;
   limits: RunLimits;
   typecheck: TypecheckMode;
-  /** Where the run stands in its session, if it is of one. */
+  /** The position of the run in its session, if it has one. */
   session?: SessionPlace | undefined;
 }
 
 /** Records one run while it runs. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
-  /** Notes how the run has ended. Resolves when that is written, or after a bounded time. Never rejects. */
+  /** Notes how the run ended. Resolves when the note is written, or after a bounded time. Never rejects. */
   beforeAnswer?(report: RunReport): Promise<void>;
-  /** The same for a run that is suspended, which is reported as a run only when it has ended. */
+  /** Resolves like `beforeAnswer`, for a run that is suspended. Such a run is reported only when it has ended. */
   beforeSuspension?(): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
-  /** The run is suspended. The process that continues it records all of it; calls that were audited are not audited again. */
+  /** The run is suspended. The process that continues it records the whole run, and does not audit the same calls again. */
   suspend?(): void;
 }
 

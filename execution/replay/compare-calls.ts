@@ -15,7 +15,7 @@ export interface CallDifference {
 /**
  * Compares a run of a recorded program with the record: which calls differ, and whether the result is the same.
  *
- * @throws what reading the values of a recorded call throws.
+ * @throws the errors of reading the values of a recorded call.
  */
 export async function compareToRecord(
   recorded: Pick<RecordedRun, "calls" | "envelope">,
@@ -67,8 +67,8 @@ function comparable(
 const MAX_COMPARED = 1_000;
 
 /**
- * How the calls of a run differ from recorded ones, in their order, as lines: `- ` for one that was recorded and is not made,
- * `+ ` for one that is made and was not recorded. None when they are the same.
+ * How the calls of a run differ from recorded calls, as lines in order: `- ` for a recorded call that is not made, `+ ` for a call
+ * that was not recorded. Empty when the calls are the same.
  */
 export function compareCallOrder(
   recorded: readonly { tool: string; arguments: unknown }[],
@@ -76,7 +76,7 @@ export function compareCallOrder(
 ): string[] {
   const before = recorded.slice(0, MAX_COMPARED).map(keyed);
   const after = made.slice(0, MAX_COMPARED).map(keyed);
-  // lengths[i][j]: how many calls the ends from i and from j have in common, in order.
+  // lengths[i][j]: the length of the longest common subsequence of before[i..] and after[j..].
   const lengths = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
   const at = (i: number, j: number) => lengths[i]?.[j] ?? 0;
   for (let i = before.length - 1; i >= 0; i--)

@@ -9,7 +9,7 @@ export interface Difference {
   got: string;
 }
 
-/** The first difference of two JSON values, with members in the order of their names; `undefined` when they are equal. */
+/** The first difference between two JSON values, with members in the order of their names; `undefined` when they are equal. */
 export function firstDifference(expected: unknown, got: unknown, path = ""): Difference | undefined {
   if (Array.isArray(expected) && Array.isArray(got)) {
     for (let index = 0; index < Math.max(expected.length, got.length); index++) {

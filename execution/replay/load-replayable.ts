@@ -8,7 +8,7 @@ import { type Replayable, toReplayable } from "./recorded-run.ts";
 export type Unreplayable =
   /** Values of a call were not archived; `why` is one line. `call` counts from 1. */
   | { kind: "values-not-kept"; call: number; why: string }
-  /** The run is of a session, of which the archive lacks an earlier program, or cannot replay it; `why` is one line. */
+  /** The archive lacks an earlier program of the run's session, or cannot replay it; `why` is one line. */
   | { kind: "session-incomplete"; position: number; why: string }
   /** The run was archived in a form that this version of ptc does not know. */
   | { kind: "other-version" };
@@ -16,7 +16,7 @@ export type Unreplayable =
 type Loaded = { ok: true; replayable: Replayable } | { ok: false; problem: Unreplayable };
 
 /**
- * Reads an archived run and what a replay needs of it; of a run in a session, also the runs before it there.
+ * Reads an archived run for a replay. For a run in a session, reads the session's earlier runs too.
  *
  * @throws ArchiveError
  */

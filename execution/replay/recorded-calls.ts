@@ -24,8 +24,8 @@ const MAX_SHOWN_CHARS = 300;
 const APPROVED: ReadonlySet<RecordedCall["decision"]> = new Set(["approved-once", "approved-for-run"]);
 
 /**
- * Answers calls from a record, without any server. A call is matched by tool and arguments; equal calls are answered in the
- * order in which they were recorded.
+ * Answers calls from a record, without any server. Calls match by tool and arguments. Equal calls are answered in the order in
+ * which they were recorded.
  */
 export class RecordedCalls implements CallDispatcher {
   readonly #waiting = new Map<string, RecordedCall[]>();
@@ -69,7 +69,7 @@ export class RecordedCalls implements CallDispatcher {
     return outcome.ok ? { ...outcome, raw: outcome.raw, decision, bytes } : { ...outcome, decision, bytes };
   }
 
-  /** Recorded calls that the program has not made, in the order of the record. */
+  /** The recorded calls that the program has not made, in the order of the record. */
   get missing(): RecordedCall[] {
     return [...this.#waiting.values()].flat().sort((a, b) => a.seq - b.seq);
   }

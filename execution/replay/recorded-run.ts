@@ -13,13 +13,13 @@ import type { RecordedRun } from "./replay-program.ts";
 
 const count = (most: number) => z.int().min(1).max(most);
 
-/** Options of a recorded run, bounded as those of a configuration are, because the record may come from anybody. */
+/** Options of a recorded run, with the bounds of a configuration, because anybody may have written the record. */
 const Options = z.object({
   timeout_ms: count(86_400_000),
   max_output_bytes: count(33_554_432),
-  /** Runs of earlier versions kept what they showed. */
+  /** Absent in records of earlier versions, which kept only what they showed. */
   max_kept_bytes: z.optional(count(33_554_432)),
-  /** Of runs whose result was written to a file. */
+  /** Present if the result was written to a file. */
   max_result: z.optional(
     z.object({ bytes: count(MAX_FILE_RESULT_BYTES), values: count(MAX_FILE_RESULT_VALUES) }),
   ),
@@ -27,7 +27,7 @@ const Options = z.object({
   max_parallel_calls: count(1_000),
   max_tool_calls: count(1_000_000),
   typecheck: z.enum(["error", "warn", "off"]),
-  /** Server modules that existed. Records of older versions do not have them. */
+  /** The server modules that existed. Absent in records of older versions. */
   modules: z.optional(z.array(z.string().max(512)).max(1_000)),
   pii: z.optional(
     z.object({
@@ -38,7 +38,7 @@ const Options = z.object({
   ),
 });
 
-/** What a replay gives a program again. */
+/** The environment that a replay gives to a program again. */
 export const RecordedEnvironment = z.object({
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   time_zone: z.string().max(128).optional(),
@@ -61,14 +61,14 @@ export interface Replayable {
 /** The session of a recorded run. */
 export interface RecordedSession {
   place: SessionPlace;
-  /** The runs that left what the program found, oldest first. */
+  /** The earlier runs of the session, whose state the program found, oldest first. */
   before: readonly Replayable[];
 }
 
 /**
- * Reads what a replay needs of an archived run; `undefined` for a form that this version of ptc does not know.
+ * Reads what a replay needs from an archived run; `undefined` for a form that this version of ptc does not know.
  *
- * @param printer of the run's language.
+ * @param printer the printer of the run's language.
  */
 export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): Replayable | undefined {
   const { record } = archived;
@@ -121,7 +121,7 @@ export function toReplayable(archived: ArchivedRun, printer: LanguagePrinter): R
   };
 }
 
-/** Without a trace, as of a program that was killed, the replay starts at the recorded time and uses the real clock. */
+/** The environment of a replay. Without a trace, as after a killed program, it starts at the recorded time with the real clock. */
 export function replayedEnvironment(
   { seed, time_zone, trace }: z.infer<typeof RecordedEnvironment>,
   startedAt: number,

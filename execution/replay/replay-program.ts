@@ -22,20 +22,20 @@ export interface RecordedRun {
   emitted: readonly EmittedBlock[];
   calls: readonly RecordedCall[];
   environment: ProgramEnvironment;
-  /** What was redacted of personal data; `undefined` for nothing. */
+  /** How personal data was redacted; `undefined` if it was not. */
   pii?: RecordedPii | undefined;
-  /** Whether the record says which server modules there were, which messages may list. Those of older versions do not. */
+  /** Whether the record names all server modules, which messages may list. Records of older versions do not. */
   knowsModules: boolean;
 }
 
-/** What a recorded run is replayed with. */
+/** The scope of a replay. */
 export interface ReplayScope
   extends Omit<
     ProgramScope,
     "program" | "dispatcher" | "approver" | "recorder" | "checkPatienceMs" | "environment"
   > {
   readonly run: RecordedRun;
-  /** A program to run instead of the recorded one, with the recorded answers. Then nothing is compared. */
+  /** A program to run instead of the recorded one, with the recorded answers. Nothing is compared then. */
   readonly edited?: Program | undefined;
   /** Redacts arguments as they were redacted for the record; `redactor` by default. */
   readonly comparing?: ProgramScope["redactor"] | undefined;
@@ -45,8 +45,8 @@ export interface Replayed extends ExecutedProgram {
   /** How the replay differs from the record, as one message; `undefined` when it does not. */
   divergence: string | undefined;
   /**
-   * Why it cannot be said whether the replay is the same, as one message: it was ended from outside, or by its time, which says
-   * nothing of the program. It has not diverged then.
+   * Why the replay cannot be compared, as one message: it was ended from outside or by its time limit, which says nothing about the
+   * program. The replay does not count as diverged then.
    */
   undecided: string | undefined;
 }
@@ -58,14 +58,14 @@ export const NEVER_RAN: ReadonlySet<string> = new Set<FailureType>([
   "InternalError",
 ]);
 
-/** Failures by which a run was ended from outside. How far the program got before depends on the machine. */
+/** Failures that end a run from outside. How far the program got before depends on the machine. */
 const CUT_BY_TIME: ReadonlySet<FailureType> = new Set(["Timeout", "Cancelled"]);
 
-/** The replay of a cancelled run may take this many times as long, because the machine may be busy. */
+/** The replay of a cancelled run may take this many times as long as the run, because the machine may be busy. */
 const CANCELLED_TIMES = 2;
 const CANCELLED_MORE_MS = 1_000;
 
-/** That of a run that ended by itself may take this many times as long, and no less than its limit. */
+/** The replay of a run that ended by itself may take this many times as long as the run, and at least its time limit. */
 const SLOWER_TIMES = 20;
 const SLOWER_MORE_MS = 60_000;
 
@@ -74,17 +74,17 @@ const CHECK_PATIENCE_MS = 10 * 60_000;
 
 const MAX_HELD_CHARS = 300;
 
-/** What to do with an edited program that needs more than a record has. */
+/** Advice for an edited program that needs more than the record has. */
 const RUN_LIVE = "to use tools as they are now, run it with `ptc run`";
 
 /**
  * Runs a recorded program again in a sandbox, with the recorded answers, clock, time zone and randomness. A difference is a
- * `ReplayDiverged` that names the first call or value. A run that was cut off by time is compared up to the cut: the replay
- * may get further, and is then reported as ended in the same way. A program that was refused before it ran is bundled and
- * checked again. One that ran is not checked again, because a check that has learned more since is no difference.
+ * `ReplayDiverged` that names the first call or value. A run that time cut off is compared up to the cut. The replay may get
+ * further, and is then reported with the recorded ending. A program that was refused before it ran is bundled and checked again. A
+ * program that ran is not checked again, because a type check that has learned more since then is no difference.
  *
- * Nothing that depends on time decides about sameness: what takes much longer than it did is waited for, and what is
- * ended all the same is undecided.
+ * Timing never decides whether a replay is the same. A slow replay gets much more time than the run took. A replay that reaches its
+ * limit all the same is undecided.
  */
 export async function replayProgram(scope: ReplayScope): Promise<Replayed> {
   const stop = new AbortController();
@@ -143,7 +143,7 @@ export async function replayProgram(scope: ReplayScope): Promise<Replayed> {
   };
 }
 
-/** Why a replay says nothing of whether the program does the same; `undefined` where it can be compared. */
+/** Why a replay cannot be compared with the record; `undefined` when it can. */
 function whyUndecided(
   recorded: Envelope,
   { envelope: { result }, unchecked, reasons }: ExecutedProgram,
@@ -159,7 +159,7 @@ function whyUndecided(
   return !isCut && type === "Timeout" ? `the replay was ended: ${message}; replay it once more` : undefined;
 }
 
-/** Whether what came of a run is that it was ended from outside, or not begun. */
+/** Whether a run was ended from outside or never began. */
 function wasEnded({ result }: Envelope): boolean {
   return !result.ok && (NEVER_RAN.has(result.error.type) || CUT_BY_TIME.has(result.error.type));
 }
@@ -177,7 +177,7 @@ function hasRun({ result }: Envelope): boolean {
   return result.ok || !failedBeforeRun(result.error);
 }
 
-/** The recorded failure, if another version of ptc put into other words what has happened again. */
+/** The recorded failure, if the replay failed in the same way and only the wording differs between versions of ptc. */
 function sameButReworded(
   { envelope: recorded, knowsModules }: RecordedRun,
   { envelope }: ExecutedProgram,
@@ -188,7 +188,7 @@ function sameButReworded(
   return isReworded(error, envelope.result.error) ? error : undefined;
 }
 
-/** The failure of an edited program that was refused before it ran, with what it was checked against. */
+/** The failure of an edited program that was refused before it ran, with advice that names the modules it was checked against. */
 function adviseEdited({ result }: Envelope, modules: ModuleSource): Failure | undefined {
   if (result.ok || !failedBeforeRun(result.error)) return undefined;
   const { type, message } = result.error;
@@ -236,7 +236,7 @@ function emittedDifference(
   return `what the program emitted differs at block ${at + 1}: expected ${describe(recorded[at])}; got ${describe(replayed[at])}`;
 }
 
-/** Compares up to the cut. When time also cut the replay, calls may be missing that it had no time to make. */
+/** Compares up to the cut. When time also cut the replay, calls may be missing because it had no time to make them. */
 async function compareUpToCut(
   replayed: Envelope,
   [missing]: readonly RecordedCall[],
@@ -266,7 +266,7 @@ function limitOf({ result }: Envelope, timeoutMs: number, cut: Failure | undefin
   return Math.min(timeoutMs, CANCELLED_TIMES * tookMs + CANCELLED_MORE_MS);
 }
 
-/** What the output digest covers. */
+/** The part of a result that the output digest covers. */
 function bare(result: Envelope["result"]): object {
   return result.ok ? { ok: true, data: result.data } : { ok: false, error: result.error };
 }
@@ -280,9 +280,8 @@ function failedBeforeRun(error: Failure): boolean {
 }
 
 /**
- * Whether two failures of programs that were refused before they ran are the same but for their wording, which another
- * version of ptc chose: mistakes of the same type at the same places. Where a message names no place, nothing but its words
- * tells one mistake from another, and they differ.
+ * Whether two failures of programs that were refused before they ran differ only in the wording of another version of ptc. They must
+ * have the same type and name the same places. Messages without places count as different, because only their words could be compared.
  */
 export function isReworded(recorded: Failure, replayed: Failure): boolean {
   const places = placesIn(recorded.message);
@@ -294,7 +293,7 @@ export function isReworded(recorded: Failure, replayed: Failure): boolean {
   );
 }
 
-/** The places that a message begins its lines with, such as `program.ts:1:15`. */
+/** The places at the beginnings of a message's lines, such as `program.ts:1:15`. */
 function placesIn(message: string): string {
   return (message.match(/^\S.*?:\d+:\d+(?=: )/gm) ?? []).join("\n");
 }

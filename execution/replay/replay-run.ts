@@ -13,7 +13,7 @@ import { replaceResult } from "../seal.ts";
 import type { RecordedSession, Replayable } from "./recorded-run.ts";
 import { type RecordedRun, type Replayed, type ReplayScope, replayProgram } from "./replay-program.ts";
 
-/** A recorded run to replay, as it was loaded, and the observers of the replay. */
+/** A loaded run to replay, and the observers of the replay. */
 export interface ReplayRequest
   extends Omit<Replayable, "modules">,
     Pick<ReplayScope, "edited" | "modules">,
@@ -22,14 +22,14 @@ export interface ReplayRequest
   readonly signal: AbortSignal;
 }
 
-/** What all replays of a host share. */
+/** The parts that all replays of a host share. */
 interface ReplayHost {
   readonly redactor: Redactor;
   readonly sandboxes: SandboxSource;
   readonly languages: { recorded(language: string): Promise<readonly Language[]> };
 }
 
-/** Replays a recorded run without any server, redacted as it was recorded. One of a session is replayed after those before it. */
+/** Replays a recorded run without any server, redacted as in the record. A session's earlier runs are replayed first. */
 export async function replayRun(
   { session, ...request }: ReplayRequest,
   { redactor, languages, sandboxes }: ReplayHost,
@@ -47,10 +47,10 @@ export async function replayRun(
 }
 
 /**
- * Replays a program of a session in a sandbox in which those before it are replayed first. Where one of these comes to
- * something else than it did, the replay has diverged there.
+ * Replays a program of a session in a sandbox in which the earlier programs are replayed first. If one of these diverges, the whole
+ * replay has diverged there.
  *
- * @param redactionOf has what redacts a run as it was redacted when it was recorded.
+ * @param redactionOf returns redactors that redact a run as it was recorded.
  */
 async function replayInSession(
   scope: ReplayScope,

@@ -3,8 +3,8 @@ import type { DamagedRun } from "../../archive/listed-run.ts";
 import { NEVER_RAN } from "./replay-program.ts";
 
 /**
- * Selects the runs that are worth replaying together, oldest first, as a regression suite. Leaves out replays, and runs in
- * which no program ran; `skipped` counts the latter.
+ * Selects the runs to replay together as a regression suite, oldest first. Leaves out replays and runs in which no program ran.
+ * `skipped` counts the latter.
  *
  * @param onDamaged receives runs that cannot be listed.
  * @throws ArchiveError

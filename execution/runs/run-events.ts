@@ -29,7 +29,7 @@ export type RunEvent = OfRun &
     | {
         readonly kind: "question-answered";
         readonly tool: string;
-        /** `later`: the run is to be suspended until there is one. `withdrawn`: the question was closed without an answer. */
+        /** `later`: the run is suspended until there is an answer. `withdrawn`: the question was closed without one. */
         readonly decision: "once" | "run" | "denied" | "later" | "withdrawn";
       }
     /** A server asks the person something in the middle of a call. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { outsideBoundaries } from "../../base/faults.ts";
 import type { MissedEvents, RunEvent, RunListener } from "./run-events.ts";
 
-/** How long events are gathered before a listener gets them, so that a run of many short calls wakes it less often. */
+/** How long events are gathered before a listener gets them, so that a run with many short calls wakes it less often. */
 const GATHER_MS = 5;
 /** The most events that a listener gets in one turn of the event loop. */
 const MAX_AT_ONCE = 100;

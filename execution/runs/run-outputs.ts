@@ -4,11 +4,11 @@ import { archivedOutput } from "../output/archived-output.ts";
 import { type ExecutedCall, type ExecutedProgram, outputOf } from "../output/executed-run.ts";
 import { joinOutput, type OutputParts } from "../output/whole-output.ts";
 
-/** The most characters that are held of the outputs of recent runs. */
+/** The most characters of recent runs' outputs that are held in memory. */
 const MAX_HELD_CHARS = 16 * 1024 * 1024;
 const MAX_HELD_RUNS = 64;
 
-/** Whole outputs of runs: of recent ones from memory, because they may not be in the archive yet, and of others from there. */
+/** Whole outputs of runs. Recent outputs come from memory, because they may not be in the archive yet; others from the archive. */
 export class RunOutputs {
   readonly #archive: () => Pick<ArchiveStore, "read">;
   readonly #recent = new Map<string, { principal: string; text: string }>();
@@ -19,12 +19,12 @@ export class RunOutputs {
     this.#archive = archive;
   }
 
-  /** Holds the output of a principal's run that has ended, at the cost of older ones. */
+  /** Holds the output of a principal's run that has ended. Older outputs are dropped when space runs out. */
   remember(executed: ExecutedProgram, principal: string): void {
     this.#remember(executed.envelope.run_id, outputOf(executed), principal);
   }
 
-  /** The same for a single call. What its envelope has whole is read by nobody again, and is in the archive. */
+  /** Holds the output of a single call, unless its envelope has the whole value, which nobody reads again. */
   rememberCall({ envelope, wholeResultJson }: ExecutedCall, principal: string): void {
     if (wholeResultJson === undefined) return;
     this.#remember(
@@ -46,8 +46,8 @@ export class RunOutputs {
   }
 
   /**
-   * The whole output of a run of this principal, as the reply to its program would be without bounds; `undefined` for a run
-   * that is not known.
+   * The whole output of a run of this principal, in the form of the reply to its program but without bounds; `undefined` for an
+   * unknown run.
    *
    * @throws ArchiveError for an archive that cannot be read.
    */

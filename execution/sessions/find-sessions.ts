@@ -17,15 +17,15 @@ type FoundSession = SessionsAnswer["sessions"][number] & { pid: number };
 /** Sessions of this user's processes. */
 export interface FoundSessions {
   sessions: FoundSession[];
-  /** False when it has ended meanwhile. */
+  /** Ends a session. False when it has already ended. */
   end(session: FoundSession): Promise<boolean>;
 }
 
 /**
- * Finds the sessions of a project, oldest first, in all processes of this user on this machine: those of the background host,
- * and those of each `ptc serve`. A process that does not answer has none.
+ * Finds the sessions of a project, oldest first, in all processes of this user on this machine: the background host and each
+ * `ptc serve`. A process that does not answer counts as one without sessions.
  *
- * @param project the path of a configuration, or of a folder that has none.
+ * @param project the path of a configuration, or of a folder without one.
  */
 export async function findSessions(project: string, env: EnvironmentVariables): Promise<FoundSessions> {
   const self = currentProcess();
@@ -51,7 +51,7 @@ export async function findSessions(project: string, env: EnvironmentVariables): 
   };
 }
 
-/** What the process behind a socket answers; `undefined` where it does not. */
+/** The answer of the process behind a socket; `undefined` if it does not answer. */
 function ask(path: string, question: SessionsQuestion): Promise<SessionsAnswer | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path, () => socket.write(`${JSON.stringify(question)}\n`));

@@ -7,18 +7,18 @@ import { KeptSandbox } from "../../sandbox/kept-sandbox.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import type { ExecutedProgram } from "../output/executed-run.ts";
 
-/** The most programs of one session: each of them is remembered, and replayed before those that follow. */
+/** The most programs of one session. Each is remembered, and a replay of a later program replays it first. */
 const MAX_PROGRAMS = 500;
-/** The most text of these programs, which is kept while the session is. */
+/** The most text of these programs, which is kept as long as the session. */
 const MAX_CODE_CHARS = 16 * 1024 * 1024;
 /** Failures after which nobody knows what state the sandbox is in. */
 const ENDS: ReadonlySet<string> = new Set(["ContractViolation", "InternalError"]);
 
-/** What is shown of a session. */
+/** The public state of a session. */
 export interface SessionStatus {
   name: string;
   language: string;
-  /** Through what its first program came. */
+  /** The source of its first program. */
   through: RunContext["source"];
   /** How many programs have run in it. */
   programs: number;
@@ -35,7 +35,7 @@ export interface OpenSessions {
   end(name: string): Promise<boolean>;
 }
 
-/** One session: its sandbox, and what is known on the host of the programs that ran there. One program runs at a time. */
+/** One session: its sandbox, and what the host knows about the programs that ran there. One program runs at a time. */
 export class KeptSession {
   readonly name: string;
   readonly principal: string;
@@ -45,9 +45,9 @@ export class KeptSession {
   readonly sandbox: KeptSandbox;
   /** Cancels the program that runs when the session is ended. */
   readonly ending = new AbortController();
-  /** What its programs have read of servers, and so may hold. */
+  /** What its programs have read from servers, and may therefore hold. */
   reads: readonly RunRead[] = [];
-  /** What its programs wrote, were answered and showed, on the host. */
+  /** The host's record of what its programs wrote, were answered and showed. */
   readonly conversation = new Conversation();
   readonly #id = randomUUID();
   readonly #startedAt: number;
@@ -93,8 +93,8 @@ export class KeptSession {
   /**
    * Waits until the programs that came before have ended.
    *
-   * @param signal ends the wait early, and the turn with it as soon as it comes.
-   * @returns ends the turn; `undefined` where the signal came first.
+   * @param signal ends the wait early. The turn is then given up as soon as it comes.
+   * @returns a function that ends the turn; `undefined` if the signal came first.
    */
   async takeTurn(signal: AbortSignal): Promise<(() => void) | undefined> {
     const before = this.#last;
@@ -121,7 +121,7 @@ export class KeptSession {
     return undefined;
   }
 
-  /** Where a program stands that runs now. */
+  /** The position in the session of a program that runs now. */
   place(): ProgramSession {
     const after = this.#after === undefined ? {} : { after: this.#after };
     return {
@@ -131,9 +131,9 @@ export class KeptSession {
   }
 
   /**
-   * Notes what has become of a program.
+   * Notes the outcome of a program.
    *
-   * @param reads all that is known of servers in the session now.
+   * @param reads everything that the session has read from servers by now.
    */
   note(
     { program, envelope }: ExecutedProgram,

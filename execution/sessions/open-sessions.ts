@@ -9,11 +9,11 @@ import type { EnteredSession, EnteringProgram, Sessions, SessionsOptions } from 
 interface LazyOptions {
   /** Other processes of this user find the sessions in the folder of this one. */
   own: OwnProcess;
-  /** What the sessions belong to, as `projectOf` says. */
+  /** The project that the sessions belong to, as `projectOf` returns it. */
   project: () => string;
 }
 
-/** The sessions of a process, whose code is loaded when the first one is asked for. */
+/** The sessions of a process. Their code is loaded when the first session is requested. */
 export class LazySessions {
   readonly #options: SessionsOptions & LazyOptions;
   #opened: Promise<Sessions> | undefined;
@@ -23,7 +23,7 @@ export class LazySessions {
     this.#options = options;
   }
 
-  /** As `enter` of the sessions, after the programs that came before it for the same one; `undefined` for a program in no session. */
+  /** Enters a session after the programs that came for it earlier; `undefined` for a program in no session. */
   async enter(
     request: EnteringProgram,
     language: string,
@@ -53,7 +53,7 @@ export class LazySessions {
     return sessions;
   }
 
-  /** The sessions, if one was ever asked for. */
+  /** The sessions, if one was ever requested. */
   async ifOpened(): Promise<Sessions | undefined> {
     return this.#opened;
   }
@@ -66,7 +66,7 @@ export class LazySessions {
   }
 }
 
-/** What the sessions of a configuration are found by: its path, whatever folder it was named from. */
+/** The key by which the sessions of a configuration are found: its real path, from whichever folder it was named. */
 export function projectOf({ file, directory }: Pick<Configuration, "file" | "directory">): string {
   const real = existsSync(directory) ? realpathSync(directory) : directory;
   return file === undefined ? real : join(real, basename(file));

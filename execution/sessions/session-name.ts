@@ -2,7 +2,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Why no program can run in a session of this name, and what to do, in one line; `undefined` when one can. */
+/** Why no program can run in a session of this name, and what to do about it, in one line; `undefined` if it can. */
 export function whyNoSession(
   name: string,
   { sessions, file }: Pick<Configuration, "sessions" | "file">,

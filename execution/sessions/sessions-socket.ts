@@ -21,7 +21,7 @@ export type SessionsQuestion = z.infer<typeof SessionsQuestion>;
 
 /** The answer, as one line of JSON. */
 export const SessionsAnswer = z.object({
-  /** The configuration of the process, or its folder where it has none. */
+  /** The configuration of the process, or its folder if it has none. */
   project: z.string(),
   sessions: z.array(
     z.object({
@@ -38,8 +38,8 @@ export const SessionsAnswer = z.object({
 export type SessionsAnswer = z.infer<typeof SessionsAnswer>;
 
 /**
- * Tells other processes of this user of the sessions of this one, and ends those that they say. It is there once there was a
- * session, in a folder that no other user can open.
+ * Lists the sessions of this process for other processes of this user, and ends sessions on their request. The socket exists from
+ * the first session on, in a folder that no other user can open.
  */
 export class SessionsSocket {
   readonly #server: Server;
@@ -48,7 +48,7 @@ export class SessionsSocket {
 
   /**
    * @param folder the private folder of this process.
-   * @param project what the sessions belong to: the path of a configuration.
+   * @param project the path of the configuration that the sessions belong to.
    */
   constructor(folder: string, project: () => string, sessions: OpenSessions) {
     this.#path = join(folder, SESSIONS_SOCKET);
@@ -73,7 +73,7 @@ export class SessionsSocket {
           );
       });
     });
-    // `ptc sessions` does not find the sessions then, and programs run all the same.
+    // Without the socket, `ptc sessions` does not find the sessions, but programs still run.
     this.#server.on("error", () => {});
     this.#server.listen(this.#path, () => chmodSync(this.#path, 0o600));
     this.#server.unref();

@@ -12,15 +12,15 @@ import type { ExecutedProgram } from "../output/executed-run.ts";
 import type { ProgramRequest } from "../run-request.ts";
 import { KeptSession, type SessionStatus } from "./kept-session.ts";
 
-/** The most names of which it is remembered why their session is over. */
+/** The most sessions whose reason for ending is remembered. */
 const MAX_LOST = 200;
 
 /** The part of a request that its session needs. */
 export type EnteringProgram = Pick<ProgramRequest, "session" | "context" | "signal">;
 
 /**
- * What a program in a session is executed with, instead of what other programs have. It has no keeper: it is not suspended,
- * because its sandbox could not be started again.
+ * The parts of the scope that differ for a program in a session. Such a program has no keeper and is never suspended, because its
+ * sandbox could not be started again.
  */
 interface SessionParts {
   sandboxes: SandboxSource;
@@ -30,36 +30,33 @@ interface SessionParts {
   signal?: AbortSignal;
 }
 
-/** A program that has its turn in a session, or that cannot have one: then `sandboxes` says so. */
+/** A program that has its turn in a session, or that cannot have one. In that case `sandboxes` rejects with the reason. */
 export interface EnteredSession {
-  /** What decisions about its calls depend on: what its session has read, and nothing else of earlier programs. */
+  /** The policy state for its calls: what its session has read, and nothing else about earlier programs. */
   state: RunState;
-  /** What is known of its programs, and of what was shown of them, where they are in no other conversation. */
+  /** The conversation of its session, for programs that belong to no other conversation. */
   conversation: Conversation;
-  /**
-   * Executes it in the sandbox of its session, and ends its turn. What the user is to be told of the session is added to the
-   * advice.
-   */
+  /** Executes the program in the sandbox of its session, and ends its turn. News about the session is added to the advice. */
   execute(work: (own: SessionParts) => Promise<ExecutedProgram>): Promise<ExecutedProgram>;
-  /** Ends its turn, also where it was never executed. Safe to call at any time: a program that is executed keeps its turn. */
+  /** Ends its turn, even if it was never executed. Safe to call at any time: a program that executes keeps its turn. */
   leave(): void;
 }
 
 export interface SessionsOptions {
-  /** Has sandboxes with a runner. */
+  /** The sandboxes with a runner. */
   sandboxesWith: (runner: RunnerName) => SandboxSource;
   settings: () => Configuration["sessions"];
   clock: Pick<Clock, "wallMs">;
-  /** Says, once, how a session of this name ended that an earlier process had; `undefined` where it had none. */
+  /** Returns once how an earlier process's session of this name ended; `undefined` if there was none. */
   takeLost?: ((principal: string, name: string) => string | undefined) | undefined;
 }
 
-/** The sessions of all principals. A principal finds its own, and no other's. */
+/** The sessions of all principals. Each principal finds only its own. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, KeptSession>();
   readonly #idle = new Map<KeptSession, NodeJS.Timeout>();
-  /** Why the last session of a name is over, until its next program has been told. */
+  /** Why the last session of a name ended, until its next program reports it. */
   readonly #lost = new Map<string, string>();
   readonly #closing = new Set<Promise<void>>();
 
@@ -68,8 +65,8 @@ export class Sessions {
   }
 
   /**
-   * Waits until it is a program's turn in the session of this name, which begins with it if there is none. The request's signal
-   * ends the wait. A program that cannot have its turn gets no sandbox, with the reason.
+   * Waits until it is a program's turn in the session of this name. Begins the session if there is none. The request's signal ends
+   * the wait. A program that cannot have its turn gets the reason instead of a sandbox.
    */
   async enter(name: string, { context, signal }: EnteringProgram, language: string): Promise<EnteredSession> {
     const key = keyOf(context.principal, name);
@@ -83,7 +80,7 @@ export class Sessions {
       this.#stopIdling(session);
       const end = await session.takeTurn(signal);
       if (end === undefined) return refuse("the program was cancelled before its turn in its session");
-      // It may have ended with the program before, or between the two.
+      // The session may have ended with the program before, or between the two.
       await session.sandbox.settle();
       if (this.#sessions.get(key) === session && session.sandbox.isLost)
         void this.#lose(key, session, howLost(session));
@@ -104,7 +101,7 @@ export class Sessions {
       .map((session) => session.status());
   }
 
-  /** Ends a session, also while a program runs in it. False when no session has this name. */
+  /** Ends a session, even while a program runs in it. False when no session has this name. */
   async end(principal: string, name: string): Promise<boolean> {
     const key = keyOf(principal, name);
     const session = this.#sessions.get(key);
@@ -218,7 +215,7 @@ export class Sessions {
     this.#idle.delete(session);
   }
 
-  /** Ends a session, and has the next program of its name told how. */
+  /** Ends a session, and remembers how it ended for the next program of its name. */
   async #lose(key: string, session: KeptSession, how: string): Promise<void> {
     if (this.#sessions.get(key) !== session) return;
     this.#remember(key, how);

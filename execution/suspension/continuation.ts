@@ -10,7 +10,7 @@ import type { Moment } from "./suspension.ts";
 /** The same for every program, so that output does not depend on the machine. */
 const TIME_ZONE = "UTC";
 
-/** Failures of a run that say nothing about its program. */
+/** Failures of a run that its program did not cause. */
 const NOT_ITS_OWN: ReadonlySet<FailureType> = new Set([
   "Cancelled",
   "SandboxUnavailable",
@@ -18,7 +18,7 @@ const NOT_ITS_OWN: ReadonlySet<FailureType> = new Set([
   "InternalError",
 ]);
 
-/** The environment of a new program; of a suspended one, that in which it sees again what it has seen, and then the present. */
+/** The environment of a program. A resumed program first sees again what it has seen, and then the present. */
 export function environmentOf(earlier: SuspendedRun | undefined): ProgramEnvironment {
   if (earlier === undefined) return { seed: randomBytes(32).toString("hex"), time_zone: TIME_ZONE };
   const { environment, trace, startedAt } = earlier;
@@ -26,7 +26,7 @@ export function environmentOf(earlier: SuspendedRun | undefined): ProgramEnviron
   return { ...environment, replay: { started_ms, clock, events, resumes: true } };
 }
 
-/** The failure of a resumed program that did not do again what it had done. */
+/** The failure of a resumed program that did not repeat what it had done. */
 export function divergenceOf(
   outcome: Outcome,
   calls: Pick<ResumedCalls, "stopped" | "missing">,
@@ -35,18 +35,18 @@ export function divergenceOf(
   return message === undefined ? undefined : { ...outcome, ...fail("ReplayDiverged", message) };
 }
 
-/** Whether the run came to nothing for a reason that is not its program's. */
+/** Whether the run failed for a reason that its program did not cause. */
 export function isToBeTriedAgain({ verdict }: Outcome): boolean {
   return !verdict.ok && NOT_ITS_OWN.has(verdict.error.type);
 }
 
-/** What a run took, with what it took before it was suspended. */
+/** The metrics of a run, including the time before it was suspended. */
 export function addUp(metrics: Metrics | undefined, earlierMs = 0): Metrics {
   const { duration_ms, ...counts } = metrics ?? { duration_ms: 0, tool_calls: 0, tool_result_bytes: 0 };
   return { duration_ms: Math.round(duration_ms + earlierMs), ...counts };
 }
 
-/** What a run that is suspended again has seen and taken, with what it had before. */
+/** The calls, the trace and the time of a run that is suspended again, including those before its first suspension. */
 export function continued(
   { calls, trace, insideMs }: Moment,
   earlier: SuspendedRun | undefined,

@@ -2,13 +2,13 @@ import type { CallInterceptor } from "../../broker/call-interceptors.ts";
 import type { CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 
-/** The most bytes of arguments and results that are held of one run for its suspension. */
+/** The most bytes of arguments and results that are held for the suspension of one run. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /** A call of a suspended run. */
 export interface KeptCall {
   tool: string;
-  /** Digest of its arguments as the program sent them, secrets too. */
+  /** Digest of its arguments as the program sent them, including secrets. */
   argumentsDigest: string;
   raw: boolean;
   startedMs: number;
@@ -24,7 +24,7 @@ interface HeldCall {
   outcome?: CallOutcome;
 }
 
-/** Holds the calls of a run as long as it may come to be suspended. One that is too large for that holds nothing. */
+/** Holds the calls of a run as long as the run may be suspended. Holds nothing once they are too large. */
 export class KeptCalls {
   readonly #now: () => number;
   #held: HeldCall[] | undefined = [];
@@ -52,7 +52,7 @@ export class KeptCalls {
       const { tool, arguments: args, raw = false } = requested;
       const argumentsDigest = digestOf(args ?? null);
       const times = outcome?.earlier ?? { startedMs, durationMs: endedMs - startedMs };
-      // Where values came from is found again as the calls are made again.
+      // The origins of values are found again when the calls are made again.
       const { flow: _, ...kept } = outcome ?? {};
       return { tool, argumentsDigest, raw, ...times, ...(outcome && { outcome: kept as CallOutcome }) };
     });

@@ -5,9 +5,8 @@ import type { KeptCall } from "./kept-calls.ts";
 import type { ResumedRun } from "./suspended-run.ts";
 
 /**
- * The calls of a resumed run: the kept ones in the order in which they were made, each answered as it was, and then the live
- * ones. No call goes out before the program has made every kept call again, so that one which comes to something else has
- * called nothing.
+ * The calls of a resumed run: first the kept calls in their order, each with its kept answer, and then live calls. No call goes out
+ * before the program has made every kept call again, so that a program that diverges has called nothing.
  */
 export class ResumedCalls {
   readonly #kept: readonly KeptCall[];
@@ -19,7 +18,7 @@ export class ResumedCalls {
   #going: Promise<string | undefined> | undefined;
   #stopped: string | undefined;
 
-  /** @param onStop is called when the run cannot continue. Nothing is answered after that. */
+  /** @param onStop called when the run cannot continue. Nothing is answered after that. */
   constructor({ run, goLive }: Pick<ResumedRun, "run" | "goLive">, onStop: () => void) {
     this.#kept = run.calls;
     this.#goLive = goLive;
@@ -29,7 +28,7 @@ export class ResumedCalls {
     });
   }
 
-  /** Why the run cannot continue, if it cannot. */
+  /** Why the run cannot continue; `undefined` if it can. */
   get stopped(): string | undefined {
     return this.#stopped;
   }
@@ -39,7 +38,7 @@ export class ResumedCalls {
     return this.#going !== undefined;
   }
 
-  /** What the program did not make again; `undefined` when it made every kept call. */
+  /** A message about the first call that the program did not make again; `undefined` when it made every kept call. */
   get missing(): string | undefined {
     const next = this.#kept[this.#made];
     if (next === undefined) return undefined;

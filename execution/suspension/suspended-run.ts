@@ -6,28 +6,28 @@ import type { ProgramEnvironment, Trace } from "../../protocol/messages.ts";
 import type { RunLimits } from "../output/runner-output.ts";
 import type { KeptCall } from "./kept-calls.ts";
 
-/** All that it takes to continue a run whose sandbox was given up. Nothing in it is redacted. */
+/** Everything needed to continue a run whose sandbox was given up. Nothing in it is redacted. */
 export interface SuspendedRun {
   runId: string;
   traceId: string;
-  /** Where a collector was told of it, where one was. */
+  /** The run's place in a collector's traces, if there is a collector. */
   place?: TraceParent | undefined;
   /** When the run began, in milliseconds since 1970. */
   startedAt: number;
   program: Program;
-  /** The modules that the program imported, as they were, and the names of all that there were. */
+  /** The modules that the program imported, as they were. `knownModules` has the names of all modules at that time. */
   modules: readonly (readonly [module: string, text: string])[];
   knownModules: readonly string[];
   environment: Omit<ProgramEnvironment, "replay">;
-  /** What the program had seen until then; `undefined` when its runner sent no trace. */
+  /** The trace until the suspension; `undefined` when the runner sent none. */
   trace: Trace | undefined;
   limits: RunLimits;
   typecheck: TypecheckMode;
   calls: readonly KeptCall[];
   approvals: ApprovalsSoFar;
-  /** What the model that wrote the program had been shown, where labels are kept to its conversation. */
+  /** What the model that wrote the program had been shown, if labels follow its conversation. */
   shown?: readonly Shown[] | undefined;
-  /** What it has taken so far. */
+  /** The time that it has taken so far. */
   spent: { durationMs: number; insideMs: number };
 }
 
@@ -37,27 +37,27 @@ interface TraceParent {
   tracestate?: string;
 }
 
-/** What came of keeping a run: the ticket under which it waits, or why it cannot wait. */
+/** The result of keeping a run: the ticket under which it waits, or why it cannot wait. */
 export type KeptRun = { ok: true; ticket: string; expiresAt: number } | { ok: false; why: string };
 
 /** Keeps runs until somebody has answered. */
 export interface RunKeeper {
-  /** When its run began, in milliseconds since 1970. */
+  /** When the run began, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** Keeps a run. Resolves when it would survive the end of this process. Never rejects. */
+  /** Keeps a run. Resolves when the kept run would survive the end of this process. Never rejects. */
   keep(run: SuspendedRun, question: ApprovalRequest, ticket: string | undefined): Promise<KeptRun>;
 }
 
 /** A suspended run that continues, because its question was answered. */
 export interface ResumedRun {
   run: SuspendedRun;
-  /** The answer, and the question for which alone it counts. */
+  /** The answer, and the digest of the only question for which it counts. */
   answered: { digest: string; answer: ApprovalAnswer };
   /**
-   * Is called once, before the first live call. Resolves when no other process can continue the run, and that is certain to
-   * outlive this one; with a reason when another already does.
+   * Called once, before the first live call. Resolves with `undefined` when no other process can continue the run, even after this
+   * one ends. Resolves with a reason when another process already continues it.
    */
   goLive(): Promise<string | undefined>;
-  /** The run has ended before anything was called. It can be tried again, or is over. Never rejects. */
+  /** The run ended before anything was called. It can be tried again, or is over. Never rejects. */
   leave(isToBeTriedAgain: boolean): Promise<void>;
 }

@@ -13,23 +13,23 @@ import type { Suspended } from "../outcome.ts";
 import type { KeptCall, KeptCalls } from "./kept-calls.ts";
 import type { KeptRun } from "./suspended-run.ts";
 
-/** How long a program has to tell what it has seen. One that computes all that time is resumed from what it told before. */
+/** How long a program has to send its trace. A program that computes all that time is resumed from its last trace. */
 const TRACE_PATIENCE_MS = 2_000;
 const POLL_MS = 5;
 const TOO_LARGE = "its run has read too much to be kept until somebody can be";
 
-/** What is known of a run at the moment of its suspension. */
+/** The state of a run at the moment of its suspension. */
 export interface Moment {
   calls: readonly KeptCall[];
   trace: Trace | undefined;
   insideMs: number;
 }
 
-/** What can be stopped for a suspension. */
+/** A program or a call that can be stopped for a suspension. */
 export interface Stoppable {
-  /** Starts nothing more, and resolves with the moment when nothing is under way; with `undefined` for one too large to keep. */
+  /** Starts nothing more. Resolves with the state when nothing is under way; with `undefined` if the state is too large to keep. */
   stop(): Promise<Moment | undefined>;
-  /** Goes on, because the run cannot be suspended. */
+  /** Continues, because the run cannot be suspended. */
   goOn(): void;
 }
 
@@ -38,10 +38,10 @@ export class Suspension {
   readonly #keep: (moment: Moment, question: ApprovalRequest, ticket: string | undefined) => Promise<KeptRun>;
   #running: Stoppable | undefined;
   #suspend: (suspended: Suspended) => void = () => {};
-  /** Resolves when the run is kept and its sandbox can go; never for any other run. */
+  /** Resolves when the run is kept and its sandbox can go. Never resolves otherwise. */
   readonly suspended: Promise<Suspended>;
 
-  /** @param keep resolves when what is kept would survive the end of this process. */
+  /** @param keep resolves when the kept run would survive the end of this process. */
   constructor(
     keep: (moment: Moment, question: ApprovalRequest, ticket: string | undefined) => Promise<KeptRun>,
   ) {
@@ -51,14 +51,14 @@ export class Suspension {
     });
   }
 
-  /** The program, or the call, has begun. */
+  /** The program or the call has begun. */
   begin(running: Stoppable): void {
     this.#running = running;
   }
 
   /**
-   * Suspends the run because of a question. Calls that are under way are waited for first, because nobody could say later
-   * whether they were made. Resolves only when the run cannot be suspended: then it goes on with the answer.
+   * Suspends the run because of a question. Waits for calls under way first, because nobody could tell later whether they were made.
+   * Resolves only when the run cannot be suspended. The run then continues with the answer.
    */
   async request(question: ApprovalRequest, ticket: string | undefined): Promise<ApprovalAnswer> {
     const running = this.#running;
@@ -94,7 +94,7 @@ export function stoppableProgram(
   };
 }
 
-/** A single call that waits for its approval: nothing of it is under way. It is kept as the program that it stands for. */
+/** A single call that waits for its approval, so that nothing is under way. It is kept as the program that it stands for. */
 export function stoppableCall({
   tool,
   arguments: args,

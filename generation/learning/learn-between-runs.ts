@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { messageOf } from "../../base/faults.ts";
 import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -8,28 +9,28 @@ import { moduleUrl } from "../../system/package.ts";
 import type { LearningTask } from "./learn-types.ts";
 import type { LearningAnswer } from "./learn-worker.ts";
 
-/** How long no program must have run. */
+/** How long no program must run before learning starts. */
 const IDLE_MS = 2_000;
 
-/** How long a thread may learn. The archive is read on from there the next time. */
+/** How long a thread may learn. The next thread continues from there. */
 const BUDGET_MS = 10_000;
 const LIMIT_MS = 60_000;
 
-/** What a ptc that serves learns with. */
+/** What `ptc serve` needs to learn types. */
 export interface LearningSurroundings {
   configuration: () => Configuration;
   env: EnvironmentVariables;
-  /** What is known of tools, and of their results, just now. */
+  /** The present catalog, with the learned types. */
   stored: () => Promise<StoredCatalog | undefined>;
-  /** Prints modules with what is known by now. Never rejects. */
+  /** Prints modules with these types. Never rejects. */
   publish: (types: LearnedTypes) => Promise<void>;
   onWarning: (message: string) => void;
   idleMs?: number;
 }
 
 /**
- * Learns types while no program runs, on a separate thread. Modules are printed anew when a type has changed, or when it was
- * observed in twice as many calls as they say: they are files that people keep in version control.
+ * Learns types on a separate thread while no program runs. Modules are printed again only when a type has changed, or was observed
+ * in at least twice as many calls as they state, because people keep them in version control.
  */
 export class LearningBetweenRuns {
   readonly #surroundings: LearningSurroundings;
@@ -45,10 +46,10 @@ export class LearningBetweenRuns {
     this.#surroundings = surroundings;
   }
 
-  /** Follows what happens in runs. */
+  /** Receives the events of runs. */
   onRun(event: RunEvent | MissedEvents): void {
     if (event.kind === "started") this.#running.add(event.runId);
-    // Ends may be among what was missed. A run that continues sends events again.
+    // The missed events may include ends of runs.
     if (event.kind === "missed") this.#running.clear();
     if (event.kind === "ended") {
       this.#running.delete(event.runId);
@@ -85,7 +86,7 @@ export class LearningBetweenRuns {
         await publish(collectLearned([...learned.values(), ...published]));
       this.#lastProblem = undefined;
     } catch (error) {
-      const message = `the types of results could not be learned: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `the types of results could not be learned: ${messageOf(error)}`;
       if (!this.#isClosed && message !== this.#lastProblem) onWarning(message);
       this.#lastProblem = message;
     } finally {

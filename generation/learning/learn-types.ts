@@ -35,16 +35,16 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import { LockError, lockFile } from "../../system/lock-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 
-/** What is needed to learn, as data that a thread can be handed. */
+/** What learning needs, as data that can be sent to a thread. */
 export interface LearningTask {
   archive: Configuration["archive"];
   state: StatePlace;
   tools: ReadonlyMap<string, LearnableTool>;
-  /** How long to read the archive at most, in milliseconds. By default as long as it takes. */
+  /** How long to read the archive at most, in milliseconds; unlimited by default. */
   budgetMs?: number | undefined;
 }
 
-/** Where a project's observations are kept: in a file, or with the archive in a database. */
+/** Where a project's observations are kept: in a file, or in the archive's database. */
 export interface StatePlace {
   path: string;
   /** The URL of the database. */
@@ -78,7 +78,7 @@ function databaseAt({ url }: StatePlace): DatabaseUrl | undefined {
 }
 
 /**
- * Reads what was archived since the last time, and returns the types of the tools as they are defined now.
+ * Reads the runs that were archived since the last time, and returns the learned types of the tools as they are defined now.
  *
  * @throws ArchiveError, CatalogError when the archive or the file of observations cannot be used.
  */
@@ -87,19 +87,19 @@ export async function learnTypes(task: LearningTask): Promise<LearnedTypes> {
   const archive = openArchive({ ...settings, database: databaseAt(place) });
   try {
     if (tools.size === 0 || !(await archive.exists())) return currentTypes(await readState(place), tools);
-    const state = await changeState(place, (before) => observeArchive(archive, before, tools, { budgetMs }));
+    const state = await changeState(place, (before) => observeArchive(archive, before, tools, budgetMs));
     return currentTypes(state, tools);
   } finally {
     await archive.close();
   }
 }
 
-/** The types that were learned before, of tools as they are defined now. */
+/** The types that were learned before, for tools as they are defined now. */
 export async function knownTypes(task: LearningTask): Promise<LearnedTypes> {
   return currentTypes(await readState(task.state), task.tools);
 }
 
-/** Forgets what was observed of some tools. It is not learned again of runs that were read before. */
+/** Forgets the observations of some tools. Runs that were read before are not read again. */
 export async function forgetObserved(
   place: StatePlace,
   isForgotten: (observed: Observed) => boolean,
@@ -117,35 +117,31 @@ function currentTypes(state: LearnedState, tools: ReadonlyMap<string, LearnableT
 
 const PAGE = 100;
 
-/** Calls of one tool in one run that are looked at: a run that calls it a thousand times does so for one purpose. */
+/** The most calls of one tool in one run that are observed. More calls in the same run add little. */
 const MAX_CALLS = 50;
 
-/** Larger results are not looked at. */
+/** Larger results are not observed. */
 const MAX_RESULT_BYTES = 4 * 1024 * 1024;
 
 type ReadableArchive = Pick<ArchiveStore, "following" | "read">;
 
-interface ObserveOptions {
-  /** How long to read at most, in milliseconds. The next time begins where this one stopped. */
-  budgetMs?: number | undefined;
-}
-
 /**
- * Adds what the runs of an archive that were not read before show of results. Results in the archive are without secrets.
- * Replays are left out, because they repeat what was observed. A run that is not as it was archived is left out.
+ * Adds observations from the runs that were not read before. Results in the archive are without secrets. Replays are left out,
+ * because they repeat what was observed. Damaged runs are left out too.
  *
+ * @param budgetMs how long to read at most, in milliseconds. The next time continues from there.
  * @throws ArchiveError for an archive that cannot be read.
  */
 async function observeArchive(
   archive: ReadableArchive,
   before: LearnedState,
   tools: ReadonlyMap<string, LearnableTool>,
-  { budgetMs = Number.POSITIVE_INFINITY }: ObserveOptions = {},
+  budgetMs = Number.POSITIVE_INFINITY,
 ): Promise<LearnedState> {
   const until = performance.now() + budgetMs;
   let { position, observed } = before;
   const { newest } = await archive.following(position, 1);
-  // Another archive was begun in the place of the one that was read.
+  // A new archive has replaced the one that was read before.
   if (newest < position) position = 0;
   for (;;) {
     const { runs } = await archive.following(position, PAGE);
@@ -200,7 +196,7 @@ function isOneRun(error: unknown): boolean {
   return error instanceof ArchiveError && ["tampered", "missing", "corrupt"].includes(error.code);
 }
 
-/** A tool whose definition says nothing of its results. */
+/** A tool whose definition does not describe its results. */
 interface LearnableTool extends LearnedOf {
   /** The texts that its definition lists as choices. */
   readonly words: ReadonlySet<string>;
@@ -221,19 +217,19 @@ function learnableTools(servers: readonly ServerTools[]): Map<string, LearnableT
 const MAX_BYTES = 64 * 1024 * 1024;
 const PATIENCE_MS = 10_000;
 
-/** Where a project's observations are kept, beside `ptc.yaml`: of this machine's user alone, as the archive is. */
+/** The file of a project's observations, beside `ptc.yaml`. Like the archive, only the user can read it. */
 function stateFile(configuration: { readonly directory: string }): string {
   return join(configuration.directory, PRIVATE_FOLDER_NAME, "learned.json");
 }
 
-/** Reads the state. One that is missing, or that ptc did not write, is as if nothing had been observed. */
+/** Reads the state. A state that is missing, or that ptc did not write, counts as empty. */
 export async function readState(place: StatePlace): Promise<LearnedState> {
   const database = databaseAt(place);
   if (database === undefined) return stateIn(await readText(place.path));
   return stateIn((await openDocuments(database).read(OBSERVED, PROJECT))?.content);
 }
 
-/** The document that observations are in. All who share an archive share what was observed of it. */
+/** The document that holds the observations. All who share an archive share its observations. */
 const OBSERVED = "learned";
 const PROJECT = "archive";
 
@@ -256,10 +252,10 @@ async function readText(path: string): Promise<Uint8Array | undefined> {
 }
 
 /**
- * Changes the state while no other process does. The file is replaced as a whole. One that a newer
- * ptc has written is left as it is: what is observed then is not kept, and is observed again the next time.
+ * Changes the state while no other process does. The file is replaced as a whole. A state that a newer ptc has written stays as it
+ * is. The new observations are then not kept, and are made again the next time.
  *
- * @throws CatalogError `write-failed`, also when another process does not let go of it.
+ * @throws CatalogError `write-failed`, also when another process holds the lock too long.
  */
 export async function changeState(
   place: StatePlace,
@@ -276,12 +272,7 @@ async function changeDocument(
   const documents = openDocuments(database);
   const work = async () => {
     const text = (await documents.read(OBSERVED, PROJECT))?.content;
-    const before = stateIn(text);
-    const after = await change(before);
-    if (text !== undefined && isNewerState(text)) return after;
-    if (after.position !== before.position || after.observed !== before.observed)
-      await documents.write(OBSERVED, PROJECT, Buffer.from(renderState(after)));
-    return after;
+    return changeText(text, change, (next) => documents.write(OBSERVED, PROJECT, Buffer.from(next)));
   };
   try {
     return await documents.withLock(OBSERVED, work, { patienceMs: PATIENCE_MS });
@@ -303,16 +294,23 @@ async function changeFile(
   hideFromGit(folder, made !== undefined);
   const release = await lock(`${path}.lock`);
   try {
-    const text = await readText(path);
-    const before = stateIn(text);
-    const after = await change(before);
-    if (text !== undefined && isNewerState(text)) return after;
-    if (after.position !== before.position || after.observed !== before.observed)
-      await replace(path, renderState(after));
-    return after;
+    return await changeText(await readText(path), change, (next) => replace(path, next));
   } finally {
     release();
   }
+}
+
+async function changeText(
+  text: Uint8Array | undefined,
+  change: (state: LearnedState) => Promise<LearnedState>,
+  write: (text: string) => Promise<unknown>,
+): Promise<LearnedState> {
+  const before = stateIn(text);
+  const after = await change(before);
+  if (text !== undefined && isNewerState(text)) return after;
+  if (after.position !== before.position || after.observed !== before.observed)
+    await write(renderState(after));
+  return after;
 }
 
 async function lock(path: string): Promise<() => void> {
@@ -358,8 +356,8 @@ const MAX_WORD_CHARS = 40;
 const MAX_DEPTH = 16;
 
 /**
- * The texts that a tool's input schema lists as choices (`enum`, `const`). A result may say the same words again, and then they
- * tell nothing that the definition does not tell.
+ * The texts that a tool's input schema lists as choices (`enum`, `const`). A result that repeats such a word reveals nothing beyond
+ * the definition.
  */
 export function definedWords(inputSchema: unknown): ReadonlySet<string> {
   const words = new Set<string>();

@@ -4,7 +4,7 @@ import { messageOf } from "../../base/faults.ts";
 import type { LearnedRecord } from "../../catalog/learned/learned-types.ts";
 import { type LearningTask, learnTypes } from "./learn-types.ts";
 
-/** What the thread answers, once. */
+/** The only answer of the thread. */
 export type LearningAnswer = { ok: true; types: readonly LearnedRecord[] } | { ok: false; message: string };
 
 learnTypes(workerData as LearningTask).then(

@@ -23,7 +23,7 @@ import {
   statePlace,
 } from "./learn-types.ts";
 
-/** What is learned in a project: what its modules were printed with, and what was observed on this machine since. */
+/** The learned types of a project: those with which its modules were printed, and those observed on this machine since then. */
 export class LearnedProject {
   readonly #configuration: Configuration;
   readonly #env: EnvironmentVariables;
@@ -33,17 +33,17 @@ export class LearnedProject {
     this.#env = env;
   }
 
-  /** The types that are known, of tools as they are defined now. @throws CatalogError */
+  /** The known types of tools as they are defined now. @throws CatalogError */
   async known(): Promise<LearnedTypes> {
     const stored = await this.#stored();
     return withPublished(await knownTypes(await this.#task(stored)), stored);
   }
 
   /**
-   * Learns from the runs that were archived since the last time, and prints the modules of types that have changed.
+   * Learns from the runs that were archived since the last time, and prints the modules whose types have changed.
    *
-   * @param again reads the whole archive anew.
-   * @returns the types that are known then, and whether any file was written.
+   * @param again whether to read the whole archive again.
+   * @returns all known types, and whether any file was written.
    * @throws CatalogError, ArchiveError
    */
   async update({ again = false } = {}): Promise<{ types: LearnedTypes; isWritten: boolean }> {
@@ -53,7 +53,7 @@ export class LearnedProject {
     return { types, isWritten: stored !== undefined && (await this.#folder().learn(types)) };
   }
 
-  /** Forgets what is known of some tools, here and in the modules. What was read of the archive is not read again. @throws CatalogError */
+  /** Forgets the types of some tools, here and in the modules. Runs that were read are not read again. @throws CatalogError */
   async forget(isForgotten: (of: LearnedOf) => boolean): Promise<void> {
     const stored = await this.#stored();
     await forgetObserved(await this.#place(), (observed: Observed) => isForgotten(observed));
@@ -80,7 +80,7 @@ export class LearnedProject {
   }
 }
 
-/** Learned types beside those that modules were printed with, of tools as they are defined now. */
+/** Learned types and the types with which modules were printed, for tools as they are defined now. */
 function withPublished(types: LearnedTypes, stored: StoredCatalog | undefined): LearnedTypes {
   const current = new Set(
     [...(stored?.lock.servers ?? [])].flatMap(([server, { tools }]) =>

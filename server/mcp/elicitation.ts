@@ -20,13 +20,13 @@ import type {
 import { readFormValues } from "../../broker/elicitation/form-values.ts";
 
 /**
- * Questions to a person at an MCP client (MCP 2025-11-25, Elicitation): what a client says that it can show, the forms and
- * addresses that it is given, and how its answers are read. Two kinds of question come here: ptc's own about a call, and one
- * of a server in the middle of a call. A client of 2025-11-25 is asked while its request waits; one of 2026-07-28 gets the
- * question as the result of its request. The forms are the same.
+ * Questions to a person at an MCP client (MCP 2025-11-25, Elicitation): what a client declares that it can show, the forms and URLs
+ * that it receives, and how its answers are read. There are two kinds of question: ptc's own about a call, and a server's in the
+ * middle of a call. A client of 2025-11-25 is asked while its request waits. A client of 2026-07-28 gets the question as the result
+ * of its request. The forms are the same.
  */
 
-/** A question that waits for a person's answer: ptc's own about a call, or one of a server. */
+/** A question that waits for a person's answer: ptc's own about a call, or a server's. */
 export type Question =
   | ({ kind: "approval"; request: ApprovalRequest } & OpenQuestion<ApprovalAnswer>)
   | ({ kind: "elicitation"; elicitation: ElicitationRequest } & OpenQuestion<ElicitationAnswer>);
@@ -37,7 +37,7 @@ export interface OpenQuestion<Answer> {
   answer(answer: Answer): void;
 }
 
-/** What a client shows a person. A client that cannot show addresses shows them in the text of a form. */
+/** The parameters for a client that asks a person. A client that cannot open URLs shows them in the text of a form. */
 export function buildElicitation(question: Question, canVisit: boolean) {
   if (question.kind === "approval") return buildApprovalForm(question.request);
   const { elicitation } = question;
@@ -70,13 +70,13 @@ export function readAnswer<Q extends Question>(
 
 const MAX_CLIENT_CHARS = 80;
 
-/** What a client says of itself (MCP, Implementation). */
+/** The name and version that a client claims (MCP, Implementation). */
 export interface ClientClaim {
   name: string;
   version: string;
 }
 
-/** What a client says of itself, bounded; nothing where it says nothing. */
+/** A client's claim with bounded texts; `undefined` if the client makes none. */
 export function claimOf(implementation: unknown): ClientClaim | undefined {
   if (!isObject(implementation)) return undefined;
   const { name, version } = implementation;
@@ -84,13 +84,13 @@ export function claimOf(implementation: unknown): ClientClaim | undefined {
   return { name: bounded(name), version: bounded(version) };
 }
 
-/** Whether a client can show addresses. */
+/** Whether a client can let a person open a URL. */
 export function canShowUrl(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? capabilities.elicitation : undefined;
   return isObject(elicitation) && isObject(elicitation.url);
 }
 
-/** A client that names no elicitation mode supports forms (MCP 2025-11-25, Elicitation: Capabilities). */
+/** Whether a client can show forms. One that names no elicitation mode can (MCP 2025-11-25, Elicitation: Capabilities). */
 export function canShowForm(capabilities: unknown): boolean {
   if (typeof capabilities !== "object" || capabilities === null) return false;
   const { elicitation } = capabilities as { elicitation?: unknown };
@@ -128,10 +128,10 @@ const SCOPES = {
 };
 
 /**
- * The form that a client shows a person: the parameters of `elicitation/create` (MCP 2025-11-25, Elicitation). Its first lines
- * are the whole question; what `ptc approvals show` shows follows, as far as a dialog can show it. The first question about a
- * tool has no field, so that Claude Code puts its cursor on Accept and one Enter allows the call on the screen and nothing else.
- * When a program comes back with the same tool, or after the run was suspended, further calls can be allowed as well.
+ * The form that a client shows a person: the parameters of `elicitation/create` (MCP 2025-11-25, Elicitation). Its first lines hold
+ * the whole question. The details of `ptc approvals show` follow, as far as a dialog can show them. The first question about a tool
+ * has no field, so that Claude Code puts its cursor on Accept, and one Enter allows the shown call and nothing else. When a program
+ * asks for the same tool again, or after the run was suspended, the person can allow further calls as well.
  */
 export function buildApprovalForm({
   tool,
@@ -168,13 +168,13 @@ export function buildApprovalForm({
 }
 
 /**
- * Reads a client's answer to such a form. Accepting without a decision is what the form says that accepting is. A scope that
- * cannot be read, or that the form did not offer, allows this call alone. A form that was dismissed (`cancel`) is not decided:
- * clients answer so where nobody is there, as Claude Code does at once with `-p`, and a person may answer later. All else is a
- * denial, by the client as far as anybody can tell: the protocol does not say whether a person saw the form.
+ * Reads a client's answer to such a form. Accepting without a decision means the form's default. A scope that cannot be read, or
+ * that the form did not offer, allows only this call. A dismissed form (`cancel`) decides nothing: clients dismiss forms when nobody
+ * is present, as Claude Code does at once with `-p`, and a person may answer later. Any other answer is a denial, attributed to the
+ * client, because the protocol does not say whether a person saw the form.
  *
- * @param request as the form was built from it.
- * @param client what it says of itself, for the audit log.
+ * @param request the request from which the form was built.
+ * @param client the client's claim, for the audit log.
  */
 export function parseApprovalAnswer(
   response: unknown,
@@ -213,7 +213,7 @@ function scopeOr(
     typeof may_differ === "string" &&
     may_differ.length <= MAX_PATTERN_CHARS &&
     (at_most === undefined || typeof at_most === "number") &&
-    // A person who names an argument that may differ does not mean that all may.
+    // A person who names an argument that may differ does not want all arguments to differ.
     (calls === "like" || may_differ === "");
   const except = typeof may_differ === "string" && may_differ !== "" ? splitPatterns(may_differ, args) : [];
   const read = parseScope({ calls, except, atMost: at_most }, args);
@@ -232,7 +232,7 @@ function splitPatterns(text: string, args: unknown): string[] {
   return patterns;
 }
 
-/** The protocol does not say who answers a form. */
+/** Describes how the answer came. The protocol does not say who answers a form. */
 function describeWay(client: ClientClaim | undefined): string {
   const who =
     client === undefined
@@ -242,8 +242,8 @@ function describeWay(client: ClientClaim | undefined): string {
 }
 
 /**
- * What a client shows a person (MCP 2025-11-25, Elicitation): in its first line, who asks, in ptc's own words. The server's
- * words are marked line by line, so that none of them passes for ptc's.
+ * The form for a server's question (MCP 2025-11-25, Elicitation). Its first line says in ptc's own words who asks. Each line of the
+ * server's text is marked, so that it cannot pass for ptc's.
  */
 function buildElicitationForm(elicitation: ElicitationRequest) {
   const form = { mode: "form" as const, message: renderElicitation(elicitation) };
@@ -260,12 +260,12 @@ function buildElicitationForm(elicitation: ElicitationRequest) {
   };
 }
 
-/** The same for an address, for a client that shows addresses and has a person open them. */
+/** The parameters for a client that lets a person open the server's URL. */
 function buildVisit(elicitation: Extract<ElicitationRequest, { mode: "url" }>) {
   return { mode: "url" as const, message: renderElicitation(elicitation), url: elicitation.url };
 }
 
-/** Reads a client's answer. What is no answer to the form is not passed on as one. */
+/** Reads a client's answer. An answer that does not fit the form is not passed on. */
 function parseElicitationAnswer(elicitation: ElicitationRequest, response: unknown): ElicitationAnswer {
   if (typeof response !== "object" || response === null) return { action: "unasked", why: NO_ANSWER };
   const { action, content } = response as { action?: unknown; content?: unknown };

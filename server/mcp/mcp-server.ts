@@ -1,6 +1,6 @@
 /**
- * Carries `McpService` over MCP with the SDK, in either era of the protocol. This file alone knows the SDK: it makes a
- * `ClientRequest` of a request, and a result of an answer. Everything else is in `service.ts`.
+ * Serves `McpService` over MCP with the SDK, in either era of the protocol. Only this file knows the SDK. It turns a request into a
+ * `ClientRequest`, and an answer into a result. Everything else is in `service.ts`.
  */
 import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
@@ -47,7 +47,7 @@ const QUESTION = "approval";
 interface Stdio {
   stdin: Readable;
   stdout: Writable;
-  /** Receives what goes wrong on the connection. The server continues. */
+  /** Receives problems with the connection. The server continues. */
   onWarning: (message: string) => void;
 }
 
@@ -93,7 +93,7 @@ export async function serveMcp(
   await connection.close();
 }
 
-/** Serves MCP with nothing in it, for a client that has ptc by another way. Resolves when the client has disconnected. */
+/** Serves MCP without any tools, for a client that already has ptc otherwise. Resolves when the client has disconnected. */
 export async function serveNothing({ version, ...stdio }: Stdio & { version: string }): Promise<void> {
   await overStdio(stdio, () => new Server({ name: "ptc", version, title: "ptc" }, { capabilities: {} }));
 }
@@ -222,7 +222,7 @@ function readRequest(
   };
 }
 
-/** A client of the newer era gets a question as the result of its request. An older one is asked while its request waits. */
+/** A client of the newer era gets a question as the result of its request. An older client is asked while its request waits. */
 function readClient(
   server: Server,
   { mcpReq }: ServerContext,
@@ -283,7 +283,7 @@ function progressSink({ mcpReq }: ServerContext): ProgressSink | undefined {
   };
 }
 
-/** What telemetry records of a call of one of ptc's tools. A name that is not ptc's own could be anything, and is left out. */
+/** The facts that telemetry records about a call of a ptc tool. A name that is not ptc's own could be anything, and is left out. */
 function requestFacts(
   name: string,
   { mcpReq }: ServerContext,
@@ -293,16 +293,16 @@ function requestFacts(
   return { tool, requestId: mcpReq.id, session: connection.context.session, parent: trace };
 }
 
-/** Where a client says what its user has said since its last request, as a text or a list of them. */
+/** The `_meta` key under which a client sends its user's words since its last request, as a text or a list of texts. */
 const USER_META_KEY = "ptc/user";
 
-/** What the user said, in the user's words: the client says it, and no model. */
+/** The user's own words. They come from the client, not from a model. */
 function saidBy({ mcpReq }: ServerContext): string[] {
   const said: unknown = mcpReq._meta?.[USER_META_KEY];
   return (Array.isArray(said) ? said : [said]).filter((text) => typeof text === "string");
 }
 
-/** The trace that a request belongs to: its own `_meta` says it, whatever carries it, else the HTTP request that it came with. */
+/** The trace that a request belongs to. Its `_meta` names the trace; otherwise the headers of its HTTP request do. */
 function traceOf({ mcpReq, http }: ServerContext): TraceContext | undefined {
   const { traceparent, tracestate } = mcpReq._meta ?? {};
   const own = parseTraceContext({ traceparent, tracestate });

@@ -19,15 +19,16 @@ export interface Presenting {
   listed: DirectTool;
   /** How many bytes of text are shown. */
   maxShownBytes: number;
-  /** Why a value is not what the listed output schema allows, in one line. */
+  /** Why the listed output schema does not allow a value, in one line. */
   checkOutput: (value: unknown) => Promise<string | undefined>;
   /** Whether the tool has the definition that was listed. */
   isAsListed: boolean;
 }
 
 /**
- * The reply to a direct call: what the tool answered, as far as it may be shown. A client checks `structuredContent` by the output
- * schema that was listed, and refuses a result without it: then it is whole, or the reply is an error that has the text.
+ * The reply to a direct call: the tool's answer, as far as it may be shown. If an output schema was listed, a client checks
+ * `structuredContent` against it, and refuses a result without it. The structured content is then whole, or the reply is an error with
+ * the text.
  */
 export async function presentCall(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
   const { envelope, suspended } = executed;
@@ -66,7 +67,7 @@ async function present(executed: ExecutedCall, presenting: Presenting): Promise<
   return { content: [...content, { type: "text", text: why }], isError: true };
 }
 
-/** A failure in the server's words, or in ptc's with what the server answered all the same. */
+/** A failure in the server's words, or in ptc's words followed by the server's answer, if there is one. */
 function presentFailure(
   { answer, decision }: ExecutedCall,
   error: Failure,
@@ -85,7 +86,7 @@ function presentFailure(
   return { ...reply, content: [...reply.content, ...boundTexts(answer.blocks, "", presenting)] };
 }
 
-/** Why the structured content is not what the client was promised. The broker has checked it by the schema that is in force. */
+/** Why the structured content does not match the listed schema. The broker has checked it against the present schema. */
 async function whyNotPromised(
   answer: ToolAnswer | undefined,
   { isAsListed, checkOutput }: Presenting,
@@ -95,7 +96,7 @@ async function whyNotPromised(
   return checkOutput(answer.structuredContent);
 }
 
-/** The blocks if their texts are short enough to be shown; else one text in the place of all that are text. */
+/** The blocks, if their texts are short enough to be shown. Otherwise one text replaces all text blocks. */
 function boundTexts(
   blocks: readonly EmittedBlock[],
   instead: string,
@@ -116,12 +117,12 @@ function textBytes(block: EmittedBlock): number {
   return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(JSON.stringify(block));
 }
 
-/** The same for a call that went on as a program, because its question was answered later. */
+/** The reply to a direct call that continued as a program, because its question was answered later. */
 export async function presentResumed(reply: ProgramReply, presenting: Presenting): Promise<ProgramReply> {
   const envelope = reply._meta?.["ptc/envelope"] as Envelope | undefined;
   if (reply.isError === true || envelope?.result.ok !== true || "structuredContent" in reply) return reply;
   if (presenting.listed.definition.outputSchema === undefined) return reply;
-  // The value of a program is what was wrapped, and the client was promised the wrapper.
+  // The program's value was unwrapped, but the listed schema describes the wrapper.
   const data =
     presenting.listed.tool.unwraps === true ? { result: envelope.result.data } : envelope.result.data;
   const problem = await presenting.checkOutput(data);

@@ -9,9 +9,10 @@ import { currentProcess, isDead, parseIdentity } from "../../system/process-iden
 import { stateFolders } from "../../system/state-directory.ts";
 
 /**
- * What the user says to a client comes to its `ptc serve` by a hook of the client, and by no model: the hook is a process of the client
- * (`ptc said`), and hands it over a socket in the private folder of the serving process. Both are children of the same client, which is
- * how they find each other: a prompt to one client is not taken for one to another. A model with a shell can be such a child too.
+ * Brings what the user says to a client to its `ptc serve`, without passing through a model. A hook of the client runs `ptc said`,
+ * which sends the text to a socket in the private folder of the serving process. Both processes are children of the same client. This
+ * is how they find each other, and why a prompt to one client is not mistaken for a prompt to another. A model with a shell can start
+ * such a child too.
  */
 
 const SAID_SOCKET = "said.sock";
@@ -23,7 +24,7 @@ const HOOK_LEVELS = 3;
 
 const Said = z.strictObject({ said: z.string(), from: z.array(z.int()).max(16) });
 
-/** Takes what the user of this process's client says. */
+/** Receives the words of the user of this process's client. */
 export class SaidSocket {
   readonly #server: Server;
   readonly #path: string;
@@ -65,7 +66,7 @@ export class SaidSocket {
   }
 }
 
-/** Reads one line of a hook; `undefined` for what is none. */
+/** Reads one line of a hook; `undefined` if it is invalid. */
 export function parseSaid(line: string): z.infer<typeof Said> | undefined {
   try {
     return Said.safeParse(parseForeignJson(line, { maxBytes: MAX_SAID_BYTES, maxDepth: MAX_DEPTH })).data;
@@ -74,7 +75,7 @@ export function parseSaid(line: string): z.infer<typeof Said> | undefined {
   }
 }
 
-/** Hands what the user said to each `ptc serve` of the client that has started this process. Resolves with how many took it. */
+/** Sends the user's words to each `ptc serve` of the client that started this process. Resolves with how many accepted them. */
 export async function handOver(said: string, env: EnvironmentVariables, pid = process.pid): Promise<number> {
   const self = currentProcess();
   const from = ancestorsOf(pid, HOOK_LEVELS);

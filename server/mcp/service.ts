@@ -1,8 +1,8 @@
 /**
- * What `ptc serve` offers over MCP, apart from what carries it. Two lifetimes meet here. A `McpService` lives as long as the
- * process: its programs with their limits, those that wait, the outputs of runs. A `McpConnection` lives as long as one client
- * is connected: on whose behalf it asks, what its model has been told, and which direct tools it was given. What a request brings
- * (what the client can show, its trace, its progress) is a `ClientRequest`.
+ * What `ptc serve` offers over MCP, independent of the transport. There are two lifetimes. A `McpService` lives as long as the
+ * process. It holds the programs with their limits, the waiting programs, and the outputs of runs. A `McpConnection` lives as long as
+ * one client is connected. It holds the principal, what the client's model has been told, and the client's direct tools. The data of
+ * one request (what the client can show, its trace, its progress) is a `ClientRequest`.
  */
 
 import { isObject, jsonLine } from "../../base/json.ts";
@@ -54,34 +54,34 @@ import { errorReply, type ProgramReply, type ToolReply } from "./tools/reply.ts"
 export interface ServiceOptions extends ProgramsOptions {
   version: string;
   runner: ProgramRunner;
-  /** Print tools in the languages that programs may be in now. */
+  /** The printers of the languages that are on now. */
   printers: () => ShownLanguages;
   limits: () => ProgramLimits & ShownLimits;
   catalog: LiveCatalog;
-  /** Has the outputs of runs that were too long to show. */
+  /** Provides the outputs of runs that were too long to show. */
   outputs: OutputSource;
   /** Receives the clients' requests. */
   telemetry?: Telemetry | undefined;
   /** Why no program can run in a session of this name now; `undefined` when one can. If absent, there are no sessions. */
   whyNoSession?: ((name: string) => string | undefined) | undefined;
-  /** Why a value is not what a schema allows, in one line. If absent, nothing is known to be allowed. */
+  /** Why a schema does not allow a value, in one line. If absent, no value counts as allowed. */
   checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
-  /** Every label that data may carry, where what a model was shown stays with its conversation. */
+  /** Every label that data may carry, if labels follow a model's conversation. */
   labels?: (() => readonly string[]) | undefined;
-  /** A line that every reply must say now; `undefined` when there is none. */
+  /** A line that every reply must contain now; `undefined` when there is none. */
   notice?: () => string | undefined;
-  /** Is called when a client's first requests are answered; may be called more than once. */
+  /** Called when a client's first requests are answered; may be called more than once. */
   onReady?: () => void;
 }
 
 interface ShownLimits {
-  /** How many bytes of text of a call are shown. */
+  /** How many bytes of a call's text are shown. */
   readonly maxOutputBytes: number;
-  /** How many bytes of what a program gave out are shown. */
+  /** How many bytes of a program's output are shown. */
   readonly maxReplyBytes: number;
 }
 
-/** What lives as long as the process. */
+/** The state that lives as long as the process. */
 export class McpService {
   readonly options: ServiceOptions;
   readonly programs: Programs;
@@ -95,12 +95,12 @@ export class McpService {
     });
   }
 
-  /** Takes what the user said, for all that are connected: over standard streams it is one. */
+  /** Adds the user's words to the conversations of all connections. Over standard streams there is one. */
   say(text: string): void {
     for (const { conversation } of this.#connections) conversation.say(text);
   }
 
-  /** Opens what one client has. Its programs run on behalf of `context`. */
+  /** Opens a client's connection. Its programs run on behalf of `context`. */
   connect(context: RunContext & Viewer): McpConnection {
     const connection = new McpConnection(this, context, () => this.#connections.delete(connection));
     this.#connections.add(connection);
@@ -108,21 +108,21 @@ export class McpService {
   }
 }
 
-/** What a request of a client says of its program. */
+/** The part of a program request that a client's request gives. */
 type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" | "session" | "resumed">;
 
-/** What lives as long as one client is connected. */
+/** The state that lives as long as one client is connected. */
 export class McpConnection implements ClientConnection {
   readonly notices = new ClientNotices();
   readonly conversation = new Conversation();
-  /** Is called when the tools of `listTools` have changed. */
+  /** Called when the tools of `listTools` have changed. */
   onToolsChanged: () => void = () => {};
 
   #context: RunContext & Viewer;
   readonly #service: McpService;
   readonly #onClose: () => void;
   readonly #closing = new AbortController();
-  /** What the client has read of servers that are not searched. */
+  /** The reasons that the client has read why servers are not searched. */
   readonly #told: ToldReasons = new Map();
   #direct: Promise<ReadonlyMap<string, DirectTool>> | undefined;
 
@@ -150,7 +150,7 @@ export class McpConnection implements ClientConnection {
     return this.#service.options.catalog.current(this.context);
   }
 
-  /** Cancels the connection's programs, also one that is started later. Resolves when all have ended. */
+  /** Cancels the connection's programs, including any started later. Resolves when all have ended. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#onClose();
@@ -165,7 +165,7 @@ export class McpConnection implements ClientConnection {
     return buildInstructions(known.configured, printers(), chooseExamples(known), hasDirect);
   }
 
-  /** The definitions of `tools/list`: ptc's own tools, those of servers that the client has directly, and saved programs. */
+  /** The definitions of `tools/list`: ptc's own tools, the direct tools of servers, and saved programs. */
   async listTools() {
     const { printers, whyNoSession } = this.#service.options;
     const { configured } = await this.known();
@@ -175,7 +175,7 @@ export class McpConnection implements ClientConnection {
     return [...own, ...direct, ...(await this.#exposed()).map(defineExposed)];
   }
 
-  /** Answers `tools/call`; `undefined` where the client has no tool of this name. */
+  /** Answers `tools/call`; `undefined` if the client has no tool of this name. */
   async callTool(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {
     const answer = await this.#answer(name, args, request);
     const notice = this.#service.options.notice?.();
@@ -225,7 +225,7 @@ export class McpConnection implements ClientConnection {
     );
   }
 
-  /** Notes that the model was shown the output of a run. That of its own runs was looked at when they ended. */
+  /** Notes that the model was shown the output of a run. The connection's own runs were noted when they ended. */
   #showOutput(runId: string, reply: ToolReply): ToolReply {
     if (reply.isError === true || this.conversation.knows(runId)) return reply;
     const shown = this.conversation.show(
@@ -238,7 +238,7 @@ export class McpConnection implements ClientConnection {
     };
   }
 
-  /** Starts a program, or resumes the one whose question the request answers. */
+  /** Starts a program, or resumes the program whose question the request answers. */
   async #startOrResume(
     request: ClientRequest,
     start: () => Promise<ProgramAnswer>,
@@ -265,7 +265,7 @@ export class McpConnection implements ClientConnection {
     return this.#run({ program, timeoutMs, typecheck, session }, request);
   }
 
-  /** Runs a program when its turn comes. Resolves with what it comes to, or with its first question. */
+  /** Runs a program when its turn comes. Resolves with its reply or its first question. */
   async #run(given: GivenProgram, request: ClientRequest): Promise<ProgramAnswer> {
     const { programs } = this.#service;
     const live = await programs.admit(request, { patienceMs: given.timeoutMs });
@@ -331,8 +331,8 @@ export class McpConnection implements ClientConnection {
   }
 
   /**
-   * The tools of servers that this client has directly, by the names that were listed. They are chosen once: what a model has in
-   * its context stays, so that it need not be read anew. What is in force when a call is made decides about the call.
+   * The direct tools of this client, by their listed names. They are chosen once, so that the definitions in a model's context stay
+   * valid. The configuration in force at the time of a call decides about the call.
    */
   #directTools(): Promise<ReadonlyMap<string, DirectTool>> {
     this.#direct ??= this.#chooseDirectTools();
@@ -359,7 +359,7 @@ async function answer<T>(
   return { kind: "reply", reply: parsed.ok ? await act(parsed.value) : errorReply(parsed.message) };
 }
 
-/** A reply with one more text, which leaves the first as it is: clients and programs may parse that. */
+/** A reply with one more text. The first text stays unchanged, because clients and programs may parse it. */
 function withNotice(reply: ProgramReply, notice: string): ProgramReply {
   return { ...reply, content: [...reply.content, { type: "text", text: `ptc: ${oneLine(notice)}` }] };
 }
@@ -374,12 +374,12 @@ function defineExposed({ name, description, inputSchema, outputSchema }: Exposed
   };
 }
 
-/** The reply to a call of a saved program: its value alone, as its schema promises it; a failure as any program's. */
+/** The reply to a call of a saved program: only its value, as its schema promises, or a failure like any program's. */
 async function presentExposed(reply: ProgramReply, program: ExposedProgram): Promise<ProgramReply> {
   const { _meta: meta, content } = reply;
   const envelope = meta?.["ptc/envelope"] as Envelope | undefined;
   if (reply.isError === true) return reply;
-  // A tool with an output schema has a value or fails. What waits for an approval has no value yet.
+  // A tool with an output schema must return a value or fail. A run that waits for an approval has no value yet.
   if (envelope?.result.ok !== true)
     return isObjectSchema(program.outputSchema) ? { ...reply, isError: true } : reply;
   const { data } = envelope.result;

@@ -22,23 +22,23 @@ export interface StdioServerTransportOptions {
 }
 
 /**
- * JSON-RPC messages of MCP over two streams, one message a line (MCP 2025-11-25, Transports: stdio). A line that is no
- * message is answered with an error and has no other effect. The transport closes when either stream does.
+ * JSON-RPC messages of MCP over two streams, one message a line (MCP 2025-11-25, Transports: stdio). An invalid line is answered with
+ * an error and has no other effect. The transport closes when either stream does.
  *
  * The SDK's own `StdioServerTransport` (`@modelcontextprotocol/server` 2.4) lacks what programs need here:
  *
- * - It closes at the end of stdin and leaves requests unanswered. Here a client may write, close its end, and read on: requests
- *   are answered for a short time, and programs are cancelled with an answer that says so.
- * - A line that it cannot read has no answer, and one that exceeds its buffer ends the connection. Here either costs one request,
- *   which is answered by its id; `MessageOutline` finds the id without keeping the line.
- * - It reads JSON with `JSON.parse`. Here a key that stands twice, a number that no reader agrees on, and deep nesting are
- *   refused, because a program's data is archived and replayed as it was read.
+ * - It closes at the end of stdin and leaves requests unanswered. Here a client may write, close its end, and read on. Requests are
+ *   answered for a short time, and programs are cancelled with an answer that says so.
+ * - It does not answer a line that it cannot read, and it ends the connection when a line exceeds its buffer. Here either costs only
+ *   one request, which is answered by its id. `MessageOutline` finds the id without keeping the line.
+ * - It reads JSON with `JSON.parse`. Here duplicate keys, numbers that readers interpret differently, and deep nesting are refused,
+ *   because a program's data is archived and replayed as it was read.
  * - It keeps reading from a client that does not read its answers.
  */
 export class StdioServerTransport {
   onmessage: ((message: unknown) => void) | undefined;
   onclose: (() => void) | undefined;
-  /** Receives an error for each line that is no message, and for a stream that breaks. */
+  /** Receives an error for each invalid line, and for a broken stream. */
   onerror: ((error: Error) => void) | undefined;
   /** Resolves when reading and writing have ended. */
   readonly closed: Promise<void>;
@@ -182,7 +182,7 @@ type ClientMessage =
   | { kind: "refused"; refusal: Refusal };
 
 interface Refusal {
-  /** What is wrong with the line, in one line. */
+  /** The problem with the line, in one line. */
   reason: string;
   code: number;
   id: string | number | null;
@@ -245,7 +245,7 @@ export type Line =
   /** The line was skipped; only its outline was kept. */
   | { kind: "too-large"; outline: MessageOutline };
 
-/** Splits the input of a client into lines. Of a line longer than `maxBytes` only the outline is kept. */
+/** Splits the input of a client into lines. Keeps only the outline of a line longer than `maxBytes`. */
 export class MessageLines {
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
@@ -295,7 +295,7 @@ export class MessageLines {
 }
 
 const MAX_KEPT_BYTES = 64 * 1024;
-/** Levels of a message that are kept. What is deeper becomes `{}`. */
+/** The levels of a message that are kept. Deeper levels become `{}`. */
 const MAX_KEPT_DEPTH = 2;
 
 const QUOTE = 0x22;

@@ -424,7 +424,7 @@ ${renderOutcome(outcome, maxChars)}
 
 const MAX_FLOWS = 500;
 
-/** Draws what flowed from reads to calls: a line from each to each, with the arguments that it went into. */
+/** Draws the flow from reads to calls: a line from each source to each call, with the arguments that received the data. */
 function renderFlows(calls: readonly CallRecord[]): Markup | undefined {
   const known = new Set(calls.map(({ seq }) => seq));
   const flows = flowsIn(calls).filter(({ from }) => from === undefined || known.has(from));

@@ -76,7 +76,7 @@ function renderTotals(total: Stats["total"], counted: CountedRuns): Markup {
   ]);
 }
 
-/** A selection of runs, where there are any and the page lists runs. */
+/** A selection of runs, if the page lists runs and some match. */
 function selectionIn({ runs }: CountedRuns, count: number, selection: string): string | undefined {
   return runs.length === 0 || count === 0 ? undefined : selection;
 }
@@ -214,7 +214,7 @@ const SHORT_ID_CHARS = 8;
 
 /** The runs that a page counts, for its links. */
 export interface CountedRuns {
-  /** The newest first; of very many runs, the newest. */
+  /** The newest first. Only the newest of very many runs are listed. */
   runs: readonly ListedRun[];
   /** By tool, the ids of runs that called it. Tools without an entry are not linked. */
   byTool: ReadonlyMap<string, ReadonlySet<string>>;
@@ -226,7 +226,7 @@ interface Bar extends Omit<Stats["days"][number], "day"> {
   selection: string | undefined;
 }
 
-/** The bars of the charts: days, or the hours of one day. None for one day whose runs are not all known. */
+/** The bars of the charts: days, or the hours of one day. Empty for a single day whose runs are not all known. */
 function barsOf({ days, total }: Stats, { runs }: CountedRuns): Bar[] {
   const [first] = days;
   if (first === undefined || days.length > 1) {

@@ -206,7 +206,7 @@ export function layOutCalls(calls: readonly Timed[], runMs: number): Timeline {
   return { endMs, lanes: freeAt.length, bars };
 }
 
-/** What a program emitted, for people: `chart.png, image/png, 34 KB`. It holds text of the program's. */
+/** Describes an emitted block for people: `chart.png, image/png, 34 KB`. It contains text from the program. */
 export function emittedLine(block: EmittedBlock): string {
   const { name, what, bytes } = describeEmitted(block);
   const size = block.type === "resource_link" ? [] : [formatBytes(bytes)];
@@ -222,7 +222,7 @@ export interface ShownText {
   cut: string;
 }
 
-/** The text, whole where it has no more characters than that. No character is cut in half. */
+/** The text, cut if it has more characters than the limit. No character is cut in half. */
 export function showText(text: string, maxChars: number): ShownText {
   const bytes = Buffer.byteLength(text);
   if (text.length <= maxChars) return { text, bytes, cut: "" };

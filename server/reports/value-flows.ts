@@ -15,7 +15,7 @@ export function describeRecordedValues(values: readonly ValueFlow[] = []): strin
   });
 }
 
-/** What flowed from one place into one call. */
+/** The data that flowed from one place into one call. */
 export interface RecordedFlow {
   /** The call whose answer it was, by its number from 0; `undefined` for what is no answer of this run. */
   readonly from: number | undefined;

@@ -22,9 +22,9 @@ import { askModel, EndpointError, EndpointHealth, type ModelEndpoint } from "./m
 import { ToolVectors, VectorFile } from "./tool-vectors.ts";
 
 export interface RankingOptions {
-  /** What commands see that print keys, and where the user's keyring is. */
+  /** The environment of commands that print keys. It also locates the user's keyring. */
   env: EnvironmentVariables;
-  /** Whether a search waits, within its time, for vectors that are missing: where nothing computes them in the background. */
+  /** Whether a search waits, within its time, for missing vectors, because nothing computes them in the background. */
   waits: boolean;
   /** Receives every key that was read from elsewhere. */
   onSecret: (secret: string) => void;
@@ -34,7 +34,7 @@ export interface RankingOptions {
 
 const VECTORS = "vectors.bin";
 
-/** Wires what ranks tools beside words, by the configuration; `undefined` when nothing does. */
+/** Composes the ranking stages of the configuration; `undefined` if it has none. */
 export function composeRanking(
   { directory, search }: Pick<Configuration, "directory" | "search">,
   options: RankingOptions,
@@ -84,7 +84,7 @@ function keyOf(
   };
 }
 
-/** With fewer vectors than for this share of the tools, what meaning finds would be what happens to have one. */
+/** Meaning is used only if at least this share of the tools has vectors. Otherwise it would favour the tools that have one. */
 const MIN_KNOWN = 0.9;
 
 interface MeaningOptions {
@@ -97,7 +97,7 @@ interface MeaningOptions {
   waits: boolean;
 }
 
-/** Ranks by words and by meaning, where the vectors of the tools and of the query come in time. */
+/** Ranks by words and by meaning, if the vectors of the tools and of the query come in time. */
 export class MeaningStage implements RankingStage {
   readonly #options: MeaningOptions;
 
@@ -157,7 +157,7 @@ interface ChoiceOptions {
   before?: RankingStage | undefined;
 }
 
-/** Has a model choose from the best of a ranking, through `POST /chat/completions` of an OpenAI-compatible API. */
+/** Lets a model choose from the best of a ranking, through `POST /chat/completions` of an OpenAI-compatible API. */
 class ChoiceStage implements RankingStage {
   readonly #options: ChoiceOptions;
 
@@ -202,7 +202,7 @@ class ChoiceStage implements RankingStage {
   }
 }
 
-/** What an earlier ranking has, and one more reason why it is not better. */
+/** An earlier ranking with one more problem. */
 function withProblem(ranking: Ranking, problem: string): Ranking {
   return { ...ranking, problem: [ranking.problem, problem].filter((each) => each !== undefined).join("; ") };
 }

@@ -16,10 +16,10 @@ export interface ModelEndpoint {
   readonly key: ((signal: AbortSignal) => Promise<string>) | undefined;
 }
 
-/** An endpoint did not answer as it should. The message follows its name, and quotes nothing that it sent. */
+/** An endpoint failed or gave an invalid answer. The message follows its name, and quotes nothing from the answer. */
 export class EndpointError extends Error {
   override readonly name = "EndpointError";
-  /** Whether the endpoint works, and refuses what it was asked: a text may be too long for its model. */
+  /** Whether the endpoint works but refuses the request, for example because a text is too long for its model. */
   readonly refusesRequest: boolean;
 
   constructor(message: string, refusesRequest = false) {
@@ -28,12 +28,12 @@ export class EndpointError extends Error {
   }
 }
 
-/** Statuses of RFC 9110 with which endpoints refuse texts. */
+/** The statuses (RFC 9110) with which endpoints refuse texts. */
 const REFUSALS = [400, 413, 422];
 
 /**
- * Posts JSON to a method of an endpoint and returns the JSON that it answers, which nobody has checked. Redirects are not
- * followed, so that neither key nor text goes anywhere else; the answer is bounded.
+ * Posts JSON to a method of an endpoint, and returns its unchecked JSON answer. Redirects are not followed, so that neither key nor
+ * text goes anywhere else. The size of the answer is bounded.
  *
  * @param method such as `embeddings`.
  * @throws EndpointError, also when the signal aborts.
@@ -101,8 +101,8 @@ function toEndpointError(error: unknown, signal: AbortSignal): EndpointError {
 const PAUSE = { firstMs: 5_000, longestMs: 300_000 };
 
 /**
- * Whether an endpoint is worth asking. After a failure it is not asked for a while, longer after each, so that searches do not
- * wait for it. Only the first of a series of failures is reported.
+ * Tracks whether to ask an endpoint. After each failure in a row the endpoint is left alone for a longer time, so that searches do
+ * not wait for it. Only the first of a series of failures is reported.
  */
 export class EndpointHealth {
   readonly #onFirstFailure: (reason: string) => void;
@@ -116,7 +116,7 @@ export class EndpointHealth {
     this.#now = now;
   }
 
-  /** Why the endpoint is not to be asked just now. */
+  /** Why the endpoint should not be asked now; `undefined` if it may be. */
   get problem(): string | undefined {
     return this.#now() < this.#until ? this.#reason : undefined;
   }

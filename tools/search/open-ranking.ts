@@ -6,7 +6,7 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import type { ProgramTools } from "../program-tools.ts";
 import type { RankingOptions } from "./compose-ranking.ts";
 
-/** What ranks tools beside words, loaded when it is first used; `undefined` where the configuration names no model. */
+/** The ranking stages, loaded at the first use; `undefined` if the configuration names no model. */
 function openRanking(
   configuration: Pick<Configuration, "directory" | "search">,
   options: RankingOptions,
@@ -28,7 +28,7 @@ function openRanking(
   };
 }
 
-/** What ranks tools for commands. They tell what a search says of a problem themselves, and show no text that could hold a key. */
+/** The ranking for commands. They report problems of a search themselves, and show no text that could hold a key. */
 export function rankingOfCommands(
   configuration: Pick<Configuration, "directory" | "search">,
   env: EnvironmentVariables,
@@ -36,14 +36,14 @@ export function rankingOfCommands(
   return openRanking(configuration, { env, waits: true, onSecret() {}, onWarning() {} });
 }
 
-/** What ranks tools beside words in a ptc that serves: opened anew when the settings of search have changed. */
+/** The ranking for `ptc serve`. It is opened again when the settings of search have changed. */
 export class FollowedRanking {
   readonly #viewer: Viewer;
   readonly #options: Omit<RankingOptions, "waits">;
   #settings: string | undefined;
   #stage: RankingStage | undefined;
 
-  /** @param viewer whose tools are got ready in advance: nothing is sent of tools that the policy does not show them. */
+  /** @param viewer the viewer whose tools are prepared in advance. Tools that the policy hides from them are never sent. */
   constructor(viewer: Viewer, options: Omit<RankingOptions, "waits">) {
     this.#viewer = viewer;
     this.#options = options;
@@ -58,7 +58,7 @@ export class FollowedRanking {
     return this.#stage;
   }
 
-  /** Gets the tools ready in the background. */
+  /** Prepares the tools in the background. */
   prepare(tools: Pick<ProgramTools, "callableFor">): void {
     if (this.#stage?.prepare === undefined) return;
     const { servers } = tools.callableFor(this.#viewer);

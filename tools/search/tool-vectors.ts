@@ -13,13 +13,13 @@ import { textDigest } from "../../protocol/canonical-json.ts";
 import { askModel, EndpointError, type EndpointHealth, type ModelEndpoint } from "./model-endpoint.ts";
 
 const BATCH = 32;
-/** How long a request may continue that nobody waits for. A server may have to load its model first. */
+/** How long a request in the background may take. A server may have to load its model first. */
 const REQUEST_MS = 60_000;
-/** Vectors that were computed are on disk so much later at most, while more are computed. */
+/** While more vectors are computed, finished ones are written to disk at this interval. */
 const SAVE_MS = 2_000;
 const MAX_QUERIES = 256;
 const MAX_TOOLS = 100_000;
-/** What every model can read of a text. Some refuse longer ones. */
+/** The length of text that every model accepts. Some refuse longer texts. */
 const SHORT_CHARS = 400;
 
 interface ToolVectorsOptions {
@@ -31,14 +31,14 @@ interface ToolVectorsOptions {
 }
 
 /**
- * The vectors of tools and of queries. Those of tools are computed in the background and kept on disk, by the digests of the
- * tools' definitions. Nothing here rejects: a vector that cannot be computed is absent.
+ * The vectors of tools and of queries. Vectors of tools are computed in the background and kept on disk, by the digests of the tools'
+ * definitions. Nothing here rejects. A vector that cannot be computed is absent.
  */
 export class ToolVectors {
   readonly #options: ToolVectorsOptions;
   readonly #vectors = new Map<string, Vector>();
   #queries = new RecentlyUsed<string, Vector>({ maxEntries: MAX_QUERIES });
-  /** The texts of the tools that were asked for, by digest. */
+  /** The texts of the requested tools, by digest. */
   readonly #texts = new Map<string, string>();
   readonly #missing = new Set<string>();
   readonly #failureListeners = new Set<() => void>();
@@ -53,7 +53,7 @@ export class ToolVectors {
     this.#options = options;
   }
 
-  /** Has the vectors of these tools computed, as far as they are missing. */
+  /** Starts to compute the missing vectors of these tools. */
   prepare(tools: readonly SearchableTool[]): void {
     void this.#load().then(() => {
       for (const tool of tools) {
@@ -65,15 +65,15 @@ export class ToolVectors {
     });
   }
 
-  /** The vectors that are there, by digest. */
+  /** The available vectors, by digest. */
   async known(): Promise<Vectors> {
     await this.#load();
     return this.#vectors;
   }
 
   /**
-   * Resolves when every vector is there that was asked for, when the endpoint fails, or when the time is over. What was computed
-   * is on disk then.
+   * Resolves when every requested vector is available, when the endpoint fails, or when the time is over. The computed vectors are on
+   * disk then.
    */
   async prepared(ms: number): Promise<void> {
     await this.#load();
@@ -88,8 +88,7 @@ export class ToolVectors {
   }
 
   /**
-   * The vectors of a query's texts; `undefined` when the endpoint does not answer within the time. It is not asked while it is
-   * not well.
+   * The vectors of a query's texts; `undefined` when the endpoint does not answer in time. An endpoint with a problem is not asked.
    */
   async ofTexts(texts: readonly string[], ms: number): Promise<Vector[] | undefined> {
     const unknown = texts.filter((text) => !this.#queries.has(text));
@@ -133,7 +132,7 @@ export class ToolVectors {
     await this.#save();
   }
 
-  /** Asks the endpoint, and notes how that went. */
+  /** Asks the endpoint, and notes whether it succeeded. */
   async #ask(texts: readonly string[]): Promise<Vector[] | undefined> {
     const { health } = this.#options;
     try {
@@ -162,7 +161,7 @@ export class ToolVectors {
     }
   }
 
-  /** Another model may answer under the same name: then all earlier vectors are worthless. @throws EndpointError */
+  /** Drops all vectors if another model answers under the same name. @throws EndpointError in that case. */
   #refuseOtherDimensions([vector]: readonly Vector[]): void {
     const [known] = this.#vectors.values();
     if (known === undefined || vector === undefined || known.length === vector.length) return;
@@ -175,7 +174,7 @@ export class ToolVectors {
     );
   }
 
-  /** Writes what is not on disk yet, after what another process has put there. */
+  /** Writes new vectors to disk, together with those that another process has written. */
   #save(): Promise<void> {
     const { file, onWarning } = this.#options;
     this.#saving = this.#saving.then(async () => {
@@ -197,8 +196,8 @@ export class ToolVectors {
 }
 
 /**
- * Embeds texts through `POST /embeddings` of an OpenAI-compatible API. Resolves with a vector for each text, in their order and
- * all of the same number of dimensions.
+ * Embeds texts through `POST /embeddings` of an OpenAI-compatible API. Resolves with one vector for each text, in the same order. All
+ * vectors have the same number of dimensions.
  *
  * @throws EndpointError
  */
@@ -226,26 +225,26 @@ async function embed(
   return vectors;
 }
 
-/** Changes when what is embedded of a tool does. */
+/** Must change when the embedded text of tools does. */
 const FORMAT = 1;
-/** The vectors of 40,000 tools by a small model, of 10,000 by a large one. */
+/** Enough for the vectors of 40,000 tools with a small model, or of 10,000 with a large one. */
 const MAX_VECTOR_BYTES = 64 * 1024 * 1024;
 const MAX_HEAD_BYTES = 16 * 1024 * 1024;
 const FLOAT_BYTES = 4;
 const LINE_FEED = 10;
 
-/** Which model vectors are of. Those of another have nothing in common with them. */
+/** The model that computed the vectors. Vectors of different models cannot be compared. */
 interface VectorOrigin {
   readonly url: string;
   readonly model: string;
 }
 
-/** Vectors by the digest of the definition that they are of. */
+/** Vectors by the digests of the tools' definitions. */
 type Vectors = ReadonlyMap<string, Vector>;
 
 /**
- * The file of vectors in a folder of ptc's: a line of JSON, which says what they are of and has the digest of the rest, and
- * then the vectors as 32-bit floats, little-endian.
+ * The file of vectors in a folder of ptc. Its first line is JSON with the model, the definitions and the digest of the rest. The
+ * vectors follow as little-endian 32-bit floats.
  */
 export class VectorFile {
   readonly #folder: string;
@@ -258,7 +257,7 @@ export class VectorFile {
     this.#origin = origin;
   }
 
-  /** What the file has; nothing where it is not there, is of another model, or was damaged. Never throws. */
+  /** The vectors in the file; empty if the file is missing, damaged, or of another model. Never throws. */
   async read(): Promise<Map<string, Vector>> {
     try {
       const bytes = await readOwnFile(this.#folder, this.#name);
@@ -269,7 +268,7 @@ export class VectorFile {
   }
 
   /**
-   * Puts these vectors into the place of the file in one step, as many of the first as it may hold.
+   * Replaces the file in one step. If the vectors exceed its size limit, only the first ones are written.
    *
    * @throws Error of the file system.
    */

@@ -11,18 +11,18 @@ import type { ProgramReply } from "../tools/reply.ts";
 
 /** One client's connection, as its programs see it. */
 export interface ClientConnection {
-  /** On whose behalf its programs run. */
+  /** The principal of its programs, and their source. */
   readonly context: RunContext & Viewer;
   /** Aborted when the client has disconnected. */
   readonly closed: AbortSignal;
   readonly notices: ClientNotices;
-  /** What is known of the conversation with its model: one for each connection. */
+  /** The conversation with the client's model. Each connection has one. */
   readonly conversation: Conversation;
   /** The tools that the client sees now. */
   known(): Promise<ToolCatalog>;
 }
 
-/** A request that waits for a program, or for a direct call: the one that starts it, or one that brings the answer to a question. */
+/** A request that waits for a program or a direct call. It starts the run, or brings the answer to a question. */
 export interface ClientRequest {
   readonly connection: ClientConnection;
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface ClientRequest {
   readonly progress: ProgressSink | undefined;
   /** Whether the client can put a question to a person. */
   readonly canAsk: boolean;
-  /** Whether it can show addresses. */
+  /** Whether it can let a person open a URL. */
   readonly canVisit?: boolean;
   /** Whether who sends it may answer whether a call is made; by default they may. */
   readonly mayApprove?: boolean;
@@ -65,8 +65,8 @@ export type ProgramAnswer =
 export interface ProgressSink {
   /**
    * @param progress how many calls the program has started; higher with every message
-   * @param message one line that names the last of them; of a single call, what its server says
-   * @param total of a single call, as its server says
+   * @param message one line that names the last call; for a single call, its server's message
+   * @param total the total that the server of a single call reports
    */
   report(progress: number, message: string | undefined, total?: number): void;
 }
@@ -77,12 +77,12 @@ export function contextOf({ connection, client }: ClientRequest): RunContext {
   return client === undefined || client.name === "" ? context : { ...context, client };
 }
 
-/** What one client hears beside what its programs did: each thing once. */
+/** Notices for one client, besides the results of its programs. Each notice is given once. */
 export class ClientNotices {
   readonly #told = new Set<string>();
   readonly #unrecorded = new Set<string>();
 
-  /** Notes why a run was not recorded, when that turns out: the run's own reply has gone out by then. */
+  /** Notes why a run was not recorded. The run's own reply has gone out by then. */
   follow<T extends { recorded: Promise<string | undefined> }>(executed: T): T {
     void executed.recorded.then((problem) => {
       if (problem !== undefined) this.#unrecorded.add(problem);
@@ -90,7 +90,7 @@ export class ClientNotices {
     return executed;
   }
 
-  /** What the next reply says, whatever it answers. */
+  /** The notices for the next reply, whatever it answers. */
   take(): string[] {
     const problems = [...this.#unrecorded];
     this.#unrecorded.clear();
@@ -99,7 +99,7 @@ export class ClientNotices {
     );
   }
 
-  /** That what the model is shown from now on stays with what it writes, when it was shown such data for the first time. */
+  /** A notice, the first time the model is shown data with a label, that the label applies to what the model writes from now on. */
   labelled({ shown = [] }: Pick<ExecutedProgram, "shown">): string[] {
     if (shown.length === 0) return [];
     const from = [...new Set(shown.flatMap(({ tool }) => tool ?? []))];
@@ -112,7 +112,7 @@ export class ClientNotices {
     ];
   }
 
-  /** Why the types of a program were not checked, the first time that it is for this reason. */
+  /** Why the types of a program were not checked. Each reason is given once. */
   unchecked({ unchecked }: ExecutedProgram): string[] {
     if (unchecked === undefined || this.#told.has(unchecked)) return [];
     this.#told.add(unchecked);

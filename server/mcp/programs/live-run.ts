@@ -29,9 +29,9 @@ import {
 } from "./client-request.ts";
 import type { ProgramPlace } from "./program-places.ts";
 
-/** What came of a run, as its client reads it. */
+/** The end of a run, as its client reads it. */
 export interface RunEnd {
-  /** @param told what else the client reads: what to do, and what happened beside the run; one line each. */
+  /** @param told further lines for the client: hints on what to do, and notes on events outside the run. */
   reply(
     calls: readonly ObservedCall[],
     told: { hints: readonly string[]; notes: readonly string[] },
@@ -49,7 +49,7 @@ export interface EndedRun {
 /** The next event for a request that waits for a run: a question for a person, or the end of the run. */
 export type NextEvent = { kind: "question"; question: Question } | EndedRun;
 
-/** The part of the request for a run that is the same for every program, and every call, of a client. */
+/** The part of the request for a run that is the same for every program and every call of a client. */
 export type LiveRequest = Pick<
   ProgramRequest,
   | "context"
@@ -66,13 +66,13 @@ export type LiveRequest = Pick<
   Pick<CallRequest, "onProgress">;
 
 /**
- * A program, or a single call, from the moment that it has its place. It outlives the request that started it when a question is
+ * A program or a single call, from the moment when it has its place. It outlives the request that started it when a question is
  * handed to the client.
  */
 export class LiveRun {
   readonly connection: ClientConnection;
   readonly place: ProgramPlace;
-  /** The part of the request for the run that is the client's. */
+  /** The client's part of the request for the run. */
   readonly request: LiveRequest;
   readonly observer: RequestObserver;
   readonly #questions: Questions;
@@ -82,7 +82,7 @@ export class LiveRun {
   readonly #end = Promise.withResolvers<RunEnd>();
 
   /**
-   * @param request the one that starts it: its client is asked, and its connection owns the run.
+   * @param request the request that starts the run. Its client is asked, and its connection owns the run.
    * @param place held until the run has ended.
    * @param allowance what the run may use.
    */
@@ -121,7 +121,7 @@ export class LiveRun {
     this.#end.promise.catch(() => {});
   }
 
-  /** Takes what the run comes to, which has been started with `request`. */
+  /** Takes the promise of the run's end. The run has been started with `request`. */
   start(running: Promise<RunEnd>): void {
     const { resolve, reject } = this.#end;
     running
@@ -142,12 +142,12 @@ export class LiveRun {
     ]);
   }
 
-  /** What was answered by another way than the client's, in lines for it. */
+  /** The questions that were answered elsewhere, in lines for the client. */
   get answeredElsewhere(): readonly string[] {
     return this.#questions.answersElsewhere;
   }
 
-  /** Whether it waits for an answer whether a call may be made. */
+  /** Whether it waits for an approval of a call. */
   get isAsking(): boolean {
     return this.#questions.isAsking;
   }
@@ -179,7 +179,7 @@ function withoutData(call: ObservedCall): ObservedCall {
   return { ...call, outcome: rest.ok ? { ...rest, data: undefined, raw: undefined } : rest };
 }
 
-/** The most answers by other ways that one reply lists. */
+/** The most answers from elsewhere that one reply lists. */
 const MAX_ANSWERED_ELSEWHERE = 10;
 
 /**
@@ -216,7 +216,7 @@ class Questions implements Approver {
       this.#answersElsewhere.push(`${unmistakableLine(tool)}: ${describeAnswerElsewhere(answer)}`);
   }
 
-  /** The questions that were answered by another way than here, each in a line. */
+  /** The questions that were answered elsewhere, one line each. */
   get answersElsewhere(): readonly string[] {
     return this.#answersElsewhere;
   }
@@ -234,7 +234,7 @@ class Questions implements Approver {
     return this.#canVisit;
   }
 
-  /** Resolves with the open question, as soon as there is one. */
+  /** Resolves with the open question as soon as there is one. */
   next(): Promise<Question> {
     return new Promise((resolve) => {
       const take = () => {
@@ -245,7 +245,7 @@ class Questions implements Approver {
     });
   }
 
-  /** Whether a question of ptc's about a call is open. */
+  /** Whether one of ptc's own questions about a call is open. */
   get isAsking(): boolean {
     return this.#waiting?.kind === "approval";
   }
@@ -276,7 +276,7 @@ class Questions implements Approver {
   }
 }
 
-/** How far the server of a single call says that it has come (MCP 2025-11-25, "Progress"). */
+/** The progress that the server of a single call reports (MCP 2025-11-25, "Progress"). */
 interface CallProgress {
   progress: number;
   total?: number | undefined;
@@ -314,7 +314,7 @@ export class RunProgress {
     this.#note({ progress: count, message: `call ${count}: ${oneLine(tool, MAX_TOOL_CHARS)}` });
   }
 
-  /** Passes on what the server of a single call says. Its progress takes the place of a count of calls. */
+  /** Passes on the report of a single call's server. Its progress replaces the count of calls. */
   onReport({ message, ...numbers }: CallProgress): void {
     this.#note({
       ...numbers,
@@ -349,8 +349,8 @@ export class RunProgress {
 }
 
 /**
- * Tells the client how many programs are before its own. Progress must grow with every message and must stay below that of
- * the first call, which is 1.
+ * Tells the client how many programs are before its own. Progress must grow with every message, and must stay below 1, the progress
+ * of the first call.
  */
 export function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
   let messages = 0;

@@ -4,7 +4,7 @@ import { Turns } from "../../../base/turns.ts";
 export interface ProgramPlace {
   /** Lends the place to other programs while this one waits for a person. */
   pause(): void;
-  /** Takes the place back, at once: then more programs than usual may run for a while. */
+  /** Takes the place back at once. More programs than usual may then run for a while. */
   resume(): void;
   /** Gives the place up for good. */
   free(): void;
@@ -37,7 +37,7 @@ interface Waiting<Entered, Refused> {
   /** How long the program waits at most. */
   patienceMs: number;
   signal: AbortSignal;
-  /** Receives how many programs are before this one: when it starts to wait, and whenever that changes. */
+  /** Receives the number of programs before this one when it starts to wait, and whenever that number changes. */
   onPosition: (before: number) => void;
   /** Is called when a place is free and it is this program's turn. Never rejects. If absent, the program begins. */
   enter?: (() => Promise<Entry<Entered, Refused>>) | undefined;
@@ -83,7 +83,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   /** Principals that are passed by for a while. */
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  /** @param limits the limits as they are just now. */
+  /** @param limits returns the present limits. */
   constructor(limits: () => PlaceLimits) {
     this.#limits = limits;
   }

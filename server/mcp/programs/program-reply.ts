@@ -75,7 +75,7 @@ export function buildProgramReply(
   };
 }
 
-/** What a model is to tell its user, and to do then. */
+/** Says what a model must tell its user, and what to do then. */
 export function describeSuspension(status: string, { ticket, tool, expiresAt }: Suspended): string {
   return [
     status,
@@ -89,19 +89,19 @@ function renderMinute(time: number): string {
   return `${new Date(time).toISOString().slice(0, 16)}Z`;
 }
 
-/** Advice on a value that was lost, apart from the text: that text is what the program said, to the letter. */
+/** Advice on a lost value. It is a separate block, because the text holds exactly what the program printed. */
 function adviceOn({ envelope, advice }: ExecutedProgram): { type: "text"; text: string }[] {
   if (!envelope.result.ok || advice.length === 0) return [];
   return [{ type: "text", text: sentences(advice).join("\n") }];
 }
 
-/** What answers were not what their tools promise, apart from the text as advice is. */
+/** Warnings about answers that contradict the schemas of their tools, as a separate block like advice. */
 function warningsOf({ warnings }: ExecutedProgram): { type: "text"; text: string }[] {
   if (warnings.length === 0) return [];
   return [{ type: "text", text: renderWarnings(warnings) }];
 }
 
-/** Lines that say first that the calls were made, so that nobody makes them again. */
+/** Lines that first state that the calls were made, so that nobody repeats them. */
 export function renderWarnings(warnings: readonly string[]): string {
   const lines = warnings.map((line) => `- ${visibleLine(line)}`);
   return ["These calls were made, and what they answered was given as it is:", ...lines].join("\n");
@@ -131,7 +131,7 @@ function renderSuccess(executed: ExecutedProgram, maxReplyBytes: number): string
   return lines.join("\n");
 }
 
-/** How much of two texts is shown: half of the room each, and what the other leaves. */
+/** How many bytes of two texts are shown: each gets half of the room, and the bytes that the other does not need. */
 function shareOut(room: number, first = "", second = ""): { first: number; second: number } {
   const half = Math.floor(room / 2);
   return {
@@ -140,7 +140,7 @@ function shareOut(room: number, first = "", second = ""): { first: number; secon
   };
 }
 
-/** The value as one line of JSON. One that is too long is not cut: an object with its beginning and its end stands for it. */
+/** The value as one line of JSON. A value that is too long is not cut: an object with its beginning and its end replaces it. */
 function renderResult(executed: ExecutedProgram, json: string, maxBytes: number, at: number): string {
   if (Buffer.byteLength(json) <= maxBytes) return json;
   const { ends, shownChars } = boundJson(json, maxBytes);
@@ -177,7 +177,7 @@ function renderFailure(
   return parts.join("\n\n");
 }
 
-/** What the program wrote to stderr, each line marked so that it differs from its output. Of a long text, the end. */
+/** The program's stderr, with each line marked so that it differs from its output. Only the end of a long text is shown. */
 function renderStderr(executed: ExecutedProgram, at: number): string {
   const text = executed.stderrText;
   const shown = text.length <= MAX_CONSOLE_CHARS ? text : text.slice(-MAX_CONSOLE_CHARS);
@@ -191,7 +191,7 @@ export function buildRefusalReply(error: Failure): ToolReply {
   return errorReply(`${FAILED}\n${headline(error)}`);
 }
 
-/** The failure as a script would print it. The message of a thrown error already has the error's class, first or last. */
+/** The failure as a script would print it. The message of a thrown error already begins or ends with the error's class. */
 function headline({ type, message: said }: Failure): string {
   const message = visibleLines(said);
   switch (type) {
@@ -221,8 +221,8 @@ const LET_THROUGH: ReadonlySet<CallDecision> = new Set([
 ]);
 
 /**
- * Paragraphs about the calls that a program made before it failed: first those that changed something or may have, then
- * those that only read. A model that repairs the program must not repeat the former.
+ * Paragraphs about the calls that a program made before it failed: first the calls that changed or may have changed something, then
+ * the calls that only read. A model that repairs the program must not repeat the former.
  */
 function renderEarlierCalls(ended: readonly ObservedCall[], isReadOnly: (tool: string) => boolean): string[] {
   const done = ended.filter(({ outcome }) => outcome.ok);
@@ -270,13 +270,13 @@ function brief(args: unknown): string {
 }
 
 interface Shown {
-  /** Print tools in the languages that programs may be in now. */
+  /** The printers of the languages that are on now. */
   printers: () => ShownLanguages;
-  /** How much is shown now. */
+  /** The present limits. */
   limits: () => { readonly maxReplyBytes: number };
 }
 
-/** What the client of a connection reads of a program that was executed. */
+/** The end of an executed program for the client of a connection. */
 export function endOfProgram(
   executed: ExecutedProgram,
   client: Pick<ClientConnection, "notices" | "known">,
@@ -285,7 +285,7 @@ export function endOfProgram(
   client.notices.follow(executed);
   return {
     async reply(calls, { hints, notes }) {
-      // Only what is said of a failure depends on the catalog.
+      // Only the reply to a failure depends on the catalog.
       const known = executed.envelope.result.ok ? undefined : await client.known();
       const printer = pickPrinter(printers(), executed.program.language);
       const more = known === undefined ? [] : await hintsFor(executed, calls, known, printer);
@@ -304,15 +304,15 @@ const MAX_SIGNATURES = 2;
 const DRIFTED =
   "The tool's definition has just been read again: inspect_tool shows it; then run the program again.";
 
-/** What runtimes say of a tool name that the program built at run time, so that it could not be checked before. */
+/** Matches a runtime's error about a tool name that the program built at run time, and that no check could find before. */
 const UNDEFINED_TOOL = /(mcp__\w+)'? is not defined/;
 
-/** Names of tools in what was found wrong with a program before it ran. */
+/** Matches names of tools in messages about a program that was refused before it ran. */
 const TOOL_NAME = /\bmcp__\w+/g;
 
 /**
- * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the
- * reasons say why. If it ran, its failure's message is text of the program's own; it shows which failed call caused it.
+ * Advice for a model that corrects a failed program, beyond the failure's message. If the program could not be bundled, the reasons
+ * say why. If it ran, the failure's message is the program's own text and shows which failed call caused it.
  */
 export async function hintsFor(
   { envelope: { result }, reasons, advice }: Pick<ExecutedProgram, "envelope" | "reasons" | "advice">,
@@ -342,7 +342,7 @@ export async function hintsFor(
   }
   const unknown = reasons.find(({ code }) => code === "unknown_server");
   if (unknown?.code === "unknown_server") hints.add(sentence(unknownServer(unknown.module, catalog)));
-  // A program that was refused before it ran has called nothing that could tell why.
+  // A program that was refused before it ran made no calls from which the reason could be read.
   for (const [named] of message.matchAll(TOOL_NAME))
     if (calls.length === 0 && catalog.whyBlocked(named) !== undefined)
       hints.add(sentence(unknownTool(named, catalog)));

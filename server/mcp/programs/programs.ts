@@ -27,7 +27,7 @@ export interface ProgramsOptions {
   clock: Pick<Clock, "monotonicMs">;
   /** The limits as they are now. */
   limits: () => ProgramLimits;
-  /** Whether approvals count that are given at the client. By default they do. */
+  /** Whether approvals given at the client count; true by default. */
   approvesAtClient?: (() => boolean) | undefined;
   /** Whether other processes serve the same clients, so that an answer may come to another one than the question came from. */
   isOneOfMany?: boolean | undefined;
@@ -53,7 +53,7 @@ interface Admission {
   isCall?: boolean;
 }
 
-/** The answer to a request that brings a ticket, or the run that it takes. */
+/** The answer to a request that brings a ticket, or the run that the request continues. */
 export type Resumption = ProgramAnswer | Extract<TakenRun, { kind: "taken" }>;
 
 type Reply = Extract<ProgramAnswer, { kind: "reply" }>;
@@ -68,9 +68,9 @@ const MAX_OFFERED = 1_000;
  * The programs of this process, of all connections together. A limited number run at the same time, not counting those that
  * wait for a person. More wait: principals take turns, and the programs of one begin in the order in which they came.
  *
- * A program's time limit counts from its start, and the same time is the longest that it waits for its turn. A request is
- * answered when its program has ended, or has a question that the client's next request must answer. Until then, cancelling
- * the request cancels the program.
+ * A program's time limit counts from its start. It also limits how long the program waits for its turn. A request is answered when
+ * its program has ended, or has a question that the client's next request must answer. Until then, cancelling the request cancels
+ * the program.
  */
 export class Programs {
   readonly #options: ProgramsOptions;
@@ -100,10 +100,10 @@ export class Programs {
   }
 
   /**
-   * Waits for a program's turn, or a single call's, which needs no sandbox and has separate places. Resolves with the run, to be
-   * started and followed at once, or with the reply that it has no turn.
+   * Waits for the turn of a program or a single call. Resolves with the run, which the caller must start and follow at once, or with
+   * the reply that the run got no turn.
    *
-   * @param patienceMs how long it waits at most; by default as long as it may run.
+   * @param patienceMs the longest wait; by default the configured time limit.
    */
   async admit(
     request: ClientRequest,
@@ -138,8 +138,8 @@ export class Programs {
   }
 
   /**
-   * Continues the run that waits for an answer with this ticket: follows it where it waits in this process, else takes it for a
-   * new run. A ticket can be used once. Without a response, the person is asked again.
+   * Continues the run that waits for an answer with this ticket. If the run waits in this process, follows it; otherwise claims the
+   * suspended run. A ticket can be used once. Without a response, the person is asked again.
    */
   async resume(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
     const { principal } = request.connection.context;
@@ -189,7 +189,7 @@ export class Programs {
 
   /**
    * Waits for the run's next answer. Cancelling the request cancels the run, unless the client's time was up while a person was
-   * asked: then the run is suspended.
+   * asked. In that case the run is suspended.
    */
   async follow(run: LiveRun, request: ClientRequest): Promise<ProgramAnswer> {
     const cancel = () => {
@@ -229,7 +229,7 @@ export class Programs {
         if (question.withdrawn.aborted) continue;
         const mayWait = !request.signal.aborted || this.#isLate(request);
         if (question.kind === "approval" && this.#options.runner.suspended && mayWait) {
-          // Somebody may answer by another way, or later.
+          // Somebody may answer elsewhere or later.
           question.answer(LATER);
           continue;
         }
@@ -239,14 +239,14 @@ export class Programs {
     }
   }
 
-  /** A question for the client, which brings the answer with its next request. */
+  /** A question for the client. The client's next request brings the answer. */
   #handOut(question: Question, ticket: string): ProgramAnswer {
     this.#offered.delete(ticket);
     if (question.kind === "approval" && question.request.isAgain === true) this.#offered.set(ticket, true);
     return { kind: "question", question, ticket };
   }
 
-  /** Whether a client has cancelled its request because its time was up, as SDKs say it, and the run can wait without the request. */
+  /** Whether a client cancelled its request for lack of time, in the wording of the SDKs, and the run can wait without the request. */
   #isLate({ signal: { aborted, reason }, connection }: ClientRequest): boolean {
     const isSuspendable = this.#options.runner.suspended !== undefined && !connection.closed.aborted;
     return aborted && isSuspendable && /\btime(?:d[ -]?|[ -]?)out\b/i.test(messageOf(reason));
@@ -308,7 +308,7 @@ function refusePlace(reason: NoPlace, patienceMs: number, { maxRunning, maxQueue
 
 const MAX_PROBLEM_CHARS = 300;
 
-/** Why a program ended whose question could not be put to anybody. */
+/** Why a program ended because nobody could be asked its question. */
 function failedToAsk(question: Question, error: unknown): string {
   const reason = oneLine(messageOf(error), MAX_PROBLEM_CHARS);
   const what =

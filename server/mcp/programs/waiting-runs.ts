@@ -13,9 +13,9 @@ import type { LiveRun } from "./live-run.ts";
 
 /** How long a run keeps its sandbox for the answer to a question that the client was given. */
 const PATIENCE_MS = 60_000;
-/** The same where the run cannot be kept without its sandbox. Then it is cancelled. */
+/** How long a run keeps its sandbox if it cannot be kept without it. It is then cancelled. */
 const LAST_PATIENCE_MS = 5 * 60_000;
-/** How long a run that has ended is there for the client, which was given a question that somebody else answered. */
+/** How long an ended run is held for its client, after somebody else answered the client's question. */
 const ENDED_PATIENCE_MS = 5 * 60_000;
 const TICKET_BYTES = 8;
 
@@ -26,17 +26,17 @@ interface WaitingRun {
 }
 
 /**
- * Runs that wait in this process with their sandboxes, by ticket. Each question has its own ticket, which can be used once, by
- * the principal whose run it is.
+ * Runs that wait in this process with their sandboxes, by ticket. Each question has its own ticket. Only the run's principal can use
+ * the ticket, and only once.
  */
 export class WaitingRuns {
   readonly #maxRuns: () => number;
   readonly #isKept: boolean;
   /** Oldest first. */
   readonly #byTicket = new Map<string, WaitingRun & { timer: NodeJS.Timeout }>();
-  /** Runs whose question was answered by another way than by their client, which comes back for them. */
+  /** Runs whose question was answered elsewhere. Their client will come back for them. */
   readonly #wentOn = new Map<string, WaitingRun>();
-  /** Runs that give up their sandboxes just now. */
+  /** Runs that are giving up their sandboxes. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #leavingRuns = new Set<LiveRun>();
 
@@ -53,7 +53,7 @@ export class WaitingRuns {
     this.#isShared = isShared;
   }
 
-  /** Lets a run wait. Returns its ticket. When the question is answered by another way, the run continues and takes its place back. */
+  /** Lets a run wait, and returns its ticket. When the question is answered elsewhere, the run continues and takes its place back. */
   add(run: LiveRun, question: Question): string {
     run.detach();
     const ticket = this.#wait(run, question);
@@ -84,7 +84,7 @@ export class WaitingRuns {
     }
     this.#remove(ticket);
     this.#wentOn.delete(ticket);
-    // What it may have come to ask by now is put to this client.
+    // This client is asked any further question of the run.
     for (const [other, { run }] of this.#byTicket) if (run === waiting.run) this.#remove(other);
     return waiting;
   }
@@ -118,7 +118,7 @@ export class WaitingRuns {
     return ticket;
   }
 
-  /** Holds a run that went on for its client. A further question of it waits as long as any, also where its client is gone. */
+  /** Holds a run that continued, for its client. Its further questions wait as usual, even if the client is gone. */
   async #follow(ticket: string, waiting: WaitingRun): Promise<void> {
     this.#wentOn.set(ticket, waiting);
     const isHeld = () => this.#wentOn.get(ticket) === waiting;
@@ -161,13 +161,13 @@ export class WaitingRuns {
   }
 }
 
-/** The ticket of a question, a new one where it has none. */
+/** The ticket of a question; a new one if it has none. */
 function ticketOf(question: Question): string {
   const own = question.kind === "approval" ? question.request.ticket : undefined;
   return own ?? randomBytes(TICKET_BYTES).toString("hex");
 }
 
-/** Puts off what a run asks that has nobody to ask: an answer by another way came first, and it went on. */
+/** Answers the further questions of a run with `later`, if it continued because an answer from elsewhere came first. */
 async function putOffQuestions(run: LiveRun): Promise<void> {
   for (;;) {
     const event = await run.next(undefined).catch(() => undefined);
@@ -177,7 +177,7 @@ async function putOffQuestions(run: LiveRun): Promise<void> {
   }
 }
 
-/** How long a request waits for an answer that comes by another way. Shorter than clients wait for a reply. */
+/** How long a request waits for an answer from elsewhere. Clients wait longer for a reply. */
 const WAIT_MS = 20_000;
 const POLL_MS = 500;
 
@@ -190,8 +190,8 @@ type Continued =
   | { kind: "reply"; reply: ToolReply };
 
 /**
- * Takes a run that waits without a sandbox, once its question is answered: by the client's response, by the person whom this
- * request asks, or meanwhile by somebody else. The first answer counts.
+ * Claims a run that waits without a sandbox, once its question is answered: by the client's response, by the person whom this
+ * request asks, or by somebody else. The first answer counts.
  *
  * @param given `response` answers a form that offered further calls if `offered` says so.
  */
@@ -235,7 +235,7 @@ export async function takeAnswered(
   }
 }
 
-/** Asks the person at the client, where it can ask, until anybody has answered or the request waits no longer. */
+/** Asks the person at the client, if it can ask, until somebody has answered or the request waits no longer. */
 async function waitForAnswer(
   suspended: SuspendedPrograms,
   principal: string,

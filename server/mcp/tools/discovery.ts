@@ -15,13 +15,13 @@ const MAX_UNTOLD_CHARS = 300;
 /** How many tools are shown when none fits well. */
 const MAX_NEAREST = 5;
 
-/** Why servers are not searched, by server, as a client has been told. */
+/** By server, the reason why it is not searched, as a client has been told. */
 export type ToldReasons = Map<string, string>;
 
 /**
- * Answers `search_tools`: a line on how many tools match, or that none fits well, then the tools, best first.
+ * Answers `search_tools`: first a line that says how many tools match or that none fits well, then the tools, best first.
  *
- * @param told what earlier answers have said to the same client of servers that are not searched. It is brought up to date.
+ * @param told the reasons in earlier answers to the same client why servers are not searched. This function updates it.
  */
 export async function answerSearchTools(
   { query, server, detail, limit, language }: SearchToolsArguments,
@@ -42,7 +42,7 @@ export async function answerSearchTools(
     return textReply([nothing, ...notSearched(catalog, told)].join("\n"));
   }
   const nearest = fitsPoorly ? tools.slice(0, MAX_NEAREST) : tools;
-  // A model needs no example of a tool that does something else.
+  // A model does not need the signature of a tool that does something else.
   const shownAs = fitsPoorly && detail === "signature" ? "description" : detail;
   const shown = await Promise.all(nearest.map((tool) => render(tool, shownAs, printer)));
   const first = fitsPoorly
@@ -63,8 +63,8 @@ function within(scope: string | undefined): string {
 }
 
 /**
- * One line for each of the first servers whose tools are not known, and one that names those of which the client has been told
- * before. A reason in which nothing but numbers has changed is the same.
+ * One line for each of the first servers whose tools are unknown, and one line that names the servers that earlier answers covered.
+ * A reason in which only numbers have changed counts as the same.
  */
 function notSearched({ unlisted }: ToolCatalog, told: ToldReasons): string[] {
   for (const name of told.keys()) if (!unlisted.has(name)) told.delete(name);
@@ -104,7 +104,7 @@ function summary(description: string): string {
   return oneLine(sentence, MAX_SUMMARY_CHARS);
 }
 
-/** Answers `inspect_tool`: as JSON what the server says of a tool, or its signature and nothing else. */
+/** Answers `inspect_tool`: the server's description of a tool as JSON, or only its signature. */
 export async function answerInspectTool(
   { tool_name, format, language }: InspectToolArguments,
   catalog: ToolCatalog,
@@ -118,13 +118,13 @@ export async function answerInspectTool(
   return textReply(visibleLines(await chosenPrinter(language, printers).signature(tool, "full")));
 }
 
-/** More names than these are asked for server by server. */
+/** The most names that one answer lists. With more, a model must ask server by server. */
 const MAX_NAMES = 500;
 const MAX_COUNTS_CHARS = 8_000;
 
 /**
- * Answers `list_callable_tools`: a JSON array of namespaced names, sorted. Of all servers together it has at most 500; where
- * there are more, the answer is how many each server has.
+ * Answers `list_callable_tools`: a sorted JSON array of namespaced names. If all servers together have more than 500 tools, the
+ * answer is the number of tools of each server.
  */
 export function answerListCallableTools(
   { server }: ListCallableToolsArguments,
@@ -144,10 +144,10 @@ function renderCounts({ servers }: ToolCatalog, total: number): string {
   return `${total} tools are too many for one list. Name a \`server\` for its tools, or use search_tools. Tools by server: ${listUpTo(counts, MAX_COUNTS_CHARS)}`;
 }
 
-/** How tools are shown in the languages that are on; in that of programs that name none first. */
+/** The printers of the languages that are on. The first is for programs that name no language. */
 export type ShownLanguages = readonly [ToolPrinter, ...ToolPrinter[]];
 
-/** Why a language that a request names cannot be used, and what to do; `undefined` when it can, or none is named. */
+/** Why the requested language cannot be used, and what to do; `undefined` when it can be used, or none is requested. */
 export function whyOff(name: string | undefined, printers: ShownLanguages): string | undefined {
   if (name === undefined) return undefined;
   return whyNotOn(

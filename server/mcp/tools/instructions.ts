@@ -5,7 +5,7 @@ import type { ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import type { ExampleCall, ProgramGuide, ToolPrinter } from "../../../codegen/language-printer.ts";
 import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 
-/** Languages, with what a model reads of programs in them. */
+/** A language with its guide for models. */
 type GuidedLanguage = Pick<ToolPrinter, "language" | "guide">;
 export type GuidedLanguages = readonly [GuidedLanguage, ...GuidedLanguage[]];
 
@@ -14,14 +14,14 @@ const BEFORE = `ptc runs one short program that calls many MCP tools, and return
 1. search_tools with detail "signature" finds tools and shows how to call them.
 2. execute_program runs, for example:`;
 
-/** Stands for a tool where none of those that there are makes an example. */
+/** The example if no available tool is suitable. */
 const ANY_TOOL: ExampleCall = {
   module: "<server>",
   tool: { name: "some_tool", identifier: "someTool" },
   argument: "key",
 };
 
-/** When to use which, where tools of servers are listed beside ptc's own. */
+/** Says when to call a tool directly, if tools of servers are listed beside ptc's own. */
 const DIRECT =
   "The mcp__ tools listed here are those of programs: call one directly only for one small result.";
 
@@ -29,8 +29,8 @@ const DIRECT =
  * The instructions that a client shows its model once. At most 2,000 characters, whatever servers are configured.
  *
  * @param servers modules of all configured servers.
- * @param languages of programs; the example is in the first.
- * @param examples calls of tools that there are; the first that the language can show is the example.
+ * @param languages the languages of programs; the example is in the first.
+ * @param examples calls of available tools; the first that the language can show is the example.
  * @param hasDirect whether tools of servers are listed beside ptc's own.
  */
 export function buildInstructions(
@@ -63,12 +63,12 @@ function printExample(guide: ProgramGuide, examples: readonly ExampleCall[]): st
   return "";
 }
 
-/** What the names of servers may cost: about 40 names of real servers. */
+/** The most tokens that the names of servers may cost: about 40 names of real servers. */
 const MAX_TOKENS = 130;
 
 /**
- * The names of servers, all of them unless there are hundreds, and then how many more there are. The cost is estimated, because
- * a tokenizer would cost the start of a server more than the names cost a model.
+ * The names of servers. If there are very many, only the first are listed, followed by the number of the rest. The cost is estimated,
+ * because a tokenizer would slow the start of the server too much.
  */
 function listServerNames(servers: readonly string[], maxTokens = MAX_TOKENS): string {
   let tokens = 0;
@@ -82,7 +82,7 @@ function listServerNames(servers: readonly string[], maxTokens = MAX_TOKENS): st
   return [...servers.slice(0, count), ...(rest === 0 ? [] : [`and ${rest} more`])].join(", ");
 }
 
-/** Words are a token for every few letters, digits and letters without a vowel more, and the separator is one. */
+/** Estimates tokens: one for every few letters, more for digits and letters without a vowel, and one for the separator. */
 function estimateNameTokens(name: string): number {
   let tokens = 1;
   for (const [part] of name.matchAll(/[a-z]+|[0-9]{1,3}|[^a-z0-9]/gi)) {
@@ -93,17 +93,17 @@ function estimateNameTokens(name: string): number {
   return tokens;
 }
 
-/** What the names in an example may cost, which has that of the module and the tool once and twice. */
+/** The most tokens that the names in an example may cost. The names of module and tool count twice. */
 const MAX_NAME_TOKENS = 24;
 
-/** Words in the name of a tool that only reads, which count where its server says nothing of it. */
+/** Words in a tool's name that mark it as reading, if its server does not say so. */
 const READS = /^(?:get|list|read|search|find|fetch|show|describe|view|lookup|count)$/;
 
-/** Words that say otherwise, whatever its server says. */
+/** Words in a tool's name that mark it as changing something, whatever its server says. */
 const CHANGES =
   /^(?:add|append|apply|assign|cancel|clear|click|close|connect|copy|create|delete|deploy|disconnect|edit|evaluate|execute|invoke|merge|move|navigate|post|push|put|remove|rename|reset|restart|run|send|set|start|stop|submit|toggle|trigger|type|update|upload|upsert|write)$/;
 
-/** Members of a schema beside its properties, which may ask for more than those do. */
+/** Members of a schema that may require more than its properties do. */
 const MORE = [
   "$ref",
   "allOf",
@@ -117,8 +117,8 @@ const MORE = [
 ];
 
 /**
- * The calls that a worked example can show, best first: of tools that only read, by what their servers say, or by their names
- * where those say nothing. They need one text or nothing. The same tools always give the same order.
+ * The calls that an example can show, best first. Their tools only read, by the statements of their servers or otherwise by their
+ * names, and need one text or no argument. The same tools always give the same order.
  */
 export function chooseExamples({ servers }: Pick<ToolCatalog, "servers">): ExampleCall[] {
   const candidates = servers
@@ -159,7 +159,7 @@ function inOrder(a: Candidate, b: Candidate): number {
   return a.name < b.name ? -1 : 1;
 }
 
-/** The name of the one argument that a call needs, which may be any text; `""` where it needs none, `undefined` where it needs more. */
+/** The name of the only required argument, which accepts any text; `""` if none is required, `undefined` if more is. */
 function onlyArgument(schema: unknown): string | undefined {
   if (!isObject(schema) || MORE.some((member) => schema[member] !== undefined)) return undefined;
   const { required = [], properties = {} } = schema;

@@ -44,12 +44,12 @@ export type ExecuteProgramArguments = z.infer<typeof ExecuteProgramArguments>;
 
 const TICKET = /^\s*ticket ([0-9a-f]{16})\s*$/;
 
-/** A program that is none, in any language: it stands for the suspended program with this ticket. Costs no definition. */
+/** A text that is not a program in any language. It stands for the suspended program with this ticket, without another tool. */
 export function renderTicket(ticket: string): string {
   return `ticket ${ticket}`;
 }
 
-/** The ticket that a call brings in the place of a program. */
+/** The ticket that a call brings instead of a program. */
 export function ticketIn({ code }: Pick<ExecuteProgramArguments, "code">): string | undefined {
   return TICKET.exec(code)?.[1];
 }
@@ -110,11 +110,11 @@ export function parseArguments<T>(
 }
 
 /**
- * ptc's own tools: all that a model sees, however many tools are behind them. Their text is in the context of every
- * conversation, so together with the instructions it stays under 1,000 tokens.
+ * ptc's own tools. A model sees only these, however many tools are behind them. Their text is in the context of every conversation,
+ * so together with the instructions it stays under 1,000 tokens.
  */
 
-/** Longer lists of servers are in the instructions alone. */
+/** Longer lists of servers appear only in the instructions. */
 const MAX_SERVER_LIST_CHARS = 100;
 
 /** The definition of one of ptc's own tools, in the form of `tools/list`. */
@@ -128,7 +128,7 @@ export interface OwnToolDefinition {
     required?: string[];
   };
   annotations: { readOnlyHint: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
-  /** What clients know of tools beside the protocol. No model reads it. */
+  /** Facts for clients that the protocol does not define. No model reads them. */
   _meta?: Record<string, boolean | number | string>;
 }
 
@@ -136,17 +136,17 @@ export interface OwnToolDefinition {
 const ALWAYS_LOADED = { "anthropic/alwaysLoad": true };
 
 /**
- * Claude Code puts longer results into a file, of which its model sees the beginning. What a program gives out is bounded here
- * already by `execution.max_reply_bytes`, and says how its model reads on.
+ * Claude Code puts longer results into a file and shows its model only the beginning. ptc already bounds a program's output by
+ * `execution.max_reply_bytes`, and tells the model how to read on.
  */
 const OWN_BOUND = { "anthropic/maxResultSizeChars": 200_000 };
 
-/** Words by which Claude Code finds a tool that is not always loaded, beside its name. */
+/** Words by which Claude Code finds a tool that is not always loaded, besides its name. */
 function foundBy(words: string): Record<string, string> {
   return { "anthropic/searchHint": words };
 }
 
-/** The argument that chooses a language; none where there is one language only. */
+/** The argument that chooses a language; none if only one language is on. */
 function languageArgument(languages: GuidedLanguages): OwnToolDefinition["inputSchema"]["properties"] {
   if (languages.length === 1) return {};
   return { language: { type: "string", enum: languages.map(({ language }) => language) } };
@@ -258,15 +258,15 @@ const READ_OUTPUT: OwnToolDefinition = {
   _meta: foundBy("program result rest"),
 };
 
-/** What is said of all languages at once. */
+/** One guide for all languages together. */
 function oneGuide([{ guide }, ...others]: GuidedLanguages): ProgramGuide {
   const programs = [guide, ...others.map((each) => each.guide)].map((each) => each.programs);
   return { ...guide, programs: programs.join(" or ") };
 }
 
 /**
- * @param servers modules of the servers behind ptc: a few are named in `search_tools`, where a model looks for tools.
- * @param languages of programs; that of programs that name none first.
+ * @param servers modules of the servers behind ptc. `search_tools` names them if they are few, because a model looks there.
+ * @param languages the languages of programs. The first is for programs that name none.
  * @param hasSessions whether programs may run in sessions.
  */
 export function buildToolDefinitions(

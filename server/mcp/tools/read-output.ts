@@ -5,16 +5,16 @@ import { errorReply, type ToolReply, textReply } from "./reply.ts";
 
 const PAGE_CHARS = 20_000;
 const MAX_SHOWN_CHARS = 80;
-/** Characters of its line that are shown before and after what was found. */
+/** How many characters of the line are shown before and after a match. */
 const AROUND_CHARS = 200;
 
-/** Where the whole outputs of runs are. */
+/** Provides the whole outputs of runs. */
 export interface OutputSource {
-  /** The output of a run of this principal; `undefined` for a run that is not known. @throws ArchiveError */
+  /** The output of a run of this principal; `undefined` for an unknown run. @throws ArchiveError */
   read(runId: string, principal: string): Promise<string | undefined>;
 }
 
-/** Answers `read_output`: a page of a run's whole output, or the places in it that have a text. */
+/** Answers `read_output`: a page of a run's whole output, or the places where it contains a text. */
 export async function answerReadOutput(
   { run, offset, grep }: ReadOutputArguments,
   outputs: OutputSource,
@@ -39,7 +39,7 @@ function renderOutputPage(text: string, offset: number): string {
   return `${text.slice(offset, end)}\n[${what}; ${end === text.length ? "the end" : `next offset ${end}`}]`;
 }
 
-/** The lines that have a text, in capitals or not, each with its offset. Of long lines, what is around the text. */
+/** The lines that contain a text, whatever its case, each with its offset. Long lines are cut around the match. */
 function renderMatches(text: string, offset: number, grep: string): string {
   // The pattern is plain text, so it takes no more time than the text is long.
   const pattern = new RegExp(grep.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), "gi");

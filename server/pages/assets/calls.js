@@ -6,7 +6,7 @@
   startCalls();
   startHelp();
 
-  /** The keys go from call to call, and unfold and fold them. */
+  /** The keys move from call to call, and unfold and fold them. */
   function startCalls() {
     const calls = all(".call");
     $(".calls")?.addEventListener("keydown", (event) => {
@@ -29,7 +29,7 @@
     });
     addEventListener("click", ({ target }) => {
       const link = target instanceof Element ? target.closest('a[href^="#call-"]') : null;
-      // Following a link to where the page is already tells nobody.
+      // A link to the current location causes no `hashchange` event.
       if (link?.hash === location.hash) openCall(addressed());
     });
     addEventListener("hashchange", () => openCall(addressed()));

@@ -126,7 +126,7 @@
       text += walker.currentNode.data;
     }
     const lower = text.toLowerCase();
-    // A few characters change their length with their case: then places cannot be told.
+    // A few characters change their length with their case. The places are then unknown.
     if (lower.length !== text.length) return [];
     const place = (at) => {
       const { node, from } = nodes.findLast((each) => each.from <= at);

@@ -4,7 +4,7 @@
   const all = (selector) => [...document.querySelectorAll(selector)];
   startTimeline();
 
-  /** Hovering and focus tell of a call; the keys go from bar to bar and zoom. */
+  /** Hovering or focusing a bar shows its call. The keys move from bar to bar and zoom. */
   function startTimeline() {
     const lanes = $(".lanes");
     if (lanes === null) return;
@@ -20,7 +20,7 @@
     let zoom = 1;
 
     for (const bar of bars) {
-      // The tip says it better than the browser's own, and at once.
+      // The tip is better than the browser's own, and appears at once.
       bar.setAttribute("aria-label", bar.title);
       bar.removeAttribute("title");
       bar.tabIndex = -1;
