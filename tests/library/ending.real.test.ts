@@ -23,7 +23,10 @@ const python = await ptc.run("result = 1 + 1", { language: "python" });
 const waits = await other.run("await mcp__functions__wipe({})");
 const replay = await ptc.replay(run.envelope.run_id);
 await Promise.all([ptc.close(), other.close()]);
-console.log(JSON.stringify({ ok: run.ok, python: python.value, waits: waits.waiting !== undefined, same: replay.same, children: process.getActiveResourcesInfo().filter((name) => /Process|TCP|Timeout|Worker|MessagePort/.test(name)) }));
+const open = () => process.getActiveResourcesInfo().filter((name) => /Process|TCP|Timeout|Worker|MessagePort/.test(name));
+// What was killed is there until the system says that it has ended.
+while (open().includes("ProcessWrap")) await new Promise((resolve) => setTimeout(resolve, 20));
+console.log(JSON.stringify({ ok: run.ok, python: python.value, waits: waits.waiting !== undefined, same: replay.same, children: open() }));
 `;
 
 describeSandboxed("a process that has closed its ptc", () => {
