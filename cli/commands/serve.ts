@@ -83,7 +83,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     outputs,
     telemetry,
     clock,
-    // The client has its first answers before any of what runs programs is loaded.
+    // The client gets its first answers before the code that runs programs is loaded.
     onReady: () => void host.warm(),
     limits: () => host.configuration.execution,
     approvesAtClient: () => host.configuration.approvals.require === "any",
@@ -92,7 +92,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
     labels: () => everyLabel(host.configuration),
     notice: () => following.problem ?? whyNoServers(host.configuration),
   });
-  // One process started ptc and has its standard streams: one conversation.
+  // One process has started ptc and holds its standard streams, so there is one conversation.
   const context = { ...localContext("serve", env), session: randomUUID() };
   const said = followsValues(configuration) ? await listenForUser(service, host.folder) : undefined;
   await serveMcp(service, { context, stdin, stdout, onWarning });
@@ -102,7 +102,7 @@ async function serve(flags: { config?: string }, surroundings: Surroundings): Pr
   return EXIT.done;
 }
 
-/** Takes what the user says from a hook of the client, where labels make a difference to it. */
+/** Receives the user's words from a hook of the client. Called only if labels depend on them. */
 async function listenForUser(service: McpService, folder: string) {
   const { SaidSocket } = await import("../../server/mcp/said-socket.ts");
   return new SaidSocket(folder, process.ppid, (text) => service.say(text));

@@ -18,6 +18,7 @@ import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import { openServers } from "../../../wiring/open-servers.ts";
 import {
+  collect,
   defineCommand,
   EXIT,
   type ExitCode,
@@ -41,8 +42,6 @@ interface AddFlags {
   header: string[];
   force?: boolean;
 }
-
-const collect = (value: string, previous: string[]) => [...previous, value];
 
 /** `ptc add NAME -- COMMAND...` and `ptc add NAME URL` */
 export const addCommand = defineCommand("add", add, (command) =>
@@ -187,7 +186,7 @@ function pairs(
   return Object.fromEntries(entries);
 }
 
-/** Puts secrets into the keyring. `undefined` when that fails, which the user reads. `undo` removes those that were not there before. */
+/** Puts secrets into the keyring. Returns `undefined` and tells the user if that fails. `undo` restores the keyring. */
 async function keepSecrets(
   secrets: readonly PlainSecret[],
   { env, stderr }: Surroundings,
