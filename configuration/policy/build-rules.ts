@@ -18,7 +18,7 @@ import type { Configuration } from "../configuration.ts";
 import { ConfigurationError } from "../configuration-error.ts";
 import { flowOf } from "./configured-flow.ts";
 
-/** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
+/** Builds the authorizer that decides by lists, labels and rules. @throws ConfigurationError for the first invalid rule. */
 export async function buildRuleAuthorizer(
   configuration: Configuration,
   policy: Policy,
@@ -45,9 +45,9 @@ export async function buildRuleAuthorizer(
 }
 
 /**
- * The rules of a configuration with all that is wrong with them.
+ * The rules of a configuration with all their problems.
  *
- * @param isChecked whether they are known to have no mistakes; then they are not checked.
+ * @param isChecked whether the rules are known to be valid. They are then not checked again.
  * @throws ConfigurationError when Cedar is not installed.
  */
 export async function openRules(
@@ -81,13 +81,13 @@ export async function ruleSchemaJson(): Promise<unknown> {
   }
 }
 
-/** Fewer rules are checked faster than a file is written. */
+/** Checking fewer rules than this is faster than writing a file. */
 const MIN_RULES = 100;
 const MAX_BYTES = 256;
 
 /**
- * Remembers by their digest which rules have no mistakes, so that not every process checks a thousand of them again. No decision
- * depends on it: a rule with a mistake cannot be evaluated, and what cannot be decided is denied.
+ * Remembers by digest which rules are valid, so that not every process checks a thousand rules again. No decision depends on this: an
+ * invalid rule cannot be evaluated, and a call that cannot be decided is denied.
  */
 class CheckedRules {
   readonly #path: string;
@@ -99,7 +99,7 @@ class CheckedRules {
     this.#digest = digestOf([version, RULE_SCHEMA, files]);
   }
 
-  /** Whether these very rules were noted. */
+  /** Whether exactly these rules were noted. */
   isKnown(): boolean {
     try {
       const { size } = statSync(this.#path);
@@ -109,7 +109,7 @@ class CheckedRules {
     }
   }
 
-  /** Notes that they have no mistakes. Where that fails, they are checked again the next time. */
+  /** Notes that the rules are valid. If that fails, they are checked again the next time. */
   note(rules: number): void {
     if (rules < MIN_RULES || this.isKnown()) return;
     const draft = `${this.#path}.${process.pid}`;
@@ -129,18 +129,18 @@ const PATIENCE_MS = 5_000;
 
 type Groups = Readonly<Record<string, readonly string[]>>;
 
-/** Who this process runs as, for the system. */
+/** The system account of this process. */
 export interface LocalAccount {
   user(): string;
-  /** Names of all groups, also those of a directory service. */
+  /** The names of all groups, including those of a directory service. */
   groups(): readonly string[];
 }
 
 /**
- * The principals in each group, where `os-user:NAME` and `os-group:NAME` become the local principal if the
- * operating system says that the user who started ptc is meant.
+ * The principals in each group. `os-user:NAME` and `os-group:NAME` become the local principal if they match the user who started ptc
+ * on the operating system.
  *
- * @throws ConfigurationError when that cannot be known, since a group may be one that rules forbid something to.
+ * @throws ConfigurationError when that cannot be known, because rules may forbid something to a group.
  */
 export function resolveGroups(groups: Groups, account: LocalAccount = systemAccount()): Groups {
   const isLocal = (member: string): boolean => {
