@@ -3,8 +3,8 @@ import { delimiter, join } from "node:path";
 import type { Surroundings } from "./command.ts";
 
 /**
- * The command that adds ptc to Claude Code on this machine: with `ptc` if the shell would find this file by that name, else
- * with the paths of this Node.js and this file.
+ * The command that adds ptc to Claude Code on this machine. It uses `ptc` if the shell would find this file by that name, otherwise
+ * the paths of this Node.js and this file.
  */
 export function claudeCommand(
   { argv, env }: Pick<Surroundings, "argv" | "env">,

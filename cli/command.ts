@@ -1,7 +1,7 @@
 /**
- * What a command is. It adds itself to the command line (`DefineCommand`), works with the parts of the process that it is given
- * (`Surroundings`), and ends with an exit code (`EXIT`). It never ends the process itself, so that a background host can run it
- * for another process.
+ * The contract of a command. A command adds itself to the command line (`DefineCommand`), uses only the given parts of the process
+ * (`Surroundings`), and returns an exit code (`EXIT`). It never ends the process itself, so that a background host can run it for
+ * another process.
  */
 
 import type { Readable, Writable } from "node:stream";
@@ -39,13 +39,18 @@ export function defineCommand<Given extends unknown[]>(
 ): DefineCommand {
   return (parent, surroundings, finish) => {
     describe(parent.command(name, options)).action(async (...given: unknown[]) => {
-      // The last one is the command itself.
+      // The last argument is the command itself.
       finish(await run(...(given.slice(0, -1) as Given), surroundings));
     });
   };
 }
 
-/** A command that only has others below it. */
+/** Collects the values of a repeatable option, for commander. */
+export function collect(value: string, previous: string[]): string[] {
+  return [...previous, value];
+}
+
+/** A command that only groups subcommands. */
 export function defineGroup(
   name: string,
   commands: () => readonly DefineCommand[],
@@ -77,7 +82,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Reads the first bytes of a file, at most that many. Rejects with an error that has a `code`. */
+/** Reads at most `maxBytes` from the beginning of a file. Rejects with an error that has a `code`. */
 export type ReadFile = (path: string, maxBytes: number) => Promise<Buffer>;
 
 /** Reads `--limit`, a whole number from 1. @throws UsageError */
@@ -101,7 +106,7 @@ export interface Surroundings {
   readFile?: ReadFile;
   /** The background host that runs the command. */
   shared?: SharedHost;
-  /** What a command needs to know that a background host could have run and did not. */
+  /** Facts for a command that a background host could have run but did not. */
   withoutHost?: {
     /** Whether a host may be started for the next command. */
     mayStart: boolean;
@@ -115,7 +120,7 @@ export interface SharedHost {
   host: Pick<Host, "currentTools" | "run" | "pendingApprovals">;
   /** Leaves the command to its caller when the host was started with another configuration or environment. */
   accept(configuration: Configuration): void;
-  /** Is about to make the first call of a run. Resolves when the caller knows. */
+  /** Called before the first call of a run. Resolves when the caller has been notified. */
   onCalling(runId: string): Promise<void>;
   /** Receives the failures that belong to no run, while the command runs. */
   onWarning(listener: (message: string) => void): void;

@@ -106,7 +106,7 @@ function exitCodeOf(error: unknown): ExitCode | undefined {
   return undefined;
 }
 
-/** Adds the command that is called, or all of them where none is. */
+/** Adds the called command, or all commands if none is called. */
 export async function defineCommands(
   program: Command,
   surroundings: Surroundings,
@@ -122,7 +122,7 @@ export async function defineCommands(
   program.commandsGroup("This machine:").helpCommand(true);
 }
 
-/** Arguments that are passed on as they are: a server's own, a tool's and a saved program's. All others name something. */
+/** Arguments that are passed on unchanged: those of a server, a tool or a saved program. All others name something. */
 const PASSED_ON: ReadonlySet<string> = new Set(["arguments", "target"]);
 
 /** Refuses empty arguments: an unset variable of a shell must not select anything. @throws UsageError */

@@ -1,4 +1,4 @@
-/** Starts ptc, once `ptc.js` has found that this Node.js has what ptc uses. */
+/** Starts ptc, after `ptc.js` has checked that this Node.js has what ptc needs. */
 import module from "node:module";
 
 // json-schema-to-typescript prints to stdout, which must hold only the command's output, when this is set.
@@ -8,12 +8,12 @@ delete process.env.VERBOSE;
 process.noDeprecation = true;
 
 module.enableCompileCache();
-// What runs programs is not loaded where a background host does that.
+// The code that runs programs is not loaded if a background host runs them.
 const { askHost } = await import("./background/ask-host.ts");
 const asked = await askHost(process);
 if (asked.kind === "done") process.exit(asked.exitCode);
 
-// A client may close it and go on. Where nobody reads what goes wrong, that is no fault, which would be reported there in turn.
+// A client may close stderr and continue. That must not be a fault, because the fault would be reported on stderr again.
 process.stderr.on("error", () => {});
 const { main, reportStray } = await import("./main.ts");
 const { installLastResort } = await import("../base/faults.ts");

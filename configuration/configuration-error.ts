@@ -11,7 +11,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Something wrong with the value at one path of the file. The message says what it is and what to do. */
+/** A problem with the value at one path of the file. The message says what is wrong and what to do. */
 export interface Problem {
   path: readonly PropertyKey[];
   message: string;

@@ -8,14 +8,14 @@ export interface FindOptions {
   env: EnvironmentVariables;
   /** Absolute. */
   cwd: string;
-  /** Where managed settings are looked for; by default the places of this system. No variable and no option changes that. */
+  /** The places of managed settings; by default those of this system. No variable and no option changes them. */
   managedPlaces?: readonly ManagedPlace[] | undefined;
 }
 
-/** The names of the file where nobody names another, best first. */
+/** The default names of the file, best first. */
 export const UNNAMED_CONFIGURATIONS = ["ptc.yaml", "config.yaml"];
 
-/** The file that is named, and by what; `undefined` when nobody names one. */
+/** The named file and what names it; `undefined` if no file is named. */
 export function namedConfiguration({ flag, env }: Pick<FindOptions, "flag" | "env">) {
   return [
     { by: "--config", file: flag },
@@ -24,7 +24,7 @@ export function namedConfiguration({ flag, env }: Pick<FindOptions, "flag" | "en
   ].find(({ file }) => file !== undefined);
 }
 
-/** The absolute paths at which the configuration is looked for, best first. */
+/** The absolute paths where the configuration may be, best first. */
 export function configurationPaths({ flag, env, cwd }: FindOptions): string[] {
   const named = namedConfiguration({ flag, env })?.file;
   return (named === undefined ? UNNAMED_CONFIGURATIONS : [named]).map((file) => resolve(cwd, file));

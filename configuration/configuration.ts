@@ -14,11 +14,11 @@ import type { SCOPES } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
 /**
- * What a `ptc.yaml` says, checked, with every default filled in, as plain data for the other folders. What each setting means
- * stands where it is declared, in `settings/`.
+ * The checked content of a `ptc.yaml` with all defaults, as plain data for the other folders. The declarations in `settings/` describe
+ * each setting.
  */
 export interface Configuration {
-  /** The file as messages name it; `undefined` when there is none. */
+  /** The name of the file in messages; `undefined` if there is none. */
   readonly file: string | undefined;
   /** Absolute. Relative paths in the file were resolved against it. */
   readonly directory: string;
@@ -29,11 +29,11 @@ export interface Configuration {
   readonly approvals: Plain<Settings["approvals"]>;
   /** How far labels reach. */
   readonly labels: Readonly<Omit<Settings["labels"], "plain">> & { readonly plain: readonly string[] };
-  /** Named lists of patterns, and the files that some of them were read from. */
+  /** Named lists of patterns, and the files from which some of them were read. */
   readonly lists: { readonly values: ValueLists; readonly files: readonly PolicyFile[] };
   readonly languages: Readonly<Settings["languages"]>;
   readonly policy: ConfiguredRules;
-  /** The personal data that is redacted from what leaves a run; `undefined` for none. */
+  /** The personal data that is redacted in everything that leaves a run; `undefined` for none. */
   readonly pii: PiiSettings | undefined;
   /** Every entry of `tools` and `approvals`, and every tool with its own labels, with its place in the file. */
   readonly toolPatterns: readonly ToolPattern[];
@@ -48,18 +48,18 @@ export interface Configuration {
   readonly sandbox: Plain<Settings["sandbox"]> & {
     readonly maxWarm: number;
     readonly engine: EngineChoice;
-    /** The socket of the only Docker engine to use, as managed settings name it; `undefined` for the one that `docker` would use. */
+    /** The socket of the only Docker engine to use, from managed settings; `undefined` for the engine that `docker` would use. */
     readonly engineAddress?: string | undefined;
   };
   readonly host: Plain<Settings["host"]>;
-  /** `undefined` where there are no sessions. */
+  /** `undefined` if sessions are off. */
   readonly sessions: Plain<NonNullable<Settings["sessions"]>> | undefined;
   readonly learn: boolean;
   readonly discovery: Settings["discovery"];
   /** As patterns over namespaced names. */
   readonly direct: readonly string[];
   readonly audit: Plain<Settings["audit"]>;
-  /** Models that help words to find tools. */
+  /** Models that improve the search for tools. */
   readonly search: {
     readonly embedding?: ModelSettings | undefined;
     readonly rerank?: ModelSettings | undefined;
@@ -83,9 +83,9 @@ type PlainUse = Plain<Settings["limits"]["each"]>;
 
 /** Where everything is kept that several processes share. */
 export interface StorageSettings {
-  /** Of a PostgreSQL; `undefined` where files of this machine keep it. */
+  /** The URL of a PostgreSQL database; `undefined` if files of this machine are used. */
   readonly url: ConfiguredSecret | undefined;
-  /** The first encrypts, all decrypt. At least one where there is a URL. */
+  /** The first key encrypts, and all keys decrypt. There is at least one if there is a URL. */
   readonly encryptionKeys: readonly ConfiguredSecret[];
   /** Why it cannot be used: a variable that it needs is not set. */
   readonly off?: string | undefined;
@@ -145,7 +145,7 @@ interface ConfiguredRules {
 export interface ModelSettings {
   readonly url: string;
   readonly model: string;
-  /** What is sent as a bearer token. */
+  /** The key that is sent as a bearer token. */
   readonly key: ConfiguredSecret | undefined;
   /** How long a search waits for it. */
   readonly timeoutMs: number;
@@ -168,8 +168,8 @@ interface AnyServer {
   /** The time limit of one call. Starting and listing the server count; waiting for a person does not. */
   readonly callTimeoutMs: number;
   /**
-   * The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. A
-   * server on stdio has it anew whenever it is seen at work, up to five minutes.
+   * The time limit for starting or reaching the server and initializing the MCP session, and then for each page of its tools. For a
+   * server on stdio it starts again whenever the server shows progress, up to five minutes.
    */
   readonly connectTimeoutMs: number;
   /** Whether all principals share one connection. */
@@ -178,13 +178,13 @@ interface AnyServer {
   readonly use: ServerUse;
   /** The folders that ptc names to the server, absolute (MCP, "Roots"). Without any, ptc does not declare roots. */
   readonly roots?: readonly string[] | undefined;
-  /** What its data carries, and what may flow into it. */
+  /** The labels of its data, and the labels that may flow into it. */
   readonly flow: ServerFlow;
-  /** The kinds of personal data that are shown in runs that have read of this server, if they have read of no stricter one. */
+  /** The kinds of personal data that are shown in runs that have read from this server and from no stricter one. */
   readonly piiAllowed: readonly PiiKind[];
   /**
-   * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because
-   * not all that it is started with is known.
+   * Why the server is off, and what to do; `undefined` when it is not off. A server that is off is never started, because some of its
+   * values are unknown.
    */
   readonly off: string | undefined;
   /** The values of `env` or `headers` that are read when the server starts, by name. They are not among `env` and `headers`. */
@@ -204,7 +204,7 @@ export interface RemoteServerConfiguration extends AnyServer {
   readonly transport: "http" | "sse";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** How ptc gets tokens for the server; `undefined` when it gets none, and the headers are all there is. */
+  /** How ptc gets tokens for the server; `undefined` if it uses only the headers. */
   readonly auth: AuthSettings<ConfiguredSecret> | undefined;
 }
 
@@ -244,13 +244,13 @@ export interface FunctionServerConfiguration extends AnyServer {
 /** The model of `extract`, which is asked as the one tool of a server. */
 export interface ModelServerConfiguration extends AnyServer {
   readonly transport: "model";
-  /** The personal data that it is not sent; `undefined` where it is sent all. */
+  /** The personal data that is withheld from it; `undefined` if nothing is. */
   readonly withheldPii: PiiSettings | undefined;
-  /** The address that is asked. */
+  /** The URL of the API. */
   readonly url: string;
   readonly model: string;
   readonly api: "openai" | "anthropic";
-  /** What holds the key. */
+  /** The headers that hold the key. */
   readonly headers: Readonly<Record<string, string>>;
   /** The most calls of one run. */
   readonly maxCalls: number;

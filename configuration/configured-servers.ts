@@ -31,7 +31,7 @@ export function describeOffServers({ servers }: Pick<Configuration, "servers">):
   return servers.flatMap(({ name, off }) => (off === undefined ? [] : [`server '${name}' is off: ${off}`]));
 }
 
-/** Why there are no servers, where ptc has looked and what to do, in one line; `undefined` when there are some. */
+/** Why there are no servers, where ptc looked, and what to do, in one line; `undefined` if there are some. */
 export function whyNoServers({
   file,
   directory,
@@ -47,7 +47,7 @@ export function whyNoServers({
 
 const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;
 
-/** The `secretsOf` a server that are most likely credentials: headers, and values whose name says so. */
+/** The secrets of a server that are most likely credentials: headers, and values whose name says so. */
 export function credentialsOf(server: ServerConfiguration): string[] {
   if (!("env" in server)) return secretsOf(server);
   const named = Object.entries(server.env).flatMap(([name, value]) =>
@@ -61,7 +61,7 @@ export function credentialsOf(server: ServerConfiguration): string[] {
 export function secretsOf(server: ServerConfiguration): string[] {
   if ("env" in server) return [...Object.values(server.env), ...argumentsWithPasswords(server)];
   const headers = Object.values(server.headers);
-  // In `Bearer <token>` the token alone is a secret too, because it may appear without its scheme.
+  // In `Bearer <token>` the token alone is also a secret, because it may appear without its scheme.
   const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
   return [
     ...headers,
@@ -126,7 +126,7 @@ export function withoutPlaces(server: ServerConfiguration): object {
   return { ...server, auth, secretSources: [...sources, ...plain] };
 }
 
-/** Variables whose values are common words or paths in output. They are not secrets; redacting them would garble text. */
+/** Variables whose values are common words or paths. They are not secrets, and redacting them would garble output. */
 const PUBLIC_NAMES = [
   "HOME",
   "HOSTNAME",

@@ -3,12 +3,12 @@ import { diffArrays } from "diff";
 /** Unchanged lines shown before and after a difference. */
 const CONTEXT = 2;
 
-/** The most lines of difference for which the shortest is looked for. Above it all lines in between count as different. */
+/** The most differing lines for which the shortest difference is computed. Above this, all lines count as different. */
 const MAX_EDITS = 4_000;
 
 /**
- * The differences between two texts, given as lines. Removed lines begin with `- `, added lines with `+ `, unchanged lines
- * around them with two spaces. `...` stands for lines that are left out. Empty when the texts are equal.
+ * The differences between two texts, given as lines. Removed lines begin with `- `, added lines with `+ `, and unchanged lines around
+ * them with two spaces. `...` marks lines that are left out. Empty when the texts are equal.
  */
 export function diffLines(before: readonly string[], after: readonly string[]): string[] {
   const changes = diffArrays([...before], [...after], { maxEditLength: MAX_EDITS }) ?? [

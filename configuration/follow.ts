@@ -13,10 +13,10 @@ const LOOK_MS = 1_000;
 /** An edit counts when the file has not changed for this long: an editor may have written half of the file. */
 const SETTLE_MS = 50;
 const MAX_SETTLING = 40;
-/** Some file systems date files in steps of two seconds. A file that is younger is read, and not only looked at. */
+/** Some file systems date files in steps of two seconds. A younger file is read even if its state has not changed. */
 const YOUNG_MS = 2_500;
 
-/** Puts a new configuration into use. @throws Error when it cannot be used; then the earlier one stays in force. */
+/** Puts a new configuration into use. @throws Error when it cannot be used. The earlier one then stays in force. */
 export type ApplyConfiguration = (next: Configuration) => Promise<void>;
 
 export interface FollowOptions extends FindOptions {
@@ -24,25 +24,25 @@ export interface FollowOptions extends FindOptions {
   onEdit: (message: string) => void;
 }
 
-/** What the file said when it was last read. */
+/** The content of the files when they were last read. */
 interface Reading {
   found?: FoundConfiguration | undefined;
-  /** What the files of rules say that the configuration names. */
+  /** The content of the rule files that the configuration names. */
   rules?: string | undefined;
-  /** What the managed settings say. */
+  /** The content of the managed settings. */
   managed?: string | undefined;
   error?: unknown;
 }
 
 /**
- * The configuration of a ptc that keeps running while its file is edited. `refresh` is called before everything that depends on
- * the configuration, so that no edit is missed; `watch` finds edits in between. An edit that cannot be used changes nothing but `problem`.
+ * The configuration of a ptc that keeps running while its file is edited. `refresh` is called before everything that depends on the
+ * configuration, so that no edit is missed. `watch` finds edits in between. An unusable edit changes nothing but `problem`.
  */
 export class FollowedConfiguration {
   readonly #options: FollowOptions;
   readonly #paths: readonly string[];
   #current: Configuration;
-  /** The configuration that was parsed last, in force or not. The files of rules that it names are looked at too. */
+  /** The configuration that was parsed last, in force or not. The rule files that it names are watched too. */
   #tried: Configuration;
   #problem: string | undefined;
   #apply: ApplyConfiguration = async () => {};
@@ -82,7 +82,7 @@ export class FollowedConfiguration {
     return this.#current;
   }
 
-  /** Why the file as it is now is not in force, in one line; `undefined` when it is. */
+  /** Why the present file is not in force, in one line; `undefined` when it is. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -118,7 +118,7 @@ export class FollowedConfiguration {
       if (version === this.#version && !this.#isYoung) return;
       const now = await this.#read();
       if (!isSame(now, this.#reading)) await this.#adopt(await this.#settled(now));
-      // Other files of rules may be in force by now.
+      // Other rule files may be in force by now.
       this.#version = this.#tried === before ? version : "";
       this.#isYoung = isYoung;
     } catch (error) {
@@ -171,7 +171,7 @@ export class FollowedConfiguration {
     }
   }
 
-  /** What the file says when it is no longer being written. */
+  /** The content of the files when they are no longer being written. */
   async #settled(first: Reading): Promise<Reading> {
     let before = first;
     for (let i = 0; i < MAX_SETTLING; i++) {
@@ -184,7 +184,7 @@ export class FollowedConfiguration {
   }
 }
 
-/** All that is looked at besides the configuration's own file. */
+/** All watched files besides the configuration itself. */
 function otherPaths(configuration: Configuration, { managedPlaces = MANAGED_PLACES }: FindOptions): string[] {
   const rules = [...filesOf(configuration), ...configuration.managed.flatMap(({ policy }) => policy.files)];
   return [...rules, ...managedPlaces].map(({ path }) => path);
@@ -195,7 +195,7 @@ function filesOf({ policy, lists }: Configuration): readonly PolicyFile[] {
   return [...policy.files, ...lists.files];
 }
 
-/** What files of rules say, and which of them cannot be read. */
+/** The content of rule files, and which of them cannot be read. */
 function rulesIn(files: Configuration["policy"]["files"]): string {
   return JSON.stringify(files.map(({ path, text, problem }) => [path, text, problem !== undefined]));
 }
@@ -231,10 +231,10 @@ function isSame(a: Reading, b: Reading): boolean {
 }
 
 /**
- * A text that changes whenever one of the files is edited or replaced, or what a link to it points to. It is computed before
- * every call; reading synchronously takes a tenth of the time.
+ * A text that changes whenever one of the files is edited or replaced, or the target of a link to it. It is computed before every
+ * call. Synchronous calls take a tenth of the time here.
  *
- * @param candidates the first that exists counts.
+ * @param candidates only the first that exists counts.
  */
 function look(
   candidates: readonly string[],

@@ -10,7 +10,7 @@ import { parseConfiguration } from "./parse.ts";
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 export interface FoundConfiguration {
-  /** As the user wrote it, for messages. */
+  /** The path as the user wrote it, for messages. */
   file: string;
   /** Absolute. */
   path: string;
@@ -18,10 +18,10 @@ export interface FoundConfiguration {
 }
 
 /**
- * Finds and reads the configuration: `--config`, else `PTC_CONFIG`, else `PTC_MCP_CONFIG`, else `ptc.yaml`, else
- * `config.yaml` in the working directory. `undefined` when nothing is named and neither file is there.
+ * Finds and reads the configuration. It is the first of these: `--config`, `PTC_CONFIG`, `PTC_MCP_CONFIG`, and `ptc.yaml` or
+ * `config.yaml` in the working directory. `undefined` when no file is named and neither of the two exists.
  *
- * @throws ConfigurationError when a named file is missing, or one that is there cannot be read.
+ * @throws ConfigurationError when a named file is missing, or an existing file cannot be read.
  */
 export async function findConfiguration({
   flag,

@@ -18,7 +18,7 @@ import type { LocalToolEntry, ServerEntry } from "./settings/server-settings.ts"
 
 const PATH = ["tools", "local"];
 
-/** Problems of local tools whose keys and types are valid by the schema. The command of a tool whose variable is not set is not checked. */
+/** Problems of local tools with valid keys and types. The command of a tool with an unset variable is not checked. */
 export function findLocalToolProblems(
   tools: readonly LocalToolEntry[],
   servers: readonly ServerEntry[],
@@ -93,7 +93,7 @@ function findStdinProblems({ stdin = "", inputSchema }: LocalToolEntry, path: Pr
   return findUnknownArgument(argumentsIn(template), inputSchema, at);
 }
 
-/** A placeholder that stands for nothing is most often a typing mistake. */
+/** Finds a placeholder without an argument, which is most often a typing mistake. */
 function findUnknownArgument(
   names: readonly string[],
   { properties }: Record<string, unknown>,
@@ -106,7 +106,7 @@ function findUnknownArgument(
   return [{ path, message }];
 }
 
-/** The server of the local tools; `undefined` where there are none. */
+/** The server of the local tools; `undefined` if there are none. */
 export function buildLocalServer(
   entries: readonly LocalToolEntry[],
   { callTimeoutMs, ...surroundings }: Surroundings & { callTimeoutMs: number },

@@ -19,27 +19,27 @@ import {
 import { MAX_CONFIGURATION_BYTES, YamlSource } from "./yaml-source.ts";
 
 /**
- * Managed settings: what the administrator of a machine sets for every ptc on it, in a file that users cannot write. A project can be
- * stricter and never looser (`merge-managed.ts`). A file that is there and cannot be trusted keeps ptc from running: ignoring it would
- * be the same as having none.
+ * Managed settings: the settings of a machine's administrator for every ptc on it, in a file that users cannot write. A project can be
+ * stricter but never looser (`merge-managed.ts`). If a file exists but cannot be trusted, ptc does not run, because ignoring the file
+ * would disable it.
  */
 
-/** Where managed settings are looked for. */
+/** A place of managed settings. */
 export interface ManagedPlace {
   path: string;
-  /** A property list is what device management (MDM) writes on macOS. */
+  /** Device management (MDM) on macOS writes a property list. */
   format: "yaml" | "plist";
-  /** Who must own it, and every folder and link on the way to it. */
+  /** The required owner of the file, and of every folder and link on the way to it. */
   owner: number;
-  /** The outermost folder that is looked at. */
+  /** The outermost folder that is checked. */
   top: string;
 }
 
 const ROOT = { owner: 0, top: "/" } as const;
 
 /**
- * The places of this system. They are constants: a variable that named another place would be its user's to set. So tests give
- * others as an argument.
+ * The places of this system. They are constants, because users could set a variable that names another place. Tests pass others as an
+ * argument.
  */
 export const MANAGED_PLACES: readonly ManagedPlace[] =
   process.platform === "darwin"
@@ -54,13 +54,13 @@ export const MANAGED_PLACES: readonly ManagedPlace[] =
 const WRITABLE_BY_OTHERS = 0o022;
 const MAX_LINKS = 8;
 
-/** Which servers an entry means: by a name, a command or an address, or by a name beside one of these. All that is given must match. */
+/** Selects servers by a name, a command or a URL, or by a name beside one of these. Everything that is given must match. */
 const Match = mapping({
   /** A pattern of names in ptc.yaml. The author of that file chooses the names. */
   name: text(512).optional(),
   /** The command with all arguments, each a pattern. */
   command: list(text(4_096)).min(1, { error: "must name a command" }).optional(),
-  /** A pattern of addresses; `*` in its host does not lead out of it. */
+  /** A pattern of URLs; `*` in the host does not match beyond it. */
   url: text(8_192)
     .regex(/^(?:\*|https?):\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i, {
       error: "must be like https://mcp.example.com/*, without a user, a query or a fragment",
@@ -76,7 +76,7 @@ export type ServerMatch = z.infer<typeof Match>;
 const ManagedLabels = mapping({ server: Match, ...managedFlow() });
 export type ManagedLabels = z.infer<typeof ManagedLabels>;
 
-/** Where managed settings do not mention a key, the project's own value holds. */
+/** The file of managed settings. The project's own value holds for each key that it does not mention. */
 const ManagedFile = section({
   tools: section({ allow: toolPatterns().optional(), block: orEmpty(toolPatterns()) }),
   approvals: section({
@@ -108,9 +108,9 @@ const ManagedFile = section({
   }),
 });
 
-/** What managed settings say, with the rules that they name. */
+/** The managed settings, with the rules that they name. */
 export interface ManagedSettings extends Omit<z.infer<typeof ManagedFile>, "policy"> {
-  /** As messages name it. */
+  /** The name of the file in messages. */
   readonly file: string;
   readonly policy: {
     readonly files: readonly PolicyFile[];
@@ -119,9 +119,9 @@ export interface ManagedSettings extends Omit<z.infer<typeof ManagedFile>, "poli
 }
 
 /**
- * Reads the managed settings of this machine, each file of them; none where there is no file.
+ * Reads all files of managed settings of this machine; empty if there are none.
  *
- * @throws ConfigurationError in one line for a file that is there and cannot be read or trusted.
+ * @throws ConfigurationError in one line for an existing file that cannot be read or trusted.
  */
 export function readManagedSettings(places: readonly ManagedPlace[] = MANAGED_PLACES): ManagedSettings[] {
   return places.flatMap((place) => {
@@ -163,7 +163,7 @@ function readRules(file: string, place: ManagedPlace): PolicyFile {
 }
 
 /**
- * Reads a file that nobody but its owner can have written or can replace; `undefined` where there is none.
+ * Reads a file that only its owner can write or replace; `undefined` if there is none.
  *
  * @throws ConfigurationError for any other.
  */
@@ -197,7 +197,7 @@ function readTrusted(path: string, { owner, top }: ManagedPlace, maxBytes: numbe
   }
 }
 
-/** Why somebody but the owner could change what a path leads to: each folder and each link on the way is looked at. */
+/** Why somebody other than the owner could change the target of a path. Checks each folder and each link on the way. */
 function whyUntrusted(path: string, owner: number, top: string, links = 0): string | undefined {
   if (process.getuid === undefined) return undefined;
   if (links > MAX_LINKS) return "leads through too many links";
@@ -220,7 +220,7 @@ function whyUntrusted(path: string, owner: number, top: string, links = 0): stri
 function whyWritable(status: Stats, owner: number): string | undefined {
   if (process.getuid === undefined) return undefined;
   if (status.uid !== owner) return owner === 0 ? "is not owned by root" : `is not owned by user ${owner}`;
-  // A link's own mode says nothing.
+  // The mode of a link means nothing.
   if (status.isSymbolicLink() || (status.mode & WRITABLE_BY_OTHERS) === 0) return undefined;
   return "can be written by others than its owner";
 }

@@ -28,7 +28,7 @@ const OF_PERSONS = ["client_metadata_url", "callback_host", "callback_port"] as 
 const OF_MACHINES = ["private_key", "signing_algorithm"] as const;
 
 /**
- * Problems of servers whose keys and types are valid by the schema. A text with a variable that is not set is not judged.
+ * Problems of servers with valid keys and types. Texts with unset variables are not checked.
  */
 export function findServerProblems(servers: readonly ServerEntry[], unsetIn: UnsetIn): Problem[] {
   return [
@@ -180,7 +180,7 @@ function findAuthProblems(
   }
   if (auth.client_secret !== undefined && auth.client_id === undefined)
     return at("client_secret", "needs a `client_id` beside it");
-  // Else the server's metadata would decide where the secret goes.
+  // Otherwise the server's metadata would decide where the secret goes.
   if (auth.client_secret !== undefined && auth.issuer === undefined)
     return at(
       "client_secret",
@@ -213,7 +213,7 @@ function hasAuthorization({ headers = {}, base_url: base = "", url = base }: Ser
 /**
  * A server as ptc starts it.
  *
- * @param unset texts with variables that are not set: they are no secrets, and nothing is started with them.
+ * @param unset texts with unset variables. They are not secrets, and nothing is started with them.
  */
 export function buildServer(
   whole: ServerEntry,
@@ -267,7 +267,7 @@ export function buildServer(
   return { ...server, transport, command, args, env: values, cwd: resolve(directory, cwd) };
 }
 
-/** A server's entry without the texts that could not be expanded. They are no secrets, and nothing is started with them. */
+/** A server's entry without the texts that could not be expanded. They are not secrets, and nothing is started with them. */
 function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEntry {
   const known = (mapping: NonNullable<ServerEntry["env"]> = {}) =>
     Object.fromEntries(
@@ -289,8 +289,8 @@ function textsOf(value: string | SecretValueEntry): string[] {
 }
 
 /**
- * How ptc gets tokens for a remote server. ptc logs in to a server without `auth` when the server asks for
- * it, and never to one with credentials in its headers or its URL.
+ * How ptc gets tokens for a remote server. ptc logs in to a server without `auth` when the server asks for a login, but never to a
+ * server with credentials in its headers or its URL.
  */
 function buildAuth(
   server: ServerEntry,

@@ -3,13 +3,12 @@ import { matchesPattern } from "../protocol/tool-names.ts";
 import type { Configuration, ServerConfiguration } from "./configuration.ts";
 import type { ManagedLabels, ManagedSettings, ServerMatch } from "./managed-settings.ts";
 
-/** Whether the project's file itself says something of a key, such as `sandbox.runtime`. */
+/** Whether the project's file itself sets a key, such as `sandbox.runtime`. */
 export type IsGiven = (key: string) => boolean;
 
 /**
- * A project's configuration, made stricter where managed settings are. Pure. docs/policy.md says under "Managed settings" what each
- * key does. Their lists of tools and rules stay beside the project's, since neither can be expressed by the other; each decision
- * uses both.
+ * A project's configuration, made as strict as the managed settings. docs/policy.md describes each key under "Managed settings". The
+ * managed lists of tools and rules stay beside the project's, because neither can express the other. Each decision uses both.
  */
 export function mergeManaged(
   configuration: Configuration,
@@ -96,7 +95,7 @@ export function mergeManaged(
   };
 }
 
-/** Managed labels reach as far as labels do, and nothing of a project's takes them away. */
+/** The strictest reach of labels, so that no setting of a project weakens managed labels. */
 function strictest(
   { scope, refused, plain }: Configuration["labels"],
   fixed: <T>(key: string, own: T, managed: T | undefined) => T,
@@ -123,14 +122,14 @@ function whyNotAllowed(server: ServerConfiguration, { file, servers }: ManagedSe
   return `managed settings do not allow it (${file}: servers.allow)`;
 }
 
-/** A name proves nothing about the command or the address: if any entry lists those, one of them must match. */
+/** A name proves nothing about the command or the URL. If any entry lists commands or URLs, one of them must match. */
 function allows(server: ServerConfiguration, entry: ServerMatch, all: readonly ServerMatch[]): boolean {
   const kind = "url" in server ? "url" : "command";
   if (entry[kind] === undefined && all.some((other) => other[kind] !== undefined)) return false;
   return matchesServer(server, entry, isEveryCommand);
 }
 
-/** @param isCommand whether a command fits; commands of `tools.local` are one server. */
+/** @param isCommand whether a command matches; all commands of `tools.local` are one server. */
 function matchesServer(
   server: ServerConfiguration,
   { name, command, url }: ServerMatch,
@@ -143,12 +142,12 @@ function matchesServer(
   );
 }
 
-/** Whether a server starts this command only, whatever the arguments of calls are. */
+/** Whether a server starts only this command, whatever the arguments of calls are. */
 function isEveryCommand(patterns: readonly string[], server: ServerConfiguration): boolean {
   if (server.transport === "stdio") return matchesCommand(patterns, [server.command, ...server.args]);
   if (server.transport !== "local") return false;
   return server.localTools.every(({ program, elements }) => {
-    // A list is as many words as a program gives it.
+    // A program decides how many words a list becomes.
     if (elements.some((parts) => parts.some((part) => typeof part === "object" && part.isSpread)))
       return false;
     const words = elements.map((parts) =>
@@ -158,7 +157,7 @@ function isEveryCommand(patterns: readonly string[], server: ServerConfiguration
   });
 }
 
-/** Stands for an argument of a call: only a `*` matches it, and a `*` matches every value. */
+/** Stands for an argument of a call. Only `*` matches it, because only `*` matches every value. */
 const ANY_VALUE = "\0";
 
 /** Whether a server starts this command; for local tools, whether one of them starts this program. */
@@ -193,14 +192,14 @@ function managedEngine(named: string | undefined): Partial<Configuration["sandbo
   return { engine: "docker", engineAddress: named };
 }
 
-/** What may flow in at most. An argument of which the project says nothing takes what managed settings accept. */
+/** The most that may flow in. Arguments that the project does not mention accept what managed settings accept. */
 function restrictAccepts(own: Flow["accepts"], accepts: ManagedLabels["accepts"]): Flow["accepts"] {
   if (own === undefined || accepts === undefined) return own;
   const within = (labels: readonly string[]) => labels.filter((label) => accepts.includes(label));
   if (isList(own)) return within(own);
   const entries = Object.entries(own).map(([argument, taken]): [string, readonly string[]] => [
     argument,
-    // A list of the project's would accept more than the labels do.
+    // The project's `lists` are dropped, because they would accept more than the labels.
     within("labels" in taken ? taken.labels : taken),
   ]);
   return { "*": accepts, ...Object.fromEntries(entries) };

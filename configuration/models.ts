@@ -1,4 +1,4 @@
-/** The models of ptc.yaml, each behind an API: the one that `extract` of programs asks, and those that find tools. */
+/** The models of ptc.yaml, each behind an API: the model of `extract`, and the models that find tools. */
 import { EXTRACT_SERVER, serverModule } from "../protocol/tool-names.ts";
 import type { PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
@@ -14,13 +14,13 @@ import {
 } from "./outside-values.ts";
 import type { ExtractEntry, SearchEntry, ServerEntry } from "./settings/server-settings.ts";
 
-/** Problems of `extract`, whose keys and types are valid by the schema. */
+/** Problems of `extract` with valid keys and types. */
 export function findExtractProblems(
   extract: ExtractEntry | undefined,
   servers: readonly ServerEntry[],
   unsetIn: ExpandedFile["unsetIn"],
 ): Problem[] {
-  // Without `extract` too: a program's `extract` must not be a tool of somebody else's.
+  // This holds without `extract` too, because a program's `extract` must never be another server's tool.
   const taken = servers.findIndex(({ name }) => serverModule(name) === EXTRACT_SERVER);
   if (taken >= 0)
     return [
@@ -42,7 +42,7 @@ function findUrlProblem(text: string, path: readonly PropertyKey[], base: string
 /** The API of a model's provider. */
 type ModelApi = ModelServerConfiguration["api"];
 
-/** The server whose one tool asks the model. @param pii the personal data that is redacted from what leaves a run. */
+/** The server whose only tool asks the model. @param pii the personal data that is redacted in everything that leaves a run. */
 export function buildModelServer(
   entry: ExtractEntry | undefined,
   pii: PiiSettings | undefined,
@@ -77,19 +77,19 @@ export function buildModelServer(
     ...OWN_USE,
     flow: { labels: entry.labels, accepts: entry.accepts, tools: {} },
     withheldPii: withheldFrom(entry, pii),
-    // Its answers are made from what the run has read, so they change nothing about what is shown.
+    // Its answers come from what the run has read, so they do not affect what is shown.
     piiAllowed: [],
     off,
   };
 }
 
-/** The personal data that is kept from a model: what is redacted anywhere, except what its entry allows. */
+/** The personal data that is withheld from a model: everything that is redacted, except what its entry allows. */
 function withheldFrom({ pii: own }: ExtractEntry, pii: PiiSettings | undefined): PiiSettings | undefined {
   const kinds = pii?.kinds.filter((kind) => own?.allow.includes(kind) !== true) ?? [];
   return pii === undefined || kinds.length === 0 ? undefined : { kinds, countries: pii.countries };
 }
 
-/** How each API takes its key. */
+/** The header with which each API takes its key. */
 const KEY_HEADERS: Readonly<Record<ModelApi, { name: string; prefix: string }>> = {
   openai: { name: "authorization", prefix: "Bearer " },
   anthropic: { name: "x-api-key", prefix: "" },
@@ -97,19 +97,19 @@ const KEY_HEADERS: Readonly<Record<ModelApi, { name: string; prefix: string }>> 
 
 const ENDS: Readonly<Record<ModelApi, string>> = { openai: "/chat/completions", anthropic: "/messages" };
 
-/** The API that a URL is most likely of. */
+/** The most likely API of a URL. */
 function apiOf(url: string): ModelApi {
   if (!URL.canParse(url)) return "openai";
   const { hostname, pathname } = new URL(url);
   return hostname.endsWith("anthropic.com") || pathname.endsWith(ENDS.anthropic) ? "anthropic" : "openai";
 }
 
-/** The address that is asked, of that address itself or of the base that providers name. */
+/** The URL of requests, from that URL itself or from the base URL of the provider. */
 function endpointOf(text: string, api: ModelApi): string {
   const url = new URL(text);
   const path = url.pathname.replace(/\/+$/, "");
   if (path.endsWith(ENDS[api])) return url.href;
-  // Anthropic names the host as its base, and others the version too.
+  // Anthropic's base URL is only the host. Others include the version.
   url.pathname = `${api === "anthropic" && path === "" ? "/v1" : path}${ENDS[api]}`;
   return url.href;
 }
@@ -117,7 +117,7 @@ function endpointOf(text: string, api: ModelApi): string {
 const MODELS = ["embedding", "rerank"] as const;
 type SearchModel = NonNullable<SearchEntry[(typeof MODELS)[number]]>;
 
-/** Problems of the models of `search`, whose keys and types are valid by the schema. */
+/** Problems of the models of `search` with valid keys and types. */
 export function findSearchProblems(search: SearchEntry, environment: EnvironmentVariables): Problem[] {
   return MODELS.flatMap((name): Problem[] => {
     const entry = search[name];
@@ -155,7 +155,7 @@ export function buildSearch(
   return { search: { embedding: build("embedding"), rerank: build("rerank") }, secrets };
 }
 
-/** An entry with its variables expanded, and why it is off where one is not set. */
+/** An entry with its variables expanded, and why it is off if one is not set. */
 function expand({ url, model, key }: SearchModel, environment: EnvironmentVariables) {
   const unset = new Set<string>();
   const text = (value: string): string => {

@@ -1,6 +1,6 @@
 /**
- * Values that are not written out in ptc.yaml: variables (`${NAME}` and `${NAME:-default}`; `$${` stands for a plain `${`), which
- * are expanded when the file is read, and secrets that are read from a file, a command or the keyring when a server starts.
+ * Values that are not written out in ptc.yaml. Variables (`${NAME}` and `${NAME:-default}`; `$${` means a plain `${`) are expanded when
+ * the file is read. Secrets from a file, a command or the keyring are read when a server starts.
  */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
@@ -20,11 +20,11 @@ export interface ExpandedFile {
   problems: Problem[];
   /** Values that came from environment variables. */
   secrets: string[];
-  /** What is not known of an entry, such as `["servers", 0]`; `undefined` where all is. */
+  /** The unset variables of an entry, such as `["servers", 0]`; `undefined` if all are set. */
   unsetIn(entry: readonly PropertyKey[]): UnsetVariables | undefined;
 }
 
-/** The variables that an entry needs and that are not set. */
+/** The unset variables that an entry needs. */
 export interface UnsetVariables {
   /** The first value that needs one of them. */
   path: readonly PropertyKey[];
@@ -33,7 +33,7 @@ export interface UnsetVariables {
   texts: ReadonlySet<string>;
 }
 
-/** Expands variables where the settings declare it, in a parsed file that has not been checked yet. */
+/** Expands variables in the settings that declare it, in a parsed file that has not been checked yet. */
 export function expandVariables(source: YamlSource, environment: EnvironmentVariables): ExpandedFile {
   const problems: Problem[] = [];
   const secrets: string[] = [];
@@ -59,7 +59,7 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
     return expansion.text;
   };
 
-  /** The value of `{ env: NAME }` is that of `${NAME}`. */
+  /** `{ env: NAME }` has the value of `${NAME}`. */
   const expandReference = ({ env: name, prefix = "" }: EnvReference, place: ValuePlace): string => {
     const variable = Object.hasOwn(environment, name) ? environment[name] : undefined;
     const text = `${prefix}${variable ?? `\${${name}}`}`;
@@ -68,7 +68,7 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
     return text;
   };
 
-  /** Expands a value whose setting declares it. What the schema does not allow stays as it is, and is refused later. */
+  /** Expands a value whose setting declares it. A value that the schema does not allow stays unchanged and is refused later. */
   const expand = (value: unknown, schema: unknown, place: ValuePlace): unknown => {
     if (typeof value === "string") return expandText(value, place);
     const { inner } = unwrap(schema);
@@ -101,7 +101,7 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
     return mapValues(value, (item, key) => below(item, key, Array.isArray(item) ? WORDS : WORD));
   };
 
-  /** Finds the settings that declare it. */
+  /** Finds the settings that declare expansion. */
   const search = (value: unknown, schema: unknown, path: readonly PropertyKey[]): unknown => {
     const { inner } = unwrap(schema);
     if (inner instanceof z.ZodArray && Array.isArray(value))
@@ -119,7 +119,7 @@ export function expandVariables(source: YamlSource, environment: EnvironmentVari
   return { value, problems, secrets, unsetIn: (entry) => unset.get(entry.join()) };
 }
 
-/** Where a value stands. */
+/** The place of a value. */
 interface ValuePlace {
   path: readonly PropertyKey[];
   /** The mapping that the setting is a key of. */
@@ -128,7 +128,7 @@ interface ValuePlace {
   readsNumbers: boolean;
 }
 
-/** What a mapping that says where a value is read from holds. */
+/** The types of the values in a mapping that names a source. */
 const WORD = z.string();
 const WORDS = z.array(WORD);
 
@@ -157,7 +157,7 @@ export type Expansion =
       text: string;
       /** The texts that came from the environment. */
       values: string[];
-      /** The variables that are not set and have no default, each once. In `text` they stand as they were written. */
+      /** The unset variables without a default, each once. `text` keeps their references. */
       unset: string[];
     }
   /** The text is not in the syntax of variables. */
@@ -204,18 +204,18 @@ export function expandEnvironment(text: string, environment: EnvironmentVariable
   }
 }
 
-/** What entries are built from besides themselves. */
+/** Everything that entries are built from, besides themselves. */
 export interface Surroundings {
   /** The absolute path against which relative paths are resolved, and in which commands are run. */
   readonly directory: string;
   readonly environment: EnvironmentVariables;
   /** File, line and key of a path, for messages. */
   placeOf(path: readonly PropertyKey[]): string;
-  /** Why an entry cannot be used: variables that it needs are not set. */
+  /** Why an entry cannot be used, if variables that it needs are not set. */
   offOf(entry: readonly PropertyKey[]): string | undefined;
 }
 
-/** Parts the values of a mapping that are written out from those that are read when the server starts. @param path of the mapping. */
+/** Separates written values from those that are read when the server starts. @param path the path of the mapping. */
 export function splitSecretValues(
   entries: Readonly<Record<string, string | SecretValueEntry>> | undefined,
   path: readonly PropertyKey[],
@@ -231,7 +231,7 @@ export function splitSecretValues(
   return { values: Object.fromEntries(values), secretSources: Object.fromEntries(sources) };
 }
 
-/** A secret: its text, or where it is read from when it is needed. @param path of the secret, for messages. */
+/** A secret: its text, or the source from which it is read when needed. @param path the path of the secret, for messages. */
 export function secretOf(
   entry: string | SecretValueEntry | undefined,
   path: readonly PropertyKey[],

@@ -32,7 +32,7 @@ const BYTES_PER_MB = 1024 * 1024;
 const MAX_PROBLEMS = 50;
 
 export interface ParseOptions {
-  /** How messages name the file; `undefined` when there is none. */
+  /** The name of the file in messages; `undefined` if there is none. */
   file: string | undefined;
   /** The absolute path against which relative paths are resolved. */
   directory: string;
@@ -42,7 +42,7 @@ export interface ParseOptions {
 /**
  * Reads the text of a ptc.yaml.
  *
- * @throws ConfigurationError naming the first line that is wrong.
+ * @throws ConfigurationError that names the first wrong line.
  */
 export function parseConfiguration(text: string, options: ParseOptions): Configuration {
   const file = options.file ?? "configuration";
@@ -57,7 +57,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
     throw new ConfigurationError("invalid", `${file}:${source.line}: ${source.message}`);
   }
   const expanded = expandVariables(source, options.environment);
-  // It is parsed once, and the code that zod would compile for that takes longer than parsing.
+  // The file is parsed once. Compiling code for that, as zod does by default, takes longer than parsing.
   const parsed = Settings.safeParse(expanded.value, { jitless: true });
   const problems = [
     ...expanded.problems,
@@ -80,7 +80,7 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   });
 }
 
-/** Problems of settings that do not go together, where the keys and types of each are valid. */
+/** Problems of settings with valid keys and types that contradict each other. */
 function findProblems(
   settings: Settings,
   { unsetIn }: ExpandedFile,
@@ -256,7 +256,7 @@ function engineOf({ PTC_ENGINE: named = "" }: EnvironmentVariables): EngineChoic
   throw new ConfigurationError("invalid", `PTC_ENGINE: must be one of ${choices.join(", ")}, not '${named}'`);
 }
 
-/** Says which variables are missing. @param place of the first value that needs one. */
+/** Says which variables are missing. @param place the place of the first value that needs one. */
 function whyOff({ names }: UnsetVariables, place: string): string {
   const [first = ""] = names;
   const are = names.size === 1 ? "is" : "are";
@@ -270,8 +270,8 @@ export function thisMachine(): Machine {
 }
 
 /**
- * How many programs run at the same time when the configuration does not say: two for each core, since programs mostly wait
- * for tools, as long as half the memory is enough for them. At least 1, at most 32.
+ * How many programs run at the same time by default: two for each core, because programs mostly wait for tools, but no more than fit
+ * into half the memory. At least 1, at most 32.
  *
  * @param memoryMb the most memory of one program
  */

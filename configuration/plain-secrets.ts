@@ -7,14 +7,14 @@ export interface PlainSecret {
   server: string;
   /** The variable or the header. */
   key: string;
-  /** What stands before the secret, such as `Bearer `. */
+  /** The text before the secret, such as `Bearer `. */
   prefix: string;
   secret: string;
 }
 
 const NAME =
   /auth|cookie|credential|dsn|jwt|api_?key|_key$|^key$|pass(word|wd|phrase)?|_pat$|private|pwd|secret|token|x-api/i;
-/** Values of settings whose name only sounds like a secret's. */
+/** Matches values of settings whose name only sounds like a secret. */
 const SETTING =
   /^(?:|true|false|yes|no|on|off|none|null|[0-9]{1,5}|[a-z]{1,8}|(?:https?|file):\/\/[^@\s]*|~?\.{0,2}\/.*)$/i;
 const SCHEME = /^((?:Bearer|Token|ApiKey|Api-Key) +)(\S.*)$/i;
@@ -80,8 +80,8 @@ const SECRET_QUERY = /([?&][\w-]*(?:key|token|secret|sig(?:nature)?)=)([^&#\s]+)
 const MARK = /\[REDACTED[^\]]*\]/g;
 
 /**
- * The entry with a variable instead of each secret in its arguments and its URL, where only variables are expanded:
- * tokens by their form, what follows a flag such as `--api-key`, and passwords and keys in URLs.
+ * The entry with a variable instead of each secret in its arguments and its URL, which allow no other source. Secrets are tokens by
+ * their form, values after a flag such as `--api-key`, and passwords and keys in URLs.
  */
 export function withoutArgumentSecrets(entry: ServerEntry): { entry: ServerEntry; variables: string[] } {
   const variables: string[] = [];

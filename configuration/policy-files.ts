@@ -11,7 +11,7 @@ export interface PolicyFile {
   /** Absolute. */
   readonly path: string;
   readonly text: string;
-  /** Why it could not be read, in one line for a person. Then nothing is decided by the configuration. */
+  /** Why it could not be read, in one line for a person. The configuration is then refused. */
   readonly problem?: string | undefined;
 }
 
@@ -20,8 +20,8 @@ const MAX_POLICY_BYTES = 4 * 1024 * 1024;
 /**
  * Reads the rules that a configuration names, and its groups.
  *
- * @param directory absolute; what the files are relative to.
- * @param place where the configuration names the files, for messages.
+ * @param directory the absolute path to which the files are relative.
+ * @param place the place in the configuration that names the files, for messages.
  */
 export function readPolicy({ files, groups = {} }: Settings["policy"], directory: string, place: string) {
   return { files: files.map((file) => readPolicyFile(file, directory, place)), groups };
@@ -30,9 +30,9 @@ export function readPolicy({ files, groups = {} }: Settings["policy"], directory
 /**
  * Reads a file of rules. Never throws: `problem` says what is wrong with the file.
  *
- * @param directory absolute; what `file` is relative to.
- * @param place where the configuration names it.
- * @param key the setting that does.
+ * @param directory the absolute path to which `file` is relative.
+ * @param place the place in the configuration that names the file.
+ * @param key the setting that names it.
  */
 export function readPolicyFile(file: string, directory: string, place: string, key = "policy"): PolicyFile {
   const path = resolve(directory, file);
@@ -82,9 +82,9 @@ function readAtMost(path: string, maxBytes: number): Buffer {
 }
 
 /**
- * The named lists of a configuration. A list with a file has the lines of that file, without empty ones and comments (`#`).
+ * The named lists of a configuration. A list with a file has the lines of that file, without empty lines and comments (`#`).
  *
- * @param placeOf where the configuration names a list, for messages.
+ * @param placeOf returns the place in the configuration that names a list, for messages.
  */
 export function readLists(
   lists: Readonly<Record<string, readonly string[] | { readonly file: string }>>,
@@ -102,7 +102,7 @@ export function readLists(
   return { values: Object.fromEntries(values), files };
 }
 
-/** Lists that are named and that there are not. */
+/** Finds named lists that do not exist. */
 export function findListProblems({ servers, tools, extract, labels, lists = {} }: Settings): Problem[] {
   const known = Object.keys(lists);
   const unknown = (name: string, path: readonly PropertyKey[]): Problem[] =>

@@ -6,12 +6,12 @@ import type { Settings } from "./settings/settings.ts";
 
 const POSTGRES = /^postgres(?:ql)?:\/\/./;
 
-/** Problems of `storage`, whose keys and types are valid by the schema. */
+/** Problems of `storage` with valid keys and types. */
 export function findStorageProblems(
   { url, encryption_key: keys }: Settings["storage"],
   unsetIn: ExpandedFile["unsetIn"],
 ): Problem[] {
-  // What is not known yet is told when it is needed.
+  // Unset variables are reported when the storage is needed.
   if (unsetIn(["storage"]) !== undefined) return [];
   if (url === undefined)
     return keys === undefined
@@ -62,13 +62,13 @@ export function buildStorage(
   };
 }
 
-/** The secrets that stand in the settings themselves, also the password within the URL. */
+/** The secrets that are written out in the settings, including the password in the URL. */
 export function storageSecrets({ url, encryptionKeys }: StorageSettings): string[] {
   const written = (value: unknown) => (typeof value === "string" ? [value] : []);
   return [...encryptionKeys.flatMap(written), ...written(url).flatMap(secretsInUrl)];
 }
 
-/** What is secret about a URL: all of it where it holds a password, and that. */
+/** The secrets of a URL: if it holds a password, the whole URL and the password. */
 export function secretsInUrl(url: string): string[] {
   const [, password = ""] = /^[a-z]+:\/\/[^/?#@]*?:([^@]*)@/i.exec(url) ?? [];
   if (password === "") return [];

@@ -15,8 +15,8 @@ interface NamedServer {
 }
 
 /**
- * What an entry of `direct` stands for, as a pattern over namespaced names: a server's name for all tools of that server,
- * `<server>.<tool>` for one of them, or a pattern as it is. `undefined` for a name of no server.
+ * The pattern over namespaced names that an entry of `direct` means. A server's name means all tools of that server, `<server>.<tool>`
+ * one of them, and a pattern itself. `undefined` for an unknown server.
  */
 export function directPattern(entry: string, servers: readonly NamedServer[]): string | undefined {
   if (entry.startsWith("mcp__") || entry.startsWith("*")) return entry;
@@ -28,7 +28,7 @@ export function directPattern(entry: string, servers: readonly NamedServer[]): s
   return undefined;
 }
 
-/** The entries of `direct` that name no server. Those that name no tool of theirs are found when the tools are known. */
+/** The entries of `direct` that name no server. Entries without a matching tool are found when the tools are known. */
 export function findDirectProblems({ direct, servers, tools }: Settings): Problem[] {
   const names = [...servers.map(({ name }) => name), ...(tools.local.length > 0 ? [LOCAL_SERVER] : [])];
   const named = names.map((name) => ({ name, module: serverModule(name) }));
@@ -39,7 +39,7 @@ export function findDirectProblems({ direct, servers, tools }: Settings): Proble
   });
 }
 
-/** Everything in a configuration that names tools, with its place. */
+/** Every setting that names tools, with its place. */
 export function locatePatterns(
   { servers, tools, approvals, direct }: Pick<Settings, "servers" | "tools" | "approvals" | "direct">,
   source: YamlSource,
@@ -93,7 +93,7 @@ export function unmatchedPatterns(
     configuration.toolPatterns
       .filter(({ pattern }) => !namespacedToolNames.some((name) => matchesPattern(pattern, name)))
       .filter(({ pattern }) => !unlistedModules.some((module) => mayMatchModule(pattern, module)))
-      // What saved programs may do can be said before they are saved.
+      // An entry may name a saved program before it is saved.
       .filter(({ pattern }) => !pattern.startsWith(`mcp__${PROGRAMS_MODULE}__`))
       .map((entry) => {
         const [nearest] = similarNames(entry.pattern, namespacedToolNames, 1);

@@ -6,7 +6,7 @@ import { TEXTS, unwrap } from "./settings/declare.ts";
 import type { ServerEntry } from "./settings/server-settings.ts";
 import { Settings } from "./settings/settings.ts";
 
-/** Where the comments behind values begin. */
+/** The column of the comments after values. */
 const COMMENT_COLUMN = 34;
 
 /** The text of a new ptc.yaml: the servers, and every other key commented out with its default. */
@@ -30,7 +30,7 @@ function commented(lines: readonly string[]): string[] {
   return lines.map((line) => `# ${line}`);
 }
 
-/** The lines of a key and of those below it that are shown. */
+/** The lines of a key and of the shown keys below it. */
 function linesOf(key: string, schema: unknown, indent: string): string[] {
   const { line, description } = (schema instanceof z.ZodType && TEXTS.get(schema)) || {};
   if (line === undefined) return [];
@@ -46,10 +46,10 @@ function linesOf(key: string, schema: unknown, indent: string): string[] {
 }
 
 /**
- * The text of a ptc.yaml with one server more, after the others. Comments and formatting stay as they are, but for a list of
- * servers that is written in brackets.
+ * The text of a ptc.yaml with one more server after the others. Comments and formatting stay, unless the list of servers is written in
+ * brackets.
  *
- * @param text a configuration that can be used.
+ * @param text a valid configuration.
  */
 export function addServer(text: string, entry: ServerEntry): string {
   for (const added of [insertAfterLast(text, entry), appendList(text, entry)]) {
@@ -60,7 +60,7 @@ export function addServer(text: string, entry: ServerEntry): string {
   if (isSeq(servers)) servers.add(document.createNode(entry));
   else {
     const list = document.createNode([entry]);
-    // A comment behind `servers:` is that of the value which it does not have.
+    // The parser attaches a comment after `servers:` to the missing value.
     const empty = document.get("servers", true);
     if (isNode(empty) && empty.comment) list.commentBefore = empty.comment;
     document.set("servers", list);
@@ -78,14 +78,14 @@ function insertAfterLast(text: string, entry: ServerEntry): string | undefined {
   const end = (last as { range?: [number, number, number] | null }).range?.[1];
   if (start === undefined || end === undefined) return undefined;
   const indent = start - (text.lastIndexOf("\n", start - 1) + 1);
-  // What the value ends with may be the line feed itself, as of a block of text.
+  // The value may end with the line feed itself, as a block of text does.
   const lineEnd = text[end - 1] === "\n" ? end : text.indexOf("\n", end);
   const at = lineEnd < 0 ? text.length : lineEnd + (text[end - 1] === "\n" ? 0 : 1);
   const before = text.slice(0, at);
   return `${before}${before.endsWith("\n") ? "" : "\n"}${render(entry, indent)}${text.slice(at)}`;
 }
 
-/** Puts a list of servers at the end of a file that has none. */
+/** Adds a list of servers at the end of a file without one. */
 function appendList(text: string, entry: ServerEntry): string | undefined {
   const { contents } = parseDocument(text);
   if (contents !== null && !(isMap(contents) && contents.flow !== true)) return undefined;
@@ -97,7 +97,7 @@ function render(entry: ServerEntry, indent: number): string {
   return stringify([entry], { lineWidth: 0, blockQuote: false }).replaceAll(/^(?=.)/gm, " ".repeat(indent));
 }
 
-/** Whether the second text says what the first does, with that server after the others. */
+/** Whether the second text equals the first with that server added after the others. */
 function isAdded(before: string, after: string, entry: ServerEntry): boolean {
   const document = parseDocument(after);
   if (document.errors.length > 0) return false;

@@ -11,8 +11,8 @@ import {
 } from "yaml";
 
 /**
- * Reads YAML as untrusted text, with bounds on size, nesting, aliases and time. Messages never quote the file, because the
- * quoted value could be a secret.
+ * Reads YAML as untrusted text, with bounds on size, nesting, aliases and time. Messages never quote the file, because a quoted value
+ * could be a secret.
  */
 
 /** Above this size the parser takes seconds for some malformed texts. */
@@ -20,7 +20,7 @@ export const MAX_CONFIGURATION_BYTES = 256 * 1024;
 
 const MAX_ALIASES = 100;
 
-/** Where something is wrong, as an offset into the text, and what to do about it. */
+/** A problem in the text: its line, what is wrong, and what to do about it. */
 export interface SourceProblem {
   line: number;
   message: string;
@@ -78,7 +78,7 @@ export class YamlSource {
     }
   }
 
-  /** The line of the value at a path: of its key in a mapping, of its entry in a list, else of the enclosing value. */
+  /** The line of the value at a path: of its key in a mapping, of its entry in a list, otherwise of the enclosing value. */
   lineOf(path: readonly PropertyKey[]): number {
     return lineAt(this.#lines, this.#find(path).offset);
   }

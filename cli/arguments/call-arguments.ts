@@ -16,7 +16,7 @@ export interface CallWords {
   words: readonly string[];
   /** The value of `--json`. */
   json: string | undefined;
-  /** What that option is called where it is another. */
+  /** The name of that option, if it differs. */
   option?: string;
 }
 
@@ -96,7 +96,7 @@ async function readValue(
   throw new UsageError(`${shown(name)}=${value}: ${oneLine(read.why, 500)}`);
 }
 
-/** What is known of an argument; `undefined` for one that the schema allows without naming it. @throws UsageError */
+/** The parameter of an argument; `undefined` if the schema allows the argument without naming it. @throws UsageError */
 function findParameter(
   name: string,
   { name: tool, parameters: { parameters, isOpen } }: { name: string; parameters: ToolParameters },
@@ -117,7 +117,7 @@ function shown(text: string): string {
   return oneLine(text, MAX_SHOWN_CHARS);
 }
 
-/** Files that arguments are read from; `-` is stdin, which can be read once. */
+/** Reads the files of arguments; `-` is stdin, which can be read once. */
 class ArgumentFiles {
   readonly #surroundings: Pick<Surroundings, "stdin" | "cwd">;
   #isStdinRead = false;

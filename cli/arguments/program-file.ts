@@ -28,15 +28,15 @@ const MAX_DATA_BYTES = MAX_REPLY_FRAME_BYTES;
 
 export interface ProgramFlags {
   data?: string | undefined;
-  /** The language that the program is said to be in. */
+  /** The language that the user names. */
   language?: string | undefined;
 }
 
 /**
- * Reads a program from a file, or from stdin for `-`, and its data from a flag. Its language is the one that is said, else
- * that of the file's suffix, else that of the interpreter in its first line. What stdin brings may have none of these.
+ * Reads a program from a file, or from stdin for `-`, and its data from a flag. The flag, the file's suffix or the interpreter in
+ * the first line names the language, in this order. A program from stdin may have none of these.
  *
- * @param languages those that programs may be in.
+ * @param languages the languages that are on.
  * @throws UsageError
  */
 export async function readProgram(
@@ -76,7 +76,7 @@ function refuseOff(language: string, file: string, languages: readonly LanguageN
 }
 
 /**
- * Reads the files that a program is handed, each from a path or from `NAME=PATH`. A program sees their names and no path.
+ * Reads the files for a program, each from a path or from `NAME=PATH`. A program sees their names but no paths.
  *
  * @throws UsageError
  */

@@ -23,7 +23,7 @@ export async function readTextFile(
 }
 
 /**
- * Reads a file that the user named, and one byte more than `maxBytes` of one that is larger.
+ * Reads a file that the user named. Of a larger file, reads one byte more than `maxBytes`.
  *
  * @param read reads it where the user is; defaults to this process.
  * @throws UsageError in one line that names the file.

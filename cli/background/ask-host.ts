@@ -12,24 +12,24 @@ const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list",
 /** How long a host may take for its first message. A stopped process accepts connections too. */
 const WELCOME_PATIENCE_MS = 1_000;
 
-/** What became of a command that this process offered to a background host. */
+/** The outcome of offering a command of this process to a background host. */
 export type Delegation =
   | { kind: "done"; exitCode: number }
   | {
       kind: "here";
-      /** What the user is told about it, without a line feed. */
+      /** A message for the user, without a line feed. */
       why?: string | undefined;
       /** Whether a host may be started for the next command. */
       mayStart: boolean;
-      /** The rest of stdin, with what the host has read of it already. */
+      /** The whole stdin, including the part that the host has already read. */
       stdin?: Readable | undefined;
       /** The run that had started to make calls when its host was lost. It must not run again. */
       lostRun?: string | undefined;
     };
 
 /**
- * Offers the command of this process to the background host of this project. Where there is no host, or something is wrong
- * with it, this process runs the command.
+ * Offers the command of this process to the background host of this project. If there is no host, or it does not work, this process
+ * runs the command.
  */
 export async function askHost(caller: CallersProcess): Promise<Delegation> {
   const { argv, env } = caller;
@@ -106,7 +106,7 @@ export function connectTo(path: string): Promise<Socket | string> {
   });
 }
 
-/** The value of `--config`, as far as it can be told without knowing each option. The host reads the arguments anew. */
+/** The value of `--config`, found without knowing all options. The host parses the arguments again. */
 function configFlag(args: readonly string[]): string | undefined {
   const at = args.lastIndexOf("--config");
   return at >= 0
@@ -150,7 +150,7 @@ const MAX_LATE = 5;
 const MAX_LATE_CALLING = 30;
 const CHUNK_BYTES = 256 * 1024;
 
-/** How a host's work for a caller has ended. */
+/** How a host's work for a caller ended. */
 type HostEnd =
   | { kind: "exit"; code: number }
   | { kind: "refused"; why: string; isReplaced: boolean }
@@ -158,8 +158,8 @@ type HostEnd =
   | { kind: "lost"; why: string; runId: string | undefined };
 
 /**
- * Does for a host what only the caller's process can: prints, reads, passes signals on. Resolves when the host is done or
- * lost. Text that it sent before is printed by then.
+ * Does what only the caller's process can do for a host: prints, reads, and passes signals on. Resolves when the host is done or
+ * lost. All text that the host sent before is printed by then.
  *
  * @param patienceMs how long the host may take for its first message.
  */
@@ -171,7 +171,7 @@ function followHost(
 ): Promise<HostEnd> {
   const { stdout, stderr } = caller;
   let runId: string | undefined;
-  /** What was printed on stdout. A command that has given its output is not run again. */
+  /** The text printed on stdout so far. A command that has printed output is not run again. */
   let printed = "";
   let late = 0;
   return new Promise((resolve) => {
@@ -246,7 +246,7 @@ function followHost(
   });
 }
 
-/** Reads a file as the caller sees it, which may be a pipe of the caller. */
+/** Reads a file as the caller sees it. It may be a pipe of the caller. */
 async function readFor({ id, path, maxBytes }: MessageToCaller & { kind: "file" }) {
   try {
     const handle = await open(path);
@@ -269,14 +269,14 @@ async function readFor({ id, path, maxBytes }: MessageToCaller & { kind: "file" 
   }
 }
 
-/** The exit code of a command whose host was lost after its output: that of a failed run for the envelope of one. */
+/** The exit code of a command whose host was lost after its output: 1 if it printed the envelope of a failed run. */
 function exitCodeOf(printed: string): number {
   return /^\{"run_id":.*"result":\{"ok":false,/.test(printed) ? 1 : 0;
 }
 
 /**
- * The stdin of a caller as a host reads it: only when the host wants it, so that nothing is taken from the next
- * reader. What was read is kept, until the caller needs no fallback.
+ * The stdin of a caller for a host. It is read only when the host wants it, so that the next reader loses nothing. The bytes read
+ * are kept as long as the caller may have to run the command itself.
  */
 class CallersStdin {
   readonly #caller: CallersProcess;
@@ -289,7 +289,7 @@ class CallersStdin {
     this.#caller = caller;
   }
 
-  /** Starts or continues to read: passes on each piece, and null at the end. */
+  /** Starts or continues to read. Passes on each piece, and null at the end. */
   flow(onBytes: (bytes: Buffer | null) => void): void {
     this.#onBytes = onBytes;
     const { stdin } = this.#caller;

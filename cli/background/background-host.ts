@@ -20,19 +20,19 @@ import { describeBuild, findHost, findProject, type HostPlace, placeOf } from ".
 
 /** How often a host looks whether it is still wanted. */
 const LOOK_MS = 1_000;
-/** How long the host in service may take to say that it lives, before another takes its place. */
+/** How long the host in service may take to answer before another host replaces it. */
 const ANSWER_PATIENCE_MS = 5_000;
-/** How long the end may take. */
+/** How long closing the host may take. */
 const CLOSE_PATIENCE_MS = 10_000;
 /** How long the end waits for a collector. */
 const TELEMETRY_PATIENCE_MS = 2_000;
 const MAX_LOG_BYTES = 1024 * 1024;
-/** Each has sandboxes, servers and a type checker. For further projects of a user, each command runs in its own process. */
+/** The most hosts of a user. Each has sandboxes, servers and a type checker. Commands of further projects run in their own process. */
 const MAX_HOSTS = 4;
 
 /**
- * The background host of a project: runs the commands of its callers until none has come for a while, or it is out of date. It
- * logs to stderr.
+ * The background host of a project. It runs the commands of its callers until none has come for a while, or until it is out of date.
+ * It logs to stderr.
  *
  * @param runCommand runs one command for a caller.
  */
@@ -114,7 +114,7 @@ export async function runBackgroundHost(
   }
 }
 
-/** Whether the host in service, if there is one, does as well as one of this identity, or is not to be replaced yet. */
+/** Whether a host is in service that equals this identity, or that must not be replaced yet. */
 async function isNeedless(identity: HostIdentity, place: HostPlace): Promise<boolean> {
   const found = findHost(place);
   const socket = found === undefined ? undefined : await connectTo(found.socket);
@@ -135,7 +135,7 @@ function isSameBuild(entry: string, build: string): boolean {
   }
 }
 
-/** Writes lines with their time, until the log is full. */
+/** Writes lines with the time until the log is full. */
 function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
   let bytes = 0;
   return (line) => {
@@ -146,8 +146,8 @@ function openLog(stderr: Surroundings["stderr"]): (line: string) => void {
 }
 
 /**
- * The catalog as `ptc generate` has written it last. It is read again after every change, and never written, as for a command in
- * a separate process.
+ * The catalog that `ptc generate` wrote last. It is read again after every change and never written, as by a command in a separate
+ * process.
  */
 class CatalogOnDisk implements HostCatalog {
   readonly #configuration: Configuration;
@@ -168,7 +168,7 @@ class CatalogOnDisk implements HostCatalog {
     };
     this.#loaded = loaded;
     loaded.tools.catch(() => {
-      // What was edited by hand may be put right without another version of the files.
+      // The user may repair an edited file without changing its version.
       if (this.#loaded === loaded) this.#loaded = undefined;
     });
     return loaded.tools;

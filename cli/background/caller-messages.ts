@@ -1,4 +1,4 @@
-/** What a command sends to a background host. Only the host reads it, so that no command has to load what parses it. */
+/** The messages from a command to a background host. Only the host parses them, so that no command has to load the parser. */
 import * as z from "zod";
 import { SIGNALS } from "../command.ts";
 
@@ -6,13 +6,13 @@ const CallersStream = z.object({ isTTY: z.boolean(), columns: z.number().optiona
 
 const CallerHello = z.object({
   kind: z.literal("hello"),
-  /** What the caller knows because it may read the user's private files. */
+  /** A secret that proves that the caller can read the user's private files. */
   token: z.string(),
   /** The ptc and the Node.js of the caller. */
   build: z.string(),
-  /** Of the configuration, as the caller sees the file. */
+  /** The digest of the configuration file as the caller sees it. */
   fileDigest: z.string(),
-  /** `command` has the host run `argv`; `status` and `stop` are about the host. */
+  /** `command` asks the host to run `argv`; `status` and `stop` concern the host itself. */
   wants: z.enum(["command", "status", "stop"]),
   argv: z.array(z.string()),
   env: z.record(z.string(), z.string().optional()),
@@ -26,7 +26,7 @@ export type CallerHello = z.infer<typeof CallerHello>;
 const CallerMessage = z.discriminatedUnion("kind", [
   CallerHello,
   z.object({ kind: z.literal("signal"), signal: z.enum(SIGNALS) }),
-  /** What was read from stdin, as Base64; null at its end. */
+  /** Bytes from stdin as Base64; null at its end. */
   z.object({ kind: z.literal("stdin"), bytes: z.string().nullable() }),
   /** The answer to `file`: the bytes as Base64, or the code of the error. */
   z.object({

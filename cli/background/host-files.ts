@@ -24,16 +24,16 @@ import {
 import { foldersOf, type HostPlace, refuseUnsafe } from "./host-place.ts";
 
 const SUFFIX = ".sock";
-/** A claim that is older is not believed: its process may have another pid namespace, or hang. */
+/** An older claim is ignored, because its process may be in another pid namespace, or hang. */
 const MAX_CLAIM_MS = 30_000;
 
-/** The files of one background host, which replaces another by putting its own in the other's place. */
+/** The files of one background host. A host replaces another by putting its own files in place of the other's. */
 export class HostFiles {
   readonly socket: string;
   readonly token: string;
   readonly #place: HostPlace;
 
-  /** Makes the private folder where there is none. @throws UnsafePlaceError */
+  /** Creates the private folder if there is none. @throws UnsafePlaceError */
   constructor(place: HostPlace) {
     this.#place = place;
     for (const folder of foldersOf(place)) {
@@ -44,7 +44,7 @@ export class HostFiles {
     this.token = openToken(place.tokenFile);
   }
 
-  /** Whether this process is the one that starts a host now. Two at a time do no harm: the last to publish stays. */
+  /** Claims the right to start a host now. Two processes at a time do no harm, because the last to publish stays. */
   claim(): boolean {
     const { claim } = this.#place;
     const self = currentProcess();
@@ -74,7 +74,7 @@ export class HostFiles {
     }).length;
   }
 
-  /** Puts this host in service, in the place of any other. */
+  /** Puts this host in service, and replaces any other. */
   publish(): void {
     const { folder, link } = this.#place;
     const next = join(folder, `${basename(this.socket)}.link`);
@@ -92,7 +92,7 @@ export class HostFiles {
     rmSync(this.#place.claim, { force: true });
   }
 
-  /** Whether this host is in service still. */
+  /** Whether this host is still in service. */
   get isPublished(): boolean {
     return readLink(this.#place.link) === basename(this.socket);
   }
@@ -113,13 +113,13 @@ export function killHost(socket: string): number | undefined {
   return identity.pid;
 }
 
-/** The secret of a folder, which is made once. */
+/** The secret of a folder. It is created once. */
 function openToken(file: string): string {
   if (!refuseUnsafe(file, "file")) {
     const made = `${file}.${process.pid}`;
     writeFileSync(made, randomBytes(32).toString("hex"), { mode: 0o600 });
     try {
-      // Unlike a rename, this fails where another process was faster, whose secret is then the one.
+      // Unlike a rename, this fails if another process was faster. Its secret then counts.
       linkSync(made, file);
     } catch {
       refuseUnsafe(file, "file");
@@ -160,14 +160,14 @@ export class LostSessions {
     this.#file = join(folder, "lost-sessions.json");
   }
 
-  /** @param how goes on after "the one before ended". */
+  /** @param how continues "the one before ended". */
   add(names: readonly string[], how: string): void {
     if (names.length === 0) return;
     const others = this.#read().filter(([name]) => !names.includes(name));
     this.#write([...others, ...names.map((name): [string, string] => [name, how])]);
   }
 
-  /** How the session of a name ended, once. */
+  /** Returns once how the session of a name ended. */
   take(name: string): string | undefined {
     const all = this.#read();
     const found = all.find(([each]) => each === name);

@@ -4,11 +4,11 @@ import { secretSourcesOf, withoutPlaces } from "../../configuration/configured-s
 import { isInherited } from "../../secrets/inherited-environment.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 
-/** What a background host depends on, by digest. A caller that differs in any of it is not served. */
+/** Digests of what a background host depends on. A caller that differs in any of them is not served. */
 export interface HostIdentity {
-  /** The ptc and the Node.js. */
+  /** The installed ptc and Node.js. */
   readonly build: string;
-  /** The configuration's bytes, and those of the files of rules that it names. */
+  /** The bytes of the configuration and of the rule files that it names. */
   readonly fileDigest: string;
   /** The configuration with its variables expanded. */
   readonly configuration: string;
@@ -20,10 +20,10 @@ export interface HostIdentity {
 const DEPENDED_ON =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|LANG|LC_[A-Z_]+|XDG_RUNTIME_DIR|XDG_[A-Z]+_HOME|DOCKER_.+|PTC_.+|NODE_.+|OTEL_.+|SSL_CERT_.+|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy)$/;
 
-/** They say where the configuration is, which is compared itself, or change nothing of what a host does. */
+/** These variables locate the configuration, which is compared itself, or do not affect a host. */
 const NOT_DEPENDED_ON = /^(?:NODE_COMPILE_CACHE|TRACEPARENT|TRACESTATE|PTC_HOST|PTC_CONFIG|PTC_MCP_CONFIG)$/;
 
-/** What differs from terminal to terminal. Commands from which secrets are read see all other variables too. */
+/** Variables that differ between terminals. Commands that print secrets depend on all other variables too. */
 const OF_A_TERMINAL =
   /^(?:_|CI|SHLVL|PWD|OLDPWD|COLUMNS|LINES|COLORTERM|WINDOWID|STY|SSH_TTY|SSH_CONNECTION|SSH_CLIENT|(?:TERM|TMUX|ITERM|KITTY|VSCODE)(?:_.*)?|CLAUDECODE|CLAUDE_PID|CLAUDE_CODE_.+|(?:NO|FORCE)_COLOR|XDG_SESSION_.+)$/;
 
@@ -51,13 +51,13 @@ export function identify(
   };
 }
 
-/** What a host was started with that is not the caller's. */
+/** How a host differs from its caller. */
 export type HostDifference =
   | "another version of ptc or Node.js"
   | "another configuration"
   | "another environment";
 
-/** A younger host is replaced only for another configuration, so that callers who differ do not take turns at it. */
+/** A younger host is replaced only for another configuration, so that different callers do not replace it in turns. */
 const MIN_AGE_MS = 10_000;
 
 /** Why a caller is not served; `undefined` when nothing differs. */
@@ -68,12 +68,12 @@ export function findDifference(host: HostIdentity, caller: HostIdentity): HostDi
   return isSame ? undefined : "another environment";
 }
 
-/** Whether a host of that age is replaced because of the difference. Otherwise the caller runs the command itself. */
+/** Whether the difference replaces a host of this age. Otherwise the caller runs the command itself. */
 export function isReplaceable(difference: HostDifference, ageMs: number): boolean {
   return difference === "another configuration" || ageMs >= MIN_AGE_MS;
 }
 
-/** A configuration without how its file was named, which differs by the folder of the caller. */
+/** A configuration without the name of its file, which depends on the caller's folder. */
 function withoutNames(configuration: Configuration): unknown {
   const servers = configuration.servers.map((server) => ({
     ...withoutPlaces(server),

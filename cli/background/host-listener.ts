@@ -14,11 +14,11 @@ import {
   sendMessage,
 } from "./host-messages.ts";
 
-/** How long a caller may take to say what it wants. */
+/** How long a caller may take to send its hello. */
 const HELLO_PATIENCE_MS = 10_000;
 
 export interface ListenerOptions {
-  /** A path in a private folder, where nothing is yet. */
+  /** A free path in a private folder. */
   socket: string;
   token: string;
   identity: HostIdentity;
@@ -28,11 +28,11 @@ export interface ListenerOptions {
   idleMs: number;
   /** Whether the host must stay although no command runs. Never rejects. */
   isNeeded: () => Promise<boolean>;
-  /** Is called when no command ran for `idleMs`, or when another host is to take this one's place. */
+  /** Called when no command ran for `idleMs`, or when another host must replace this one. */
   onRetire: (why: string) => void;
 }
 
-/** Takes callers of a background host, and runs their commands. */
+/** Accepts callers of a background host, and runs their commands. */
 export class HostListener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
@@ -60,12 +60,12 @@ export class HostListener {
     return listener;
   }
 
-  /** Hands a failure that belongs to no run to those whose commands run. */
+  /** Reports a failure that belongs to no run to all running commands. */
   warn(message: string): void {
     for (const listener of this.#warningListeners) listener(message);
   }
 
-  /** Takes no more callers. Resolves when the commands that run have ended. */
+  /** Accepts no more callers. Resolves when the running commands have ended. */
   async close(): Promise<void> {
     this.#isRetired = true;
     clearTimeout(this.#idle);
@@ -141,7 +141,7 @@ export class HostListener {
     const shared: SharedHost = {
       host: this.#options.host,
       accept: (configuration) => {
-        // This process is on no terminal, and cannot open its caller's.
+        // This process has no terminal, and cannot open its caller's.
         if (configuration.approvals.require === "terminal") {
           refuse("has no terminal to approve calls at", false);
           throw new Error("the command is left to its caller");
@@ -187,7 +187,7 @@ function isToken(shown: string, token: string): boolean {
 
 type Signal = (typeof SIGNALS)[number];
 
-/** What a command of a caller needs from the caller's process, over the connection to it. */
+/** The caller's process as a command needs it, over the connection. */
 class RemoteCaller {
   readonly surroundings: Surroundings;
   readonly #socket: Socket;
@@ -221,7 +221,7 @@ class RemoteCaller {
     };
   }
 
-  /** Sends nothing more: the caller was told how this ended. */
+  /** Sends nothing more, because the caller has received the outcome. */
   mute(): void {
     this.#isMuted = true;
   }
@@ -276,7 +276,7 @@ class RemoteCaller {
 
 type Wanted = (MessageToCaller & { kind: "stdin" })["want"];
 
-/** The caller's stdin. It is read only while somebody here wants it. */
+/** The caller's stdin. It is read only while a command wants it. */
 class CallerInput extends Readable {
   readonly isTTY: boolean;
   readonly #want: (want: Wanted) => void;
@@ -286,7 +286,7 @@ class CallerInput extends Readable {
     super();
     this.isTTY = isTTY;
     this.#want = want;
-    // Readers learn in another way too that the caller is gone, and some do not listen for errors.
+    // Readers also learn otherwise that the caller is gone, and some do not listen for errors.
     this.on("error", () => {});
   }
 
@@ -296,7 +296,7 @@ class CallerInput extends Readable {
   }
 
   override _read(): void {
-    // A paused stream fills its buffer too. What is typed meanwhile belongs to others.
+    // Even a paused stream fills its buffer, but text typed meanwhile belongs to other readers.
     if (!this.#isHeld) this.#want("flow");
   }
 
@@ -317,7 +317,7 @@ class CallerInput extends Readable {
   }
 }
 
-/** The caller's stdout or stderr. A caller that does not read holds the writer up, as a pipe would. */
+/** The caller's stdout or stderr. Like a pipe, it blocks the writer while the caller does not read. */
 class CallerOutput extends Writable {
   readonly isTTY: boolean;
   columns: number | undefined;

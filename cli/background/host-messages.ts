@@ -1,7 +1,7 @@
 /**
- * What a command and a background host send each other: frames of JSON, as on the socket of a sandbox. The command sends
- * `hello` and the host answers `welcome` or `refused`. From then on the host runs the command, and uses what is the
- * caller's, such as its terminal and its files, through the caller.
+ * The messages between a command and a background host: frames of JSON, as on the socket of a sandbox. The command sends `hello`, and
+ * the host answers `welcome` or `refused`. From then on the host runs the command, and uses the caller's terminal and files through
+ * the caller.
  */
 import type { Socket } from "node:net";
 import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../../protocol/frames.ts";
@@ -12,7 +12,7 @@ import type { HostIdentity } from "./host-identity.ts";
 const MAX_MESSAGE_BYTES = 96 * 1024 * 1024;
 const MAX_DEPTH = 8;
 
-/** How often a host says that it is alive while it works for a caller. */
+/** How often a host sends a sign of life while it works for a caller. */
 export const ALIVE_MS = 1_000;
 
 export interface HostStatus {
@@ -29,13 +29,13 @@ export interface HostStatus {
 
 export type MessageToCaller =
   | { kind: "welcome" }
-  /** The host does not do this call. `isReplaced`: it ends, so that another can be started in its place. */
+  /** The host does not run this command. `isReplaced`: the host ends, so that another can replace it. */
   | { kind: "refused"; why: string; isReplaced: boolean }
   | { kind: "out"; to: "stdout" | "stderr"; bytes: string }
-  /** What the host wants of the caller's stdin. */
+  /** What the host wants the caller to do with its stdin. */
   | { kind: "stdin"; want: "flow" | "pause" | "raw" | "cooked" }
   | { kind: "file"; id: number; path: string; maxBytes: number }
-  /** From now on the caller sends this signal to the host, and does not end by it. */
+  /** From now on the caller sends this signal to the host instead of ending. */
   | { kind: "listen"; signal: "SIGINT" | "SIGTERM" | "SIGHUP" }
   /** The program is about to make its first call. It must not be run again from now on. */
   | { kind: "calling"; runId: string }
@@ -53,7 +53,7 @@ export function sendMessage(socket: Socket, message: CallerMessage | MessageToCa
   });
 }
 
-/** Calls `receive` with each message until the connection ends. What is no message ends the connection. */
+/** Calls `receive` with each message until the connection ends. An invalid message ends the connection. */
 export function receiveMessages(socket: Socket, receive: (message: unknown) => void): void {
   const decoder = new FrameDecoder(MAX_MESSAGE_BYTES);
   socket.on("data", (chunk: Buffer) => {

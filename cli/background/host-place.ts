@@ -9,23 +9,23 @@ import {
 } from "../../configuration/configuration-paths.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 
-/** Whom a background host works for: one user's one configuration, at the moment of a call. */
+/** The project that a background host works for: one configuration of one user, at the moment of a call. */
 export interface Project {
-  /** Digest of the real path of the configuration, or of the working directory where there is none. */
+  /** Digest of the real path of the configuration, or of the working directory without one. */
   readonly key: string;
   /** SHA-256 of the configuration's bytes. */
   readonly fileDigest: string;
 }
 
-/** Where the background host of a project is reached. */
+/** The files through which the background host of a project is reached. */
 export interface HostPlace {
   /** Private to the user: only this user's processes can open anything in it. */
   readonly folder: string;
   /** A link to the socket of the host that is in service. Another host takes over by replacing it. */
   readonly link: string;
-  /** Holds a secret that a caller has to know. So it can read this user's private files, and is a process of this user. */
+  /** Holds a secret that a caller must know. It proves that the caller can read this user's private files. */
   readonly tokenFile: string;
-  /** Is there while a host is being started; names the process that does so. */
+  /** Exists while a host is being started, and names the process that starts it. */
   readonly claim: string;
 }
 
@@ -36,12 +36,12 @@ const SOCKET_NAME_BYTES = 48;
 const KEY_CHARS = 16;
 const OTHERS = 0o077;
 
-/** A part of a host's place that somebody else could have made or could open. The message says which, and what to do. */
+/** Somebody else could have created or could open a part of a host's place. The message says which part, and what to do. */
 export class UnsafePlaceError extends Error {
   override readonly name = "UnsafePlaceError";
 }
 
-/** The project of a call; `undefined` where the configuration is no file that another process would find. */
+/** The project of a call; `undefined` if another process could not find the configuration as a file. */
 export function findProject(options: FindOptions): Project | undefined {
   for (const path of configurationPaths(options)) {
     const file = statSync(path, { throwIfNoEntry: false });
@@ -77,7 +77,7 @@ export function foldersOf({ folder }: HostPlace): string[] {
 }
 
 /**
- * The path of the socket in service, and the secret to show there; `undefined` where no host was started.
+ * The path of the socket in service, and the secret to present there; `undefined` if no host was started.
  *
  * @throws UnsafePlaceError when a folder, the link, the socket or the secret is not the user's alone.
  */
@@ -94,7 +94,7 @@ export function findHost(place: HostPlace): { socket: string; token: string } | 
 }
 
 /**
- * Whether something of this kind is there.
+ * Whether something of this kind exists.
  *
  * @throws UnsafePlaceError when it is of another kind, another user's, or open to others.
  */
@@ -122,7 +122,7 @@ function digest(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Tells one installed ptc from another, and from itself after an update. @param entry the file of the `ptc` command. */
+/** A text that differs between installations of ptc, and after an update. @param entry the file of the `ptc` command. */
 export function describeBuild(entry: string): string {
   const path = realpathSync(entry);
   const { mtimeNs, size } = statSync(path, { bigint: true });

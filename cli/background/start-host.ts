@@ -7,17 +7,16 @@ import type { Surroundings } from "../command.ts";
 import { askHost, type CallersProcess, type Delegation } from "./ask-host.ts";
 import { findProject } from "./host-place.ts";
 
-/** The first argument of the process of a background host. It is no command for people. */
+/** The first argument of a background host's process. It is not a command for people. */
 export const HOST_PROCESS = "background-host";
 
-/** Where the hosts of this user write their logs. */
+/** The folder of the logs of this user's hosts. */
 function logFolder({ XDG_STATE_HOME, HOME }: Surroundings["env"]): string {
   return join(XDG_STATE_HOME || join(HOME || homedir(), ".local/state"), "ptc/hosts");
 }
 
 /**
- * Starts the background host of this project and does not wait for it. In CI none is started, because nothing should stay
- * behind there.
+ * Starts the background host of this project without waiting for it. Does nothing in CI, where no process should stay behind.
  */
 export function startHost({ argv, env, cwd }: Surroundings, config: string | undefined): void {
   if (env.CI !== undefined && env.CI !== "" && env.CI !== "false") return;
@@ -38,7 +37,7 @@ export function startHost({ argv, env, cwd }: Surroundings, config: string | und
       .unref();
     closeSync(log);
   } catch {
-    // The command has done its work. A host that cannot be started is no failure of it.
+    // The command has done its work. Failing to start a host does not make it fail.
   }
 }
 
@@ -46,8 +45,8 @@ const LOOK_EVERY_MS = 100;
 const START_PATIENCE_MS = 30_000;
 
 /**
- * Offers the command of this process to the background host of this project, for a command that only a host can run. Where
- * there is no host, starts one and waits for it.
+ * Offers the command of this process to the background host of this project, for a command that only a host can run. If there is no
+ * host, starts one and waits for it.
  *
  * @param config the value of `--config`.
  */
@@ -66,7 +65,7 @@ export async function askStartedHost(
   ) {
     if (performance.now() > deadline)
       return { ...asked, why: asked.why ?? "the background host did not start" };
-    // One that was refused has another configuration, and gives way.
+    // A host that refused has another configuration, and ends.
     if (isToStart || asked.why !== undefined) startHost(caller, config);
     isToStart = false;
     await delay(LOOK_EVERY_MS);

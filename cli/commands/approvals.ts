@@ -17,6 +17,7 @@ import type { PendingApproval, PendingApprovals } from "../../execution/pending/
 import {
   CONFIG,
   type CommonFlags,
+  collect,
   defineCommand,
   defineGroup,
   EXIT,
@@ -89,7 +90,7 @@ async function list(flags: CommonFlags, surroundings: Surroundings): Promise<Exi
   return EXIT.done;
 }
 
-/** A question as JSON has it. */
+/** A question as JSON. */
 function describePending({
   ticket,
   request,
@@ -114,9 +115,9 @@ function describePending({
     definition_digest: request.definitionDigest,
     arguments_digest: request.argumentsDigest,
     arguments: request.arguments ?? null,
-    /** Why a rule has it asked about. */
+    /** Why a rule asks about the call. */
     reason: request.reason ?? null,
-    /** Where its values come from, a line for each argument. */
+    /** The origins of its values, one line for each argument. */
     origins: request.origins ?? [],
     /** The server's own words about the tool. Nobody has checked them. */
     server_claims: request.claims ?? null,
@@ -142,7 +143,7 @@ const defineApprove = defineCommand("approve", approve, (command) =>
     .option(
       "--like <name=pattern>",
       "also further calls with the same arguments, but for this one, which may be anything that matches (repeatable; * is a wildcard)",
-      (value: string, previous: string[]) => [...previous, value],
+      collect,
       [],
     )
     .option(
@@ -209,7 +210,7 @@ async function answer(
   });
 }
 
-/** Shows a call at the terminal of this process and has its approval typed there. @throws UsageError where there is no terminal. */
+/** Shows a call at the terminal of this process, where its approval must be typed. @throws UsageError without a terminal. */
 async function approveByTyping(pending: PendingApproval, surroundings: Surroundings): Promise<boolean> {
   const own = openOwnTerminal(surroundings);
   if (own === undefined) throw new UsageError(`approve: ${NOT_TYPED}, and there is none here`);
@@ -221,7 +222,7 @@ async function approveByTyping(pending: PendingApproval, surroundings: Surroundi
   }
 }
 
-/** What the flags say, for a call. @throws UsageError now or then, where they say nothing that can be. */
+/** The scope that the flags give for a call. This function and the returned one throw UsageError for invalid flags. */
 function chooseScope({
   allCalls,
   like = [],
@@ -241,7 +242,7 @@ function chooseScope({
 }
 
 /**
- * Does some work with the runs of a project that wait for approvals.
+ * Passes the pending approvals of a project to `work`.
  *
  * @throws ConfigurationError, PendingError
  */
@@ -254,7 +255,7 @@ async function withApprovals<T>(
   return work(await openPending(configuration, env), configuration.approvals);
 }
 
-/** A question for the terminal: ptc's words, then, quoted line by line, the call and what its server says of the tool. */
+/** A question for the terminal: ptc's words, then the call and the server's claims about the tool, quoted line by line. */
 function renderPending({
   ticket,
   request,

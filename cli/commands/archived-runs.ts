@@ -10,8 +10,8 @@ import { type Surroundings, tell, UsageError } from "../command.ts";
 import { clientSessionOf } from "../local-user.ts";
 
 /**
- * Opens the configured archive, passes it to `work` and closes it. When nothing was archived yet, says so on stderr and
- * passes `undefined`.
+ * Opens the configured archive, passes it to `work`, and closes it. If nothing has been archived yet, says so on stderr and passes
+ * `undefined`.
  *
  * @throws ConfigurationError; ArchiveError
  */
@@ -41,7 +41,7 @@ export function loadArchiveConfiguration(
 
 const MAX_NAMED = 20;
 
-/** Names the damaged runs that were left out, and says what can be done about them. */
+/** Names the damaged runs that were left out, and says what to do about them. */
 export async function tellDamaged(
   damaged: readonly DamagedRun[],
   { stderr }: Pick<Surroundings, "stderr">,
@@ -62,7 +62,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parses a moment: `24h`, `7d` (that long ago), `2026-11-01` (the beginning of that day, UTC) or an ISO 8601 time. Returns
+ * Parses a moment: `24h` or `7d` (that long ago), `2026-11-01` (the beginning of that day in UTC), or an ISO 8601 time. Returns
  * milliseconds since 1970.
  *
  * @throws UsageError
@@ -73,7 +73,7 @@ export function parseMoment(option: string, text: string, nowMs: number): number
   const moment = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?$/.test(text)
     ? Date.parse(text)
     : Number.NaN;
-  // `Date` reads a day that the month does not have as one of the next month.
+  // `Date` takes a day beyond the end of a month for a day of the next month.
   const day = Number.isFinite(moment) ? new Date(`${text.slice(0, 10)}T00:00Z`).toISOString() : "";
   if (day.startsWith(text.slice(0, 10)) && day !== "") return moment;
   throw new UsageError(
@@ -82,7 +82,7 @@ export function parseMoment(option: string, text: string, nowMs: number): number
 }
 
 /**
- * Reads `--client-session`: the beginning of a conversation's name, or `current` for that of the shell.
+ * Reads `--client-session`: the beginning of a conversation's id, or `current` for the conversation of this shell.
  *
  * @throws UsageError
  */
@@ -98,7 +98,8 @@ export function readClientSession(text: string, env: Readonly<Record<string, str
 const MAX_NAMED_RUNS = 5;
 
 /**
- * Finds the run that a reference means: of several runs of one input the newest. `others` mentions the rest in one line.
+ * Finds the run that a reference means. If it means several runs of one input, the newest is chosen, and `others` mentions the rest
+ * in one line.
  *
  * @throws UsageError when there is none or the reference is ambiguous; ArchiveError `bad-reference`.
  */
@@ -137,7 +138,7 @@ export async function selectRunIds(
   return [...selected];
 }
 
-/** The reference needs no escaping: one that was looked up has only digits, letters, dashes and a colon. */
+/** The reference needs no escaping, because the lookup accepts only digits, letters, dashes and a colon. */
 function notOne(reference: string, found: FoundRuns): UsageError {
   if (found.kind !== "ambiguous") {
     return new UsageError(

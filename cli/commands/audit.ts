@@ -32,7 +32,7 @@ import { parseMoment, readClientSession } from "./archived-runs.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000_000;
-/** Lines that are written together. */
+/** How many lines are written together. */
 const BATCH = 200;
 
 interface AuditFlags extends CommonFlags {
@@ -107,7 +107,7 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
   };
   const stop = new AbortController();
   if (flags.follow) exitOnSignals(surroundings);
-  // Lines that are written while the rest is read come after it.
+  // Following starts first, so that no line is missed while the existing lines are read.
   const following = flags.follow ? source.following(filter, stop.signal) : undefined;
   const first = following?.next();
   const shown = await print(source.entries(filter), limit, render, surroundings);
@@ -124,7 +124,7 @@ async function openLog(flags: CommonFlags, { env, cwd }: Surroundings): Promise<
   return openAudit(configuration, env, auditPath(configuration));
 }
 
-/** Prints the newest of some lines, or all. Returns how many. */
+/** Prints the newest lines up to the limit. Returns how many. */
 async function print(
   entries: AsyncIterable<AuditEntry>,
   limit: number,
@@ -179,7 +179,7 @@ function limitOf({ limit, json, ocsf }: AuditFlags): number {
 
 const EVENT_CHARS = 9;
 
-/** Renders a line of the audit log for people: when, what, and by whom. The line may be anybody's. */
+/** Renders a line of the audit log for people: when, what, and by whom. Anybody may have written the line. */
 function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
   const of = (member: string) => {
     const value = fields[member];

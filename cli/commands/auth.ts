@@ -111,7 +111,7 @@ async function showStatus(
   }
 }
 
-/** Tells what went wrong with a server. @throws what is no fault of a server */
+/** Reports an error of a server. @throws any other error */
 async function tellOf(error: unknown, stderr: Writable, code: ExitCode): Promise<ExitCode> {
   if (!(error instanceof UpstreamError)) throw error;
   await tell(stderr, oneLine(error.message));
@@ -188,7 +188,7 @@ async function set(
   }
 }
 
-/** The value, without the line feed at its end; `undefined` when the person would not give it. */
+/** The value without the line feed at its end; `undefined` if the person gave none. */
 async function readValue(name: string, surroundings: Surroundings): Promise<string | undefined> {
   const { stdin, stderr } = surroundings;
   if (stdin.isTTY === true && stderr.isTTY !== true)
@@ -206,13 +206,13 @@ async function readValue(name: string, surroundings: Surroundings): Promise<stri
   return value;
 }
 
-/** How long to wait for more lines of a text that was pasted. */
+/** How long to wait for further lines of a pasted text. */
 const PASTE_MS = 100;
 
 /**
- * Asks for a line on the terminal and shows nothing of it. Resolves with `undefined` on Ctrl-C or at the end of input.
+ * Asks for a line on the terminal without showing it. Resolves with `undefined` on Ctrl-C or at the end of input.
  *
- * @throws UsageError for a text of several lines, of which a shell would otherwise get the rest.
+ * @throws UsageError for a text of several lines, because a shell would get the rest.
  */
 async function readHidden(
   prompt: string,
@@ -264,7 +264,7 @@ const defineLogin = defineCommand("login [server]", login, (command) =>
     ),
 );
 
-/** Logs in to a server, and tells what came of it. */
+/** Logs in to a server, and reports the outcome. */
 export async function login(
   name: string | undefined,
   flags: LoginFlags,
@@ -306,7 +306,7 @@ export async function login(
   }
 }
 
-/** The server to log in to: the one that is named, or the only one there is. */
+/** The server to log in to: the named one, or the only one with a login. */
 function loginServerOf(configuration: Configuration, name: string | undefined) {
   try {
     if (name !== undefined) return loginServer(configuration, name);
@@ -362,7 +362,7 @@ async function waitForPerson(
   }
 }
 
-/** Lists the tools of the server, so that a person notices at once a login that does not work. */
+/** Lists the tools of the server, so that a person notices at once if the login does not work. */
 async function tryServer(
   configuration: Configuration,
   name: string,
@@ -386,17 +386,17 @@ function parseTimeout(text = String(DEFAULT_TIMEOUT_SECONDS)): number {
   throw new UsageError(`--timeout must be a whole number from 1 to ${MAX_TIMEOUT_SECONDS}`);
 }
 
-/** How long to wait for a launcher that does not end: by then, it has opened something. */
+/** How long to wait for a launcher. One that still runs after this time counts as successful. */
 const PATIENCE_MS = 1_500;
 
-/** Whether there is a browser that would show on this person's screen. Over SSH, it would show on another. */
+/** Whether a browser would open on this person's screen. Over SSH it would open on another. */
 function canOpenBrowser(env: Surroundings["env"], platform = process.platform): boolean {
   if (env.BROWSER) return true;
   if (env.SSH_CONNECTION || env.SSH_TTY) return false;
   return platform !== "linux" || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME);
 }
 
-/** Opens an address in the person's browser. Returns whether that seems to have worked. */
+/** Opens a URL in the person's browser. Returns whether that seems to have worked. */
 async function openBrowser(url: string, env: Surroundings["env"]): Promise<boolean> {
   const [command = "", ...args] = launcher(env);
   return new Promise((resolve) => {
@@ -412,11 +412,11 @@ async function openBrowser(url: string, env: Surroundings["env"]): Promise<boole
   });
 }
 
-/** `BROWSER` names a program, as for other commands; else it is what the system has for opening addresses. */
+/** The command that opens a URL: the program that `BROWSER` names, otherwise the launcher of the system. */
 function launcher(env: Surroundings["env"]): string[] {
   if (env.BROWSER) return [env.BROWSER];
   if (process.platform === "darwin") return ["open"];
-  // No shell: in one, the `&` of an address would end the command.
+  // A shell would end the command at the `&` of a URL.
   if (process.platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
   return env.WSL_DISTRO_NAME ? ["rundll32.exe", "url.dll,FileProtocolHandler"] : ["xdg-open"];
 }

@@ -18,6 +18,7 @@ import { openCaller } from "../../wiring/caller.ts";
 import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
 import {
   CONFIG,
+  collect,
   type DefineCommand,
   EXIT,
   type ExitCode,
@@ -60,7 +61,7 @@ export const callCommand: DefineCommand = (program, surroundings, finish) => {
     .option(
       "--approve <pattern>",
       "approve the call if its tool matches (repeatable; * is a wildcard)",
-      (value: string, previous: string[]) => [...previous, value],
+      collect,
       [],
     )
     .option("--envelope", "print the envelope of the run, as `ptc run` does")
@@ -122,7 +123,7 @@ async function call(
         signal: cancel.signal,
       }),
     );
-    // A caller that has the answer may end ptc, and expects the call in the archive. A slow archive delays it only so long.
+    // A caller that has the answer may end ptc, but expects the call in the archive. A slow archive delays the answer only briefly.
     const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
     await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
     const code = await report(executed, flags, surroundings);
@@ -134,7 +135,7 @@ async function call(
   }
 }
 
-/** The tool of that name. One that programs may not call is found too: the broker refuses it, and that is recorded. */
+/** The tool of that name, even if programs may not call it. The broker then refuses the call, which is recorded. */
 function findTool(name: string, tools: ProgramTools): Tool {
   const callable = tools.callableFor(LOCAL_USER);
   const tool = callable.find(name) ?? tools.all.find(name);
@@ -162,7 +163,7 @@ async function report(
   return decision === "invalid" ? EXIT.usage : EXIT.failed;
 }
 
-/** Text as it is, anything else as JSON: on one line in a pipe, indented on a terminal, where nothing moves the cursor. */
+/** Text as it is, anything else as JSON: on one line in a pipe, indented on a terminal. No text moves the terminal's cursor. */
 function renderAnswer(data: unknown, isTerminal: boolean): string {
   if (typeof data === "string") {
     const text = isTerminal ? visibleLines(data) : data;
@@ -178,10 +179,10 @@ const MAX_DESCRIPTION_CHARS = 4_000;
 const MAX_LINE_CHARS = 300;
 const MAX_CHOICES = 12;
 
-/** How something is called from a shell. */
+/** How a tool or a program is called from a shell. */
 interface HowCalled {
   title: string;
-  /** What stands before the value of an argument. */
+  /** The text before the value of an argument. */
   nameOf: (parameter: Pick<Parameter, "name">) => string;
   /** The command without arguments. */
   call: string;
@@ -196,7 +197,7 @@ function byTool({ namespacedName, server, name }: Tool): HowCalled {
   };
 }
 
-/** What a tool takes and how it is called from a shell, made from its schema. */
+/** The help for a tool from its schema: its arguments, and how to call it from a shell. */
 export function renderCallHelp(
   tool: Tool,
   { style }: Terminal,

@@ -12,8 +12,8 @@ import { LOCAL_USER } from "../local-user.ts";
 import { shortRunId } from "../run-report/list-text.ts";
 
 /**
- * What shells load to complete the words of `ptc`. They hand the words to `ptc complete-words`, which prints a candidate a line,
- * with a tab and what it is; or `:files` alone where the shell's own completion of files fits.
+ * The scripts that shells load to complete the words of `ptc`. They pass the words to `ptc complete-words`, which prints one candidate
+ * per line, followed by a tab and a description. It prints only `:files` if the shell should complete files itself.
  */
 const BASH = `_ptc() {
   local IFS=$'\\n' line out
@@ -98,15 +98,15 @@ export const completionCommand: DefineCommand = (program, surroundings, finish) 
 const MAX_RUNS = 50;
 const MAX_CANDIDATES = 500;
 const MAX_ABOUT_CHARS = 80;
-/** Characters of a digest by which an input is named. */
+/** How many characters of a digest name an input. */
 const DIGEST_CHARS = 12;
 
-/** Words that no shell takes for anything else. Names of servers and tools come from others. */
+/** Matches words without special meaning to any shell. Names of servers and tools come from others. */
 const HARMLESS = /^[\w.:@/+=-]+$/;
 
 /**
- * `ptc complete-words -- WORD...`: prints what the last word may be, a candidate a line, with a tab and what it is. Prints nothing
- * where anything is wrong: a shell has no place for a message.
+ * `ptc complete-words -- WORD...`: prints the candidates for the last word, one per line, each followed by a tab and a description.
+ * Prints nothing if anything fails, because a shell has no place for a message.
  */
 export async function printCandidates(program: Command, surroundings: Surroundings): Promise<ExitCode> {
   const [separator, ...rest] = surroundings.argv.slice(3);
@@ -162,7 +162,7 @@ async function valuesOf(
       return savedPrograms(words, surroundings);
     case "program": {
       const saved = await savedPrograms(words, surroundings);
-      // Where nothing is saved, the shell completes files, and knows better how.
+      // If nothing is saved, the shell completes files itself, which it does better.
       return saved.length === 0 ? [] : [...saved, ...(await programFiles(surroundings))];
     }
     case "runs":
@@ -187,7 +187,7 @@ function toolsOf(catalog: ToolCatalog) {
   return catalog.servers.flatMap(({ tools }) => tools);
 }
 
-/** The newest runs, by their ids; by their inputs' digests too, where a digest has been typed in part. */
+/** The newest runs by their ids, and by their inputs' digests if a digest has been typed in part. */
 async function runsOf(words: readonly string[], surroundings: Surroundings): Promise<Candidate[]> {
   const current = words.at(-1) ?? "";
   const archive = openRuns(await configurationOf(words, surroundings), surroundings.env);
@@ -205,7 +205,7 @@ async function runsOf(words: readonly string[], surroundings: Surroundings): Pro
   }
 }
 
-/** With the configuration that the command line names. */
+/** Loads the configuration that the command line names. */
 function configurationOf(words: readonly string[], { env, cwd }: Surroundings) {
   const at = words.lastIndexOf("--config", words.length - 3);
   const flag = at >= 0 ? words[at + 1] : words.findLast((word) => word.startsWith("--config="))?.slice(9);
@@ -217,13 +217,13 @@ async function catalogOf(words: readonly string[], surroundings: Surroundings): 
   return tools.callableFor(LOCAL_USER);
 }
 
-/** A word that may stand where the cursor is, and what it is. */
+/** A possible word at the cursor, with a description. */
 interface Candidate {
   word: string;
   about?: string | undefined;
 }
 
-/** What words of the command line stand for. */
+/** What a word of the command line stands for. */
 type WordKind =
   | { kind: "words"; words: readonly string[] }
   | { kind: "files" | "servers" | "tools" | "runs" | "programs" | "none" }
@@ -236,7 +236,7 @@ type WordKind =
 const WORDS = (...words: string[]): WordKind => ({ kind: "words", words });
 const KIND = (kind: "files" | "servers" | "tools" | "runs" | "programs" | "none"): WordKind => ({ kind });
 
-/** What the values of options are, by the option; with the command before it where commands differ. */
+/** The kinds of options' values, by option. */
 const OPTION_VALUES: Readonly<Record<string, WordKind>> = {
   "--config": KIND("files"),
   "--code": KIND("files"),
@@ -258,7 +258,7 @@ const OPTION_VALUES: Readonly<Record<string, WordKind>> = {
   "--transport": WORDS("stdio", "http", "sse"),
 };
 
-/** What the arguments of commands are, by the command; the last stands for all that come after it. */
+/** The kinds of commands' arguments, by command. The last kind applies to all further arguments. */
 const ARGUMENTS: Readonly<Record<string, readonly WordKind[]>> = {
   run: [{ kind: "program" }, KIND("none")],
   test: [KIND("programs")],
@@ -281,17 +281,17 @@ const ARGUMENTS: Readonly<Record<string, readonly WordKind[]>> = {
   save: [KIND("runs")],
 };
 
-/** What may stand at the end of a command line: words of the program, and what else the last word may be. */
+/** The possible last words of a command line: words of the program, and the kind of any other word. */
 interface Completion {
   candidates: Candidate[];
   value: WordKind;
 }
 
 /**
- * What the last of the words may be, as far as the program itself knows.
+ * The possible last words, as far as the program itself knows.
  *
- * @param program with all commands.
- * @param words those after `ptc` up to the cursor. The last may be empty.
+ * @param program the program with all commands.
+ * @param words the words after `ptc` up to the cursor. The last may be empty.
  */
 function completionOf(program: Command, words: readonly string[]): Completion {
   const current = words.at(-1) ?? "";

@@ -4,7 +4,7 @@ import { LOCAL_USER } from "../local-user.ts";
 
 const MAX_SHOWN_CHARS = 40;
 
-/** The question whose ticket begins like this. @throws UsageError when there is none, or more than one. */
+/** The pending approval whose ticket begins like this. @throws UsageError when there is none, or more than one. */
 export async function findPending(
   approvals: Pick<PendingApprovals, "find">,
   beginning: string,

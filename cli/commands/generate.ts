@@ -55,7 +55,7 @@ export const generateCommand = defineCommand("generate", generate, (command) =>
     .addHelpText("after", "\nExample:\n  ptc generate && git diff generated/\n"),
 );
 
-/** Generates the modules of these servers, or of all, and tells what came of it. */
+/** Generates the modules of these servers, or of all servers, and reports the outcome. */
 export async function generate(
   names: string[],
   flags: GenerateFlags,
@@ -79,10 +79,10 @@ export async function generate(
   };
   for (const held of configuration.held) onWarning(held);
   const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning });
-  // Before anything is listed: what changes while the modules are written must not be missed.
+  // Created before anything is listed, so that no change is missed while the modules are written.
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);
-  // What is checked must not depend on what this machine's archive holds.
+  // A check must not depend on this machine's archive.
   const learn = flags.check ? undefined : learnForGeneration(configuration, env, onWarning);
   const generator = new ModuleGenerator({ configuration, servers, upstreams, folder, learn });
   const context = { generator, directory, flags, surroundings };
@@ -117,7 +117,7 @@ export async function generate(
   }
 }
 
-/** Whether every server was listed that could be listed without another configuration. */
+/** Whether every server was listed, except those that the configuration turns off. */
 function isComplete({ failures }: Generation): boolean {
   return failures.every(({ isOff }) => isOff);
 }
@@ -158,7 +158,7 @@ async function check({ generator, flags, surroundings }: Context, generation: Ge
   return failures.length > 0 ? EXIT.failed : EXIT.done;
 }
 
-/** What `--json` says of servers that could not be listed. */
+/** The servers that could not be listed, for `--json`. */
 function shownFailures({ failures }: Generation) {
   return failures.map(({ server, code, message, isKept }) => ({ server, code, message, kept: isKept }));
 }
@@ -200,8 +200,8 @@ const DEFAULT_COLUMNS = 80;
 type Screen = Writable & { isTTY?: boolean; columns?: number };
 
 /**
- * Shows on a terminal which servers are still being listed: in one line that is drawn again, or, in CI and on a terminal that
- * cannot do that, in a line for each server. In a pipe nothing is shown.
+ * Shows on a terminal which servers are still being listed, in one line that is redrawn. In CI and on a dumb terminal it prints one
+ * line for each server. In a pipe it prints nothing.
  */
 class ListingProgress {
   readonly #screen: Screen;
@@ -224,7 +224,7 @@ class ListingProgress {
     this.#timer = setInterval(() => this.#draw(), SECOND_MS).unref();
   }
 
-  /** Notes that a server is listed, or cannot be. */
+  /** Notes that a server was listed, or could not be. */
   settle({ server, tools }: ListOutcome): void {
     this.#waiting.delete(server);
     if (tools === undefined) this.#failed.push(server);
@@ -235,7 +235,7 @@ class ListingProgress {
     } else if (this.#timer !== undefined) this.#draw();
   }
 
-  /** Removes the line, so that others can be written. It is drawn again with the next change. */
+  /** Removes the line, so that other lines can be written. The next change draws it again. */
   clear(): void {
     if (this.#isDrawn) this.#screen.write(CLEAR);
     this.#isDrawn = false;
@@ -263,7 +263,7 @@ class ListingProgress {
 
 const MAX_DAMAGE_SHOWN = 20;
 
-/** Why a server could not be listed, in few words. The warning about it has the whole reason. */
+/** Why a server could not be listed, in a few words. The warning about it gives the whole reason. */
 const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   start_failed: "cannot be started or reached",
   login_required: "needs a login",
@@ -297,7 +297,7 @@ export function proposalWarnings({ failures, warnings, damage }: Generation, isC
   return [...lines, ...firstOf(outcomes)];
 }
 
-/** Warnings after the files were written. @param shown the folder as messages name it. */
+/** Warnings after the files were written. @param shown the folder's name in messages. */
 function writeWarnings(
   { written, edited, left }: WrittenFiles,
   { damage, editors }: Generation,
@@ -316,7 +316,7 @@ function writeWarnings(
   ];
 }
 
-/** How a user's own configuration of an editor finds the modules. @param shown the folder as messages name it. */
+/** Says how a user's own editor configuration can find the modules. @param shown the folder's name in messages. */
 function adviceFor({ path, setup }: EditorConfig, shown: string): string {
   return `${basename(path)} is yours and stays as it is; for editors to find ./servers/ from programs beside it, ${setup.advice(join(shown, setup.settings))}`;
 }
@@ -331,9 +331,9 @@ function renderCheck({ damage, drift, failures }: Generation, stale: readonly st
 }
 
 /**
- * One line for each server: its number of tools, and its module. Then one that says how many were listed, and which failed.
+ * One line for each server with its number of tools and its module. The last line says how many were listed, and which failed.
  *
- * @param shown the folder as messages name it.
+ * @param shown the folder's name in messages.
  */
 function renderWritten(generation: Generation, { written }: WrittenFiles, shown: string): string {
   const { plan, failures, editors, modulePaths } = generation;

@@ -72,7 +72,7 @@ async function stop(flags: CommonFlags, surroundings: Surroundings): Promise<Exi
   return EXIT.done;
 }
 
-/** Asks a host to end, and kills one that does not answer. Says what became of it. */
+/** Asks a host to end, and kills it if it does not answer. Returns the outcome as text. */
 export async function stopHostAt({ socket, token }: { socket: string; token: string }): Promise<string> {
   const answer = await askHostAt({ socket, token }, "stop");
   if (answer?.kind === "stopping") {

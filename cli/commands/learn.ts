@@ -22,7 +22,7 @@ import {
   write,
 } from "../command.ts";
 
-/** `ptc learn ...`: the types of results that tools do not declare, as they were observed. */
+/** `ptc learn ...`: the observed types of results that tools do not declare. */
 export const learnCommand = defineGroup(
   "learn",
   () => [defineShowLearned, defineUpdate, defineForget, defineExportLearned],
@@ -178,13 +178,13 @@ function countMembers(schema: unknown): number {
   return own.length + countMembers(own) + countMembers([items, additionalProperties, anyOf]);
 }
 
-/** A tool, and what is known about the results. */
+/** A tool, and the learned types of its results. */
 interface LearnedTool {
   tool: Tool;
   record: LearnedRecord;
 }
 
-/** @throws ConfigurationError, and UsageError where nothing is learned by the configuration. */
+/** @throws ConfigurationError; UsageError if the configuration turns learning off. */
 async function openLearned(
   flags: { config?: string },
   { env, cwd }: Surroundings,
@@ -196,7 +196,7 @@ async function openLearned(
 }
 
 /**
- * The tools that are named, in the order of the catalog; all where none is.
+ * The named tools, or all tools if none is named.
  *
  * @throws UsageError for a name that no tool has.
  */
@@ -210,7 +210,7 @@ async function namedTools(names: readonly string[], configuration: Configuration
   });
 }
 
-/** Of some tools those of which something is known. */
+/** The tools whose results were learned, among the given ones. */
 function withLearned(tools: readonly Tool[], types: LearnedTypes): LearnedTool[] {
   return tools.flatMap((tool) => {
     const record = types.get(keyOf(tool));
@@ -222,7 +222,7 @@ function keyOf({ server, name, definitionDigest }: Tool): string {
   return learnedKey({ server, tool: name, definition: definitionDigest });
 }
 
-/** What is learned of a tool as JSON. */
+/** The learned type of a tool as JSON. */
 function learnedJson({ tool, record: { calls, definition, schema } }: LearnedTool) {
   return { tool: tool.namespacedName, calls, definition, outputSchema: schema };
 }

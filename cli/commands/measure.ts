@@ -76,7 +76,7 @@ function total(name: string, tokens: number, note: string): Row {
   return { name, tokens: String(tokens), note, isTotal: true };
 }
 
-/** The counts as a table, and what they mean where tools are listed directly: then ptc's own come on top, for programs. */
+/** The counts as a table. If all tools are listed directly, a text explains what the counts mean. */
 export function renderTokenCounts(
   { upFront, ptc, direct, session, beforeFirstProgram }: TokenCounts,
   style: (style: "bold" | "dim", text: string) => string,
@@ -116,23 +116,23 @@ function share(part: number, whole: number): string {
   return whole === 0 ? "" : `${((100 * part) / whole).toFixed(1)} % of that`;
 }
 
-/** Tools that a typical session reads about before it writes its program. */
+/** How many tools a typical session inspects before it writes its program. */
 const INSPECTED_TOOLS = 3;
 
-/** Tokens that tools cost a model: all of their definitions, ptc's own, and a session that reads about some. */
+/** The tokens that tools cost a model: all of their definitions, ptc's own tools, and a session that inspects some tools. */
 interface TokenCounts {
   upFront: { total: number; servers: { server: string; tools: number; tokens: number }[] };
   ptc: { total: number; definitions: number; instructions: number };
   /** The tools that are listed beside ptc's own. */
   direct: { tools: number; total: number; isAll: boolean };
-  /** Nothing where all tools are listed: their definitions are read already. */
+  /** Zero if all tools are listed, because a model has read their definitions already. */
   session: { total: number; search: number; inspect: number; inspected: string[] };
-  /** What a model has read before the first program that it writes: definitions, instructions, and one search. */
+  /** The tokens that a model has read before it writes its first program: definitions, instructions, and one search. */
   beforeFirstProgram: number;
 }
 
 /**
- * Counts tokens as `o200k` has them.
+ * Counts tokens with the `o200k` vocabulary.
  *
  * @param printers show tools in the languages of programs.
  * @param listed the tools that are listed beside ptc's own.
@@ -142,7 +142,7 @@ export async function countTokensOf(
   printers: ShownLanguages,
   listed: readonly DirectTool[],
 ): Promise<TokenCounts> {
-  // Two megabytes of vocabulary, which a help text need not wait for.
+  // The vocabulary has two megabytes, so it is loaded only here and not for a help text.
   const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base");
   const tokensOf = (text: string) => countTokens(text);
   const servers = catalog.servers.map(({ name, tools }) => ({
@@ -180,7 +180,7 @@ function listable({ servers }: ToolCatalog): Tool[] {
     .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)));
 }
 
-/** One search and a look at the tools of median size that it is for. */
+/** One search, and the inspection of tools of median size. */
 async function countSession(
   catalog: ToolCatalog,
   printers: ShownLanguages,
@@ -214,7 +214,7 @@ async function countSession(
   };
 }
 
-/** A definition as a client hands it to its model. */
+/** A definition as a client gives it to its model. */
 function asDefinition({ namespacedName, description, inputSchema }: Tool) {
   return { name: namespacedName, description, input_schema: inputSchema };
 }

@@ -153,8 +153,8 @@ function render({ ok, name, line, expected, decided, rule, reason }: CaseResult)
 }
 
 /**
- * Finds all that is wrong with the rules of a configuration, and what is most likely not meant: rules of which none permits anything,
- * a head that names a tool, a server or a group that there is not, and a label that nothing carries.
+ * Finds all errors in the rules of a configuration. Warns about rules that are most likely mistakes: no rule permits anything, a head
+ * names an unknown tool, server or group, or nothing carries a label.
  *
  * @throws ConfigurationError for a file that cannot be read.
  */
@@ -187,7 +187,7 @@ export async function checkPolicy(
   };
 }
 
-/** Rules take nothing away from what nothing permits. */
+/** A warning if no rule permits anything, because every call is then denied. */
 function nothingPermitted({ all: [first, ...others] }: Rules): LocatedProblem[] {
   if (first === undefined || [first, ...others].some(({ effect }) => effect === "permit")) return [];
   const message =
@@ -210,7 +210,7 @@ function unknownNames(
   );
 }
 
-/** A text that a rule holds against labels and that no server or tool has. */
+/** Finds labels in rules that no server or tool has. */
 function unknownLabels({ all }: Rules, { servers }: Configuration): LocatedProblem[] {
   const labels = new Set(
     servers.flatMap(({ flow }) =>
@@ -316,7 +316,7 @@ const PolicyCase = z.strictObject({
   source: z.enum(["run", "serve", "call", "library"]).default("run"),
   tool: Name,
   arguments: z.unknown().optional(),
-  /** What the server says about the tool, for one that is not listed, or to try another claim. */
+  /** The server's claims about the tool, for a tool that is not listed, or to try other claims. */
   annotations: z.record(z.string(), z.unknown()).optional(),
   /** The tools that the run has read before, in that order. */
   read: z.array(Name).default([]),
@@ -325,12 +325,12 @@ const PolicyCase = z.strictObject({
   calls_of_tool: z.int().min(0).default(0),
   time: z.iso.datetime({ offset: true }).optional(),
   expect: z.enum(["allow", "ask", "deny", "hidden", "visible"]),
-  /** What is in the name of the entry or rule that decides. */
+  /** A part of the name of the entry or rule that must decide. */
   rule: Name.optional(),
 });
 type PolicyCase = z.infer<typeof PolicyCase>;
 
-/** A call of a conversation, with what it is answered where it is allowed. */
+/** A call of a conversation, with its answer if it is allowed. */
 const ConversationCall = z.strictObject({
   tool: Name,
   arguments: z.unknown().optional(),
@@ -340,13 +340,13 @@ const ConversationCall = z.strictObject({
 });
 
 const ConversationRun = z.strictObject({
-  /** What the user says before it. */
+  /** What the user says before the run. */
   said: z.string().optional(),
-  /** What the model writes: the text of the program, and its data. */
+  /** The program that the model writes, and its data. */
   program: z.string().default(""),
   data: z.unknown().optional(),
   calls: z.array(ConversationCall).default([]),
-  /** What the model is shown of it. */
+  /** The output of the run that the model is shown. */
   shows: z.unknown().optional(),
 });
 
@@ -366,11 +366,11 @@ const PolicyCases = z
     error: "has neither cases nor conversations",
   });
 
-/** How one case came out. */
+/** The result of one case. */
 interface CaseResult {
   readonly ok: boolean;
   readonly name: string;
-  /** Of the case in its file. */
+  /** The line of the case in its file. */
   readonly line: number;
   readonly expected: string;
   readonly decided: string;
@@ -379,10 +379,10 @@ interface CaseResult {
 }
 
 /**
- * Tries what the configuration decides about the calls that a text in YAML describes, without any server.
+ * Decides about the calls that a YAML text describes, without any server.
  *
- * @param file how messages name the text.
- * @throws ConfigurationError for a text that describes no cases, and for a configuration whose rules are wrong.
+ * @param file the name of the text in messages.
+ * @throws ConfigurationError for a text that describes no cases, and for a configuration with invalid rules.
  */
 export async function tryPolicyCases(
   configuration: Configuration,
@@ -464,7 +464,7 @@ async function tryCase(
   };
 }
 
-/** Tries the calls of the runs of a conversation, in their order. What is allowed is answered as the case says. */
+/** Tries the calls of a conversation's runs in order. Allowed calls get the answers of the case. */
 async function tryConversation(
   { name, principal, runs }: ConversationCase,
   lineOf: (run: number, call: number) => number,
@@ -521,12 +521,12 @@ function isAboutSight({ expect }: PolicyCase): boolean {
   return expect === "hidden" || expect === "visible";
 }
 
-/** A call of a tool that is hidden is denied. */
+/** The name of a decision. A call of a hidden tool counts as denied. */
 function namedDecision({ kind }: Decision): string {
   return kind === "unavailable" ? "deny" : kind;
 }
 
-/** A tool as it was listed, or what is known of it by its name. @throws ConfigurationError for a name of no server. */
+/** The listed tool, or a tool made from the name alone. @throws ConfigurationError for a name without a known server. */
 function findTool(name: string, { servers }: Configuration, { all }: ProgramTools, place: string): Tool {
   const listed = all.get(name);
   if (listed !== undefined) return listed;

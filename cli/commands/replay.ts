@@ -22,6 +22,7 @@ import { readProgram } from "../arguments/program-file.ts";
 import {
   CONFIG,
   type CommonFlags,
+  collect,
   defineCommand,
   EXIT,
   type ExitCode,
@@ -177,10 +178,6 @@ async function replayOne(
   return envelope.result.ok ? EXIT.done : EXIT.failed;
 }
 
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value];
-}
-
 /** Runs a recorded program against the real servers, and prints how its calls and its result differ from the record. */
 async function runLive(runId: string, context: ReplayContext): Promise<ExitCode> {
   const { host, flags, surroundings, signal } = context;
@@ -245,8 +242,8 @@ function renderDifferences(
 }
 
 /**
- * Replays many runs, one after the other, and prints a summary. A run that was ended by time or the engine is undecided: that
- * is no divergence, and no proof of sameness either.
+ * Replays many runs, one after the other, and prints a summary. A replay that time or the engine ended is undecided: it is neither a
+ * divergence nor a proof of sameness.
  *
  * @param skipped how many runs were left out because no program ran in them.
  */

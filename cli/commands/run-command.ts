@@ -12,6 +12,7 @@ import { readTextFile } from "../arguments/text-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,
+  collect,
   type DefineCommand,
   type ExitCode,
   NO_HOST,
@@ -30,7 +31,7 @@ const NO_PROGRAM: UnresolvedProgram = { code: "", data: {} };
 const MAX_TIMEOUT_SECONDS = 86_400;
 const MAX_SAID_BYTES = 512 * 1024;
 
-/** `ptc run FILE|-`. What runs programs is loaded while a sandbox starts. */
+/** `ptc run FILE|-`. The code that runs programs is loaded while a sandbox starts. */
 export const runCommand: DefineCommand = (program, surroundings, finish) => {
   const command = program
     .command("run")
@@ -107,7 +108,7 @@ async function inSession(...session: Parameters<typeof askForSession>): Promise<
   return (await import("./sessions.ts")).askForSession(...session);
 }
 
-/** The help of a saved program; `undefined` where none is named. */
+/** The help of a saved program; `undefined` if none is named. */
 async function findHelp(
   name: string | undefined,
   flags: RunFlags,
@@ -129,7 +130,7 @@ function isName(word: string): boolean {
   return /^[a-z][a-z0-9-]*$/.test(word);
 }
 
-/** What stands in the command line beside its flags. */
+/** The words of the command line besides its flags. */
 interface Given {
   file: string | undefined;
   words: readonly string[];
@@ -146,7 +147,7 @@ async function readRequest(
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  // Its caller can no longer read what a host has read of stdin.
+  // The check comes before stdin is read, because the caller cannot read again what a host has read.
   shared?.accept(configuration);
   if (flags.approve.length > 0)
     (await import("../terminal/approver.ts")).refusePatterns(flags.approve, configuration);
@@ -179,7 +180,7 @@ async function readRequest(
   return { program: handed, ticket, configuration, timeoutMs, typecheck: check, said, cancel, warmed };
 }
 
-/** A saved program as a program that runs it; `undefined` where the word is the name of none. */
+/** A program that runs the saved program; `undefined` if the word is not the name of one. */
 async function readSaved(
   name: string,
   words: readonly string[],
@@ -228,8 +229,4 @@ function parseTimeout(text: string): number {
 function parseTypecheck(mode: string | undefined): TypecheckMode | undefined {
   if (mode === undefined || mode === "error" || mode === "warn" || mode === "off") return mode;
   throw new UsageError(`--typecheck: '${mode}' is not error, warn or off`);
-}
-
-function collect(value: string, previous: string[]): string[] {
-  return [...previous, value];
 }

@@ -66,7 +66,7 @@ export interface RunFlags extends CommonFlags {
   help?: boolean;
 }
 
-/** A program to run, with what the command line says of it, read and checked. */
+/** A program to run, with the values of the command line, read and checked. */
 export interface RunRequest {
   program: UnresolvedProgram;
   /** Names a suspended run, which is resumed instead. */
@@ -78,11 +78,11 @@ export interface RunRequest {
   said: readonly string[];
   /** Cancels the run. */
   cancel: AbortController;
-  /** The program's sandbox, which is starting; `undefined` where a background host has sandboxes. */
+  /** The program's sandbox, which is starting; `undefined` if a background host provides sandboxes. */
   warmed: HostOptions["warmed"];
 }
 
-/** Runs a program, in this process or with the background host that this process is, and prints what becomes of it. */
+/** Runs a program with a host of its own, or with the background host that this process is. Prints the outcome. */
 export async function run(
   { program, ticket, configuration, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
   flags: RunFlags,
@@ -162,7 +162,7 @@ export async function run(
   if (unchecked !== undefined)
     console.tell(`ptc: the program's types were not checked: ${oneLine(unchecked)}`);
   for (const warning of warnings) onWarning(warning);
-  // A caller that has the envelope may end ptc, and expects the run in the archive. A slow archive delays it only so long.
+  // A caller that has the envelope may end ptc, but expects the run in the archive. A slow archive delays the envelope only briefly.
   const problem = await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
   const isReport = await reportEndedRun(
     { ...executed, calls, archivedAs: problem === undefined ? envelope.run_id : undefined },
@@ -184,7 +184,7 @@ export async function run(
 }
 
 /**
- * Takes a suspended run, to continue it. A question that nobody has answered is put to the person who is here.
+ * Claims a suspended run, to continue it. If nobody has answered its question, asks the person here.
  *
  * @param beginning the first characters of its ticket.
  * @throws UsageError when the run cannot continue.
@@ -260,8 +260,8 @@ const ENDINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says what a program emitted, one line a block, and writes it to a folder, if there is one. A file that is there already is
- * left as it is. Also says what cannot be written.
+ * Reports the blocks that a program emitted, one line each, and writes them to the folder, if one is given. Existing files stay as
+ * they are. Also reports blocks that cannot be written.
  */
 export async function reportEmitted(
   blocks: readonly EmittedBlock[],
@@ -314,7 +314,7 @@ function fileName(block: EmittedBlock, index: number): string {
 const MESSAGE =
   "the background host was lost while the program ran; it had begun to call tools, so it was not run again: look at what it has changed before you run it again";
 
-/** The envelope of a run whose host was lost after its first call. Nothing more is known of it here. */
+/** The envelope of a run whose host was lost after its first call. Nothing more is known about the run. */
 function sealLostRun(runId: string, program: Program, maxBytes: number): Envelope {
   return sealEnvelope(
     {

@@ -46,7 +46,7 @@ import {
   withArchive,
 } from "./archived-runs.ts";
 
-/** `ptc runs ...`: what was archived. */
+/** `ptc runs ...`: the archived runs. */
 export const runsCommand = defineGroup(
   "runs",
   () => [
@@ -204,7 +204,7 @@ async function prune(
   });
 }
 
-/** @throws UsageError where managed settings keep runs for longer. */
+/** @throws UsageError if managed settings keep runs for longer. */
 function refuseManaged(days: number | undefined, { managed }: Configuration): void {
   const longest = managed.find(({ archive }) => days !== undefined && days < (archive.keep_days ?? 0));
   if (longest !== undefined)
@@ -253,7 +253,7 @@ async function verify(flags: VerifyFlags, surroundings: Surroundings): Promise<E
   const { stdout, stderr } = surroundings;
   const heads = (flags.head ?? []).map(parseHeadFlag);
   return withArchive(flags, surroundings, async (archive) => {
-    // A head that was kept elsewhere says that something was archived.
+    // A head that was kept elsewhere proves that something was archived.
     if (archive === undefined) return heads.length === 0 ? EXIT.done : EXIT.failed;
     const verification = await archive.verify(heads);
     const { runs, blobs, problems, notes, head } = verification;
@@ -346,7 +346,7 @@ export async function showRun(
   if (others !== undefined) await tell(stderr, others);
 }
 
-/** The whole output. In a pipe it is as it was printed, on a terminal nothing of it moves the cursor. */
+/** The whole output. In a pipe it is unchanged. On a terminal nothing in it moves the cursor. */
 function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
   const { text } = joinOutput(archivedOutput(run));
   if (text === "") return "";
@@ -387,8 +387,8 @@ async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
 }
 
 /**
- * Writes a page that only its owner can read, because it contains what servers answered. An existing page is replaced; when
- * writing fails, it is left as it was.
+ * Writes a page that only its owner can read, because it contains answers of servers. An existing page is replaced. If writing fails,
+ * it stays as it was.
  *
  * @throws UsageError when the page cannot be written.
  */
@@ -458,8 +458,8 @@ async function list(flags: ListFlags, surroundings: Surroundings): Promise<ExitC
 }
 
 /**
- * Prints the archived runs that match `filter`; none when there is no archive. `digest` is a reference to an input, of which
- * the runs must be.
+ * Prints the archived runs that match `filter`; none when there is no archive. `digest` is a reference to an input, and limits the
+ * list to its runs.
  *
  * @throws UsageError, ArchiveError
  */
@@ -520,9 +520,9 @@ function describeRun(run: ListedRun) {
   return { ...run, kept_bytes: Math.max(0, run.result_bytes - run.returned_bytes) };
 }
 
-/** The most runs whose numbers a page knows one by one. */
+/** The most runs that a page lists one by one. */
 const MAX_LISTED = 10_000;
-/** The most called tools, which lead to their runs. */
+/** How many of the most called tools link to their runs. */
 const MAX_LINKED_TOOLS = 40;
 
 interface StatsFlags extends CommonFlags {
@@ -565,7 +565,7 @@ async function stats(flags: StatsFlags, surroundings: Surroundings): Promise<Exi
   });
 }
 
-/** The runs that the numbers count, without replays, for a page to list. */
+/** The counted runs without replays, for a page to list. */
 async function countedRuns(
   archive: Pick<ArchiveStore, "list">,
   { tools }: Stats,

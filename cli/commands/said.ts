@@ -16,7 +16,7 @@ export const saidCommand = defineCommand("said", said, (command) =>
     ),
 );
 
-/** Takes the JSON that Claude Code gives its hooks (`prompt`), or a text. Says nothing: what it would print is for the model. */
+/** Reads the JSON that Claude Code gives its hooks (`prompt`), or a text. Prints nothing, because a model would read it. */
 async function said(_: object, { stdin, env }: Surroundings): Promise<ExitCode> {
   const text = await readAll(stdin);
   const prompt = promptIn(text) ?? text;
@@ -36,7 +36,7 @@ async function readAll(stdin: Surroundings["stdin"]): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** What was said, in the JSON of a hook; `undefined` for what is no such JSON. */
+/** The user's words in the JSON of a hook; `undefined` for any other text. */
 function promptIn(text: string): string | undefined {
   try {
     const value = parseForeignJson(text, { maxBytes: MAX_SAID_BYTES, maxDepth: MAX_DEPTH });

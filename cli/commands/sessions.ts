@@ -23,7 +23,7 @@ interface EndFlags extends CommonFlags {
   pid?: string;
 }
 
-/** `ptc sessions list|end`: the sessions of `ptc run --session`, which the background host has, and those of each `ptc serve`. */
+/** `ptc sessions list|end`: the sessions of `ptc run --session` in the background host, and those of each `ptc serve`. */
 export const sessionsCommand = defineGroup(
   "sessions",
   () => [defineList, defineEnd],
@@ -78,7 +78,7 @@ async function end(name: string, flags: EndFlags, surroundings: Surroundings): P
   return EXIT.done;
 }
 
-/** The sessions of this user and project, in whatever process they are. @throws UsageError */
+/** The sessions of this user and project in all processes. @throws UsageError */
 async function openSessions(
   flags: CommonFlags,
   { env, cwd }: Surroundings,
@@ -95,10 +95,10 @@ function keeperOf(through: string): string {
 }
 
 /**
- * Has the background host run a program of a session, which can only stay there. Resolves with `undefined` in that host
- * itself.
+ * Asks the background host to run a program of a session, because only the host can keep the session. Resolves with `undefined` in
+ * that host itself.
  *
- * @throws UsageError where no program can run in a session.
+ * @throws UsageError if no program can run in a session.
  */
 export async function askForSession(
   session: string,

@@ -22,7 +22,7 @@ import {
   write,
 } from "../command.ts";
 
-/** `ptc storage ...`: the PostgreSQL that several ptc share. */
+/** `ptc storage ...`: the PostgreSQL database that several ptc share. */
 export const storageCommand = defineGroup(
   "storage",
   () => [defineStatus, defineMigrate, defineImport, defineReencrypt],
@@ -167,7 +167,7 @@ async function reencrypt(flags: CommonFlags, surroundings: Surroundings): Promis
   return EXIT.failed;
 }
 
-/** Seals anew what is not sealed with the first key. */
+/** Seals values again that are not sealed with the first key. */
 function resealing({ keys }: SharedStorage) {
   return (sealed: Uint8Array, purpose: string) => {
     if (keys.isCurrent(sealed)) return "current" as const;
@@ -185,7 +185,7 @@ interface Opened<Shared> {
   shared: Shared;
 }
 
-/** @throws ConfigurationError, ArchiveError; UsageError where there is no shared storage. */
+/** @throws ConfigurationError, ArchiveError; UsageError if there is no shared storage. */
 async function openStorage(flags: CommonFlags, surroundings: Surroundings): Promise<Opened<SharedStorage>>;
 async function openStorage(
   flags: CommonFlags,

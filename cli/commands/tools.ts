@@ -98,7 +98,7 @@ function describeOff({ name, module, description, off }: ServerConfiguration) {
   return { server: name, module, description: description ?? null, off, tools: [] };
 }
 
-/** What models have without a search, and about what it costs them. */
+/** The tools that models have without a search, and their approximate cost. */
 function renderDirect(direct: readonly DirectTool[], isEach: boolean): string {
   const tokens = direct.reduce((sum, each) => sum + each.tokens, 0);
   return `${isEach ? "all" : direct.length} direct (about ${formatCount(tokens)} tokens)`;
@@ -181,7 +181,7 @@ async function inspect(name: string, flags: InspectFlags, surroundings: Surround
   return EXIT.done;
 }
 
-/** The tools that a command looks at: those that the background host has, or what is on disk. @throws CatalogError */
+/** The tools for a command, from the background host or from disk. @throws CatalogError */
 export async function toolsFor(
   configuration: Configuration,
   { shared, env }: Pick<Surroundings, "shared" | "env">,

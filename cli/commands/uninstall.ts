@@ -63,7 +63,7 @@ export const uninstallCommand = defineCommand(
       ),
 );
 
-/** @param machine what is removed besides entries of clients; another one in tests. */
+/** @param machine finds what is removed besides entries of clients; another one in tests. */
 export async function uninstall(
   flags: UninstallFlags,
   surroundings: Surroundings,
@@ -133,7 +133,7 @@ function staysText({ archive }: UninstallFlags, { cwd }: Surroundings): string {
   return `What stays: ptc.yaml, programs/ and generated/${runs}, and the runs of other folders.`;
 }
 
-/** What ptc changed in clients' files, and entries that start ptc. */
+/** The changes of ptc to clients' files, and entries that start ptc. */
 async function findClientParts(surroundings: Surroundings): Promise<InstalledPart[]> {
   const { env } = surroundings;
   const cwd = realpathSync(surroundings.cwd());
@@ -153,7 +153,7 @@ async function findClientParts(surroundings: Surroundings): Promise<InstalledPar
       kind: "client",
       what: undone.join("; "),
       async remove() {
-        // The report of the parts says in one line what became of each.
+        // The report has one line for each part, so the output here is collected.
         const lines: string[] = [];
         const quiet = { ...surroundings, stdout: keeper(lines), stderr: keeper(lines) };
         const code = await undoChanges(changes, quiet);
@@ -175,7 +175,7 @@ async function findClientParts(surroundings: Surroundings): Promise<InstalledPar
         change.after !== undefined,
     );
   for (const file of findClientFiles(env, cwd)) {
-    // A link that leads out of the folder is no permission to change what it leads to.
+    // A link that leads out of the folder does not permit ptc to change its target.
     if (file.pluginRoot !== undefined || linkOutOf(cwd, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, cwd);
@@ -215,23 +215,23 @@ async function findArchive({ env, cwd }: Surroundings): Promise<InstalledPart[]>
 const HOST_PATIENCE_MS = 10_000;
 const HOST_LOOK_MS = 50;
 
-/** Something of ptc's on this machine. */
+/** Something that ptc has put on this machine. */
 interface InstalledPart {
   kind: "client" | "keyring" | "host" | "image" | "state" | "archive";
   what: string;
   bytes?: number;
-  /** @throws Error in one line, where it stays. */
+  /** @throws Error in one line, if the part stays. */
   remove(): Promise<void>;
 }
 
-/** Where ptc leaves something on a machine, besides the folders of projects and the files of clients. */
+/** The places where ptc leaves something on a machine, besides the folders of projects and the files of clients. */
 export interface Machine {
-  /** The folders in which running ptc processes of this user have theirs. */
+  /** The folders that hold the folders of this user's running ptc processes. */
   runFolders: readonly string[];
   images(): Promise<{
     listOwn(): Promise<{ reference: string; bytes: number }[]>;
     remove(reference: string): Promise<void>;
-    /** The folder of what sandboxes are restored from, which may not be there. */
+    /** The folder of the snapshots that sandboxes are restored from. It may not exist. */
     snapshots: string;
   }>;
   /** Loads the package that reaches the system's keyring; another one in tests. */
@@ -249,7 +249,7 @@ function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): 
   };
 }
 
-/** What is on the machine, in the order in which it is removed. @param warn receives what could not be looked for. */
+/** The parts on this machine, in the order of their removal. @param warn receives parts that could not be looked for. */
 async function findInstalled(
   machine: Machine,
   env: EnvironmentVariables,
@@ -269,7 +269,7 @@ async function findInstalled(
   ];
 }
 
-/** Secrets and logins in the system's keyring. Those in files are a part of the state. */
+/** Secrets and logins in the system's keyring. Those in files belong to the state. */
 async function findSecrets(
   { loadKeyring }: Machine,
   env: EnvironmentVariables,
@@ -291,7 +291,7 @@ async function findSecrets(
   }));
 }
 
-/** Background hosts, which are asked to end. */
+/** The background hosts. They are asked to end. */
 function findHosts(
   { runFolders, stopHost }: Machine,
   warn: (warning: string) => void,
@@ -347,7 +347,7 @@ async function findImages(machine: Machine): Promise<InstalledPart[]> {
 function findState(
   { runFolders }: Machine,
   env: EnvironmentVariables,
-  /** Identities of processes that are asked to end before. */
+  /** Identities of processes that are asked to end first. */
   ended: readonly string[],
   warn: (warning: string) => void,
 ): InstalledPart[] {
@@ -361,10 +361,10 @@ function findState(
     parts.push({
       ...folderPart("state", base),
       async remove() {
-        // While somebody was asked, another ptc may have started, and a host may not have ended.
+        // During the question another ptc may have started, and a host may still run.
         const whyNow = whyInUse(base);
         if (whyNow !== undefined) throw new Error(whyNow);
-        // A host that still runs is found by the files in this folder.
+        // The files in this folder are needed to find a host that still runs.
         if (ended.some((identity) => !isDead(identity, currentProcess())))
           throw new Error("a background host still runs; uninstall again when it has ended");
         rmSync(base, { recursive: true, force: true });

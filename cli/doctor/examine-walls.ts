@@ -11,14 +11,14 @@ import { openKnownWalls } from "../../wiring/open-known-walls.ts";
 import { sandboxOptions } from "../../wiring/sandboxes.ts";
 
 export interface ExaminedWalls {
-  /** Whether every required wall holds, as far as could be found out. */
+  /** Whether every required wall holds, as far as the test could tell. */
   hold: boolean;
   findings: readonly WallFinding[];
 }
 
 /**
- * Tries every wall from inside a sandbox. Remembers the required walls that do not hold, so that ptc then refuses to run
- * programs.
+ * Tries every wall from inside a sandbox. Remembers the required walls that do not hold, so that ptc refuses to run programs from
+ * then on.
  *
  * @param project the folder that ptc was started in.
  * @throws SandboxError when no sandbox can be started.

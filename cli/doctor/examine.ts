@@ -54,16 +54,16 @@ export interface Finding {
   area: "ptc" | "configuration" | "sandbox" | "servers";
   part: string;
   ok: boolean;
-  /** What was found. For a failure it says what to do. */
+  /** The result. For a failure it says what to do. */
   detail: string;
 }
 
 export interface ExamineOptions extends FindOptions {
-  /** On whose behalf servers are tried. */
+  /** The principal for whom servers are tried. */
   principal: string;
   /** The engine that starts sandboxes. Defaults to Docker's. */
   engine?: OpenEngine;
-  /** Where `{ keyring: NAME }` is read from. Defaults to the user's keyring. */
+  /** The keyring for `{ keyring: NAME }`. Defaults to the user's keyring. */
   keyring?: SecretKeyring;
   /** Receives a line about a server that takes long to start. */
   onWarning?: (message: string) => void;
@@ -125,7 +125,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   }
 }
 
-/** Tells which clients have servers beside ptc that ptc.yaml has too. */
+/** Reports clients that have servers of ptc.yaml beside ptc. */
 async function* examineClients(options: FindOptions): AsyncGenerator<Finding> {
   const found = await findConfiguration(options).catch(() => undefined);
   if (found === undefined) return;
@@ -172,7 +172,7 @@ async function* examineConfiguration(
   }
 }
 
-/** Which file is in force, and of which sections it says something. */
+/** Names the file of managed settings, and the sections that it sets. */
 function describeManaged({ file, ...sections }: ManagedSettings): string {
   const says = (value: unknown): boolean =>
     Array.isArray(value)
@@ -184,7 +184,7 @@ function describeManaged({ file, ...sections }: ManagedSettings): string {
   return `${file} is in force: ${said.join(", ") || "it says nothing"}`;
 }
 
-/** Tries whether runs can be archived: a program runs also where they cannot, and is lost for a replay. */
+/** Tests whether runs can be archived. Without the archive programs still run, but cannot be replayed. */
 async function examineArchive(configuration: Configuration, env: ExamineOptions["env"]): Promise<Finding> {
   const about = { area: "ptc", part: "archive" } as const;
   const archive = openRuns(configuration, env);
@@ -226,7 +226,7 @@ function unredacted({ servers, credentials }: Configuration): string[] {
   });
 }
 
-/** Secrets that were read and are not redacted: the name and the reason of each. @param read by place. */
+/** Secrets that were read but are not redacted: the name and the reason of each. @param read the secrets by place. */
 function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string, string>): string[] {
   return servers.flatMap((server) =>
     secretSourcesOf(server).flatMap(({ key, source }) => {
@@ -237,10 +237,10 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
   );
 }
 
-/** What sandboxes are started with, and why by that engine. */
+/** The options for starting sandboxes, and why this engine is used. */
 type SettledOptions = StarterOptions & { why?: string | undefined };
 
-/** The same with the engine that is used here, where that is chosen when it is first needed. */
+/** The options with the engine that is actually used, if the choice was still open. */
 async function settle(options: StarterOptions): Promise<SettledOptions> {
   return { ...options, ...(await options.engine.settled?.()) };
 }
@@ -251,7 +251,7 @@ const NOT_FOUND = 127;
 /**
  * Tries the engine, gVisor, the image and a real sandbox in this order, up to the first that fails.
  *
- * @param runners those that programs need, each in its own sandbox; without any, the usual one.
+ * @param runners the runners that programs need, each in its own sandbox; by default the usual one.
  */
 async function* examineSandbox(
   options: SettledOptions,
@@ -289,7 +289,7 @@ async function describeSnapshot({
   return found && engine.describeSnapshot?.({ ...request, runner, image: found.digest });
 }
 
-/** @throws Error that says what to do where the image has nothing to run such programs with. */
+/** @throws Error that says what to do if the image cannot run such programs. */
 async function trySandbox(options: StarterOptions): Promise<string> {
   const sandbox = await new SandboxStarter(options).acquire({ onStdout() {}, onStderr() {} });
   try {
@@ -320,7 +320,7 @@ async function trySandbox(options: StarterOptions): Promise<string> {
   }
 }
 
-/** Lists every server, all at once, and tells what is found in the order of the servers. */
+/** Lists all servers at once, and reports the findings in the order of the servers. */
 async function* examineServers(
   { servers }: Configuration,
   principal: string,
@@ -342,7 +342,7 @@ async function* examineServers(
   for (const finding of findings) yield await finding;
 }
 
-/** Tells which tools of the catalog are listed to clients, and what they cost. */
+/** Reports which tools of the catalog are listed to clients, and what they cost. */
 async function* examineDirectTools(configuration: Configuration, principal: string): AsyncGenerator<Finding> {
   const about = { area: "servers", part: "direct tools" } as const;
   try {
@@ -363,7 +363,7 @@ interface LocalToolProblem {
   problem: string;
 }
 
-/** Looks whether the commands of local tools are there and whether their secrets can be read. Runs none of them. */
+/** Tests whether the commands of local tools exist and their secrets can be read. Runs no tool. */
 async function examineLocalTools(
   servers: readonly ServerConfiguration[],
   sources: Pick<SecretSources, "read">,
@@ -401,9 +401,8 @@ async function examineTool(
 const MAX_NAMES_CHARS = 200;
 
 /**
- * The first thing that would keep a program from running, or from being archived, as far as that can be known without starting a
- * sandbox or a server; `undefined` when there is nothing. A folder without a configuration uses no ptc, so nothing is wrong with
- * it.
+ * The first problem that would keep a program from running or from being archived, as far as that is known without starting a sandbox
+ * or a server; `undefined` if there is none. A folder without a configuration does not use ptc, so it has no problem.
  *
  * @throws SandboxError when the folder for this process's files cannot be made.
  */
@@ -467,10 +466,10 @@ function wrong(area: Finding["area"], part: string, detail: string): Finding {
 
 const RUNTIME_PATIENCE_MS = 5_000;
 
-/** One part of the engine, and what tries it: resolves with what was found, or rejects with what to do. */
+/** One part of the engine with its check, which resolves with the result or rejects with what to do. */
 type EngineCheck = [part: string, check: () => Promise<string | undefined>];
 
-/** What can be asked of an engine without a sandbox, each check needing those before it. */
+/** The checks of an engine that need no sandbox. Each needs those before it. */
 function engineChecks({
   engine,
   runtime,

@@ -17,8 +17,8 @@ import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts"
 import { shortRunId, statusStyle } from "./list-text.ts";
 
 /**
- * Prints a run that has just ended: a report on a terminal, else the envelope on one line, which `--json` asks for everywhere.
- * Resolves with whether it was the report.
+ * Prints a run that has just ended: a report on a terminal, otherwise the envelope on one line. `--json` always prints the envelope.
+ * Resolves with whether the report was printed.
  */
 export async function reportEndedRun(
   run: Omit<EndedRunFacts, "isConsoleShown" | "config">,

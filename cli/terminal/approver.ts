@@ -25,10 +25,10 @@ import {
   throwAwayTyped,
 } from "./questions.ts";
 
-/** How many bytes the console of a question bounds: what is drawn there is bounded by itself. */
+/** The limit of a question's console. Questions bound their own texts, so it is never reached. */
 const QUESTION_BYTES = 1_048_576;
 
-/** @throws UsageError for patterns where only what is typed at a terminal approves a call. */
+/** @throws UsageError for patterns, if only an answer typed at a terminal can approve a call. */
 export function refusePatterns(
   patterns: readonly string[],
   { approvals }: Pick<Configuration, "approvals">,
@@ -78,7 +78,7 @@ export function buildApprover(
         return { decision: "once", by: "--approve", how: "an option of the command" };
       if (!isAnybodyThere(surroundings)) {
         if (suspends) return LATER;
-        // Where stderr is no terminal, a model may read it: it reads how a person can be asked, and not how to do without.
+        // If stderr is no terminal, a model may read it. It must learn how a person can be asked, not how to avoid that.
         const next =
           surroundings.stderr.isTTY === true
             ? howToApprove(request.tool)
@@ -108,7 +108,7 @@ export function buildApprover(
   };
 }
 
-/** Asks at the terminal of this process, while all else that is printed waits, and has an approval typed again. */
+/** Asks at the terminal of this process while all other output waits, and confirms an approval by typing. */
 async function askAndConfirm(
   own: OwnTerminal,
   request: ApprovalRequest,
@@ -147,8 +147,8 @@ const LETTERS = "bcdfghjkmnpqrstvwxz";
 const LENGTH = 5;
 
 /**
- * Opens the terminal at which this process was started. `undefined` where there is none: in a pipeline of a service, under a client
- * that has none, and in the background host, whose terminal would be another's.
+ * Opens the terminal at which this process was started. `undefined` if there is none: in a service, under a client without one, and in
+ * the background host, whose terminal would not be the caller's.
  */
 export function openOwnTerminal(surroundings: Surroundings): OwnTerminal | undefined {
   if (surroundings.shared !== undefined) return undefined;
@@ -174,7 +174,7 @@ export function openOwnTerminal(surroundings: Surroundings): OwnTerminal | undef
   }
 }
 
-/** Has a person type what is shown at their terminal and nowhere else. False for anything else. */
+/** Asks a person to type a word that is shown only at their terminal. False for any other answer. */
 export async function confirmByTyping(
   { surroundings }: OwnTerminal,
   onInterrupt: () => void,

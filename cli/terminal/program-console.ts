@@ -14,9 +14,9 @@ const MAX_OWN_BYTES = 8 * 1024;
 /** The width of a terminal that does not report one. */
 const COLUMNS = 80;
 
-/** How long a program of a person's waits for its type check. They would rather wait than have it run unchecked. */
+/** How long a person's program waits for its type check. A person would rather wait than run it unchecked. */
 export const CHECK_PATIENCE_MS = 15_000;
-/** When they are told what they wait for. */
+/** After this time the person is told what ptc waits for. */
 const SLOW_CHECK_MS = 2_000;
 
 /**
@@ -57,7 +57,7 @@ export class ProgramConsole {
     this.#write(false, fits ? text : this.#cut(text, this.#maxBytes));
   }
 
-  /** Tells on a terminal that the program waits for its type check, where that takes long. */
+  /** Says on a terminal that the program waits for its type check, if that takes long. */
   readonly onPhase: OnPhase = (phase) => {
     if (phase !== "type_check" || this.#marked === undefined) return () => {};
     this.#slowCheck = setTimeout(() => this.tell("ptc: checking types ..."), SLOW_CHECK_MS);
@@ -127,8 +127,8 @@ const TAB_COLUMNS = 8;
 const MIN_COLUMNS = 20;
 
 /**
- * Marks a program's text on a terminal: each line of the screen begins with a bar, also where a long line is wrapped. So the
- * program cannot imitate a line of ptc.
+ * Marks a program's text on a terminal. Each line of the screen begins with a bar, even where a long line wraps, so that the program
+ * cannot imitate a line of ptc.
  */
 class MarkedLines {
   readonly #bar: string;
@@ -137,8 +137,8 @@ class MarkedLines {
   #column = 0;
 
   /**
-   * @param bar as it is printed, `BAR_COLUMNS` wide
-   * @param columns tells the width of the terminal as it is now
+   * @param bar the printed bar, `BAR_COLUMNS` wide
+   * @param columns returns the present width of the terminal
    */
   constructor(bar: string, columns: () => number) {
     this.#bar = bar;
@@ -173,7 +173,7 @@ class MarkedLines {
     return parts.join("");
   }
 
-  /** Returns what ends the current line; empty at the beginning of a line. */
+  /** Returns the text that ends the current line; empty at the beginning of a line. */
   endLine(): string {
     if (this.#column === 0) return "";
     this.#column = 0;

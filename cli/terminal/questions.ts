@@ -28,7 +28,7 @@ export interface QuestionParts {
   surroundings: Surroundings;
   /** Who wants the call, in words that go before the tool. By default a program. */
   asker?: string | undefined;
-  /** Is called for Ctrl-C while a question is open. */
+  /** Called on Ctrl-C while a question is open. */
   onInterrupt: () => void;
 }
 
@@ -103,14 +103,14 @@ function scopeOr(
   return read.ok ? read.scope : DENIED;
 }
 
-/** What stands for an empty line where an empty line means something else. */
+/** Means an empty value where an empty line has another meaning. */
 const NOTHING = "-";
 
 const CANCELLED: ElicitationAnswer = { action: "cancel" };
 
 /**
- * Draws a question of a server below everything else on the terminal. A form is filled in field by field and looked at before
- * it is sent; an address is shown and never opened. The end of the input and Ctrl-C are no answer.
+ * Draws a server's question below everything else on the terminal. A form is filled in field by field, and the person reviews it
+ * before it is sent. A URL is shown and never opened. The end of input and Ctrl-C cancel the question.
  */
 export async function elicitOnTerminal(
   elicitation: ElicitationRequest,
@@ -295,9 +295,9 @@ function visibleJson(values: object): string {
   return entries.length === 0 ? "nothing" : entries.join("\n");
 }
 
-/** How long no key has to come before a question; those that were pressed before do not count as an answer. */
+/** A question is shown only after this long without a key, so that earlier keys do not count as an answer. */
 const DRAIN_MS = 50;
-/** Somebody who keeps a key pressed is asked all the same. */
+/** After this many rounds the question is shown even if a key is held down. */
 const MAX_DRAINS = 20;
 /** The byte that a terminal in raw mode sends for Ctrl-C. */
 const INTERRUPT = 0x03;
@@ -317,7 +317,7 @@ export async function throwAwayTyped(stdin: Surroundings["stdin"]): Promise<bool
   for (let round = 0; hasCome && round < MAX_DRAINS; round++) {
     hasCome = false;
     await delay(DRAIN_MS);
-    // A timer that is late on a busy machine fires before what waits to be read is read, and this comes after it.
+    // On a busy machine a late timer fires before waiting input is read. The next turn comes after that input.
     await nextTurn();
   }
   stdin.pause();

@@ -7,9 +7,9 @@ import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import { UsageError } from "../command.ts";
 
 /**
- * Refuses a file for a result that could not be written, or that the run reads, before the program runs.
+ * Before the program runs, refuses a result file that could not be written, or that the run reads.
  *
- * @param read the program's file and those that it is handed.
+ * @param read the program's file and its input files.
  * @throws UsageError
  */
 export async function refuseOut(
@@ -24,7 +24,7 @@ export async function refuseOut(
   const there = await lstat(path).catch(() => undefined);
   if (there !== undefined && !there.isFile())
     throw new UsageError(`--out: ${shown}: is there, and is no plain file; name another`);
-  // Also under another name of the same file.
+  // Comparing inodes also finds another name of the same file.
   for (const each of read) {
     const other = each === undefined ? undefined : await stat(resolve(cwd, each)).catch(() => undefined);
     if (there !== undefined && other?.ino === there.ino && other.dev === there.dev)
@@ -33,8 +33,8 @@ export async function refuseOut(
 }
 
 /**
- * Writes the result of a run that succeeded, in one step: a file that was there stays whole, and stays as it is after a failure.
- * Resolves with why it could not be written.
+ * Writes the result of a successful run in one step. An existing file is replaced whole, and stays as it is if the run or the writing
+ * fails. Resolves with the reason if the result could not be written.
  */
 export async function writeResult(executed: ExecutedProgram, path: string): Promise<string | undefined> {
   const { envelope } = executed;

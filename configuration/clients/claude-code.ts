@@ -6,12 +6,12 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import { claudeFolder, isPtcEntry, memberOf, readJson } from "./clients.ts";
 
 /*
- * Claude Code can have ptc twice: by the plugin, and by an entry that `claude mcp add` or `ptc install` wrote. It leaves out
- * a plugin's server only where an entry has the very same command and arguments, and entries name their ptc.yaml. So the ptc
- * of the plugin looks for such an entry itself, and stands aside where it finds one that Claude Code starts.
+ * Claude Code can have ptc twice: through the plugin, and through an entry that `claude mcp add` or `ptc install` wrote. It skips a
+ * plugin's server only if an entry has exactly the same command and arguments, but entries name their ptc.yaml. The plugin's ptc
+ * therefore looks for such an entry itself, and stands aside if it finds one that Claude Code starts.
  */
 
-/** The variable by which plugin/.claude-plugin/plugin.json says who starts ptc. */
+/** The variable that plugin/.claude-plugin/plugin.json sets when the plugin starts ptc. */
 export const STARTED_BY_PLUGIN = "PTC_CLAUDE_PLUGIN";
 
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: 128 };
@@ -20,22 +20,22 @@ const MAX_FOLDERS_UP = 64;
 /** An entry that starts ptc in this folder. */
 export interface PtcInClaude {
   name: string;
-  /** For people: the file that it is in. */
+  /** The file that holds it, for people. */
   file: string;
-  /** The absolute path of the ptc.yaml that it names; `undefined` where it looks for one in its working directory. */
+  /** The absolute path of the ptc.yaml that it names; `undefined` if it looks for one in its working directory. */
   configuration: string | undefined;
-  /** Whether Claude Code starts it, as far as its files say. It asks about those of `.mcp.json` first. */
+  /** Whether Claude Code starts it, according to its files. It first asks about entries of `.mcp.json`. */
   isApproved: boolean;
 }
 
-/** Where ptc is in Claude Code, for a folder. */
+/** The places of ptc in Claude Code, for one folder. */
 export interface ClaudeCode {
-  /** The plugin, as Claude Code calls it, where it is installed and not switched off. */
+  /** Claude Code's name of the plugin, if it is installed and not switched off. */
   plugin: string | undefined;
   entries: PtcInClaude[];
 }
 
-/** Finds ptc among what Claude Code starts in a folder. What cannot be read counts as not there. */
+/** Finds ptc among the servers that Claude Code starts in a folder. An unreadable file counts as missing. */
 export function findPtcInClaude(env: EnvironmentVariables, cwd: string): ClaudeCode {
   const claude = claudeFolder(env);
   const userFile = join(env.CLAUDE_CONFIG_DIR || env.HOME || homedir(), ".claude.json");
@@ -59,7 +59,7 @@ export function findPtcInClaude(env: EnvironmentVariables, cwd: string): ClaudeC
   const add = (servers: unknown, file: string, isApproved: (name: string) => boolean) => {
     if (!isObject(servers)) return;
     for (const [name, entry] of Object.entries(servers)) {
-      // The first of a name hides the others.
+      // The first entry of a name hides the others.
       if (found.has(name) || !isPtcEntry(entry) || off.has(name)) continue;
       found.set(name, {
         name,
@@ -80,7 +80,7 @@ export function findPtcInClaude(env: EnvironmentVariables, cwd: string): ClaudeC
 }
 
 /**
- * The entry for which the ptc of the plugin stands aside: one that Claude Code starts, and that serves the same ptc.yaml.
+ * The entry for which the plugin's ptc stands aside: Claude Code starts it, and it serves the same ptc.yaml.
  *
  * @param configuration the absolute path of the ptc.yaml that the plugin's ptc has found.
  */
@@ -97,7 +97,7 @@ export function entryInstead(
   );
 }
 
-/** What is worth telling about ptc in Claude Code: that it is there twice, and what to do. */
+/** Says that Claude Code has ptc twice, and what to do; `undefined` if it does not. */
 export function describeTwice({ plugin, entries }: ClaudeCode): string | undefined {
   const names = entries.map(({ name, file }) => `'${name}' in ${file}`);
   if (plugin !== undefined && entries.length > 0) {
@@ -146,7 +146,7 @@ function configurationOf(entry: unknown, cwd: string): string | undefined {
   const args = textsOf(memberOf(entry, "args"));
   const at = args.indexOf("--config");
   const named = at < 0 ? undefined : args[at + 1];
-  // Claude Code starts servers in the folder, and replaces this there.
+  // Claude Code starts servers in the folder, and expands this variable to it.
   return named === undefined
     ? undefined
     : resolve(cwd, named.replaceAll(/\$\{CLAUDE_PROJECT_DIR(?::-[^}]*)?\}/g, cwd));

@@ -12,12 +12,12 @@ import { type EntryEdit, editEntry, findEntry } from "./edit-entry.ts";
 import { ClientFileError } from "./read-client-file.ts";
 
 /*
- * What ptc has changed in the files of clients, so that it can be undone.
+ * Records of the changes that ptc made in the files of clients, so that they can be undone.
  *
- * Each change of one entry is one file in a private folder of the user's, written before the client's file is. It holds the
- * entry as it was and as ptc left it, and the piece of text that was replaced. Undoing goes backwards. Where the file is what
- * ptc left, the piece goes back, and the file is what it was, to the byte. Where somebody has edited the file since, only the
- * entry is put back, and only if it still is what ptc left; all else in the file stays.
+ * Each change of one entry is one file in a private folder of the user. It is written before the client's file. It holds the entry
+ * before and after the change, and the piece of text that was replaced. Undoing goes backwards. If the client's file is as ptc left
+ * it, the piece is put back, and the file is restored to the byte. If somebody has edited the file since, only the entry is put back,
+ * and only if it still is as ptc left it. The rest of the file stays.
  */
 
 const MAX_CHANGE_BYTES = 64 * 1024 * 1024;
@@ -37,20 +37,20 @@ const ClientChange = z.object({
   project: z.string(),
   /** The client, for people. */
   client: z.string(),
-  /** Of the file. Absolute, without symbolic links where it was there. */
+  /** The absolute path of the file, without symbolic links if the file existed. */
   path: z.string(),
   format: z.enum(["json", "toml"]),
   keys: z.array(z.string()),
   name: z.string(),
   before: z.optional(Entry),
   after: z.optional(z.record(z.string(), z.unknown())),
-  /** The text that ptc left (by its digest; none for no file) has `put` at `start`, where `taken` was. */
+  /** In the text that ptc left (with this digest; none for no file), `put` has replaced `taken` at `start`. */
   piece: z.object({
     digest: z.optional(z.string()),
     start: z.number(),
     put: z.string(),
     taken: z.string(),
-    /** Whether there was a file before. */
+    /** Whether the file existed before. */
     wasThere: z.boolean(),
   }),
 });
@@ -62,13 +62,13 @@ export interface KeptChange {
   change: ClientChange;
 }
 
-/** The client's file that is edited, and the folder in which ptc is called. */
+/** The client's file to edit, and the folder in which ptc is called. */
 export interface EditedFile extends Pick<ClientPlace, "client" | "path" | "format" | "keys"> {
   project: string;
 }
 
 /**
- * Edits one entry, and describes the change. The text of no file is `undefined`.
+ * Edits one entry, and describes the change. The text is `undefined` if there is no file.
  *
  * @throws ClientFileError
  */
@@ -115,13 +115,13 @@ function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** What became of undoing a change. `gone`: the entry is as it was before already. */
+/** The result of undoing a change. `gone`: the entry already is as it was before. */
 export type Undone =
   | { state: "undone"; text: string | undefined }
   | { state: "gone" }
   | { state: "refused"; why: string };
 
-/** Undoes a change in the text of its file, `undefined` for no file. Refuses where others have changed the entry since. */
+/** Undoes a change in the text of its file, `undefined` for no file. Refuses if others have changed the entry since. */
 export async function undoChange(change: ClientChange, text: string | undefined): Promise<Undone> {
   const { piece, before, after, name } = change;
   if (piece.digest === (text === undefined ? undefined : digestOf(text))) {
@@ -144,7 +144,7 @@ export async function undoChange(change: ClientChange, text: string | undefined)
     if (before === undefined) return { state: "undone", text: without };
     const { value, written } = before;
     const put = { name, mayChange, entry: value };
-    // The way it was written may not fit into what the file has become; then only what it says is put back.
+    // If the original form of the entry no longer fits into the file, only its values are put back.
     const next = await editEntry(change, without, { ...put, written }).catch(() =>
       editEntry(change, without, put),
     );
@@ -155,7 +155,7 @@ export async function undoChange(change: ClientChange, text: string | undefined)
   }
 }
 
-/** The changes that are kept for a user. */
+/** The kept changes of a user. */
 export class ClientChanges {
   readonly folder: string;
 
@@ -168,7 +168,7 @@ export class ClientChanges {
   keep(change: ClientChange): string {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     const last = this.list().at(-1)?.id.split("-")[0] ?? "";
-    // Names sort in the order in which changes were made, also where the clock was set back.
+    // Names sort in the order of the changes, even if the clock was set back.
     const time = Math.max(Date.now(), Number.parseInt(last, 36) + 1 || 0);
     const id = `${time.toString(36).padStart(9, "0")}-${randomBytes(4).toString("hex")}`;
     const draft = join(this.folder, `.${id}`);
@@ -181,7 +181,7 @@ export class ClientChanges {
     rmSync(join(this.folder, `${id}.json`), { force: true });
   }
 
-  /** All changes, the oldest first. What ptc has not written is left out. */
+  /** All changes, the oldest first. Files that ptc did not write are ignored. */
   list(): KeptChange[] {
     let names: string[];
     try {

@@ -1,4 +1,4 @@
-/** The MCP clients that ptc knows: where each keeps its servers, and what it needs to start `ptc serve`. */
+/** The MCP clients that ptc knows: where each keeps its servers, and how it starts `ptc serve`. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, relative } from "node:path";
@@ -7,28 +7,28 @@ import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 
 /**
- * Whom an entry is for: `project` is a file in the folder, for all who work in it; `user` is one for all folders of the user;
- * `local` is Claude Code's, for the user in this folder.
+ * The scope of an entry. `project`: a file in the folder, for everybody who works in it. `user`: a file for all folders of the user.
+ * `local`: Claude Code's, for the user in this folder.
  */
 export const SCOPES = ["project", "user", "local"] as const;
 export type ClientScope = (typeof SCOPES)[number];
 
-/** A client into whose configuration ptc can write itself, as its documentation says. */
+/** A client into whose configuration ptc can write an entry for itself. */
 interface Client {
   /** For people. */
   title: string;
-  /** The members of its files that lead to its servers. */
+  /** The path of keys in its files that leads to its servers. */
   keys: readonly string[];
   /** Its file in the folder of a project. */
   project: string;
   /** Its file of a user. */
   user: (folders: UserFolders) => string;
-  /** What it does with a changed file, for people: of a user, and of a project where that differs. */
+  /** Says what the client does with a changed file. `nextInProject` is for a project's file, if that differs. */
   next: string;
   nextInProject?: string;
-  /** How it writes the folder of the project, in a file that is the same for all who work in it. */
+  /** How a shared file names the folder of the project. */
   projectFolder: string;
-  /** What an entry has beside the command. @param variables names that ptc.yaml refers to. */
+  /** The members of an entry besides the command. @param variables names that ptc.yaml refers to. */
   extra: (variables: readonly string[]) => ClientEntry;
 }
 
@@ -37,7 +37,7 @@ type ClientEntry = Readonly<
   Record<string, string | number | readonly string[] | Readonly<Record<string, string>>>
 >;
 
-/** Codex gives up a call after a minute by default. Programs may take two. */
+/** Codex gives up a call after one minute by default, but programs may take two. */
 const CODEX_CALL_SECONDS = 600;
 
 const STDIO = () => ({ type: "stdio" });
@@ -50,7 +50,7 @@ const BY_NAME = {
     user: ({ env, home }) => join(env.CLAUDE_CONFIG_DIR || home, ".claude.json"),
     next: "Claude Code has it from its next start on",
     nextInProject: "Claude Code asks once whether this project's servers may be used",
-    // Claude Code has the variable for servers it starts, and has it replaced here only where it is set: hence the default.
+    // Claude Code sets the variable for the servers that it starts, but not always when it expands this text. Hence the default.
     projectFolder: "$" + "{CLAUDE_PROJECT_DIR:-.}",
     extra: STDIO,
   },
@@ -80,7 +80,7 @@ const BY_NAME = {
     next: "Codex has it from its next start on",
     nextInProject: "Codex reads it where it trusts the project",
     projectFolder: ".",
-    // Codex hands servers no variables that are not named.
+    // Codex passes only named variables to servers.
     extra: (variables) => ({
       ...(variables.length > 0 && { env_vars: variables }),
       tool_timeout_sec: CODEX_CALL_SECONDS,
@@ -105,7 +105,7 @@ export const CLIENTS = Object.keys(BY_NAME) as ClientName[];
 interface UserFolders {
   env: EnvironmentVariables;
   home: string;
-  /** Where applications of the desktop keep what a user has set. */
+  /** The folder where desktop applications keep a user's settings. */
   applications: string;
 }
 
@@ -120,21 +120,21 @@ function userFolders(env: EnvironmentVariables): UserFolders {
   return { env, home, applications };
 }
 
-/** Where a client has its servers. */
+/** The place of a client's servers. */
 export interface ClientPlace {
   /** The client, for people. */
   client: string;
   /** Absolute. */
   path: string;
   format: "json" | "toml";
-  /** The members of the file that lead to its servers. */
+  /** The path of keys in the file that leads to its servers. */
   keys: readonly string[];
   /** What the client does with a changed file, for people. */
   next: string;
 }
 
 /**
- * The file of a client; `undefined` where the client has no such scope.
+ * The file of a client; `undefined` if the client has no such scope.
  *
  * @param cwd the folder of the project, without symbolic links.
  */
@@ -161,7 +161,7 @@ export function formatOf(path: string): ClientPlace["format"] {
 }
 
 /**
- * What a client needs to start `ptc serve`.
+ * The entry with which a client starts `ptc serve`.
  *
  * @param call the words that start ptc.
  * @param configuration the absolute path of ptc.yaml.
@@ -186,7 +186,7 @@ export function clientEntry(
   return { ...(type !== undefined && { type }), command, args, ...others };
 }
 
-/** The names of the variables that a ptc.yaml refers to, and has no default for; none for a text that is no YAML. */
+/** The names of the variables without a default in a ptc.yaml; none for a text that is not YAML. */
 export function namedVariables(configurationText: string): string[] {
   const names = new Set<string>();
   const visit = (value: unknown, depth: number): void => {
@@ -211,7 +211,7 @@ export function isPtcEntry(entry: unknown): boolean {
   if (typeof entry !== "object" || entry === null) return false;
   const { command, args } = entry as { command?: unknown; args?: unknown };
   const words = [command, ...(Array.isArray(args) ? args : [])].filter((word) => typeof word === "string");
-  // A folder of that name may be an argument of any other server.
+  // The word alone proves nothing, because any other server may have a folder of that name as an argument.
   return words.some((word, at) => /(?:^|[/\\])ptc(?:\.js)?$/.test(word) && words[at + 1] === "serve");
 }
 
@@ -256,12 +256,12 @@ export function findClientFiles(env: EnvironmentVariables, cwd: string): ClientF
   return files.filter(({ path }) => isFile(path) && !seen.has(path) && seen.add(path));
 }
 
-/** Where Claude Code keeps its settings and plugins. */
+/** The folder of Claude Code's settings and plugins. */
 export function claudeFolder(env: EnvironmentVariables): string {
   return env.CLAUDE_CONFIG_DIR || join(env.HOME || homedir(), ".claude");
 }
 
-/** The files of Claude Code's plugins: those that it says are installed, and that are not switched off. */
+/** The files of Claude Code's plugins that are installed and not switched off. */
 function pluginFiles(claude: string): ClientFile[] {
   const installed = memberOf(readJson(join(claude, "plugins/installed_plugins.json")), "plugins");
   const enabled = memberOf(readJson(join(claude, "settings.json")), "enabledPlugins");
@@ -294,7 +294,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** What a file of a client says; `undefined` for one that cannot be read. */
+/** The parsed content of a client's file; `undefined` if it cannot be read. */
 export function readJson(path: string, limits = PLUGINS_LIMITS): unknown {
   try {
     return parseForeignJson(readFileSync(path), limits);

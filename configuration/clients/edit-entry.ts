@@ -6,20 +6,20 @@ import { ClientFileError, readClientFile } from "./read-client-file.ts";
 
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Where a client's servers are in its file. */
+/** The place of a client's servers in its file. */
 export type EntryPlace = Pick<ClientPlace, "path" | "format" | "keys">;
 
-/** What is done to a file: the entry gets these members, or is removed. */
+/** An edit of a file: the entry gets these members, or is removed. */
 export interface EntryEdit {
   name: string;
   entry: Readonly<Record<string, unknown>> | undefined;
-  /** Whether an entry that is there may be changed or removed; by default, only one that starts ptc. */
+  /** Whether an existing entry may be changed or removed; by default, only if it starts ptc. */
   mayChange?: ((there: unknown) => boolean) | undefined;
-  /** How an entry that is not there is to be written, as `findEntry` gave it. */
+  /** The text with which to write a missing entry, as `findEntry` returned it. */
   written?: string | undefined;
 }
 
-/** An entry of a client's file: what it says, and how it is written, where that can be written again. */
+/** An entry of a client's file: its value, and its text if that can be written again. */
 export interface FoundEntry {
   value: unknown;
   written: string | undefined;
@@ -29,18 +29,18 @@ export interface FoundEntry {
 interface Editor {
   /** The text with the entry set or removed; `undefined` when nothing is left. */
   editEntry(text: string, edit: PlacedEdit): string | undefined;
-  /** How the entry is written in the text; `undefined` where it is not there, or in a form that cannot be written again. */
+  /** The text of the entry; `undefined` if there is no entry, or its form cannot be written again. */
   writtenEntry(text: string, place: readonly string[]): string | undefined;
-  /** Where a text stops being of the format, as far as that is known. */
+  /** The place of the first syntax error, as far as it is known. */
   placeOfMistake(text: string): string | undefined;
 }
 
-/** Parsers are loaded for the files that there are. */
+/** The editor of a format. Only the parsers that are needed are loaded. */
 async function editorOf(format: ClientPlace["format"]): Promise<Editor> {
   return format === "toml" ? import("./edit-toml-entry.ts") : import("./edit-json-entry.ts");
 }
 
-/** The entry of that name in the text; `undefined` where there is none. @throws ClientFileError */
+/** The entry of that name in the text; `undefined` if there is none. @throws ClientFileError */
 export async function findEntry(
   { path, format, keys }: EntryPlace,
   text: string | undefined,
@@ -56,11 +56,11 @@ export async function findEntry(
 }
 
 /**
- * The text of a client's file after an entry was put in or taken out. All else in the file is left as it is: other
- * entries, members of the entry that ptc does not set, comments, and the form. An unchanged text is the text itself. What was
- * put in and is taken out again leaves the file as it was; `undefined` when nothing is left of it.
+ * The text of a client's file after an entry was added or removed. Everything else stays: other entries, members of the entry that ptc
+ * does not set, comments, and the form. Without a change, the same text is returned. Adding an entry and removing it again restores
+ * the file. Returns `undefined` when nothing is left of the file.
  *
- * @param text the text of the file; `undefined` where there is none.
+ * @param text the text of the file; `undefined` if there is none.
  * @throws ClientFileError whose message continues a sentence that begins with the file's name.
  */
 export async function editEntry(
@@ -94,7 +94,7 @@ export async function editEntry(
   const edited = editor.editEntry(before, { keys, name, entry, there, written });
   const isLeft = edited !== undefined && edited.trim() !== "";
   const after = isLeft ? await readClientFile(file, edited).catch(() => undefined) : {};
-  // A member that is there twice, or a form of TOML that is not known here, would have come out otherwise.
+  // The result differs if a member occurs twice, or if the editor does not know the form of TOML.
   if (!isSame(after, expected, keys))
     throw new ClientFileError(
       `is written in a way that ptc cannot change safely, and was left alone; ${entry === undefined ? "remove" : "add"} '${name}' by hand`,
@@ -102,7 +102,7 @@ export async function editEntry(
   return isLeft ? `${mark}${edited}` : undefined;
 }
 
-/** @throws ClientFileError naming where the mistake is, as far as that is known. */
+/** @throws ClientFileError that names the place of the error, as far as it is known. */
 async function tellPlace(error: unknown, format: ClientPlace["format"], text: string): Promise<never> {
   if (!(error instanceof ClientFileError)) throw error;
   const place = (await editorOf(format)).placeOfMistake(text);
@@ -110,7 +110,7 @@ async function tellPlace(error: unknown, format: ClientPlace["format"], text: st
   throw new ClientFileError(`${error.message}${where}; mend it, and try again. Nothing was changed`);
 }
 
-/** @throws ClientFileError for members on the way that are no objects. */
+/** @throws ClientFileError if a member on the path is not an object. */
 function entryAt(file: object, keys: readonly string[], name: string): unknown {
   let at: unknown = file;
   for (const [index, key] of keys.entries()) {
@@ -138,9 +138,9 @@ function withEntry(
   return { ...file, [key]: withEntry(inside, rest, name, entry) };
 }
 
-/** Whether two files say the same, but for objects on the way to the servers that may be empty or missing. */
+/** Whether two files are equal, apart from empty or missing objects on the path to the servers. */
 function isSame(a: unknown, b: unknown, keys: readonly string[]): boolean {
-  // Parsers differ in the prototypes of what they make, and a copy has none of that.
+  // Parsers differ in the prototypes of their objects. Copies do not.
   return isDeepStrictEqual(structuredClone(withoutEmpty(a, keys)), structuredClone(withoutEmpty(b, keys)));
 }
 

@@ -13,18 +13,18 @@ export interface PlacedEdit {
   name: string;
   /** The members to set; `undefined` removes the entry. */
   entry: Readonly<Record<string, unknown>> | undefined;
-  /** The entry that is there, parsed. */
+  /** The existing entry, parsed. */
   there: unknown;
-  /** How a new entry is written, comments and all; it says what `entry` says. By default `entry` is rendered. */
+  /** The text of a new entry with its comments. Its value equals `entry`. By default `entry` is rendered. */
   written?: string | undefined;
 }
 
-/** Whatever JSON with comments has between a value and the comma behind it, and that comma. */
+/** Matches everything between a value and the comma after it in JSON with comments, including that comma. */
 const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
 
 /**
- * The JSON text, which may have comments, with the entry set or removed. `undefined` when nothing is left. Only what belongs to
- * the entry is written anew, since an editor that formats the neighbourhood changes what it was not asked to.
+ * The JSON text, which may have comments, with the entry set or removed. `undefined` when nothing is left. Only the text of the entry
+ * is rewritten, because formatting its surroundings would change text that nobody asked to change.
  */
 export function editEntry(
   text: string,
@@ -34,7 +34,7 @@ export function editEntry(
   const form = formOf(text);
   if (entry === undefined) {
     let edited = withoutMember(text, find(text, place));
-    // Objects that only led to the entry go with it, but no comment does.
+    // Objects that only led to the entry are removed too, unless they hold a comment.
     for (let depth = keys.length; depth > 0; depth--) {
       const node = find(edited, keys.slice(0, depth));
       if (node === undefined || !/^\{\s*\}$/.test(edited.slice(node.offset, node.offset + node.length)))
@@ -75,13 +75,13 @@ export function editEntry(
   return edited;
 }
 
-/** How the entry is written in the text; `undefined` where it is not there. */
+/** The text of the entry; `undefined` if there is none. */
 export function writtenEntry(text: string, place: readonly string[]): string | undefined {
   const node = find(text, place);
   return node === undefined ? undefined : text.slice(node.offset, node.offset + node.length);
 }
 
-/** Where a text stops being JSON with comments: line and column, from 1. */
+/** The line and column, from 1, where a text stops being JSON with comments. */
 export function placeOfMistake(text: string): string | undefined {
   const errors: ParseError[] = [];
   parse(text, errors, { allowTrailingComma: true });
@@ -118,7 +118,7 @@ function renderMember(key: string, value: unknown, form: Form, base: string): st
   return `${JSON.stringify(key)}:${form.indent === undefined ? "" : " "}${render(value, form, base)}`;
 }
 
-/** The spaces and tabs that the line of a place begins with. */
+/** The indentation of the line at an offset. */
 function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(text.lastIndexOf("\n", offset - 1) + 1))?.[0] ?? "";
 }
@@ -127,7 +127,7 @@ function withValue(text: string, { offset, length }: Node, value: unknown, form:
   return `${text.slice(0, offset)}${render(value, form, indentAt(text, offset))}${text.slice(offset + length)}`;
 }
 
-/** Puts a member behind the last one of an object. */
+/** Adds a member after the last one of an object. */
 function withMember(text: string, object: Node | undefined, key: string, value: unknown, form: Form): string {
   if (object?.type !== "object") return text;
   const { indent, eol } = form;
@@ -149,7 +149,7 @@ function withMember(text: string, object: Node | undefined, key: string, value: 
   const member = renderMember(key, value, form, base);
   const isBroken = indent !== undefined && /\n[ \t]*$/.test(text.slice(0, last.offset));
   if (!isBroken) return `${text.slice(0, end)},${indent === undefined ? "" : " "}${member}${text.slice(end)}`;
-  // A comment on the line of the last member stays with that.
+  // A comment on the line of the last member stays there.
   const [rest = ""] =
     /^[ \t]*,?[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*\*\/[ \t]*)?(?=\r?\n)/.exec(text.slice(end)) ?? [];
   const hasComma = /^[ \t]*,/.test(rest);
@@ -158,7 +158,7 @@ function withMember(text: string, object: Node | undefined, key: string, value: 
   return `${text.slice(0, end)}${comma}${rest}${added}${text.slice(end + rest.length)}`;
 }
 
-/** Takes out the member whose value a node is, with the line that it is on, and the comma that is then too many. */
+/** Removes the member with this value, its line, and the superfluous comma. */
 function withoutMember(text: string, value: Node | undefined): string {
   const member = value?.parent;
   const siblings = member?.parent?.children;
@@ -170,7 +170,7 @@ function withoutMember(text: string, value: Node | undefined): string {
   const comma = TO_COMMA.exec(text.slice(end))?.[0].length;
   if (comma !== undefined) {
     const isBroken = start < member.offset;
-    // Members of one line keep the space between those that are left.
+    // Members on one line keep the space between the remaining ones.
     const space = isBroken ? 0 : (/^[ \t]*/.exec(text.slice(end + comma))?.[0].length ?? 0);
     return `${text.slice(0, start)}${text.slice(end + comma + space)}`;
   }

@@ -3,8 +3,8 @@ import { parse, stringify } from "smol-toml";
 import type { PlacedEdit } from "./edit-json-entry.ts";
 
 /**
- * The TOML text with the entry set or removed. The parser keeps no comments, so the text is edited line by line; the caller
- * compares what it then says with what it should say.
+ * The TOML text with the entry set or removed. The parser drops comments, so the text is edited line by line. The caller compares the
+ * parsed result with the expected value.
  */
 export function editEntry(
   text: string,
@@ -38,7 +38,7 @@ export function editEntry(
   return [...lines.slice(0, start), ...section, ...lines.slice(end)].join("");
 }
 
-/** How the entry is written in the text: its table and those below it. `undefined` where it is written in another form. */
+/** The text of the entry: its table and the tables below it. `undefined` if it is written in another form. */
 export function writtenEntry(text: string, place: readonly string[]): string | undefined {
   const lines = linesOf(text);
   const isOwn = ofEntry(lines, place);
@@ -75,7 +75,7 @@ function ofEntry(lines: readonly string[], place: readonly string[]): boolean[] 
   return own;
 }
 
-/** The line behind the last line of a table's own members. Comments and blank lines before the next table are the next one's. */
+/** The line after the table's last member. Comments and blank lines before the next table belong to the next one. */
 function endOfTable(lines: readonly string[], start: number): number {
   let end = start + 1;
   while (end < lines.length && !/^\s*\[/.test(lines[end] ?? "")) end++;
@@ -92,7 +92,7 @@ function isIn(lines: readonly string[], index: number, isWanted: (line: string) 
   return false;
 }
 
-/** Takes out one of the blank lines that stood around the table, so that none is left over. */
+/** Removes one of the blank lines around the removed table, so that none is left over. */
 function withoutBlankBefore(kept: readonly string[], lines: readonly string[], start: number): string[] {
   const isBlank = (line: string | undefined) => line !== undefined && line.trim() === "";
   const isLast = kept.slice(start).every(isBlank);
@@ -101,7 +101,7 @@ function withoutBlankBefore(kept: readonly string[], lines: readonly string[], s
   return [...kept];
 }
 
-/** The section with one member set. A value may go over several lines. */
+/** The section with one member set. A value may span several lines. */
 function withMember(section: readonly string[], key: string, line: string, isThere: boolean): string[] {
   if (!isThere) return [...section, line];
   const at = section.findIndex((each) => new RegExp(`^\\s*(?:${key}|"${key}"|'${key}')\\s*=`).test(each));

@@ -19,7 +19,7 @@ const ForeignServer = z.looseObject({
   /** Gemini CLI: the URL of Streamable HTTP; its `url` is that of the older SSE. */
   httpUrl: z.string().optional(),
   headers: z.record(z.string(), z.coerce.string()).optional(),
-  /** Claude Code: its client at the server's authorization server, and where that is described. */
+  /** Claude Code: its client at the server's authorization server, and the URL of that server's metadata. */
   oauth: z
     .looseObject({
       clientId: z.string().min(1).optional(),
@@ -100,7 +100,7 @@ export interface ImportableEntry {
   server: ServerEntry;
 }
 
-/** All entries of a client's file that ptc can use, also those that are hidden by others of the same name. */
+/** All entries of a client's file that ptc can use, including those hidden by others of the same name. */
 export function importableEntries(
   file: unknown,
   directory: string,
@@ -116,7 +116,7 @@ function entriesOf(file: unknown, directory: string) {
   return serverPlaces(file, [directory]);
 }
 
-/** What stands where clients have servers, those of these folders first. */
+/** The entries at the places where clients keep servers, those of these folders first. */
 export function serverPlaces(
   file: unknown,
   folders: readonly string[],
@@ -160,7 +160,7 @@ function readServer(
     case "sse": {
       if (server.url === undefined) return "it has no url";
       const transport = type === "sse" ? "sse" : "http";
-      // With an Authorization header, there is nothing to log in with.
+      // With an Authorization header, no login is needed.
       const isKeyed = Object.keys(server.headers ?? {}).some(
         (each) => each.toLowerCase() === "authorization",
       );
@@ -287,12 +287,12 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
   };
 }
 
-/** A reference to a variable of the environment, as ptc.yaml has it. */
+/** A reference to an environment variable in the syntax of ptc.yaml. */
 function variable(name: string): string {
   return `\${${name}}`;
 }
 
-/** The ptc.yaml form of a client's reference; `undefined` where ptc has no equivalent. */
+/** The ptc.yaml form of a client's reference; `undefined` if ptc has no equivalent. */
 function translate(
   reference: string,
   directory: string,
@@ -317,11 +317,11 @@ function translate(
   return name === undefined ? undefined : variable(name);
 }
 
-/** What else a client uses to resolve references. */
+/** Further facts for resolving a client's references. */
 interface ClientSurroundings {
   /** Absolute: the folder of the plugin that the file belongs to. */
   pluginRoot?: string | undefined;
-  /** The inputs that VS Code asks a person for. Variables of the environment stand for them. */
+  /** The inputs that VS Code asks a person for. Environment variables replace them. */
   inputs?: ReadonlySet<string> | undefined;
 }
 

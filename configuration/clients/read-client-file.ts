@@ -1,6 +1,6 @@
 import { type ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 
-/** The largest file that is read. Clients keep other state than servers in it, so it can be large. */
+/** The largest file that is read. Clients also keep other state in it, so it can be large. */
 export const MAX_CLIENT_FILE_BYTES = 64 * 1024 * 1024;
 
 /** The largest TOML file that is read. The TOML parser has no size limit; real files are far smaller. */

@@ -9,17 +9,16 @@ import type { EntryPlace } from "./edit-entry.ts";
 import { importableEntries, serverPlaces } from "./import-servers.ts";
 import { ClientFileError, readClientFile } from "./read-client-file.ts";
 
-/** An entry of a client that starts a server which ptc.yaml has too. */
+/** An entry of a client that starts a server of ptc.yaml. */
 export interface DoubleEntry extends EditedFile {
   name: string;
-  /** For people: the command, or the URL without what may be secret in it. */
+  /** The command, or the URL without its possible secrets, for people. */
   target: string;
 }
 
 /**
- * The entries of a client's file that start the same as one of these servers: the same command with the same arguments, or the
- * same URL. What ptc put in the place of a secret among them counts as the same. Those of plugins are left out, as the files of
- * a plugin are not the user's.
+ * The entries of a client's file that start one of these servers: the same command with the same arguments, or the same URL. A variable
+ * with which ptc replaced a secret counts as equal. Entries of plugins are left out, because the files of a plugin are not the user's.
  *
  * @param text the text of the file.
  */
@@ -39,7 +38,7 @@ export async function findDoubles(
   );
 }
 
-/** What a client's file says; `undefined` for one that cannot be read, which has no entry that ptc could change. */
+/** The content of a client's file; `undefined` if it cannot be read, because ptc could not change its entries. */
 async function readIfReadable(path: string, text: string): Promise<unknown> {
   try {
     return await readClientFile(path, text);
@@ -55,7 +54,7 @@ export interface PtcEntry extends EntryPlace {
   name: string;
 }
 
-/** The entries of a client's file that start ptc, in Claude Code's file those of every folder. */
+/** The entries of a client's file that start ptc, for every folder in Claude Code's file. */
 export async function findPtcEntries({ client, path }: ClientFile, text: string): Promise<PtcEntry[]> {
   const file = await readIfReadable(path, text);
   if (file === undefined) return [];
@@ -66,7 +65,7 @@ export async function findPtcEntries({ client, path }: ClientFile, text: string)
   );
 }
 
-/** The servers of a ptc.yaml as they are written there: with references to variables, and without what ptc does not compare. */
+/** The servers of a ptc.yaml as they are written: with references to variables, and only with the members that are compared. */
 export function serversWrittenIn(configurationText: string): ServerEntry[] {
   let servers: unknown;
   try {
@@ -90,7 +89,7 @@ function isSameServer(own: ServerEntry, imported: ServerEntry): boolean {
   return isNamedAlike && own.command === entry.command && isDeepStrictEqual(own.args ?? [], entry.args ?? []);
 }
 
-/** What a server is started with or reached at, without what may be secret in it. */
+/** The command or the URL of a server, without its possible secrets. */
 export function targetOf({ command, url }: ServerEntry): string {
   return url === undefined
     ? (command ?? "")
@@ -98,7 +97,7 @@ export function targetOf({ command, url }: ServerEntry): string {
 }
 
 /**
- * The text of a file without these entries, and the changes in their order. An entry that is no longer there is passed over.
+ * The text of a file without these entries, and the changes in order. Entries that no longer exist are skipped.
  *
  * @throws ClientFileError
  */

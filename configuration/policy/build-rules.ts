@@ -15,7 +15,7 @@ import { ConfigurationError } from "../configuration-error.ts";
 import { flowOf } from "./configured-flow.ts";
 import { resolveGroups } from "./local-groups.ts";
 
-/** Decides by lists, labels and rules. @throws ConfigurationError for the first rule that is wrong. */
+/** Builds the authorizer that decides by lists, labels and rules. @throws ConfigurationError for the first invalid rule. */
 export async function buildRuleAuthorizer(
   configuration: Configuration,
   policy: Policy,
@@ -42,9 +42,9 @@ export async function buildRuleAuthorizer(
 }
 
 /**
- * The rules of a configuration with all that is wrong with them.
+ * The rules of a configuration with all their problems.
  *
- * @param isChecked whether they are known to have no mistakes; then they are not checked.
+ * @param isChecked whether the rules are known to be valid. They are then not checked again.
  * @throws ConfigurationError when Cedar is not installed.
  */
 export async function openRules(
@@ -78,13 +78,13 @@ export async function ruleSchemaJson(): Promise<unknown> {
   }
 }
 
-/** Fewer rules are checked faster than a file is written. */
+/** Checking fewer rules than this is faster than writing a file. */
 const MIN_RULES = 100;
 const MAX_BYTES = 256;
 
 /**
- * Remembers by their digest which rules have no mistakes, so that not every process checks a thousand of them again. No decision
- * depends on it: a rule with a mistake cannot be evaluated, and what cannot be decided is denied.
+ * Remembers by digest which rules are valid, so that not every process checks a thousand rules again. No decision depends on this: an
+ * invalid rule cannot be evaluated, and a call that cannot be decided is denied.
  */
 class CheckedRules {
   readonly #path: string;
@@ -96,7 +96,7 @@ class CheckedRules {
     this.#digest = digestOf([version, RULE_SCHEMA, files]);
   }
 
-  /** Whether these very rules were noted. */
+  /** Whether exactly these rules were noted. */
   isKnown(): boolean {
     try {
       const { size } = statSync(this.#path);
@@ -106,7 +106,7 @@ class CheckedRules {
     }
   }
 
-  /** Notes that they have no mistakes. Where that fails, they are checked again the next time. */
+  /** Notes that the rules are valid. If that fails, they are checked again the next time. */
   note(rules: number): void {
     if (rules < MIN_RULES || this.isKnown()) return;
     const draft = `${this.#path}.${process.pid}`;

@@ -3,9 +3,9 @@ import { PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import type { Configuration } from "../configuration.ts";
 import type { PolicyFile } from "../policy-files.ts";
 
-/** What a configuration says of labels: whether values are followed, and what data carries and tools accept. */
+/** The labels of a configuration: whether values are followed, which labels data carries, and which labels tools accept. */
 
-/** Every file of rules, those of managed settings too. */
+/** Every file of rules, including those of managed settings. */
 export function rulesOf({
   policy,
   managed,
@@ -13,7 +13,7 @@ export function rulesOf({
   return [policy, ...managed.map((each) => each.policy)].flatMap(({ files }) => files);
 }
 
-/** Whether data may not flow from everywhere into every tool. */
+/** Whether any server or tool restricts the data that may flow into it. */
 export function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
   return servers.some(
     ({ flow }) =>
@@ -21,14 +21,14 @@ export function hasFlow({ servers }: Pick<Configuration, "servers">): boolean {
   );
 }
 
-/** Whether a call may be decided by what its run has called and read before. */
+/** Whether the decision about a call may depend on what its run has called and read before. */
 export function isDecidedByRun(
   configuration: Pick<Configuration, "servers" | "policy" | "managed">,
 ): boolean {
   return hasFlow(configuration) || rulesOf(configuration).some(({ text }) => looksAt(text, "run"));
 }
 
-/** Whether the values of calls are followed: somewhere there are labels, or rules look at where values come from. */
+/** Whether the values of calls are followed, because there are labels, or rules depend on the origins of values. */
 export function followsValues({
   servers,
   policy,
@@ -45,7 +45,7 @@ export function followsValues({
   );
 }
 
-/** Every label that data may carry, where what a model was shown stays with its conversation. */
+/** Every label that data may carry, if labels follow a model's conversation. */
 export function everyLabel({ servers, labels }: Pick<Configuration, "servers" | "labels">): string[] {
   if (labels.scope !== "conversation") return [];
   const entries = servers.flatMap(({ flow }) => [flow, ...Object.values(flow.tools)]);
@@ -55,20 +55,20 @@ export function everyLabel({ servers, labels }: Pick<Configuration, "servers" | 
   return [...new Set(named)].sort();
 }
 
-/** Whether rules look at a member of the context. */
+/** Whether rules use a member of the context. */
 function looksAt(text: string, member: string): boolean {
   return new RegExp(
     `\\bcontext\\s*(?:\\.\\s*${member}\\b|\\[\\s*"${member}")|\\bcontext\\s+has\\s+"?${member}\\b`,
   ).test(text);
 }
 
-/** What the configuration says of labels. */
+/** The flow of data as the configuration labels it. */
 export function flowOf({
   servers,
   labels,
   lists,
 }: Pick<Configuration, "servers" | "labels" | "lists">): DataFlow {
-  // Saved programs have no labels of their own: what they read is read by the calls that they make.
+  // Saved programs have no labels, because they read only through their own calls.
   const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
   return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]), {
     lists: lists.values,

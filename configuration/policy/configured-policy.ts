@@ -9,10 +9,10 @@ import { hasFlow, rulesOf } from "./configured-flow.ts";
 const built = new WeakMap<Configuration, Promise<Authorizer>>();
 
 /**
- * Who may call which tool, as the configuration says. Rules and labels are loaded where there are any, once for a
+ * Decides who may call which tool under the configuration. Rules and labels are loaded only if there are any, once for each
  * configuration.
  *
- * @throws ConfigurationError for the first rule that is wrong.
+ * @throws ConfigurationError for the first invalid rule.
  */
 export function buildAuthorizer(configuration: Configuration): Promise<Authorizer> {
   const known = built.get(configuration) ?? build(configuration);
@@ -52,7 +52,7 @@ export function listsOf({
 }
 
 /**
- * @param all every tool, those too that no program may call.
+ * @param all every tool, including those that no program may call.
  * @throws ConfigurationError for an entry of `tools` or `approvals` that names no tool of any server.
  */
 export function refuseUnmatchedPatterns(configuration: Configuration, all: ToolCatalog): void {

@@ -1,29 +1,28 @@
 /**
- * What declarations of settings are made of. A setting is declared once, where its section is: its type with the message for a
- * wrong value, its bounds, its default, and its description (`setting`). From that come the types (`Plain`), the messages of
- * `ptc.yaml:3: ...`, docs/settings.md, the JSON Schema for editors, and the commented ptc.yaml of `ptc init`. Zero never means
- * unlimited.
+ * The building blocks of settings. A setting is declared once, in its section: its type with the message for a wrong value, its bounds,
+ * its default, and its description (`setting`). The declaration yields the types (`Plain`), the messages of `ptc.yaml:3: ...`,
+ * docs/settings.md, the JSON Schema for editors, and the commented ptc.yaml of `ptc init`. Zero never means unlimited.
  */
 import * as z from "zod";
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What a declaration says besides the type. */
+/** The texts of a declaration. */
 interface SettingText {
-  /** What the setting is for: a row of docs/settings.md. A mapping without a description has no row. */
+  /** The purpose of the setting, for its row in docs/settings.md. A mapping without a description has no row. */
   readonly description?: string;
-  /** The line in the commented ptc.yaml, which leaves out settings that have none. */
+  /** The line in the commented ptc.yaml. Settings without a line are left out there. */
   readonly line?: {
-    /** The comment above the key. A key that has none follows the one before. */
+    /** The comment above the key. A key without one directly follows the key before. */
     readonly heading?: string;
     /** The value, as YAML. By default the default of the setting, or the keys below it. */
     readonly value?: string;
-    /** The comment behind the value; `true` for the description. */
+    /** The comment after the value; `true` for the description. */
     readonly comment?: string | true;
   };
-  /** Variables are expanded in its texts before they are checked, and numbers and booleans are read as they are written. */
+  /** Variables in its texts are expanded before the check, and numbers and booleans are read as they are written. */
   readonly expands?: true;
-  /** The value may be a mapping that says where it is read from. */
+  /** The value may be a mapping that names its source. */
   readonly isSecret?: true;
   /** The other forms of the value, which the schema expands before it checks, as JSON Schema. */
   readonly shorthand?: JsonSchema;
@@ -54,7 +53,7 @@ export function expanded<T extends z.ZodType>(schema: T): T {
   return schema;
 }
 
-/** Declares that a value may be a mapping that says where it is read from. */
+/** Declares that a value may be a mapping that names its source. */
 export function secret<T extends z.ZodType>(schema: T): T {
   TEXTS.add(schema, { ...TEXTS.get(schema), isSecret: true });
   return schema;
@@ -93,14 +92,14 @@ export function oneOf<const T extends readonly string[]>(values: T) {
   return z.enum(values, { error: `must be one of ${values.join(", ")}` });
 }
 
-/** The name of a server or a tool of the user's. */
+/** A name that the user gives to a server or a tool. */
 export function ownName(what: string): z.ZodString {
   return z.string({ error: `must be a text; give the ${what} a name` }).regex(/^[A-Za-z0-9._-]{1,64}$/, {
     error: "must be 1 to 64 letters, digits, `.`, `_` or `-`",
   });
 }
 
-/** @param error the message for a value that is no list. */
+/** @param error the message for a value that is not a list. */
 export function list<T extends z.ZodType>(entry: T, error = "must be a list, one `- ` entry a line") {
   return z.array(entry, { error });
 }
@@ -127,9 +126,9 @@ export function mapping<T extends z.ZodRawShape>(shape: T, error = MAPPING) {
 export function section<T extends z.ZodRawShape>(
   shape: T,
   short?: {
-    /** What may stand for the mapping, as JSON Schema. */
+    /** The JSON Schema of the short form. */
     readonly schema: JsonSchema;
-    /** The mapping that it stands for; `undefined` for any other value. */
+    /** The mapping for a short form; `undefined` for any other value. */
     readonly expand: (value: unknown) => object | undefined;
     /** The message for any other value. */
     readonly error: string;
@@ -145,9 +144,9 @@ export function section<T extends z.ZodRawShape>(
 
 /** One key of a file: its path, its schema and its texts. */
 export interface DeclaredSetting extends SettingText {
-  /** Such as `servers[].auth.type`: `[]` stands for an entry of a list, `*` for a name of the user's. */
+  /** The path, such as `servers[].auth.type`. `[]` means an entry of a list, `*` a name that the user chooses. */
   readonly path: string;
-  /** Without what wraps it. */
+  /** The schema without its wrappers. */
   readonly schema: unknown;
   readonly fallback: unknown;
 }
@@ -169,11 +168,11 @@ export function settingsIn(schema: unknown, path = ""): DeclaredSetting[] {
         ? [".*", inner.def.valueType]
         : [];
   if (step === undefined || !(unwrap(entry).inner instanceof z.ZodObject)) return own;
-  // The entry itself is no key.
+  // The entry itself is not a key.
   return [...own, ...settingsIn(entry, path + step).slice(1)];
 }
 
-/** The keys that a schema has at a path, for suggestions. Empty where any key is allowed. */
+/** The keys of a schema at a path, for suggestions. Empty if any key is allowed. */
 export function keysAt(schema: unknown, path: readonly PropertyKey[]): string[] {
   let at = unwrap(schema).inner;
   for (const step of path) {

@@ -1,4 +1,4 @@
-/** The settings of what programs call: MCP servers, commands of this machine, and the model of `extract`. */
+/** The settings of everything that programs call: MCP servers, commands of this machine, and the model of `extract`. */
 import * as z from "zod";
 import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
@@ -20,16 +20,16 @@ import {
   wholeNumber,
 } from "./declare.ts";
 
-/** A value of `env` or `headers`, or a secret of `auth`, that is not written out: where it comes from. Exactly one of the first three is set. */
+/** The source of a value of `env` or `headers`, or of a secret of `auth`. Exactly one of the first three members is set. */
 export interface SecretValueEntry {
   file?: string;
   command?: [string, ...string[]];
   keyring?: string;
-  /** Stands before the secret, such as `Bearer `. */
+  /** The text before the secret, such as `Bearer `. */
   prefix?: string;
 }
 
-/** The sources that a value can name. A variable is expanded before values are checked, so that `env` never stands here then. */
+/** The sources that a value can name. `env` is expanded before values are checked, so it only remains if it is invalid. */
 const SECRET_KINDS = ["env", "file", "command", "keyring"] as const;
 
 /** The names under which secrets can be put into the keyring. */
@@ -40,7 +40,7 @@ export const KEYRING_NAME_RULE =
 const MAX_WORDS = 64;
 const MAX_WORD_CHARS = 4_096;
 
-/** A text, or a mapping that says where the text is read from when the server starts. */
+/** A text, or a mapping that names the source from which the text is read when the server starts. */
 export function secretValue(written: z.ZodString) {
   const schema = z.unknown().transform((value, context): string | SecretValueEntry => {
     const problem = (message: string, path: PropertyKey[] = []): typeof z.NEVER => {
@@ -117,7 +117,7 @@ function headers() {
 
 const IN_HEADER = "holds a character that no HTTP header may; remove it";
 
-/** What the data of a server or a tool carries, and what may flow into it. */
+/** The labels of a server's or a tool's data, and the labels that may flow into it. */
 function flow(
   labels = "what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone",
   accepts = "which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`",
@@ -136,7 +136,7 @@ function flow(
   };
 }
 
-/** What managed settings say of data: of whole servers alone. */
+/** The labels in managed settings, which apply only to whole servers. */
 export function managedFlow() {
   return { labels: list(label()).optional(), accepts: list(label()).optional() };
 }
@@ -183,7 +183,7 @@ export function piiKinds() {
   return orEmpty(list(oneOf(PII_KINDS), `must be a list such as [email, phone], of ${PII_KINDS.join(", ")}`));
 }
 
-/** The kinds of personal data that are shown although they are redacted elsewhere. */
+/** The kinds of personal data that are shown here but redacted elsewhere. */
 function piiAllowed(shown: string) {
   return setting(section({ allow: setting(piiKinds(), shown) }).optional(), "exceptions from `pii.redact`");
 }
@@ -468,7 +468,7 @@ export const LocalTools = setting(
   },
 );
 
-/** The model that `extract` of programs asks. */
+/** The model of programs' `extract`. */
 const ExtractModel = mapping({
   url: setting(expanded(text(2_048)), "where the model is: the base of an API, such as `https://host/v1`", {
     value: '"http://127.0.0.1:11434/v1"',
@@ -487,7 +487,7 @@ const ExtractModel = mapping({
 });
 export type ExtractEntry = z.infer<typeof ExtractModel>;
 
-/** Without any key below it, there is none. */
+/** Absent if there is no key below it. */
 export const Extract = headed(
   "The model that `extract(value, type)` of programs asks. By default programs have no such function.",
   z.preprocess((value) => value ?? undefined, ExtractModel.optional()),
@@ -522,7 +522,7 @@ function isEnvReference(value: unknown): value is { env: string } {
   return /^[A-Za-z_]\w*$/.test(value.env) && Object.keys(value).length === 1;
 }
 
-/** What finds tools beside words. Names and descriptions of tools, and queries, are sent there. */
+/** The models that refine the word search. They receive names and descriptions of tools, and queries. */
 export const Search = headed(
   "ptc finds tools by words; a model for embeddings finds them by meaning too. ptc sends it names and descriptions of tools.",
   section({

@@ -63,7 +63,7 @@ export const APPROVAL_REQUIREMENTS = ["any", "terminal"] as const;
 const MAX_KEPT_DAYS = 36_500;
 export const keptDays = () => wholeNumber(1, MAX_KEPT_DAYS);
 
-/** Where lines of the audit log go as well. */
+/** Further destinations of the audit log. */
 export function auditAddresses() {
   return {
     syslog: setting(
@@ -570,7 +570,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** The keys that are allowed at a path of the file, for suggestions. Empty where any key is allowed. */
+/** The keys that are allowed at a path of the file, for suggestions. Empty if any key is allowed. */
 export function knownKeys(path: readonly PropertyKey[]): string[] {
   return keysAt(Settings, path);
 }

@@ -18,6 +18,7 @@ import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import { openServers } from "../../../wiring/open-servers.ts";
 import {
+  collect,
   defineCommand,
   EXIT,
   type ExitCode,
@@ -215,7 +216,7 @@ function pairs(
   return Object.fromEntries(entries);
 }
 
-/** Puts secrets into the keyring. `undefined` when that fails, which the user reads. `undo` removes those that were not there before. */
+/** Puts secrets into the keyring. Returns `undefined` and tells the user if that fails. `undo` restores the keyring. */
 async function keepSecrets(
   secrets: readonly PlainSecret[],
   { env, stderr }: Surroundings,

@@ -33,12 +33,12 @@ import { readTextFile } from "../../arguments/text-file.ts";
 import { EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "../../command.ts";
 import { layOutTable } from "../../terminal/terminal.ts";
 
-/** A client may write its file at any moment; then ptc reads it again. */
+/** How often ptc tries to change a file. A client may write it at any moment, and ptc then reads it again. */
 const TRIES = 5;
 const MAX_NAMES_CHARS = 200;
 const MAX_TARGET_CHARS = 48;
 
-/** What is to be done with entries that start what ptc.yaml starts too: `ask` where somebody can be asked, else keep them. */
+/** What to do with entries that start the same servers as ptc.yaml. `ask` keeps them if nobody can be asked. */
 export type TakeOverChoice = "take" | "keep" | "ask";
 
 /** @throws UsageError for flags that contradict each other. */
@@ -49,8 +49,8 @@ export function takeOverChoice(flags: { takeOver?: boolean; keep?: boolean }): T
 }
 
 /**
- * Offers to take those entries out of the files of clients that start the same servers as ptc.yaml, since a client would
- * otherwise have each of their tools twice. Shows them first. Each is kept, so that `ptc install --undo` puts it back.
+ * Offers to remove the entries in clients' files that start the same servers as ptc.yaml, because a client would otherwise have each
+ * of their tools twice. Shows them first. Each entry is kept, so that `ptc install --undo` can put it back.
  *
  * @param project the folder of ptc.yaml, without symbolic links.
  * @returns how many entries were found.
@@ -73,7 +73,7 @@ export async function offerTakeOver(
   const { stdout, stderr } = surroundings;
   const doubles: DoubleEntry[] = [];
   for (const file of files) {
-    // A link that leads out of the project is no permission to change what it leads to.
+    // A link that leads out of the project does not permit ptc to change its target.
     if (linkOutOf(project, file.path) !== undefined) continue;
     const path = realpathSync(file.path);
     const text = await readIfThere(path, project);
@@ -122,7 +122,7 @@ export async function offerTakeOver(
   return doubles.length;
 }
 
-/** Says where an entry is for more than this folder. */
+/** Says whether an entry applies to more than this folder. */
 function reachOf({ keys, path, project }: DoubleEntry): string {
   const inside = relative(project, path);
   const isHere = keys[0] === "projects" || !(inside.startsWith("..") || isAbsolute(inside));
@@ -142,9 +142,9 @@ async function takeOutOf(
 }
 
 /**
- * Writes a client's file. The changes are kept before it is written, and forgotten where that fails.
+ * Writes a client's file. The changes are kept before it is written, and forgotten if writing fails.
  *
- * @param edit gives the new text for the one that is there; it is called again where the file was edited meanwhile.
+ * @param edit returns the new text for the present one. It is called again if the file was edited meanwhile.
  * @throws UsageError
  */
 export async function changeFile(
@@ -169,7 +169,7 @@ export async function changeFile(
       if (error instanceof EditedMeanwhileError && tries < TRIES) continue;
       throw error;
     }
-    // A change that takes back an earlier one leaves nothing to undo of either.
+    // A change that reverts an earlier one leaves nothing to undo.
     for (const [index, change] of changes.entries()) {
       const last = earlier.findLast((each) => isSameEntry(each.change, change));
       if (last === undefined || !isDeepStrictEqual(last.change.before?.value, change.after)) continue;
@@ -184,7 +184,7 @@ function isSameEntry(a: ClientChange, b: ClientChange): boolean {
   return a.path === b.path && a.name === b.name && isDeepStrictEqual(a.keys, b.keys);
 }
 
-/** @throws UsageError where the folder cannot be written. */
+/** @throws UsageError if the folder cannot be written. */
 function keepAll(kept: ClientChanges, changes: readonly ClientChange[]): string[] {
   try {
     return changes.map((change) => kept.keep(change));
@@ -197,8 +197,8 @@ function keepAll(kept: ClientChanges, changes: readonly ClientChange[]): string[
 }
 
 /**
- * Undoes changes of clients' files, the newest first, and says what became of each. Where an entry was changed by others since,
- * it stays as it is.
+ * Undoes changes to clients' files, the newest first, and reports the outcome of each. An entry that others have changed since stays as
+ * it is.
  *
  * @param changes the oldest first.
  */
@@ -219,7 +219,7 @@ export async function undoChanges(
       let left = text;
       for (const [index, { id, change }] of own.entries()) {
         let undone = await undoChange(change, left);
-        // ptc was ended after the file was written: the entry is as it was before an earlier change.
+        // If ptc was ended after it wrote the file, the entry is as it was before an earlier change.
         if (undone.state === "refused") {
           for (const { change: earlier } of own.slice(index + 1))
             if (isSameEntry(earlier, change) && (await undoChange(earlier, left)).state === "gone")
@@ -252,7 +252,7 @@ function undoneText({ before, after }: ClientChange): string {
   return after === undefined ? "put back" : "as it was before";
 }
 
-/** What undoing would do, in lines for people. */
+/** The effect of undoing changes, in lines for people. */
 export function renderChanges(changes: readonly KeptChange[], surroundings: Surroundings): string {
   const rows = changes.map(({ change }) => {
     const { before, after, name, client, path, at } = change;
@@ -290,7 +290,7 @@ export function shownPath(path: string, { env, cwd }: Pick<Surroundings, "env" |
 class EditedMeanwhileError extends UsageError {}
 
 /**
- * Refuses a file of a folder to which a link in the folder leads out of it.
+ * Refuses a file of a folder if a link on its path leads out of the folder.
  *
  * @throws UsageError
  */
@@ -304,9 +304,9 @@ export function refuseLinkOut(folder: string, path: string): void {
 }
 
 /**
- * Writes the whole file or nothing, through a symbolic link too. Without a text, the file is removed.
+ * Writes the whole file or nothing, also through a symbolic link. Without a text, removes the file.
  *
- * @param before what the file had when it was read; `undefined` where there was none.
+ * @param before the content of the file when it was read; `undefined` if there was none.
  * @throws EditedMeanwhileError
  * @throws UsageError when it cannot be written.
  */
@@ -338,7 +338,7 @@ export async function replaceFile(
   }
 }
 
-/** A server that is in a file of a client's on this machine. */
+/** A server in a client's file on this machine. */
 interface FoundServer {
   entry: ServerEntry;
   /** The client and its file, for people. */
@@ -346,10 +346,10 @@ interface FoundServer {
 }
 
 /**
- * The servers that clients on this machine have. On a terminal a person chooses among them; in a pipe those of the only file
- * are taken, and where there are more files they are listed, for nobody can choose.
+ * The servers of the clients on this machine. On a terminal a person chooses among them. In a pipe, the servers of a single file are
+ * taken. If there are more files, they are listed, because nobody can choose.
  *
- * @param isAll takes all of them without a question.
+ * @param isAll takes all servers without a question.
  * @throws UsageError when there are none, and when nobody can choose.
  */
 export async function findServers(isAll: boolean, surroundings: Surroundings): Promise<ImportedServers> {
@@ -433,7 +433,7 @@ async function choose(found: readonly FoundServer[], surroundings: Surroundings)
   }
 }
 
-/** The indices that were chosen; `undefined` for what is no choice. */
+/** The chosen indices; `undefined` for an invalid choice. */
 export function parseChoice(answer: string, count: number): number[] | undefined {
   const text = answer.trim().toLowerCase();
   if (text === "" || text === "all") return Array.from({ length: count }, (_, index) => index);
@@ -448,7 +448,7 @@ export function parseChoice(answer: string, count: number): number[] | undefined
   return [...chosen].sort((a, b) => a - b);
 }
 
-/** Whether somebody is at a terminal, who can be asked there. */
+/** Whether a person at a terminal can be asked. */
 export function canAsk({ stdin, stderr }: Pick<Surroundings, "stdin" | "stderr">): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }

@@ -85,7 +85,7 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
         : await readImported(flags.import, surroundings);
   const { servers, told } = await withoutPlainSecrets(found.servers, surroundings);
   const imported = { ...found, servers, withValues: servers.filter(hasValues).map(({ name }) => name) };
-  // What is left of values in `env` and `headers` may be secret all the same, so only the owner may read the file.
+  // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
   await writeFile(path, renderConfiguration(imported.servers), { flag: "wx", mode });
   for (const line of told) await tell(stderr, oneLine(line));
@@ -117,7 +117,7 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   return EXIT.done;
 }
 
-/** The files that were imported from: the one that was named, else those that clients have here. */
+/** The files that were imported: the named one, or those of the clients here. */
 function clientFilesOf(named: string | true | undefined, surroundings: Surroundings): ClientFile[] {
   const cwd = surroundings.cwd();
   const known = findClientFiles(surroundings.env, cwd);
@@ -150,8 +150,8 @@ async function readImported(file: string, surroundings: Surroundings): Promise<I
 }
 
 /**
- * The servers without secrets in plain text. On a terminal the keyring is offered for them; where it is refused, and in a
- * pipe, variables of the environment stand for them. `told` says which, in lines for people.
+ * The servers without secrets in plain text. On a terminal, ptc offers to keep them in the keyring. If the person refuses, and in a
+ * pipe, environment variables replace them. `told` says which, in lines for people.
  *
  * @throws UsageError when the keyring cannot be written.
  */

@@ -121,7 +121,7 @@ async function install(
   return code;
 }
 
-/** Puts the entry into the file of a client, or takes it out. */
+/** Adds the entry to a client's file, or removes it. */
 async function writeEntry(
   { client, scope, place }: { client: ClientName; scope: ClientScope; place: ClientPlace },
   flags: InstallFlags,
@@ -159,14 +159,14 @@ async function writeEntry(
   return EXIT.done;
 }
 
-/** @throws UsageError where nobody can be asked. */
+/** @throws UsageError if nobody can be asked. */
 async function isAgreed(question: string, surroundings: Surroundings): Promise<boolean> {
   if (!canAsk(surroundings))
     throw new UsageError("nothing was written, as nobody can be asked here; --yes writes it");
   return isConfirmed(question, surroundings);
 }
 
-/** Offers to take servers that ptc.yaml has out of the files of a client, or of all. Returns how many entries there are. */
+/** Offers to remove the servers of ptc.yaml from the files of one client or of all. Returns the number of entries found. */
 async function takeOver(
   client: string | undefined,
   choice: TakeOverChoice,
@@ -225,7 +225,7 @@ async function edited(
   }
 }
 
-/** The entry for the client, with warnings about what will not work as it is. */
+/** The entry for the client. Warns about anything that will not work. */
 async function entryFor(
   client: ClientName,
   scope: ClientScope,

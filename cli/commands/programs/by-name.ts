@@ -18,12 +18,12 @@ import { renderCallHelp } from "../call.ts";
 
 const MAX_LISTED = 20;
 
-/** Whether a word on the command line names a saved program, whether it can be used or not. */
+/** Whether a word on the command line names a saved program, even one that cannot be used. */
 export function isSavedProgram(word: string, configuration: Configuration): boolean {
   return /^[a-z0-9-]+$/.test(word) && existsSync(join(programsDirectory(configuration), manifestFile(word)));
 }
 
-/** The saved program of a name. @throws UsageError, ConfigurationError which says what is wrong with it */
+/** The saved program of this name. @throws UsageError, ConfigurationError with the problem of the program. */
 export async function requireProgram(name: string, configuration: Configuration): Promise<NamedProgram> {
   const programs = await openPrograms(configuration);
   const found = programs?.find(name);
@@ -50,7 +50,7 @@ function namesOf(programs: SavedPrograms | undefined): string[] {
   return programs?.programs.map(({ name }) => name) ?? [];
 }
 
-/** What is missing, and what may have been meant. */
+/** Says what is missing, and what the user may have meant. */
 export function explainMissing(what: string, name: string, known: readonly string[]): string {
   const [nearest] = similarNames(name, known, 1);
   if (nearest !== undefined) return `${what}; did you mean '${nearest}'?`;
@@ -60,10 +60,10 @@ export function explainMissing(what: string, name: string, known: readonly strin
 }
 
 /**
- * The program that a run by name runs, with its data.
+ * The program for a run by name, with its data.
  *
- * @param words what stands after the name: `--key value`, `--key=value` and `key=value`.
- * @throws UsageError for arguments that are not the program's.
+ * @param words the words after the name: `--key value`, `--key=value` and `key=value`.
+ * @throws UsageError for arguments that the program does not take.
  */
 export async function readCallByName(
   program: NamedProgram,
@@ -85,9 +85,9 @@ export async function readCallByName(
 }
 
 /**
- * What a saved program takes, as `ptc run NAME --help` shows it.
+ * The arguments of a saved program, as `ptc run NAME --help` shows them.
  *
- * @param options those of `ptc run` itself, as they are written. An argument with the name of one of them is given as NAME=VALUE.
+ * @param options the options of `ptc run` itself. An argument with the name of one of them must be given as NAME=VALUE.
  */
 export function renderProgramHelp(
   { name, tool, manifest }: NamedProgram,
@@ -105,7 +105,7 @@ export function renderProgramHelp(
   return `${help}\nFrom ${shownFile(manifestFile(name))} and ${manifest.program}.\n`;
 }
 
-/** `--key value` as `key=value`. An option is a parameter's name, or that with - between its words. */
+/** Turns `--key value` into `key=value`. An option is a parameter's name, or the name with `-` between its words. */
 function asAssignments(words: readonly string[], parameters: readonly Parameter[]): string[] {
   const assignments: string[] = [];
   for (let at = 0; at < words.length; at++) {
@@ -132,7 +132,7 @@ function asAssignments(words: readonly string[], parameters: readonly Parameter[
   return assignments;
 }
 
-/** How an option for a parameter is written: `sinceDate` and `since_date` as `since-date`. */
+/** The option for a parameter: `since-date` for `sinceDate` and `since_date`. */
 function optionOf({ name }: Pick<Parameter, "name">): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1-$2")

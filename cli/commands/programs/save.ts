@@ -131,11 +131,11 @@ async function readOrigin(
 /** The files that a saved program may be in, by the name of its language. */
 const SUFFIXES: Readonly<Record<string, string>> = { typescript: ".ts", javascript: ".js", python: ".py" };
 
-/** What a program is saved from. */
+/** The origin of a program to save. */
 interface ProgramOrigin {
   code: string;
   language: string;
-  /** What it was run with, and what came of it, where it was run. */
+  /** The data and the value of its run, if it was run. */
   ran?: { data: unknown; value: unknown; example: (digest: string) => Promise<Example> };
 }
 
@@ -143,19 +143,19 @@ interface SaveOptions {
   name: string;
   description: string | undefined;
   expose: boolean | undefined;
-  /** Whether a program of this name is replaced. What was said of it by hand is kept as far as it still holds. */
+  /** Whether to replace a program of this name. Manual edits of its manifest are kept if they still hold. */
   force: boolean;
 }
 
 interface SavedFiles {
-  /** The files that were written, as messages name them. */
+  /** The names of the written files, for messages. */
   files: string[];
-  /** What the user should know, one line each. */
+  /** Notes for the user, one line each. */
   notes: string[];
 }
 
 /**
- * Reads what a program is saved from in an archived run.
+ * Reads the origin of a program from an archived run.
  *
  * @throws ArchiveError, ConfigurationError for a run from which no program can be saved.
  */
@@ -215,11 +215,11 @@ function findProgram(modules: ReadonlyMap<string, string>, name: string) {
 }
 
 /**
- * Saves a program: its text, its manifest and, where it was run, a recorded example. Nothing is written unless the program can be
- * bundled and its types fit the tools as they are.
+ * Saves a program: its text, its manifest and, if it was run, a recorded example. Nothing is written unless the program can be
+ * bundled and its types fit the present tools.
  *
- * @param host checks the program; of the same configuration.
- * @throws ConfigurationError in one line, which may be long where the types are wrong.
+ * @param host checks the program. It must have the same configuration.
+ * @throws ConfigurationError in one line, which may be long if the types are wrong.
  */
 async function saveProgram(
   configuration: Configuration,
@@ -273,7 +273,7 @@ async function saveProgram(
   return { files: [...texts.keys()].map(shownFile), notes };
 }
 
-/** Writes what editors read of saved programs. The program is saved whatever becomes of that. */
+/** Writes the modules of saved programs for editors. The program stays saved even if that fails. */
 async function updateEditors(configuration: Configuration, notes: string[]): Promise<void> {
   try {
     await new GeneratedFolder(configuration).updatePrograms();
@@ -283,7 +283,7 @@ async function updateEditors(configuration: Configuration, notes: string[]): Pro
   }
 }
 
-/** The files that saving replaces. @throws ConfigurationError where there are some, and nobody said that they may be. */
+/** The files that saving replaces. @throws ConfigurationError if there are some and `force` is not set. */
 function findReplaced(configuration: Configuration, { name, force }: SaveOptions): string[] {
   const files = earlierFiles(programsDirectory(configuration), name);
   if (files.length > 0 && !force)
@@ -301,7 +301,7 @@ function earlierFiles(directory: string, name: string): string[] {
   return files.filter((file) => existsSync(join(directory, file)));
 }
 
-/** @throws ConfigurationError for a text that holds a secret, or a mark in the place of one. */
+/** @throws ConfigurationError for a text that holds a secret, or a mark that replaces one. */
 function refuseSecrets(configuration: Configuration, code: string): void {
   const { count } = new Redactor(configuration.secrets, configuration.credentials).redactText(code);
   if (count > 0 || /\[REDACTED(?::[\w-]+)?\]/.test(code))
@@ -310,7 +310,7 @@ function refuseSecrets(configuration: Configuration, code: string): void {
     );
 }
 
-/** What was archived has no secrets; this takes out those that were none then. */
+/** Removes secrets that were added to the configuration after the run was archived. */
 function withoutSecrets(configuration: Configuration, example: Example): Example {
   return new Redactor(configuration.secrets, configuration.credentials).redactValue(example).value as Example;
 }
@@ -340,7 +340,7 @@ async function describeProgram(
   };
 }
 
-/** Whether schemas that somebody may have edited hold for a run. */
+/** Whether the schemas of a manifest, which somebody may have edited, fit a run. */
 async function fits(manifest: Manifest, ran: ProgramOrigin["ran"]): Promise<boolean> {
   if (ran === undefined) return true;
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
@@ -352,7 +352,7 @@ async function fits(manifest: Manifest, ran: ProgramOrigin["ran"]): Promise<bool
   }
 }
 
-/** What the comment says that a program begins with, on one line. */
+/** The comment at the beginning of a program, on one line. */
 function describedIn(code: string): string | undefined {
   const [, line, block, hash, doc] =
     /^\s*(?:\/\/[ \t]*([^\n]+)|\/\*\*?([\s\S]{1,600}?)\*\/|#(?!!)[ \t]*([^\n]+)|"""([\s\S]{1,600}?)""")/.exec(
@@ -362,7 +362,7 @@ function describedIn(code: string): string | undefined {
   return text === undefined || text === "" ? undefined : text.slice(0, 300);
 }
 
-/** @throws ConfigurationError when the program cannot be bundled, or its types are wrong where that stops programs. */
+/** @throws ConfigurationError when the program cannot be bundled, or has type errors and `typecheck` is `error`. */
 async function requireSound(
   configuration: Configuration,
   program: ProgramFiles,
@@ -385,13 +385,13 @@ function refuse(message: string): ConfigurationError {
   return new ConfigurationError("invalid", message);
 }
 
-/** Age at which a staged file is that of a process that died, not of one at work. */
+/** The age from which a staged file counts as left behind by a process that died. */
 const ABANDONED_AFTER_MS = 10 * 60 * 1_000;
 
 /**
  * Does some work on the folder of saved programs while no other ptc saves into it.
  *
- * @throws ConfigurationError when another keeps it locked, and what the work throws.
+ * @throws ConfigurationError when another process keeps it locked, and the errors of the work.
  */
 async function whileSaving<T>(
   { archive }: Pick<Configuration, "archive">,
@@ -416,10 +416,10 @@ async function lock(folder: string): Promise<() => void> {
 }
 
 /**
- * Replaces files of the folder: each is written whole beside its place and then renamed, the last one last,
- * and then others are removed. Where that fails, the files are as they were.
+ * Replaces files of the folder. Each is written whole beside its place and then renamed in the given order. Then others are removed.
+ * If anything fails, the files are restored.
  *
- * @param texts by file; the last is the one that makes a program known.
+ * @param texts the texts by file. The last file makes the program known.
  * @throws ConfigurationError
  */
 async function writeProgramFiles(
@@ -445,7 +445,7 @@ async function writeProgramFiles(
   }
 }
 
-/** The bytes of a file; `undefined` where there is none. */
+/** The bytes of a file; `undefined` if there is none. */
 async function contentOf(path: string): Promise<Buffer | undefined> {
   return readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -458,11 +458,11 @@ async function putBack(path: string, content: Buffer | undefined): Promise<void>
     if (content === undefined) await rm(path, { force: true });
     else if ((await contentOf(path))?.equals(content) !== true) await writeFile(path, content);
   } catch {
-    // What cannot be written now could not be written before either, and is as it was.
+    // A file that cannot be written now could not be written before either, so it is unchanged.
   }
 }
 
-/** Removes what a ptc that was killed has left. */
+/** Removes files that a killed ptc has left. */
 async function clearAbandoned(directory: string): Promise<void> {
   for (const file of await readdir(directory)) {
     if (!/^\..*\.[0-9a-f]{12}\.tmp$/.test(file)) continue;
@@ -477,9 +477,9 @@ type Schema = Readonly<Record<string, unknown>>;
 
 const MAX_DEPTH = 10;
 const MAX_ITEMS = 1_000;
-/** An object with more members than this is taken for a map. */
+/** An object with more members than this counts as a map. */
 const MAX_MEMBERS = 40;
-/** A name that is most likely data: it begins with a digit, or has what no property's name has. */
+/** Matches a name that is most likely data: it begins with a digit, or has a character that property names do not have. */
 const ID = /^\d|[^A-Za-z0-9_$-]|^[0-9a-f]{8}-/;
 
 /** The schema of a program's data, inferred from one value: an object with these members and no others. */
@@ -488,7 +488,7 @@ export function inferInput(data: unknown): Schema {
   return { type: "object", properties, ...withRequired(required as string[]), additionalProperties: false };
 }
 
-/** The schema of a program's value, inferred from one value. A whole number is not taken for an integer. */
+/** The schema of a program's value, inferred from one value. A whole number does not count as an integer. */
 export function inferOutput(value: unknown): Schema {
   return infer(value, 0, false);
 }

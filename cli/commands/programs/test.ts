@@ -141,17 +141,17 @@ function render(
   return `${colour(outcome)}  ${name}${facts}\n${shown.join("")}`;
 }
 
-/** What became of testing a saved program. */
+/** The result of testing a saved program. */
 interface ProgramTest {
   name: string;
   /**
-   * `same`: it does what its example recorded. `untested`: it has no example. `changed`: it, or a tool that it calls, is not what was
-   * recorded. `failed`: it is wrong, or fails now. `no-sandbox`: nothing can be run here.
+   * `same`: it does what its example recorded. `untested`: it has no example. `changed`: it, or a tool that it calls, differs from the
+   * recording. `failed`: it is wrong, or fails now. `no-sandbox`: nothing can run here.
    */
   outcome: "same" | "untested" | "changed" | "failed" | "no-sandbox";
-  /** What differs or is wrong, as lines for a person. */
+  /** Differences and errors, as lines for a person. */
   lines: string[];
-  /** What could not be found out, as lines for a person. */
+  /** Checks that could not be made, as lines for a person. */
   notes?: string[];
   calls?: number;
 }
@@ -165,8 +165,8 @@ interface TestParts {
 }
 
 /**
- * Tests one saved program: its manifest and types against the tools as they are, the definitions of the tools that it called, and
- * its recorded example, run again without any server. Never throws for what is wrong with the program.
+ * Tests one saved program: its manifest and types against the present tools, the definitions of the tools that it called, and its
+ * recorded example, which runs again without any server. Never throws for errors of the program.
  */
 async function testProgram(program: NamedProgram, parts: TestParts): Promise<ProgramTest> {
   const { name } = program;
@@ -227,7 +227,7 @@ async function testExample(program: NamedProgram, parts: TestParts): Promise<Pro
   }
 }
 
-/** @throws ConfigurationError for an example that is wrong. */
+/** @throws ConfigurationError for an invalid example. */
 function readExample({ name }: NamedProgram, configuration: Configuration): Example | undefined {
   const directory = programsDirectory(configuration);
   const file = exampleFile(name);
@@ -235,7 +235,7 @@ function readExample({ name }: NamedProgram, configuration: Configuration): Exam
   return parseExample(readText(directory, file, MAX_EXAMPLE_BYTES), shownFile(file));
 }
 
-/** What is different about the tools that the program called. */
+/** The differences in the tools that the program called. */
 async function compareDefinitions(
   example: Example,
   { tools: { all, callableFor }, viewer }: TestParts,
@@ -245,7 +245,7 @@ async function compareDefinitions(
   const callable = callableFor(viewer);
   for (const { tool: name, digest } of example.tools) {
     const tool = all.get(name);
-    // What is different about other saved programs is seen in what is called.
+    // A difference in another saved program shows in the calls.
     if (tool?.server === PROGRAMS_MODULE) continue;
     if (tool === undefined) {
       lines.push(`${name}: no server lists it now`);
@@ -285,7 +285,7 @@ async function replay(program: NamedProgram, example: Example, parts: TestParts)
       maxKeptBytes: MAX_KEPT_OUTPUT_BYTES,
     },
     typecheck: "off",
-    // The order of answers is that of the recording only for the very text that was recorded.
+    // The recorded order of answers applies only to exactly the recorded text.
     edited: program.digest === example.program ? undefined : own,
     onCall: (call) => void made.push(call),
     signal: parts.signal,
