@@ -40,7 +40,7 @@ export const tokenCommand = defineGroup(
   (command) =>
     command
       .description("make and revoke tokens for agents in CI, for `ptc serve --http`")
-      .addHelpText("after", "\nExample:\n  ptc token create nightly --group ci --expires 90d\n"),
+      .addHelpText("after", "\nExample:\n  ptc token create deploy --group ci --expires 90d\n"),
 );
 
 const collect = (value: string, before: string[]) => [...before, value];

@@ -73,6 +73,7 @@ describe("a configuration that is right", () => {
       },
       host: { idleMs: 600_000 },
       limits: { together: {}, each: {}, groups: {}, principals: {} },
+      http: { drainMs: 30_000, trustedProxies: [] },
       learn: true,
       audit: { strict: false, maxFileMb: 64, keepDays: 365 },
       search: {},
@@ -119,7 +120,7 @@ describe("a server that needs a variable that is not set", () => {
 
   it("is still refused for what is wrong with it otherwise", () => {
     const unset = 'servers:\n  - name: a\n    env: { A: "${A}" }\n';
-    expect(problemIn(unset)).toContain("has neither `command` nor `url`");
+    expect(problemIn(unset)).toContain("has none of `command`, `url` and `openapi`");
     expect(problemIn(`${unset}    command: "\${B"\n`)).toContain("has a `${` that is not `${NAME}`");
     const withDefault = (chars: number) => `${unset}    command: "\${B:-${"x".repeat(chars - 6)}}"\n`;
     expect(() => parse(withDefault(4_096))).not.toThrow();

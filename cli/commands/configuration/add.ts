@@ -45,8 +45,6 @@ interface AddFlags {
   force?: boolean;
 }
 
-const collect = (value: string, previous: string[]) => [...previous, value];
-
 /** `ptc add NAME -- COMMAND...`, `ptc add NAME URL` and `ptc add NAME --openapi FILE|URL` */
 export const addCommand = defineCommand("add", add, (command) =>
   command

@@ -103,15 +103,12 @@ describe("a parameter", () => {
   });
 });
 
-describe("a path that leads out of the API", () => {
-  test.each([["/../admin"], ["/a/../../admin"], ["//evil.example/x"], ["/\\evil.example/x"]])(
-    "such as %s stays below the API, or is refused",
-    async (path) => {
-      const api = await serveApi();
-      await openDescribed(described(path, "get", {}), `${api.url}/v1/`).call("op");
-      for (const { url } of api.asked) expect(url).toMatch(/^\/v1\//);
-    },
-  );
+test("a path that leads out of the API stays below it, or is refused", async () => {
+  for (const path of ["/../admin", "/a/../../admin", "//evil.example/x", "/\\evil.example/x"]) {
+    const api = await serveApi();
+    await openDescribed(described(path, "get", {}), `${api.url}/v1/`).call("op");
+    for (const { url } of api.asked) expect(url).toMatch(/^\/v1\//);
+  }
 });
 
 describe("a body", () => {
