@@ -119,6 +119,10 @@ export interface IssuerSettings {
   readonly scopes: { readonly [scope in Scope]?: readonly string[] | undefined };
   /** What clients are told to ask for. */
   readonly requestScopes: readonly string[] | undefined;
+  /** ptc's own client, by which it asks who sits at a browser; `undefined` where there is none. */
+  readonly login:
+    | { readonly clientId: string; readonly clientSecret: ConfiguredSecret | undefined }
+    | undefined;
   /** How opaque tokens are asked about; `undefined` where there are none. */
   readonly introspection:
     | {
@@ -128,7 +132,7 @@ export interface IssuerSettings {
         readonly cacheMs: number;
       }
     | undefined;
-  /** Why opaque tokens cannot be asked about: a variable is not set. */
+  /** Why its secrets cannot be used: a variable is not set. */
   readonly off?: string | undefined;
 }
 

@@ -25,6 +25,9 @@ export function findHttpProblems({ listen, public_url, trusted_proxies, auth }: 
     ({ issuer }, at) => issuers.findIndex((each) => each.issuer === issuer) < at,
   );
   if (twice >= 0) add(["auth", "issuers", twice, "issuer"], "stands twice; keep one of the entries");
+  const unreachable = issuers.findIndex(({ login }) => login !== undefined);
+  if (unreachable >= 0 && public_url === undefined)
+    add(["auth", "issuers", unreachable, "login"], "needs `http.public_url`, where browsers reach ptc");
   const lacking = issuers.findIndex(({ audience }) => audience === undefined);
   if (lacking >= 0 && public_url === undefined)
     add(
@@ -66,7 +69,8 @@ function buildIssuer(
     [...path, "introspection", "client_secret"],
     surroundings,
   );
-  const off = surroundings.offOf([...path, "introspection"]);
+  const off = surroundings.offOf([...path, "introspection"]) ?? surroundings.offOf([...path, "login"]);
+  const { login } = given;
   return {
     issuer: given.issuer,
     audiences: audience === undefined ? [] : [audience].flat(),
@@ -76,6 +80,10 @@ function buildIssuer(
     claims: { subject: given.subject, name: given.name, groups: given.groups },
     scopes,
     requestScopes: given.request_scopes,
+    login: login && {
+      clientId: login.client_id,
+      clientSecret: secretOf(login.client_secret, [...path, "login", "client_secret"], surroundings),
+    },
     introspection:
       introspection === undefined || secret === undefined
         ? undefined
@@ -105,7 +113,7 @@ export function parseListen(text: string): { host: string; port: number; isLoopb
 
 /** The secrets that stand in the settings themselves. */
 export function httpSecrets({ auth }: HttpSettings): string[] {
-  return (auth?.issuers ?? []).flatMap(({ introspection }) =>
-    typeof introspection?.clientSecret === "string" ? [introspection.clientSecret] : [],
+  return (auth?.issuers ?? []).flatMap(({ introspection, login }) =>
+    [introspection?.clientSecret, login?.clientSecret].filter((each) => typeof each === "string"),
   );
 }

@@ -9,6 +9,7 @@ import { messageOf } from "../base/faults.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { SCOPES } from "../configuration/settings/http-settings.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import type { ConfiguredSecret } from "../upstream/secret-source.ts";
 import { ownLoginSecrets } from "../upstream/secret-sources.ts";
 import { type Authenticator, type Caller, invalidToken, isRefusal, type Refusal } from "./caller.ts";
 import { Issuer } from "./issuer.ts";
@@ -48,10 +49,26 @@ async function secretOf(
   env: EnvironmentVariables,
 ): Promise<string> {
   if (off !== undefined) throw new Error(off);
-  const secret = introspection?.clientSecret ?? "";
-  if (typeof secret === "string") return secret;
+  return (await readSecret(introspection?.clientSecret, env)) ?? "";
+}
+
+async function readSecret(
+  secret: ConfiguredSecret | undefined,
+  env: EnvironmentVariables,
+): Promise<string | undefined> {
+  if (secret === undefined || typeof secret === "string") return secret;
   const { sources } = ownLoginSecrets(env);
   return secret.prefix + (await sources.read(secret, AbortSignal.timeout(SECRET_PATIENCE_MS)));
+}
+
+/** The issuers at which ptc asks who sits at a browser, with its client there. Their secrets are read each time. */
+export async function browserIssuers({ http }: Pick<Configuration, "http">, env: EnvironmentVariables) {
+  const known = (http.auth?.issuers ?? []).flatMap(({ issuer, login, claims: { subject }, off }) =>
+    login === undefined || off !== undefined ? [] : [{ issuer, subject, ...login }],
+  );
+  return Promise.all(
+    known.map(async (each) => ({ ...each, clientSecret: await readSecret(each.clientSecret, env) })),
+  );
 }
 
 const SECRET_PATIENCE_MS = 10_000;

@@ -11,6 +11,7 @@ import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { DEFAULT_LISTEN, parseListen } from "../../configuration/http-settings.ts";
 import { followsValues } from "../../configuration/policy/configured-flow.ts";
 import type { OpenService } from "../../library/service.ts";
+import type { Sealer } from "../../secrets/sealing.ts";
 import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
 import { claudeCommand } from "../claude-command.ts";
@@ -155,6 +156,7 @@ async function serveHttp(
   for (const signal of SIGNALS)
     surroundings.on(signal, () => (++signals === 1 ? stopped : hurried).resolve());
   const now = () => Math.round(clock.wallMs());
+  const sealer = projectSealer(host.configuration, env);
   let server: Awaited<ReturnType<typeof HttpServer.listen>>;
   try {
     server = await HttpServer.listen(service, {
@@ -167,7 +169,8 @@ async function serveHttp(
         context: localContext("serve", env),
         scopes: new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const),
       },
-      sealer: sealedState(projectSealer(host.configuration, env), {
+      logins: await serveLogins(host, sealer, env),
+      sealer: sealedState(sealer, {
         now,
         maxAgeMs: () => host.configuration.approvals.expireMs,
       }),
@@ -185,6 +188,22 @@ async function serveHttp(
   await Promise.race([server.drain(host.configuration.http.drainMs), hurried.promise]);
   if (signals > 1) await server.close();
   return EXIT.done;
+}
+
+/** What answers browsers in which people log in at servers; `undefined` where no issuer can say who sits at one. */
+async function serveLogins(
+  host: OpenService["host"],
+  sealer: () => Promise<Sealer>,
+  env: Surroundings["env"],
+) {
+  const { publicUrl, auth } = host.configuration.http;
+  if (publicUrl === undefined || !auth?.issuers.some(({ login }) => login !== undefined)) return undefined;
+  const [{ browserIssuers }, { principalOf }] = await Promise.all([
+    import("../../identity/identity.ts"),
+    import("../../identity/caller.ts"),
+  ]);
+  const issuers = () => browserIssuers(host.configuration, env);
+  return host.serveLogins({ publicUrl, sealer, issuers, principalOf });
 }
 
 /** Why runs could not be kept now, where a storage is shared. */

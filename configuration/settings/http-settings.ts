@@ -92,6 +92,18 @@ const Issuer = mapping(
       list(text(1_024).regex(/^[!#-[\]-~]+$/, { error: "must be a scope without spaces" })).optional(),
       "the scopes that clients are told to ask for; by default those of ptc that are not mapped",
     ),
+    login: setting(
+      mapping({
+        client_id: setting(
+          text(2_048),
+          "ptc's own client at the issuer, whose redirect URI is `PUBLIC_URL/logins/who`: who logs in at a server with a browser is asked there who they are",
+        ),
+        client_secret: setting(
+          expanded(secret(secretValue(text(8_192)).optional())),
+          "the client's secret; a value as for `servers[].env`. A public client has none",
+        ),
+      }).optional(),
+    ),
     introspection: setting(
       mapping({
         client_id: setting(text(2_048), "ptc's own client at the issuer, which asks about opaque tokens"),

@@ -53,6 +53,8 @@ export interface HttpServerOptions {
   sealer: StateSealer;
   /** What Prometheus reads. */
   metrics?: (() => Promise<string>) | undefined;
+  /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
+  logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
   onWarning: (message: string) => void;
@@ -164,6 +166,7 @@ export class HttpServer {
     if (path === "/metrics") return this.#answerMetrics(request, response);
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
+    if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
     if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
@@ -187,6 +190,19 @@ export class HttpServer {
   async #answerReady(response: ServerResponse): Promise<unknown> {
     const why = this.#isDraining ? "about to end" : await this.#options.whyNotReady?.();
     return why === undefined ? send(response, 200, "ready\n") : send(response, 503, `${oneLine(why)}\n`);
+  }
+
+  /** Answers a browser in which a person logs in at a server. Each cookie is a header of its own. */
+  async #answerLogin(
+    { method = "GET", url = "", headers: { cookie = "" } }: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<unknown> {
+    const given = new Request(new URL(url, this.url), { method, headers: { cookie } });
+    const answer = await this.#options.logins?.(given);
+    if (answer === undefined) return send(response, 404, "There is nothing here.\n");
+    response.statusCode = answer.status;
+    for (const [name, value] of answer.headers) response.appendHeader(name, value);
+    return response.end(await answer.text());
   }
 
   /** Metrics name tools and servers: they are for this machine, and for administrators. */

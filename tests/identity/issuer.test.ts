@@ -19,6 +19,7 @@ function settingsOf(issuer: string, more: Partial<IssuerSettings> = {}): IssuerS
     claims: { subject: "sub", name: undefined, groups: "groups" },
     scopes: {},
     requestScopes: undefined,
+    login: undefined,
     introspection: undefined,
     ...more,
   };
