@@ -28,7 +28,9 @@ describeDocker("the runner image", () => {
   async function build(runner: string, base?: string): Promise<RunnerImage> {
     const filesPath = join(directory, "files");
     cpSync(join(repository, "runner-image/python"), join(filesPath, "python"), { recursive: true });
-    cpSync(join(repository, "runner-image/guard.pl"), join(filesPath, "guard.pl"));
+    for (const name of ["guard.pl", "relay.pl"])
+      cpSync(join(repository, "runner-image", name), join(filesPath, name));
+    writeFileSync(join(filesPath, "launcher.mjs"), "");
     writeFileSync(join(filesPath, "runner.mjs"), runner, { mode: 0o600 });
     for (const machine of RESEED_MACHINES)
       writeFileSync(join(filesPath, `reseed-${machine}.so`), buildReseedLibrary(machine));
