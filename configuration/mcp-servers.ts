@@ -91,6 +91,11 @@ function findTransportProblems(
       ];
 }
 
+/** Whether a text is a URL with a user in it, which `fetch` does not take. */
+function hasUser(text = ""): boolean {
+  return isHttpUrl(text) && new URL(text).username + new URL(text).password !== "";
+}
+
 const OF_APIS = ["base_url", "include", "exclude"] as const;
 
 function findOpenApiProblems(
@@ -101,6 +106,9 @@ function findOpenApiProblems(
   for (const key of ["transport", "command", "args", "env", "cwd", "url", "roots"] as const)
     if (server[key] !== undefined)
       return [{ path: [...path, key], message: "does not go with `openapi`; remove one of the two" }];
+  for (const key of ["openapi", "base_url"] as const)
+    if (hasUser(server[key]))
+      return [{ path: [...path, key], message: "holds a user or a password; send them with `headers`" }];
   const { base_url: base } = server;
   if (base === undefined) {
     const [key] = (["headers", "auth"] as const).filter((each) => server[each] !== undefined);
