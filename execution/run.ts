@@ -126,14 +126,18 @@ export function executeRun<Own>(
     const shown = scope.flow?.show(shownTexts(report)) ?? [];
     const { suspended } = outcome;
     const { recording } = run;
-    await (suspended === undefined ? recording?.beforeAnswer?.(report) : recording?.beforeSuspension?.());
+    const unkept = await (suspended === undefined
+      ? recording?.beforeAnswer?.(report)
+      : recording?.beforeSuspension?.());
     tellEnd(scope.surroundings, report.envelope, report.consoleText);
     const answered = setImmediate(); // The answer goes out first.
     return {
       envelope: report.envelope,
       wholeResultJson: report.wholeResultJson,
       shown,
-      warnings: (outcome.warnings ?? []).map((line) => scope.redactor.redactText(line).value),
+      warnings: [...(outcome.warnings ?? []), ...(unkept ? [unkept] : [])].map(
+        (line) => scope.redactor.redactText(line).value,
+      ),
       suspended,
       recorded: answered.then(() => {
         if (suspended === undefined) return recording?.end(report);

@@ -24,6 +24,7 @@ export function composeRecords(configuration: Configuration, { archive, audit }:
     recorder: (context, tools, { redactor, comparing, recorded }) =>
       new ArchivingRecorder({
         ...{ archive, audit, redactor, comparing, tools, context, clock },
+        archivesFirst: configuration.storage.url !== undefined,
         isStrict: configuration.audit.strict,
         pii: recorded,
         servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),

@@ -30,6 +30,8 @@ export interface RecorderOptions extends RunAuditOptions {
   /** Without one, runs are only audited. */
   archive: Pick<RunArchiver, "begin"> | undefined;
   redactor: Redactor;
+  /** Whether the answer waits for the archive: another process may then ask for the run at once, and this one may die. */
+  archivesFirst?: boolean | undefined;
   /** Redacts arguments, so that a replay can compare them. Defaults to `redactor`. */
   comparing?: Redactor | undefined;
   /** Which personal data is redacted at present. */
@@ -83,6 +85,8 @@ class ArchivedRecording implements RunRecording {
   /** The program and its data without secrets. */
   #program: { code: Redacted<string>; data: Redacted<unknown> } | undefined;
   #isAudited = false;
+  /** The archived run, where the answer waits for it: the problem that the answer reports. */
+  #archived: Promise<string | undefined> | undefined;
   readonly beforeEffect: RunRecording["beforeEffect"];
   /** The first problem with recording the run, in one line. */
   #problem: string | undefined;
@@ -120,7 +124,14 @@ class ArchivedRecording implements RunRecording {
     this.#attempt(() => this.#audit.approval(answered));
   }
 
-  async beforeAnswer(report: RunReport): Promise<void> {
+  async beforeAnswer(report: RunReport): Promise<string | undefined> {
+    const audited = this.#endAudit(report);
+    if (this.#options.archivesFirst === true) this.#archived = this.#archive(report);
+    await audited;
+    return this.#archived;
+  }
+
+  async #endAudit(report: RunReport): Promise<void> {
     this.#isAudited = true;
     this.#attempt(() => {
       const { code, data } = this.#redactProgram(report);
@@ -135,7 +146,15 @@ class ArchivedRecording implements RunRecording {
   }
 
   async end(report: RunReport): Promise<string | undefined> {
-    if (!this.#isAudited) await this.beforeAnswer(report);
+    if (this.#archived !== undefined) {
+      await this.#archived;
+      return undefined;
+    }
+    if (!this.#isAudited) await this.#endAudit(report);
+    return this.#archive(report);
+  }
+
+  async #archive(report: RunReport): Promise<string | undefined> {
     let handed: RunToArchive | undefined;
     try {
       handed = this.#handedRun(report);

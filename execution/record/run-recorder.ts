@@ -55,11 +55,14 @@ export interface RunReport {
 
 /** Records one run while it runs. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
-  /** Notes how the run ended. Resolves when the note is written, or after a bounded time. Never rejects. */
-  beforeAnswer?(report: RunReport): Promise<void>;
+  /**
+   * Notes how the run ended. Resolves when the note is written, or after a bounded time: with `undefined`, or with a problem that the
+   * answer reports, in one line. Never rejects.
+   */
+  beforeAnswer?(report: RunReport): Promise<string | undefined>;
   /** Resolves like `beforeAnswer`, for a run that is suspended. Such a run is reported only when it has ended. */
   beforeSuspension?(): Promise<void>;
-  /** Resolves when the run is recorded: with `undefined`, or with the first problem in one line. Never rejects. */
+  /** Resolves when the run is recorded: with `undefined`, or with the first problem that no answer has reported, in one line. Never rejects. */
   end(report: RunReport): Promise<string | undefined>;
   /** The run is suspended. The process that continues it records the whole run, and does not audit the same calls again. */
   suspend?(): void;

@@ -26,6 +26,7 @@ interface Kept {
 function record(
   broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
   context: RecorderOptions["context"] = { principal: "local", source: "run" },
+  archivesFirst = false,
 ) {
   const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [], others: [] };
   const unless = (part: keyof typeof broken) => {
@@ -74,6 +75,7 @@ function record(
     tools: new Map(),
     servers: new Map(),
     context,
+    archivesFirst,
     versions: { ptc: "1.0.0", node: "24.0.0" },
     clock: { wallMs: () => 1_000 },
   };
@@ -223,6 +225,30 @@ describe("what a record may not hold is bounded before it is handed over", () =>
     expect([error.server.length, error.tool.length]).toEqual([512, 512]);
     expect(kept.runs[0]?.facts.file_name).toHaveLength(4_096);
   });
+});
+
+describe("an archive that other processes read", () => {
+  const shared = (broken?: Parameters<typeof record>[0]) => record(broken, undefined, true);
+
+  test("has a run before it is answered, once", async () => {
+    const { kept, recording } = shared();
+    expect(await recording.beforeAnswer?.(report())).toBeUndefined();
+    expect(kept.runs).toHaveLength(1);
+    expect(await recording.end(report())).toBeUndefined();
+    expect(kept).toMatchObject({ runs: [{}], auditedRuns: [{ outcome: "ok" }] });
+  });
+
+  test("that fails is told in the answer, and not again", async () => {
+    const { recording } = shared({ finish: new Error("broken") });
+    expect(await recording.beforeAnswer?.(report())).toBe(`run ${RUN.runId} could not be recorded: broken`);
+    expect(await recording.end(report())).toBeUndefined();
+  });
+});
+
+test("an archive that only this process reads does not delay the answer", async () => {
+  const { kept, recording } = record();
+  expect(await recording.beforeAnswer?.(report())).toBeUndefined();
+  expect(kept).toMatchObject({ runs: [], auditedRuns: [{}] });
 });
 
 describe("a log that fails is told at the end, and takes the other one not with it", () => {
