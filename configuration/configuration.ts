@@ -69,6 +69,8 @@ export interface Configuration {
   readonly storage: StorageSettings;
   /** How it is reached over HTTP. */
   readonly http: HttpSettings;
+  /** Who is told of questions that wait. */
+  readonly notify: NotifySettings;
   /** Managed settings, whose lists and rules count in each decision. */
   readonly managed: readonly ManagedSettings[];
   /** The project's settings that do not count because of managed settings, one line each. */
@@ -88,6 +90,25 @@ export interface StorageSettings {
   /** The first key encrypts, and all keys decrypt. There is at least one if there is a URL. */
   readonly encryptionKeys: readonly ConfiguredSecret[];
   /** Why it cannot be used: a variable that it needs is not set. */
+  readonly off?: string | undefined;
+}
+
+/** Who is told of questions that wait, and how. Without any way, nobody is. */
+export interface NotifySettings {
+  readonly webhook: { readonly url: ConfiguredSecret; readonly secret: ConfiguredSecret } | undefined;
+  readonly slack:
+    | {
+        readonly url: ConfiguredSecret;
+        /** Without it, messages have no buttons. */
+        readonly signingSecret: ConfiguredSecret | undefined;
+        /** Principals by their member ID in Slack. */
+        readonly approvers: { readonly [member: string]: string };
+      }
+    | undefined;
+  readonly command: readonly [program: string, ...args: string[]] | undefined;
+  /** How long a question waits with its run before it is told. */
+  readonly afterMs: number;
+  /** Why nobody can be told: a variable that it needs is not set. */
   readonly off?: string | undefined;
 }
 

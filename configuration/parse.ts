@@ -14,6 +14,7 @@ import { buildHttp, findHttpProblems, httpSecrets } from "./http-settings.ts";
 import { buildLocalServer, findLocalToolProblems } from "./local-tools.ts";
 import { buildServer, findServerProblems } from "./mcp-servers.ts";
 import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems } from "./models.ts";
+import { buildNotify, findNotifyProblems, notifySecrets } from "./notify-settings.ts";
 import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
 import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
 import { plain } from "./settings/declare.ts";
@@ -97,6 +98,7 @@ function findProblems(
     ...findSearchProblems(settings.search, environment),
     ...findStorageProblems(settings.storage, unsetIn),
     ...findHttpProblems(settings.http),
+    ...findNotifyProblems(settings.notify),
   ];
   if (tools.allow !== undefined && tools.block.length > 0)
     problems.push({ path: ["tools", "block"], message: "cannot stand beside `allow`; keep one of the two" });
@@ -175,12 +177,18 @@ function buildConfiguration(
   const models = buildSearch(settings.search, surroundings);
   const storage = buildStorage(settings.storage, surroundings);
   const http = buildHttp(settings.http, surroundings);
+  const notify = buildNotify(settings.notify, surroundings);
   const direct = settings.direct.map((entry) => directPattern(entry, servers) ?? entry);
   const distinct = (of: typeof secretsOf) =>
     distinctSecrets(
       [
         ...[...expandedSecrets, ...servers.flatMap(of), ...models.secrets],
-        ...[...storageSecrets(storage), ...httpSecrets(http), ...inheritedSecrets(environment)],
+        ...[
+          ...storageSecrets(storage),
+          ...httpSecrets(http),
+          ...notifySecrets(notify),
+          ...inheritedSecrets(environment),
+        ],
       ],
       environment,
     );
@@ -234,6 +242,7 @@ function buildConfiguration(
     archive: { ...plain(settings.archive), path: resolve(directory, settings.archive.path) },
     storage,
     http,
+    notify,
     managed: [],
     held: [],
     secrets: distinct(secretsOf),

@@ -1,4 +1,5 @@
 import { clock } from "../base/clock.ts";
+import { type ApprovalRequest, questionDigest } from "../broker/approvals/approvals.ts";
 import { answersOf, Dispatcher } from "../broker/dispatcher.ts";
 import { Conversation } from "../broker/flow/conversation.ts";
 import { RunFlow } from "../broker/flow/run-flow.ts";
@@ -9,15 +10,17 @@ import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { flowOf, followsValues } from "../configuration/policy/configured-flow.ts";
 import type { Program } from "../languages/program.ts";
+import type { Notifier } from "../notify/notifier.ts";
 import { MAX_KEPT_OUTPUT_BYTES } from "../protocol/limits.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";
 import { EXTRACT_NAME, parseNamespacedName } from "../protocol/tool-names.ts";
 import { traceIdOf } from "../protocol/trace-context.ts";
+import type { Redactor } from "../secrets/redaction.ts";
 import { version } from "../system/package.ts";
 import type { CalledTool } from "../telemetry/telemetry.ts";
 import type { RunLimits } from "./output/runner-output.ts";
 import { keeperFor, openPending } from "./pending/open-pending.ts";
-import { shareQuestions } from "./pending/shared-questions.ts";
+import { shareQuestions, type TellOfQuestion } from "./pending/shared-questions.ts";
 import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
 import type { Callable, RunHost } from "./run-host.ts";
@@ -58,6 +61,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     describeTool: (name) => describeTool(name, tools, configuration),
   });
   const { require: requires, suspend: maySuspend } = configuration.approvals;
+  const tell = host.notifier && tellOfQuestions(host.notifier, { context, program }, redaction.redactor);
   const model = configuration.servers.find((server) => server.transport === "model");
   const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
   return {
@@ -84,6 +88,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       allowance: request.allowance,
       shareQuestions: shareQuestions({
         ...{ context, fileName: program.fileName, open: () => openPending(configuration, env) },
+        ...{ tell, tellAfterMs: host.notifier?.afterMs },
       }),
       isTypedOnly: requires === "terminal",
     },
@@ -91,7 +96,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     redactor: redaction.redactor,
     asking: redaction.asking,
     recorder: host.recorder(context, tools, redaction),
-    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place) : undefined,
+    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place, tell) : undefined,
     limits,
     onCallStarted: request.onCallStarted,
     onCall: request.onCall,
@@ -99,6 +104,21 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     clock,
     toolVersion: version,
   };
+}
+
+/** Tells people of questions of one run, without secrets and without personal data that is redacted elsewhere. */
+function tellOfQuestions(
+  notifier: Notifier,
+  { context, program }: Pick<RunRequest, "context"> & Pick<RunFacts, "program">,
+  redactor: Redactor,
+): TellOfQuestion {
+  return (asked, { ticket, expiresAt }) =>
+    notifier.tell({
+      ...{ ticket, expiresAt, context },
+      digest: questionDigest(asked),
+      request: redactor.redactValue(asked).value as ApprovalRequest,
+      program: { fileName: program.fileName, code: redactor.redactText(program.code ?? "").value },
+    });
 }
 
 /** Follows the values of a run. A resumed run starts with the answers that it got before it was suspended. */

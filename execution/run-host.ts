@@ -6,6 +6,7 @@ import type { LanguagePrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { Language } from "../languages/language.ts";
 import type { ModuleSource } from "../languages/module-source.ts";
+import type { Notifier } from "../notify/notifier.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { SandboxSource } from "../sandbox/sandbox.ts";
 import type { Redactor } from "../secrets/redaction.ts";
@@ -54,6 +55,8 @@ export interface RunHost {
   recorder(context: RunContext, tools: ToolCatalog, redaction: RunRedaction): RunRecorder;
   /** Starts the login of a principal at a server. If absent, nobody is asked to log in. */
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
+  /** Tells people of questions that wait. If absent, nobody is told. */
+  readonly notifier?: Notifier | undefined;
   /** Receives the events of runs. */
   readonly runs?: RunFeed | undefined;
   /** Sends runs to a telemetry collector. */

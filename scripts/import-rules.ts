@@ -30,6 +30,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   storage: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive"],
   logins: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive", "storage"],
   identity: ["base", "protocol", "system", "upstream", "configuration", "archive", "storage"],
+  notify: ["base", "protocol", "system", "upstream", "broker", "configuration"],
   execution: [
     "base",
     "protocol",
@@ -45,6 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "languages",
     "configuration",
     "storage",
+    "notify",
   ],
   programs: [
     "base",
@@ -88,6 +90,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   wiring: [
     "base",
+    "notify",
     "protocol",
     "system",
     "secrets",

@@ -7,11 +7,12 @@ import type { SessionsOptions } from "../execution/sessions/sessions.ts";
 import { OpenLanguages } from "../languages/languages.ts";
 import { loginServer } from "../logins/logins.ts";
 import type { WebLogins } from "../logins/web-logins.ts";
+import { Notifier } from "../notify/notifier.ts";
 import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import { moduleUrl } from "../system/package.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
-import type { LoginSecrets } from "../upstream/secret-sources.ts";
+import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import type { UpstreamPool } from "../upstream/upstream-pool.ts";
 import { composeRecords, type RecordsOptions } from "./records.ts";
 import { type ComposedSandboxes, composeSandboxes, type SandboxesOptions } from "./sandboxes.ts";
@@ -31,6 +32,8 @@ export interface ExecutionOptions
   webLogins?: (() => Pick<WebLogins, "begin"> | undefined) | undefined;
   /** Receives what servers list to one principal while programs run. */
   listings?: FollowedListings | undefined;
+  /** Receives what could not be told to people, one line each. */
+  onWarning: (message: string) => void;
   /** Returns once how a session of an earlier process ended. */
   takeLostSession?: SessionsOptions["takeLost"];
 }
@@ -67,6 +70,13 @@ export function composeExecution(configuration: Configuration, options: Executio
     folder: own.state.path,
   });
   const records = composeRecords(configuration, options);
+  const notifier = new Notifier({
+    settings: () => current.notify,
+    linkTo: () => undefined,
+    readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
+    env,
+    onWarning: options.onWarning,
+  });
   const sessions = new LazySessions({
     sandboxesWith: (runner) => sandboxes.withRunner(runner),
     settings: () => current.sessions,
@@ -83,6 +93,7 @@ export function composeExecution(configuration: Configuration, options: Executio
       redactor: options.redactor,
       authorizer: options.authorizer,
       recorder: records.recorder,
+      notifier,
       runs: options.runs,
       startLogin: (principal) => async (server, signal) => {
         const webLogins = options.webLogins?.();
@@ -109,6 +120,7 @@ export function composeExecution(configuration: Configuration, options: Executio
     end() {
       const ended = Promise.all([
         sessions.close(),
+        notifier.close(),
         validator.close(),
         languages.close(),
         composed.close(),

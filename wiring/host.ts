@@ -10,6 +10,7 @@ import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
 import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
 import type {
@@ -25,12 +26,14 @@ import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
+import type { Answered, SlackAnswer } from "../notify/slack.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
 import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import { Callers } from "../upstream/authorization/callers.ts";
+import { readAuthSecret } from "../upstream/secret-sources.ts";
 import type { composition } from "./composition.ts";
 import type { Execution, ExecutionOptions } from "./execution.ts";
 import type { ReconfigurablePool, UpstreamsOptions } from "./upstreams.ts";
@@ -248,6 +251,40 @@ export class Host implements ProgramRunner {
   /** The runs that wait for approvals. */
   async pendingApprovals(): Promise<PendingApprovals> {
     return openPending(this.configuration, this.#options.env);
+  }
+
+  /** Takes an answer that somebody gives in Slack (`notify.slack`). */
+  async answerSlack(request: Request): Promise<Response> {
+    const { answerSlack } = await import("../notify/slack.ts");
+    const settings = () => this.configuration.notify.slack;
+    return answerSlack(request, {
+      settings,
+      readSecrets: async () => {
+        const { secrets } = await this.#upstreams();
+        const [url = "", signingSecret = ""] = await Promise.all(
+          [settings()?.url, settings()?.signingSecret].map((each) => readAuthSecret(each, secrets)),
+        );
+        return { url, signingSecret };
+      },
+      answer: (answer) => this.#answerFromSlack(answer),
+      now: clock.wallMs,
+      onWarning: this.#options.onWarning,
+    });
+  }
+
+  async #answerFromSlack({ ticket, digest, decision, principal, by }: SlackAnswer): Promise<Answered> {
+    try {
+      const approvals = await this.pendingApprovals();
+      const pending = (await approvals.find(principal, ticket)).find((each) => each.digest === digest);
+      if (pending?.ticket !== ticket)
+        return { counts: false, why: "this question waits no more, or is not yours to answer" };
+      if (await approvals.answer(principal, pending, { decision, by, how: "Slack" }))
+        return { counts: true, tool: pending.request.tool };
+      return { counts: false, why: "this question was answered before, and the first answer counts" };
+    } catch (error) {
+      if (!(error instanceof PendingError)) throw error;
+      return { counts: false, why: error.message };
+    }
   }
 
   /** The pending approvals, for a client that continues the runs. */

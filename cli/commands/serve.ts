@@ -170,6 +170,7 @@ async function serveHttp(
         scopes: new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const),
       },
       logins: await serveLogins(host, sealer, env),
+      slack: (request) => host.answerSlack(request),
       sealer: sealedState(sealer, {
         now,
         maxAgeMs: () => host.configuration.approvals.expireMs,

@@ -22,6 +22,7 @@ import {
   wholeNumber,
 } from "./declare.ts";
 import { Http } from "./http-settings.ts";
+import { Notify } from "./notify-settings.ts";
 import { Extract, LocalTools, piiKinds, Search, Servers, secretValue } from "./server-settings.ts";
 
 /** Patterns of tools' names. */
@@ -535,6 +536,10 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
   http: headed(
     "How `ptc serve --http` is reached by many people, and who may use it: [for a team](docs/team.md).",
     Http,
+  ),
+  notify: headed(
+    "Who is told of questions that wait for an approval, where no client shows them: [being told](docs/notify.md).",
+    Notify,
   ),
   storage: headed(
     "Where everything is kept that outlives a run, so that several ptc share it: [shared storage](docs/storage.md). Without it, in files of this machine.",

@@ -5,6 +5,7 @@ import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import type { RunKeeper } from "../suspension/suspended-run.ts";
 import type { PendingApprovals } from "./pending-approvals.ts";
+import type { TellOfQuestion } from "./shared-questions.ts";
 
 /**
  * Opens the pending approvals of a project. Their code is loaded only now, because most runs ask nobody. Nothing is read or
@@ -22,17 +23,22 @@ export async function openPending(
  * Keeps the runs of one context when they are suspended.
  *
  * @param place the run's place in a collector's traces.
+ * @param tell tells people of a question of a suspended run.
  */
 export function keeperFor(
   context: RunContext,
   configuration: Configuration,
   env: EnvironmentVariables,
   place: TraceContext | undefined,
+  tell?: TellOfQuestion | undefined,
 ): RunKeeper {
   return {
     startedAt: Math.round(clock.wallMs()),
-    async keep(run, ...question) {
-      return (await openPending(configuration, env)).keep(context, { ...run, place }, ...question);
+    async keep(run, question, given) {
+      const pending = await openPending(configuration, env);
+      const kept = await pending.keep(context, { ...run, place }, question, given);
+      if (kept.ok) tell?.(question, kept);
+      return kept;
     },
   };
 }

@@ -12,11 +12,20 @@ import { answerElsewhere, newTicket, PendingError } from "./tickets.ts";
 /** A question is offered elsewhere only after this time. An option, or a client that cannot ask, answers sooner. */
 const GRACE_MS = 100;
 
+/** Tells people of a question that waits. `expiresAt` is absent if its run waits with its sandbox. Never throws. */
+export type TellOfQuestion = (
+  request: ApprovalRequest,
+  where: { ticket: string; expiresAt?: number | undefined },
+) => void;
+
 interface SharedQuestionsOptions {
   context: RunContext;
   fileName: string;
   /** Opens the store that `ptc approvals` reads. */
   open: () => Promise<PendingApprovals>;
+  /** Called when nobody has answered a question for `tellAfterMs`, if that is set. */
+  tell?: TellOfQuestion | undefined;
+  tellAfterMs?: number | undefined;
 }
 
 /**
@@ -35,6 +44,9 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
       if (offer === undefined) return answer;
       const over = new AbortController();
       const other = offer.given(over.signal);
+      const { tell, tellAfterMs } = options;
+      const telling =
+        tellAfterMs === undefined ? undefined : setTimeout(() => tell?.(request, { ticket }), tellAfterMs);
       try {
         const first = await Promise.race([answer.then(() => undefined), other]);
         const given = first ?? (await offer.withdraw());
@@ -46,6 +58,7 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
         next.answeredElsewhere(request, given);
         return given;
       } finally {
+        clearTimeout(telling);
         over.abort();
         await offer.withdraw();
       }

@@ -37,6 +37,10 @@ const LAST_ANSWERS_MS = 1_000;
 /** When a client is told to try again that came while ptc was about to end. */
 const RETRY_SECONDS = 2;
 
+const SLACK_PATH = "/notify/slack";
+/** More than Slack sends of a button. */
+const MAX_SLACK_BYTES = 256 * 1024;
+
 const METADATA_PATH = "/.well-known/oauth-protected-resource";
 
 export interface HttpServerOptions {
@@ -55,6 +59,8 @@ export interface HttpServerOptions {
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
   logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
+  /** Takes answers that people give in Slack, at the root of the server; `undefined` where nobody gives any. */
+  slack?: ((request: Request) => Promise<Response>) | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
   onWarning: (message: string) => void;
@@ -167,6 +173,9 @@ export class HttpServer {
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
+    const { slack } = this.#options;
+    if (path === SLACK_PATH && slack !== undefined)
+      return this.#handle(slack, MAX_SLACK_BYTES, request, response);
     if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
@@ -177,10 +186,19 @@ export class HttpServer {
     if (isRefusal(caller)) return this.#refuse(response, caller);
     if (!caller.scopes.has("ptc:run")) return this.#refuse(response, lacks("ptc:run"));
     const ended = new Promise<void>((resolve) => response.once("close", resolve));
-    return toNodeHandler(
-      { fetch: (given) => this.#mcp.fetch(given, caller, ended) },
-      { maxRequestBodySize: MAX_BODY_BYTES, onerror: ({ message }) => this.#options.onWarning(message) },
-    )(request as IncomingMessage & { method: string; url: string }, response);
+    return this.#handle((given) => this.#mcp.fetch(given, caller, ended), MAX_BODY_BYTES, request, response);
+  }
+
+  /** Answers a request by a function over the types of the Fetch standard. Larger bodies than these bytes are refused. */
+  #handle(
+    fetch: (request: Request) => Promise<Response>,
+    maxRequestBodySize: number,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const onerror = ({ message }: Error) => this.#options.onWarning(message);
+    const handler = toNodeHandler({ fetch }, { maxRequestBodySize, onerror });
+    return handler(request as IncomingMessage & { method: string; url: string }, response);
   }
 
   get #path(): string {

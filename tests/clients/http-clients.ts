@@ -46,7 +46,7 @@ const NOBODY: Person = () => {
 /** The client of SDK 1.x over HTTP, which speaks 2025-11-25 and has a session. */
 export const connectSessions: ConnectHttp = async (url, { headers = {}, person = NOBODY } = {}) => {
   const client = new Client(IDENTITY, { capabilities: { elicitation: {} } });
-  client.setRequestHandler(ElicitRequestSchema, ({ params }) => person(params.message));
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => person(params.message));
   const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   onTestFinished(() => client.close());
@@ -72,7 +72,7 @@ export const connectStateless: ConnectHttp = async (
     capabilities: { elicitation: { form: {} } },
     versionNegotiation: { mode: "auto" },
   });
-  client.setRequestHandler("elicitation/create", ({ params }) => person(params.message));
+  client.setRequestHandler("elicitation/create", async ({ params }) => person(params.message));
   await client.connect(
     new ModernHttp(url, { requestInit: { headers }, ...(authProvider && { authProvider }) }),
   );

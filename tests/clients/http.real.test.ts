@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { createHmac } from "node:crypto";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { usePostgres, WITHOUT_POSTGRES } from "../archive/postgres/server.ts";
+import { receive } from "../notify/receiver.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 import { answerOf, modern, post } from "../server/http/served-http.ts";
 import { connectSessions, connectStateless, serveHttp } from "./http-clients.ts";
@@ -41,6 +43,46 @@ describeSandboxed("ptc serve --http", () => {
       expect(reply).toMatchObject({ content: [{ text: "[Script executed successfully]\ntrue" }] });
       expect(asked).toEqual([expect.stringContaining("delete_document")]);
     });
+  });
+
+  test("a question that nobody answers in the client is told in Slack, and answered there", async () => {
+    const { folder } = served();
+    const slack = await receive();
+    const notify = {
+      slack: { url: slack.url, signing_secret: "shh", approvers: { U024BE7LH: "local" } },
+      after_seconds: 0,
+    };
+    const before = JSON.parse(folder.read("ptc.yaml"));
+    folder.write("ptc.yaml", { ...before, notify });
+    onTestFinished(() => folder.write("ptc.yaml", before));
+    const { url } = await serveHttp(folder);
+    const client = await connectSessions(url, { person: () => new Promise<never>(() => {}) });
+    const reply = client.call("execute_program", { code: DELETE });
+    await expect.poll(() => slack.received.length).toBe(1);
+    const { blocks } = JSON.parse(slack.received[0]?.body ?? "");
+    expect(JSON.stringify(blocks)).toContain("deleteDocument");
+    const [{ value }] = blocks.at(-1).elements;
+    const payload = {
+      ...{ type: "block_actions", user: { id: "U024BE7LH", username: "ada" }, response_url: slack.url },
+      actions: [{ action_id: "ptc_approve", value }],
+    };
+    const body = `payload=${encodeURIComponent(JSON.stringify(payload))}`;
+    const at = String(Math.floor(Date.now() / 1_000));
+    const signature = `v0=${createHmac("sha256", "shh").update(`v0:${at}:${body}`).digest("hex")}`;
+    const headers = { "X-Slack-Request-Timestamp": at, "X-Slack-Signature": signature };
+    const press = () => fetch(new URL("/notify/slack", url), { method: "POST", headers, body });
+    expect((await press()).status).toBe(200);
+    expect(await reply).toMatchObject({
+      content: [
+        { text: "[Script executed successfully]\ntrue" },
+        { text: expect.stringContaining("approved by ada (Slack)") },
+      ],
+    });
+    await expect.poll(() => slack.received.length).toBe(2);
+    expect(JSON.parse(slack.received[1]?.body ?? "")).toMatchObject({ replace_original: true });
+    await press();
+    await expect.poll(() => slack.received.length).toBe(3);
+    expect(JSON.parse(slack.received[2]?.body ?? "")).toMatchObject({ response_type: "ephemeral" });
   });
 
   const postgres = usePostgres();

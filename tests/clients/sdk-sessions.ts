@@ -22,7 +22,8 @@ export interface Session {
 }
 
 /** Stands for the person in front of the client: is shown a question and chooses. */
-export type Person = (question: string) => { action: "accept"; content: { decision: string } };
+type PersonsAnswer = { action: "accept"; content: { decision: string } };
+export type Person = (question: string) => PersonsAnswer | Promise<PersonsAnswer>;
 
 export type Connect = (serve: ServeCommand, person: Person) => Promise<Session>;
 
@@ -31,7 +32,7 @@ const IDENTITY = { name: "ptc-tests", version: "1.0.0" };
 /** The client of SDK 1.x, which speaks 2025-11-25. */
 export const connectFirstGeneration: Connect = async (serve, person) => {
   const client = new Client(IDENTITY, { capabilities: { elicitation: {} } });
-  client.setRequestHandler(ElicitRequestSchema, ({ params }) => person(params.message));
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => person(params.message));
   const transport = new StdioClientTransport({ ...serve, stderr: "ignore" });
   let protocolVersion: string | undefined;
   const setProtocolVersion = (version: string) => {
@@ -55,7 +56,7 @@ export const connectSecondGeneration: Connect = async (serve, person) => {
     capabilities: { elicitation: { form: {} } },
     versionNegotiation: { mode: "auto" },
   });
-  client.setRequestHandler("elicitation/create", ({ params }) => person(params.message));
+  client.setRequestHandler("elicitation/create", async ({ params }) => person(params.message));
   const transport = new ModernStdio({ ...serve, stderr: "ignore" });
   await client.connect(transport);
   return {

@@ -9,7 +9,7 @@ import {
 } from "../../../broker/approvals/approvals.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import type { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
-import { shareQuestions } from "../../../execution/pending/shared-questions.ts";
+import { shareQuestions, type TellOfQuestion } from "../../../execution/pending/shared-questions.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
@@ -28,7 +28,12 @@ const YES: ApprovalAnswer = { decision: "once", by: "ada", how: "ptc approvals" 
 const OWN: ApprovalAnswer = { decision: "once", by: "terminal" };
 
 /** A question that waits for the answer of the person who is asked here, and for any other. */
-function asking(open: () => PendingApprovals, request = REQUEST, signal = new AbortController().signal) {
+function asking(
+  open: () => PendingApprovals,
+  request = REQUEST,
+  signal = new AbortController().signal,
+  telling: { tell?: TellOfQuestion; tellAfterMs?: number } = {},
+) {
   let give: (answer: ApprovalAnswer) => void = () => {};
   let withdrawn: AbortSignal | undefined;
   const answeredElsewhere = vi.fn<NonNullable<Approver["answeredElsewhere"]>>();
@@ -45,7 +50,7 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
     answeredElsewhere,
   };
   const shared = interceptQuestions(approver, [
-    shareQuestions({ context: CONTEXT, fileName: "p.ts", open: async () => open() }),
+    shareQuestions({ context: CONTEXT, fileName: "p.ts", open: async () => open(), ...telling }),
   ]);
   const answer = shared.ask(request, signal);
   return {
@@ -89,6 +94,32 @@ describe("a question that a run waits for", () => {
     expect(withdrawn()).toBe(true);
     expect(answeredElsewhere.mock.calls).toMatchObject([[{ ticket: pending.ticket }, YES]]);
     expect(await elsewhere.list("local")).toEqual([]);
+  });
+
+  it("is told to people, where it can be answered, when nobody has answered it for a while", async () => {
+    const { open } = pendingProject();
+    const tell = vi.fn<TellOfQuestion>();
+    const { answer, give } = asking(open, REQUEST, undefined, { tell, tellAfterMs: 0 });
+    await eventually(async () => expect(tell).toHaveBeenCalledOnce());
+    const [[request, { ticket, expiresAt }]] = tell.mock.calls as [
+      [ApprovalRequest, { ticket: string; expiresAt?: number }],
+    ];
+    expect(request).toMatchObject(REQUEST);
+    expect(await open().find("local", ticket)).toHaveLength(1);
+    expect(expiresAt).toBeUndefined();
+    give(OWN);
+    expect(await answer).toEqual(OWN);
+  });
+
+  it("is told to nobody once it is answered", async () => {
+    const { open } = pendingProject();
+    const tell = vi.fn<TellOfQuestion>();
+    const { answer, give } = asking(open, REQUEST, undefined, { tell, tellAfterMs: 300 });
+    await listed(open());
+    give(OWN);
+    await answer;
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(tell).not.toHaveBeenCalled();
   });
 
   it("is gone for others when it is answered where it was asked", async () => {

@@ -1,0 +1,59 @@
+/** The keys of `notify`: who is told of questions that wait, and how. */
+import * as z from "zod";
+import { expanded, list, mapping, secret, section, setting, text, wholeNumber } from "./declare.ts";
+import { secretValue } from "./server-settings.ts";
+
+/** An id of a member of a Slack workspace. */
+const MEMBER = /^[UW][A-Z0-9]{2,20}$/;
+
+export const Notify = section({
+  webhook: setting(
+    mapping(
+      {
+        url: setting(
+          expanded(secret(secretValue(text(8_192)))),
+          "where each question is posted as JSON; https, or http on this machine; a value as for `servers[].env`",
+        ),
+        secret: setting(
+          expanded(secret(secretValue(text(1_024)))),
+          "what signs it, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`",
+        ),
+      },
+      "must be a mapping with `url` and `secret`",
+    ).optional(),
+  ),
+  slack: setting(
+    mapping(
+      {
+        url: setting(
+          expanded(secret(secretValue(text(8_192)))),
+          "the incoming webhook of a Slack app; a value as for `servers[].env`",
+        ),
+        signing_secret: setting(
+          expanded(secret(secretValue(text(1_024)).optional())),
+          "the app's signing secret: messages then have buttons, whose answers Slack posts to `/notify/slack` of `ptc serve --http`; a value as for `servers[].env`",
+        ),
+        approvers: setting(
+          z
+            .record(z.string().regex(MEMBER), text(512), {
+              error: ({ code }) =>
+                code === "invalid_key"
+                  ? "is no member ID of Slack, such as U024BE7LH"
+                  : "must be a mapping of member IDs of Slack to principals",
+            })
+            .optional(),
+          "who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`; own questions, and those that a rule permits to `approve`",
+        ),
+      },
+      "must be a mapping with `url`",
+    ).optional(),
+  ),
+  command: setting(
+    list(text(4_096)).min(1, { error: "must have at least the program" }).optional(),
+    "a program and its arguments that is run for each question, with it as JSON on standard input",
+  ),
+  after_seconds: setting(
+    wholeNumber(0, 86_400).default(10),
+    "how long a question waits in a client before others are told; a suspended run is told at once",
+  ),
+});

@@ -1,0 +1,95 @@
+import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
+import type { RunContext } from "../protocol/run-context.ts";
+import { parseNamespacedName } from "../protocol/tool-names.ts";
+
+/** A question that waits for a person. Nothing in it is secret. */
+export interface WaitingQuestion {
+  readonly ticket: string;
+  /** The digest of the question, for which alone an answer counts. */
+  readonly digest: string;
+  readonly request: ApprovalRequest;
+  /** Whose run it is. */
+  readonly context: Pick<RunContext, "principal" | "source">;
+  readonly program: { readonly fileName: string; readonly code: string };
+  /** When the question expires, in milliseconds since 1970; `undefined` if its run waits with its sandbox. */
+  readonly expiresAt: number | undefined;
+}
+
+/** What is told about a question. */
+export interface Notice {
+  readonly ticket: string;
+  readonly digest: string;
+  readonly run_id: string;
+  readonly principal: string;
+  readonly source: RunContext["source"];
+  readonly file_name: string;
+  readonly tool: string;
+  readonly arguments: unknown;
+  readonly arguments_digest: string;
+  /** Why a rule asks. */
+  readonly reason: string | null;
+  /** Where the values come from, a line for each argument. */
+  readonly origins: readonly string[];
+  /** What the server says about its tool. Nobody has checked it. */
+  readonly server_claims: unknown;
+  /** The lines of the program around the call, as far as they are found. */
+  readonly lines: readonly CallLine[];
+  readonly expires_at: string | null;
+  /** How to answer: a page of the console, or a command. */
+  readonly link: string | null;
+  readonly command: string;
+}
+
+/** What is told about a question. @param link the address at which it is shown. */
+export function noticeOf(question: WaitingQuestion, link: string | undefined): Notice {
+  const { ticket, digest, request, context, program, expiresAt } = question;
+  return {
+    ...{ ticket, digest, run_id: request.runId, principal: context.principal, source: context.source },
+    ...{ file_name: program.fileName, tool: request.tool, arguments: request.arguments ?? null },
+    arguments_digest: request.argumentsDigest,
+    reason: request.reason ?? null,
+    origins: request.origins ?? [],
+    server_claims: request.claims ?? null,
+    lines: linesAround(program.code, request.tool),
+    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    link: link ?? null,
+    command: `ptc approvals show ${ticket}`,
+  };
+}
+
+/** A line of a program. */
+export interface CallLine {
+  readonly line: number;
+  readonly text: string;
+  /** Whether the line calls the tool. */
+  readonly calls: boolean;
+}
+
+/** Lines before and after a call. */
+const AROUND = 3;
+const MAX_LINE_CHARS = 200;
+
+/**
+ * The lines of a program around its first call of a tool. Modules name a function in the words of its tool, so the words decide, and
+ * not how a language writes them. Where no line calls the tool by a name, as in a loop over names, the program's first lines.
+ */
+export function linesAround(code: string, tool: string): CallLine[] {
+  const names = new Set([tool, parseNamespacedName(tool)?.tool ?? tool].map(wordsOf));
+  const calls = (text: string) =>
+    [...text.matchAll(/([\p{L}\p{N}_$]+)\s*\(/gu)].some(([, name = ""]) => names.has(wordsOf(name)));
+  const lines = code.split(/\r?\n/).map((text, index) => ({
+    line: index + 1,
+    text: text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text,
+    calls: calls(text),
+  }));
+  const at = Math.max(
+    0,
+    lines.findIndex((each) => each.calls),
+  );
+  return lines.slice(Math.max(0, at - AROUND), at + AROUND + 1);
+}
+
+/** Letters and digits of a name, however its words are joined. */
+function wordsOf(name: string): string {
+  return name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
+}

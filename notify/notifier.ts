@@ -1,0 +1,188 @@
+/**
+ * Tells people about questions that wait, where no client shows them: by a webhook, in Slack, or by a command (`notify` in ptc.yaml).
+ * A run never waits for it, and a question waits whether it could be told or not. What is told has no secrets; who answers does so
+ * with `ptc approvals`, or with the buttons in Slack (`slack.ts`).
+ */
+import { spawn } from "node:child_process";
+import { createHmac, randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../base/faults.ts";
+import type { NotifySettings } from "../configuration/configuration.ts";
+import type { EnvironmentVariables } from "../system/environment-variables.ts";
+import type { ConfiguredSecret } from "../upstream/secret-source.ts";
+import { type Notice, noticeOf, type WaitingQuestion } from "./notice.ts";
+import { slackMessage } from "./slack.ts";
+
+interface NotifierOptions {
+  settings: () => NotifySettings;
+  /** The address at which a question is shown; `undefined` where nothing shows it. */
+  linkTo: (ticket: string) => string | undefined;
+  readSecret: (secret: ConfiguredSecret, signal: AbortSignal) => Promise<string>;
+  env: EnvironmentVariables;
+  onWarning: (message: string) => void;
+  /** The times between tries, in milliseconds. */
+  pausesMs?: readonly number[] | undefined;
+}
+
+/** Standard Webhooks: a failed delivery is tried again. The question may be answered meanwhile, so it is not tried for long. */
+const PAUSES_MS = [1_000, 5_000];
+const TRY_MS = 10_000;
+const COMMAND_MS = 30_000;
+/** Tickets that are remembered, so that a question is told once: while its run waits, and when it is suspended. */
+const MAX_TOLD = 1_000;
+
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #told = new Set<string>();
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #ending = new AbortController();
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+  }
+
+  /** How long a question waits with its run before it is told, in milliseconds; `undefined` if nobody is told. */
+  get afterMs(): number | undefined {
+    const { webhook, slack, command, afterMs } = this.#options.settings();
+    return webhook === undefined && slack === undefined && command === undefined ? undefined : afterMs;
+  }
+
+  /** Tells of a question, once. Never throws, and does not wait. */
+  tell(question: WaitingQuestion): void {
+    if (this.afterMs === undefined || this.#told.has(question.ticket)) return;
+    this.#told.add(question.ticket);
+    const [oldest] = this.#told;
+    if (this.#told.size > MAX_TOLD && oldest !== undefined) this.#told.delete(oldest);
+    const { webhook, slack, command, off } = this.#options.settings();
+    if (off !== undefined) {
+      this.#options.onWarning(`notify: nobody was told of a question: ${off}`);
+      return;
+    }
+    const notice = noticeOf(question, this.#options.linkTo(question.ticket));
+    if (webhook !== undefined) this.#deliver("webhook", () => this.#post(webhook, notice), question);
+    if (slack !== undefined) this.#deliver("slack", () => this.#postSlack(slack, notice), question);
+    if (command !== undefined) this.#deliver("command", () => this.#run(command, notice), question);
+  }
+
+  /** Resolves when everything is told, or after the time of one try. Never rejects. */
+  async close(): Promise<void> {
+    const timer = setTimeout(() => this.#ending.abort(), TRY_MS);
+    await Promise.all(this.#underWay);
+    clearTimeout(timer);
+    this.#ending.abort();
+  }
+
+  #deliver(channel: string, send: () => Promise<void>, { ticket }: WaitingQuestion): void {
+    const sent = send().catch((error: unknown) => {
+      const how = `\`ptc approvals show ${ticket}\` shows it`;
+      this.#options.onWarning(
+        `notify.${channel}: nobody was told of a question: ${messageOf(error)}; ${how}`,
+      );
+    });
+    this.#underWay.add(sent);
+    void sent.finally(() => this.#underWay.delete(sent));
+  }
+
+  async #post({ url, secret }: NonNullable<NotifySettings["webhook"]>, notice: Notice): Promise<void> {
+    const body = JSON.stringify({
+      type: "approval.requested",
+      timestamp: new Date().toISOString(),
+      data: notice,
+    });
+    const id = `msg_${randomUUID()}`;
+    await this.#patiently(url, async (address, signal) => {
+      const key = keyOf(await this.#options.readSecret(secret, signal));
+      const at = Math.floor(Date.now() / 1_000);
+      const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");
+      const headers = {
+        "Content-Type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": String(at),
+        "webhook-signature": `v1,${signature}`,
+      };
+      return fetch(address, { method: "POST", headers, body, signal, redirect: "manual" });
+    });
+  }
+
+  async #postSlack(
+    { url, signingSecret }: NonNullable<NotifySettings["slack"]>,
+    notice: Notice,
+  ): Promise<void> {
+    const body = JSON.stringify(slackMessage(notice, { hasButtons: signingSecret !== undefined }));
+    const headers = { "Content-Type": "application/json" };
+    await this.#patiently(url, (address, signal) =>
+      fetch(address, { method: "POST", headers, body, signal, redirect: "manual" }),
+    );
+  }
+
+  /** Posts until it is taken. The messages do not name the URL, which may be a secret. */
+  async #patiently(
+    url: ConfiguredSecret,
+    post: (address: URL, signal: AbortSignal) => Promise<Response>,
+  ): Promise<void> {
+    const pauses = [...(this.#options.pausesMs ?? PAUSES_MS)];
+    for (;;) {
+      const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(TRY_MS)]);
+      const address = addressOf(await this.#options.readSecret(url, signal));
+      let failure: string;
+      try {
+        const { status, ok, body } = await post(address, signal);
+        await body?.cancel();
+        if (ok) return;
+        failure = `${address.host} answered with HTTP status ${status}`;
+        if (status < 500 && status !== 429) throw new Error(failure);
+      } catch (error) {
+        if (error instanceof Error && error.message.startsWith(address.host)) throw error;
+        const { cause } = error as { cause?: unknown };
+        failure = `${address.host} was not reached (${messageOf(cause ?? error)})`;
+      }
+      const pause = pauses.shift();
+      if (pause === undefined || this.#ending.signal.aborted) throw new Error(failure);
+      await delay(pause, undefined, { signal: this.#ending.signal }).catch(() => {});
+    }
+  }
+
+  /** Runs the command with the notice as JSON on its standard input. */
+  async #run([program, ...args]: readonly [string, ...string[]], notice: Notice): Promise<void> {
+    const { PATH, HOME, LANG } = this.#options.env;
+    const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(COMMAND_MS)]);
+    const child = spawn(program, args, {
+      ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "ignore", "ignore"] },
+      env: Object.fromEntries(
+        Object.entries({ PATH, HOME, LANG, PTC_TICKET: notice.ticket }).filter(([, value]) => value),
+      ),
+    });
+    // A command that does not read its input is not at fault.
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(`${JSON.stringify(notice)}\n`);
+    await new Promise<void>((resolve, reject) => {
+      child.once("error", (error) =>
+        reject(new Error(signal.aborted ? `${program} took too long` : `${program}: ${error.message}`)),
+      );
+      child.once("exit", (code, by) =>
+        code === 0
+          ? resolve()
+          : reject(new Error(`${program} ended with ${code === null ? by : `exit code ${code}`}`)),
+      );
+    });
+  }
+}
+
+/** The key of a secret as Standard Webhooks writes it. @throws Error */
+function keyOf(secret: string): Buffer {
+  const [, encoded = ""] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
+  const key = Buffer.from(encoded, "base64");
+  if (key.length < 24 || key.length > 64)
+    throw new Error("its secret must be `whsec_` and 24 to 64 bytes in base64");
+  return key;
+}
+
+/** @throws Error that does not repeat the text */
+function addressOf(text: string): URL {
+  if (URL.canParse(text)) {
+    const url = new URL(text);
+    const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
+    if (url.protocol === "https:" || (url.protocol === "http:" && isHere)) return url;
+  }
+  throw new Error("its URL must be an https URL (http on this machine)");
+}
