@@ -63,6 +63,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
     whyHidden: (viewer, tool) => policy.whyHidden?.(viewer, tool),
+    decideAccess: (viewer, access) => policy.decideAccess?.(viewer, access) ?? { kind: "deny" },
   };
   let printers = await loadPrinters(configuration.languages);
   const catalog = new ServedCatalog({
