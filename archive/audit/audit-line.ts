@@ -8,6 +8,10 @@ export interface AuditedRun {
   runId: string;
   traceId: string;
   principal: string;
+  /** What the principal is called, the groups of its login, and the client to which its token was given. */
+  name?: string | undefined;
+  groups?: readonly string[] | undefined;
+  clientId?: string | undefined;
   /** The client's own name for the conversation that the run belongs to. */
   clientSession?: string | undefined;
   /** Where the run came from: the name that an MCP client gives itself, or the command of ptc. */

@@ -148,12 +148,16 @@ export class AuditLog {
     await this.#options.sink?.close();
   }
 
-  #of({ runId, traceId, principal, clientSession, client, codeDigest }: AuditedRun): AuditMembers {
+  #of(run: AuditedRun): AuditMembers {
+    const { runId, traceId, principal, name, groups, clientId, clientSession, client, codeDigest } = run;
     const { redact } = this.#options;
     return {
       run_id: runId,
       trace_id: traceId,
       principal: redact(principal),
+      principal_name: name && redact(name),
+      groups: groups && redact(groups.join(", ")),
+      client_id: clientId && redact(clientId),
       client: client && redact(client.name),
       client_version: client?.version && redact(client.version),
       client_session: clientSession === undefined ? undefined : redact(clientSession),

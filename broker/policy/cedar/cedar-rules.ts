@@ -315,6 +315,7 @@ function buildRequest(
   // Nothing is known of a call when a tool is looked for.
   if (action === "list") return request;
   if (needs.source) told.source = context.source;
+  if (needs.client) told.client = { name: context.client?.name ?? "", id: context.clientId ?? "" };
   if (needs.now) told.now = { __extn: { fn: "datetime", arg: new Date(nowMs).toISOString() } };
   if (needs.run) {
     const unknown = run.reads.find((read) => flow.labelsOfRead(read) === undefined);

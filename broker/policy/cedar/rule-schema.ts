@@ -75,9 +75,17 @@ type Run = {
   labels: Set<String>,
 };
 
+// What the call came through. The name is what an MCP client calls itself, or the command of ptc: a claim. The id is the OAuth client to
+// which the login's token was given, as its issuer says. Each is "" where nothing says it.
+type Client = {
+  name: String,
+  id: String,
+};
+
 type Call = {
   // "run", "serve", "call" or "library".
   source: String,
+  client: Client,
   now: datetime,
   run: Run,
   arguments: Arguments,

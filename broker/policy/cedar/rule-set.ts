@@ -21,7 +21,7 @@ export interface Rule extends RuleText {
 }
 
 /** What of a request a rule looks at. What no rule looks at is not told to Cedar. */
-const CALL_PARTS = ["arguments", "numbers", "lists", "run", "source", "now"] as const;
+const CALL_PARTS = ["arguments", "numbers", "lists", "run", "source", "client", "now"] as const;
 const FLOW_PARTS = ["labels", "origins", "said", "conversation", "hosts", "domains", "listed"] as const;
 const PARTS = [...CALL_PARTS, ...FLOW_PARTS] as const;
 type ContextPart = (typeof PARTS)[number];

@@ -57,6 +57,11 @@ describe("rules", () => {
   const elsewhere = { tool: toolOf("a", "send") };
   it.each<Row>([
     ...rows<Row>("conditions"),
+    [
+      'context.client.name == "agent" && context.client.id == "c-1"',
+      { context: { principal: "ada", source: "serve", client: { name: "agent" }, clientId: "c-1" } },
+      { context: { principal: "ada", source: "serve", client: { name: "agent" } } },
+    ],
     ['context.run.labels.contains("secret")', { run: readOf("a") }, { run: readOf("b") }],
     ['context.run.servers == ["b"]', { run: readOf("b") }, { run: readOf("a") }],
     ["context.run.callsOfTool >= 2", { run: { ...readOf("b"), callsOfTool: 2 } }, { run: readOf("b") }],
