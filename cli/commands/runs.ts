@@ -420,6 +420,7 @@ interface ListFlags extends CommonFlags {
   until?: string;
   digest?: string;
   clientSession?: string;
+  principal?: string;
   user?: string;
   host?: string;
   client?: string;
@@ -441,6 +442,7 @@ const defineList = defineCommand("list", list, (command) =>
       "--client-session <id>",
       "runs of this conversation of a client (Claude Code's session id, or its beginning); `current` is that of this shell",
     )
+    .option("--principal <name>", "runs on this principal's behalf; by default those of everybody")
     .option("--user <name>", "runs of this account of the system")
     .option("--host <name>", "runs on this machine")
     .option("--client <name>", "runs of what a client calls itself, such as claude-code, or of `ptc run`")
@@ -488,7 +490,7 @@ export async function listRuns(
 const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
 
 function parseFilter(
-  { status, tool, server, since, until, limit, clientSession, user, host, client }: ListFlags,
+  { status, tool, server, since, until, limit, clientSession, principal, user, host, client }: ListFlags,
   nowMs: number,
   env: Surroundings["env"],
 ): PageFilter {
@@ -502,6 +504,7 @@ function parseFilter(
     ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
     ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
     ...(clientSession !== undefined && { clientSession: readClientSession(clientSession, env) }),
+    ...(principal !== undefined && { principal }),
     ...(user !== undefined && { user }),
     ...(host !== undefined && { host }),
     ...(client !== undefined && { client }),

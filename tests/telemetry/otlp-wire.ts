@@ -153,7 +153,9 @@ function list(value: unknown): Read[] {
 }
 
 function attributesOf({ attributes }: Read): AttributeValues {
-  return Object.fromEntries(list(attributes).map(({ key, value }) => [String(key), readValue(value as Read)]));
+  return Object.fromEntries(
+    list(attributes).map(({ key, value }) => [String(key), readValue(value as Read)]),
+  );
 }
 
 function readValue(value: Read): unknown {
