@@ -34,6 +34,7 @@ export const AUDIT_EVENTS = [
   "decision",
   "approval",
   "login",
+  "access",
   "run",
   "log",
   "lost",
@@ -75,6 +76,18 @@ export interface AuditedLogin {
   event: string;
   /** Why, for one that failed. */
   reason?: string | undefined;
+}
+
+/** What somebody was given that is another's, or everybody's. */
+export interface AuditedAccess {
+  principal: string;
+  /** As rules name it: `read_runs`, `approve` or `audit`. */
+  action: string;
+  /** Whose it is. */
+  of?: string | undefined;
+  runId?: string | undefined;
+  /** The rule that permits it. */
+  rule?: string | undefined;
 }
 
 export interface AuditedEnding {

@@ -13,6 +13,7 @@ import { settlesWithin } from "../../base/waiting.ts";
 import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import {
   type AuditEvent,
+  type AuditedAccess,
   type AuditedActor,
   type AuditedCall,
   type AuditedEnding,
@@ -118,6 +119,13 @@ export class AuditLog {
   login(login: AuditedLogin): void {
     const { redact } = this.#options;
     this.#append("login", { principal: redact(login.principal) }, loginMembers(login, redact));
+  }
+
+  /** Notes that somebody was given what is another's. Returns at once. */
+  access({ principal, action, of, runId, rule }: AuditedAccess): void {
+    const { redact } = this.#options;
+    const whose = { principal: redact(principal), run_id: runId };
+    this.#append("access", whose, { action, of: of && redact(of), rule: rule && redact(rule) });
   }
 
   /** Notes that a run has ended, and how. Returns at once. */

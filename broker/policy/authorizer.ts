@@ -61,6 +61,13 @@ export interface Authorizer {
 }
 
 /**
+ * Decides whether somebody may have something, as `mayAccess` does by the rules as they are now.
+ *
+ * @param runId the run that is handed out, where it is more than a line in a list: the audit log notes that of another's.
+ */
+export type AccessGate = (viewer: Viewer, access: Access, runId?: string) => Promise<boolean>;
+
+/**
  * Whether somebody may have something that may be another's. Runs and questions of one's own need no rule; anything else needs one
  * that permits it. Every tool, endpoint and command that serves a principal asks this.
  */

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Writable } from "node:stream";
 import { type ArchiveStore, allRuns, type KeptHead, type Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { DamagedRun, ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
@@ -18,6 +17,7 @@ import { FailureType } from "../../protocol/failure.ts";
 import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
+import { runAsJson } from "../../server/reports/run-json.ts";
 import { openRuns } from "../../storage/storage.ts";
 import {
   CONFIG,
@@ -340,7 +340,7 @@ export async function showRun(
   const run = await archive.read(listed.run_id);
   if (flags.html !== undefined)
     await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
-  else if (flags.json) await writeJson(run, stdout);
+  else if (flags.json) for await (const part of runAsJson(run)) await write(stdout, part);
   else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
   if (others !== undefined) await tell(stderr, others);
@@ -351,39 +351,6 @@ function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
   const { text } = joinOutput(archivedOutput(run));
   if (text === "") return "";
   return `${isTerminal ? visibleLines(text) : text}\n`;
-}
-
-/** Writes the JSON call by call, because all results together may be longer than a string can be. */
-async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
-  const { record, recordDigest, importedAt, origin, code, data, consoleText, stderrText, envelope } = run;
-  const { calls, ...facts } = record;
-  const head = {
-    record_digest: recordDigest,
-    imported_at: importedAt,
-    origin,
-    record: facts,
-    code,
-    data,
-    console: run.whole.consoleText ?? consoleText,
-    ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
-    stderr: stderrText,
-    ...(run.emitted.length === 0 ? {} : { emitted: run.emitted }),
-    envelope,
-    environment: run.environment,
-  };
-  await write(stdout, `${jsonLine(head).slice(0, -1)},"calls":[`);
-  for (const [index, call] of calls.entries()) {
-    const { arguments: argumentsDigest, outcome: outcomeDigest, ...callFacts } = call;
-    const values = {
-      ...callFacts,
-      arguments_digest: argumentsDigest,
-      outcome_digest: outcomeDigest,
-      arguments: await run.argumentsOf(call),
-      outcome: await run.outcomeOf(call),
-    };
-    await write(stdout, `${index === 0 ? "" : ","}${jsonLine(values)}`);
-  }
-  await write(stdout, "]}\n");
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   NOT_TYPED,
   questionDigest,
 } from "../../broker/approvals/approvals.ts";
+import type { Access, Owner } from "../../broker/policy/authorizer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { SEALING_KEY_BYTES, type Sealer, SealingError, seal, unseal } from "../../secrets/sealing.ts";
@@ -43,6 +44,11 @@ export interface PendingApproval {
   fileName: string;
   /** The digest of the question that the answer counts for. */
   digest: string;
+}
+
+/** What answering a question of somebody's run is to rules. */
+export function approvalOf(of: Owner, { tool, claims }: ApprovalRequest): Access {
+  return { action: "approve", of, tool, server: claims?.server ?? "" };
 }
 
 /** An answer, as it is kept. */

@@ -21,6 +21,7 @@ import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
 import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
+import type { Records } from "./records.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 4_096;
@@ -51,6 +52,8 @@ export interface HttpServerOptions {
   authenticator: Authenticator | undefined;
   anybody: Caller;
   sealer: StateSealer;
+  /** What is read and answered besides MCP; by default nothing. */
+  records?: Pick<Records, "fetch"> | undefined;
   /** What Prometheus reads. */
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
@@ -167,7 +170,9 @@ export class HttpServer {
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
-    if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
+    const isRecord = path.startsWith(`${this.#path}/`) && this.#options.records !== undefined;
+    if (path !== this.#path && !isRecord)
+      return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
         "Retry-After": String(RETRY_SECONDS),
@@ -177,8 +182,11 @@ export class HttpServer {
     if (isRefusal(caller)) return this.#refuse(response, caller);
     if (!caller.scopes.has("ptc:run")) return this.#refuse(response, lacks("ptc:run"));
     const ended = new Promise<void>((resolve) => response.once("close", resolve));
+    const rest = path.slice(this.#path.length + 1);
+    const answer = async (given: Request) =>
+      (await this.#options.records?.fetch(given, rest, caller)) ?? NOTHING_THERE();
     return toNodeHandler(
-      { fetch: (given) => this.#mcp.fetch(given, caller, ended) },
+      { fetch: (given) => (isRecord ? answer(given) : this.#mcp.fetch(given, caller, ended)) },
       { maxRequestBodySize: MAX_BODY_BYTES, onerror: ({ message }) => this.#options.onWarning(message) },
     )(request as IncomingMessage & { method: string; url: string }, response);
   }
@@ -308,6 +316,8 @@ export class HttpServer {
 }
 
 const TLS_LOOK_MS = 1_000;
+
+const NOTHING_THERE = () => Response.json({ error: "there is nothing here" }, { status: 404 });
 
 /** How much a connection has taken of what it was sent, and since when it has taken no more. */
 const progress = new WeakMap<object, { sent: number; since: number }>();
