@@ -135,29 +135,34 @@ const DOORS: readonly [permission: string, name: string, door: Door, behind: Reg
 
 const NEVER = { run: "00000000-0000-4000-8000-000000000000", ticket: "0000000000000000" };
 
+const RULES: [permission: string, rule: string][] = [
+  ["none", ""],
+  ["none", 'permit (principal, action == Action::"approve", resource);'],
+  ["read_runs", 'permit (principal in Group::"leads", action == Action::"read_runs", resource);'],
+  ["read_runs", 'permit (principal, action == Action::"read_runs", resource in Group::"team");'],
+  ["approve", 'permit (principal in Group::"leads", action == Action::"approve", resource is User);'],
+  ["audit", 'permit (principal in Group::"leads", action == Action::"audit", resource);'],
+];
+
 describe("what is another's", () => {
-  test.for<[permission: string, rule: string]>([
-    ["none", ""],
-    ["none", 'permit (principal, action == Action::"approve", resource);'],
-    ["read_runs", 'permit (principal in Group::"leads", action == Action::"read_runs", resource);'],
-    ["read_runs", 'permit (principal, action == Action::"read_runs", resource in Group::"team");'],
-    ["approve", 'permit (principal in Group::"leads", action == Action::"approve", resource is User);'],
-    ["audit", 'permit (principal in Group::"leads", action == Action::"audit", resource);'],
-  ])("is behind doors of which %s opens its own, by the rule: %s", async ([permission, rule]) => {
-    const { url, run, ticket } = await serveWith(rule);
-    for (const [needs, name, door, behind] of DOORS) {
-      const got = await door({ url, run, ticket }, "eve/leads");
-      const text = await got.text();
-      if (needs === permission) {
-        expect([name, got.status, text]).toEqual([name, 200, expect.stringMatching(behind)]);
-        continue;
+  test.for(RULES)(
+    "is behind doors of which %s opens its own, by the rule: %s",
+    async ([permission, rule]) => {
+      const { url, run, ticket } = await serveWith(rule);
+      for (const [needs, name, door, behind] of DOORS) {
+        const got = await door({ url, run, ticket }, "eve/leads");
+        const text = await got.text();
+        if (needs === permission) {
+          expect([name, got.status, text]).toEqual([name, 200, expect.stringMatching(behind)]);
+          continue;
+        }
+        expect([name, text]).not.toEqual([name, expect.stringMatching(behind)]);
+        const never = await door({ url, ...NEVER }, "eve/leads");
+        const hidden = (said: string) => said.replaceAll(run, NEVER.run).replaceAll(ticket, NEVER.ticket);
+        expect([name, got.status, hidden(text)]).toEqual([name, never.status, await never.text()]);
       }
-      expect([name, text]).not.toEqual([name, expect.stringMatching(behind)]);
-      const never = await door({ url, ...NEVER }, "eve/leads");
-      const hidden = (said: string) => said.replaceAll(run, NEVER.run).replaceAll(ticket, NEVER.ticket);
-      expect([name, got.status, hidden(text)]).toEqual([name, never.status, await never.text()]);
-    }
-  });
+    },
+  );
 
   test("is one's own behind the same doors, without any rule", async () => {
     const { url, run, ticket } = await serveWith("");

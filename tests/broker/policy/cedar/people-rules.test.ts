@@ -31,36 +31,35 @@ async function openedTo(viewer: { principal: string; groups?: string[] }, text: 
 const ada = { principal: "ada" };
 const EVERYTHING = "permit (principal, action, resource);\n";
 
+const OPENING: [rule: string, opened: string[]][] = [
+  ["", []],
+  [EVERYTHING, []],
+  ['permit (principal == User::"ada", action, resource);', []],
+  ['permit (principal, action == Action::"approve", resource);', []],
+  ['permit (principal, action in [Action::"call", Action::"approve"], resource);', []],
+  ['permit (principal in Group::"leads", action == Action::"read_runs", resource);', ["read_runs"]],
+  ['permit (principal, action == Action::"read_runs", resource in Group::"team");', ["read_runs"]],
+  ['permit (principal, action == Action::"read_runs", resource in Group::"others");', []],
+  ['permit (principal in Group::"team", action == Action::"read_runs", resource);', []],
+  ['permit (principal, action == Action::"approve", resource is User);', ["approve"]],
+  ['permit (principal, action == Action::"approve", resource == User::"bob");', ["approve"]],
+  ['permit (principal, action == Action::"approve", resource is User in Group::"team");', ["approve"]],
+  [
+    'permit (principal, action == Action::"approve", resource is User) when { context.tool like "mcp__mail__*" };',
+    ["approve"],
+  ],
+  ['permit (principal, action == Action::"approve", resource is User) when { context.server == "web" };', []],
+  ['permit (principal, action == Action::"audit", resource);', ["audit"]],
+  ['permit (principal, action in [Action::"read_runs", Action::"audit"], resource);', ["read_runs", "audit"]],
+];
+
 describe("what is another's", () => {
-  test.for<[rule: string, opened: string[]]>([
-    ["", []],
-    [EVERYTHING, []],
-    ['permit (principal == User::"ada", action, resource);', []],
-    ['permit (principal, action == Action::"approve", resource);', []],
-    ['permit (principal, action in [Action::"call", Action::"approve"], resource);', []],
-    ['permit (principal in Group::"leads", action == Action::"read_runs", resource);', ["read_runs"]],
-    ['permit (principal, action == Action::"read_runs", resource in Group::"team");', ["read_runs"]],
-    ['permit (principal, action == Action::"read_runs", resource in Group::"others");', []],
-    ['permit (principal in Group::"team", action == Action::"read_runs", resource);', []],
-    ['permit (principal, action == Action::"approve", resource is User);', ["approve"]],
-    ['permit (principal, action == Action::"approve", resource == User::"bob");', ["approve"]],
-    ['permit (principal, action == Action::"approve", resource is User in Group::"team");', ["approve"]],
-    [
-      'permit (principal, action == Action::"approve", resource is User) when { context.tool like "mcp__mail__*" };',
-      ["approve"],
-    ],
-    [
-      'permit (principal, action == Action::"approve", resource is User) when { context.server == "web" };',
-      [],
-    ],
-    ['permit (principal, action == Action::"audit", resource);', ["audit"]],
-    [
-      'permit (principal, action in [Action::"read_runs", Action::"audit"], resource);',
-      ["read_runs", "audit"],
-    ],
-  ])("is opened by a rule that names its action, and by no other: %s", async ([rule, opened]) => {
-    expect(await openedTo(ada, EVERYTHING + rule)).toEqual(opened);
-  });
+  test.for(OPENING)(
+    "is opened by a rule that names its action, and by no other: %s",
+    async ([rule, opened]) => {
+      expect(await openedTo(ada, EVERYTHING + rule)).toEqual(opened);
+    },
+  );
 
   const OPEN = `
     permit (principal, action in [Action::"read_runs", Action::"audit"], resource);
