@@ -166,7 +166,7 @@ export class LatePendingStore implements PendingStore {
     return (await this.#open()).withdraw(ticket, owner);
   }
 
-  async list(principal: string): Promise<PendingRow[]> {
+  async list(principal: string | undefined): Promise<PendingRow[]> {
     return (await this.#open()).list(principal);
   }
 

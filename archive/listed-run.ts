@@ -50,6 +50,8 @@ export interface RunFilter {
   inputDigest?: string;
   /** The beginning of the client's name for its conversation. */
   clientSession?: string;
+  /** On whose behalf they ran. */
+  principal?: string;
   /** The account that they ran with, by its name. */
   user?: string;
   /** The machine that they ran on. */

@@ -14,8 +14,8 @@ export interface PendingStore {
   offered(ticket: string, owner: string): Promise<Uint8Array | undefined>;
   /** Takes back a question that this owner has offered, and returns its answer if it has one by now. */
   withdraw(ticket: string, owner: string): Promise<Uint8Array | undefined>;
-  /** What waits for a principal, the oldest first. */
-  list(principal: string): Promise<PendingRow[]>;
+  /** What waits for a principal, or for everybody, the oldest first. */
+  list(principal: string | undefined): Promise<PendingRow[]>;
   /** Gives the first answer. False when there is one already, or nothing waits under the ticket. */
   answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean>;
   /** Claims a run that was answered, also from a process that ended before it called anything. */

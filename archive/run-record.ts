@@ -83,7 +83,11 @@ const runFacts = {
   run_id: RunId,
   trace_id: text(64),
   /** For whom the program ran: `local` on stdio and the command line. */
-  principal: text(256),
+  principal: text(4_096),
+  /** What the principal is called, the groups of its login, and the client to which its token was given, where a login says so. */
+  principal_name: z.optional(text(256)),
+  groups: z.optional(z.array(text(256)).check(z.maxLength(1_000))),
+  client_id: z.optional(text(256)),
   source: z.enum(RUN_SOURCES),
   /** The client's own name for the conversation that the run belongs to. */
   client_session: z.optional(text(128)),

@@ -58,18 +58,30 @@ const LOGIN_MESSAGE = "ptc waits for you to log in, so that programs can use thi
 /**
  * Offers a login where a call needs one and the person's client shows addresses, and makes the call again, once. A call that
  * needs a login was not carried out. Calls that need the same login share it. A person is asked once in a run for each server.
+ * Where nobody has logged in, the program learns where that is done.
  */
-export function offerLogins(start: StartLogin): CallInterceptor {
+export function offerLogins(start: StartLogin, addressOf?: LoginAddress): CallInterceptor {
   const logins = new Map<string, Promise<boolean>>();
   return (next) => async (call, run) => {
     const outcome = await next(call, run);
-    if (outcome.ok || outcome.loginAt === undefined || !run.approvals.canVisit) return outcome;
+    if (outcome.ok || outcome.loginAt === undefined) return outcome;
     const server = outcome.loginAt;
-    const login = logins.get(server) ?? logIn(server, call.tool, run, start);
-    logins.set(server, login);
-    return (await login) ? next(call, run) : outcome;
+    if (run.approvals.canVisit) {
+      const login = logins.get(server) ?? logIn(server, call.tool, run, start);
+      logins.set(server, login);
+      if (await login) return next(call, run);
+    }
+    const url = await addressOf?.(server, run.signal);
+    if (url === undefined) return outcome;
+    const message = `server '${server}' needs a login: its user opens ${url} in a browser within 10 minutes and logs in there; then run the program again`;
+    return { ...outcome, error: { ...outcome.error, message } };
   };
 }
+
+/**
+ * Where a person who is not at this machine logs in at a server; `undefined` where that is done on the machine. Never rejects.
+ */
+export type LoginAddress = (server: string, signal: AbortSignal) => Promise<string | undefined>;
 
 async function logIn(
   server: string,

@@ -9,6 +9,7 @@ import {
   announceFirstCall,
   type CallAllowance,
   type CallInterceptor,
+  type LoginAddress,
   limitExtracts,
   limitUse,
   offerLogins,
@@ -37,6 +38,8 @@ export interface Surroundings {
   /** Resolves when the first call may be made. */
   readonly beforeCalls?: (() => Promise<void>) | undefined;
   readonly startLogin?: StartLogin | undefined;
+  /** Where somebody logs in whose client shows no addresses. */
+  readonly loginAddress?: LoginAddress | undefined;
   /** How many calls to the model a run may make, and how many it made before it was suspended. */
   readonly extracts?: { readonly maxCalls: number; readonly made: number } | undefined;
   /** What its principal has left. */
@@ -54,7 +57,7 @@ export interface Surroundings {
  * A login surrounds the limits, because a call that needed a login was not made.
  */
 export function callInterceptors(
-  { traced, trace, beforeCalls, startLogin, extracts, allowance }: Surroundings = {},
+  { traced, trace, beforeCalls, startLogin, loginAddress, extracts, allowance }: Surroundings = {},
   calls: {
     log: CallLog;
     kept?: KeptCalls | undefined;
@@ -74,7 +77,7 @@ export function callInterceptors(
     onProgress && redactor && reportProgress(onProgress, redactor),
     traced?.aroundCalls ?? (trace && passTraceOn(trace)),
     beforeCalls && announceFirstCall(beforeCalls),
-    startLogin && offerLogins(startLogin),
+    startLogin && offerLogins(startLogin, loginAddress),
     extracts && limitExtracts(extracts.maxCalls, extracts.made),
     allowance && limitUse(allowance),
   ];

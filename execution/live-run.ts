@@ -84,6 +84,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       trace,
       beforeCalls: beforeCalls && (() => beforeCalls(runId)),
       startLogin: host.startLogin?.(context.principal),
+      loginAddress: host.loginAddress?.(context.principal),
       extracts: model && { maxCalls: model.maxCalls, made },
       allowance: request.allowance,
       shareQuestions: shareQuestions({

@@ -1,4 +1,4 @@
-import type { StartLogin } from "../broker/call-interceptors.ts";
+import type { LoginAddress, StartLogin } from "../broker/call-interceptors.ts";
 import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { SchemaValidator } from "../broker/schemas/schema-validator.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
@@ -57,6 +57,8 @@ export interface RunHost {
   readonly startLogin?: ((principal: string) => StartLogin) | undefined;
   /** Tells people of questions that wait. If absent, nobody is told. */
   readonly notifier?: Notifier | undefined;
+  /** Where a principal logs in who is not at this machine. */
+  readonly loginAddress?: ((principal: string) => LoginAddress | undefined) | undefined;
   /** Receives the events of runs. */
   readonly runs?: RunFeed | undefined;
   /** Sends runs to a telemetry collector. */

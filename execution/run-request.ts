@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, Approver } from "../broker/approvals/approvals.ts";
 import type { Conversation } from "../broker/flow/conversation.ts";
+import type { Viewer } from "../broker/policy/authorizer.ts";
 import type { TypecheckMode } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import type { ConsoleEntry } from "../protocol/console-stream.ts";
@@ -92,4 +93,6 @@ export interface SuspendedPrograms {
   answer(principal: string, pending: PendingApproval, answer: ApprovalAnswer): Promise<boolean>;
   /** Whether a question is answered or gone. */
   isAnswered(principal: string, pending: PendingApproval): Promise<boolean>;
+  /** The question of another's run that a rule lets somebody answer; `undefined` for any other. If absent, there is none. */
+  ofAnother?(viewer: Viewer, ticket: string): Promise<PendingApproval | undefined>;
 }

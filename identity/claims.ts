@@ -7,6 +7,7 @@ import { type Caller, invalidToken, principalOf, type Refusal } from "./caller.t
 const MAX_GROUPS = 1_000;
 const MAX_GROUP_CHARS = 256;
 const MAX_NAME_CHARS = 256;
+const MAX_CLIENT_CHARS = 256;
 const NAMES = ["name", "preferred_username", "email"];
 const EVERYBODY = "*";
 
@@ -28,9 +29,16 @@ export function callerOf(
       source: "serve",
       ...(name === undefined ? {} : { name: name.slice(0, MAX_NAME_CHARS) }),
       ...(groups.length === 0 ? {} : { groups }),
+      ...clientIn(claims),
     },
     scopes: scopesOf(claims, groups, scopes),
   };
+}
+
+/** The client that a token was given to (RFC 9068, section 2.2; RFC 7662, section 2.2; OpenID Connect Core, section 2, `azp`). */
+function clientIn({ client_id, azp }: Readonly<Record<string, unknown>>): { clientId?: string } {
+  const named = [client_id, azp].find((each) => typeof each === "string" && each !== "");
+  return named === undefined ? {} : { clientId: String(named).slice(0, MAX_CLIENT_CHARS) };
 }
 
 /** The scopes of ptc that somebody has. */

@@ -14,13 +14,15 @@ export interface ServiceOptions extends Omit<ServingOptions, "telemetry" | "foll
   following?: (ServingOptions["following"] & Pick<FollowedConfiguration, "problem">) | undefined;
   /** Whether clients are told of a configuration without servers. By default they are. */
   tellsOfNoServers?: boolean | undefined;
+  /** Where questions are answered over HTTP, once that is known. */
+  answerAt?: (() => string | undefined) | undefined;
   /** Whether metrics are kept for whoever reads them. */
   isScraped?: boolean | undefined;
   /** Whether other processes share what waits, so that any of them may answer the next request. */
   isOneOfMany?: boolean | undefined;
 }
 
-export interface OpenService extends Pick<Serving, "host" | "listed"> {
+export interface OpenService extends Pick<Serving, "host" | "listed" | "gate"> {
   service: McpService;
   /** The metrics, as Prometheus reads them. */
   metrics: (() => Promise<string>) | undefined;
@@ -37,11 +39,12 @@ export async function openService({
   tellsOfNoServers = true,
   isScraped,
   isOneOfMany,
+  answerAt,
   ...options
 }: ServiceOptions): Promise<OpenService> {
   const { env, onWarning, following } = options;
   const telemetry = await openTelemetry(env, { version, isScraped, onWarning });
-  const { host, catalog, printers, outputs, listed } = await openServing({ ...options, telemetry });
+  const { host, catalog, printers, outputs, gate, listed } = await openServing({ ...options, telemetry });
   const service = new McpService({
     version,
     catalog,
@@ -60,9 +63,10 @@ export async function openService({
     labels: () => everyLabel(host.configuration),
     notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(host.configuration) : undefined),
     isOneOfMany,
+    answerAt,
   });
   return {
-    ...{ host, service, listed, metrics: telemetry?.scrape },
+    ...{ host, service, listed, gate, metrics: telemetry?.scrape },
     async close(patienceMs) {
       await Promise.all([host.close(patienceMs), telemetry?.close(patienceMs)]);
     },

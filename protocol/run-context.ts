@@ -19,6 +19,8 @@ export interface RunContext {
   readonly actor?: Actor;
   /** What it came through: what an MCP client calls itself, or the command of ptc. It is a claim, and nothing is decided by it. */
   readonly client?: Client;
+  /** The OAuth client to which the login's token was given, as its issuer says. */
+  readonly clientId?: string;
   /** The token with which the principal came, for the exchange that a server asks for. It is in memory alone. */
   readonly callerToken?: () => string;
 }

@@ -106,6 +106,17 @@ export function composeExecution(configuration: Configuration, options: Executio
           onLogin: (event) => audit.login(event),
         });
       },
+      loginAddress: (principal) =>
+        principal === LOCAL_PRINCIPAL
+          ? undefined
+          : async (server, signal) => {
+              const login = await options
+                .webLogins?.()
+                ?.begin(principal, server, signal)
+                .catch(() => undefined);
+              login?.cancel("nobody waits for it");
+              return login?.url;
+            },
     },
     reconfigure(next) {
       current = next;

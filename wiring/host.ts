@@ -1,15 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
+import type { AuditedAccess } from "../archive/audit/audit-line.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
+import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import { clock } from "../base/clock.ts";
-import type { Authorizer, Viewer } from "../broker/policy/authorizer.ts";
+import type { AccessGate, Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { limitedGroups } from "../configuration/policy/local-groups.ts";
 import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
 import { openPending } from "../execution/pending/open-pending.ts";
-import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
+import {
+  approvalOf,
+  type PendingApproval,
+  type PendingApprovals,
+} from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
@@ -29,7 +35,7 @@ import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
-import { openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
+import { openAudit, openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import { Callers } from "../upstream/authorization/callers.ts";
@@ -62,6 +68,8 @@ export interface HostOptions
   /** Opens the archive of runs, once. The host closes it. Defaults to the configured archive. */
   archive?: (() => ArchiveStore) | undefined;
   observer?: HostObserver;
+  /** Decides who may have what is another's. If absent, nobody may. */
+  gate?: AccessGate | undefined;
   /** Called once, when the servers are ready for programs. */
   onServers?: (servers: Execution["servers"]) => void;
   /** Called when the host begins to close. */
@@ -248,6 +256,17 @@ export class Host implements ProgramRunner {
     return { ...checked, message: this.#redactor.redactText(checked.message).value };
   }
 
+  /** Notes in the audit log that somebody was given what is another's. */
+  async noteAccess(access: AuditedAccess): Promise<void> {
+    (await this.#auditing()).access(access);
+  }
+
+  /** The audit log, to be read. */
+  async readAudit(): Promise<AuditSource> {
+    const { auditPath } = await import("./open-audit.ts");
+    return openAudit(this.#configuration, this.#options.env, auditPath(this.#configuration));
+  }
+
   /** The runs that wait for approvals. */
   async pendingApprovals(): Promise<PendingApprovals> {
     return openPending(this.configuration, this.#options.env);
@@ -274,11 +293,12 @@ export class Host implements ProgramRunner {
 
   async #answerFromSlack({ ticket, digest, decision, principal, by }: SlackAnswer): Promise<Answered> {
     try {
-      const approvals = await this.pendingApprovals();
-      const pending = (await approvals.find(principal, ticket)).find((each) => each.digest === digest);
-      if (pending?.ticket !== ticket)
+      const pending = await this.#mayAnswer({ principal }, ticket);
+      if (pending?.digest !== digest)
         return { counts: false, why: "this question waits no more, or is not yours to answer" };
-      if (await approvals.answer(principal, pending, { decision, by, how: "Slack" }))
+      const approvals = await this.pendingApprovals();
+      const { owner } = pending;
+      if (await approvals.answer(owner.principal, pending, { decision, by, how: "Slack" }))
         return { counts: true, tool: pending.request.tool };
       return { counts: false, why: "this question was answered before, and the first answer counts" };
     } catch (error) {
@@ -295,7 +315,17 @@ export class Host implements ProgramRunner {
     },
     answer: async (...given) => (await this.pendingApprovals()).answer(...given),
     isAnswered: async (...asked) => (await this.pendingApprovals()).isAnswered(...asked),
+    ofAnother: (viewer, ticket) => this.#mayAnswer(viewer, ticket),
   };
+
+  /** The question of a ticket, if somebody may answer it. */
+  async #mayAnswer(viewer: Viewer, ticket: string): Promise<PendingApproval | undefined> {
+    const { gate } = this.#options;
+    const [found] = await (await this.pendingApprovals()).find(undefined, ticket);
+    if (gate === undefined || found?.ticket !== ticket) return undefined;
+    const { owner, request } = found;
+    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? found : undefined;
+  }
 
   /** The open sessions of a principal. Ending a session ends the program that runs in it. */
   sessions(principal: string): OpenSessions {

@@ -1,4 +1,4 @@
-import type { Authorizer } from "../broker/policy/authorizer.ts";
+import { type AccessGate, type Authorizer, mayAccess } from "../broker/policy/authorizer.ts";
 import { describeOffServers } from "../configuration/configured-servers.ts";
 import type { FollowedConfiguration } from "../configuration/follow.ts";
 import { buildAuthorizer, refuseUnmatchedPatterns } from "../configuration/policy/configured-policy.ts";
@@ -36,6 +36,8 @@ export interface Serving {
   printers: () => Printers;
   /** The whole outputs of runs. */
   outputs: RunOutputs;
+  /** Who may have what is another's. */
+  gate: AccessGate;
   /** Resolves when each server that was never listed has been listed, or could not be. @throws as `Host.warm` does. */
   listed(): Promise<void>;
 }
@@ -63,6 +65,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
     whyHidden: (viewer, tool) => policy.whyHidden?.(viewer, tool),
+    decideAccess: (viewer, access) => policy.decideAccess?.(viewer, access) ?? { kind: "deny" },
   };
   let printers = await loadPrinters(configuration.languages);
   const catalog = new ServedCatalog({
@@ -94,6 +97,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     onClose: () => learning.close(),
     authorizer,
     catalog,
+    gate: (...asked) => gate(...asked),
     idleMs: IDLE_MS,
     warm: configuration.sandbox.warm,
     listings: {
@@ -113,16 +117,16 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     observer: {
       beforeRun: refresh,
       onProgram(executed, { context }) {
-        outputs.remember(executed, context.principal);
+        outputs.remember(executed, context);
         warnUnrecorded(executed);
       },
       onCall(executed, { context }) {
-        outputs.rememberCall(executed, context.principal);
+        outputs.rememberCall(executed, context);
         warnUnrecorded(executed);
       },
     },
   };
-  const host = new Host(options, async () => (await import("./composition.ts")).composition);
+  const host: Host = new Host(options, async () => (await import("./composition.ts")).composition);
   following?.use(async (next) => {
     await refuseBrokenWalls(next, env, seams.engine);
     const nextPolicy = seams.authorizer ?? (await buildAuthorizer(next));
@@ -137,7 +141,22 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   });
   // An archive elsewhere is not read, because it also holds other people's runs.
   if (seams.archive === undefined) host.runs.subscribe((event) => learning.onRun(event));
-  const outputs = new RunOutputs(() => host.archive);
+  const gate: AccessGate = async (viewer, access, runId) => {
+    await refresh();
+    if (!mayAccess(policy, viewer, access)) return false;
+    const isOthers = access.action === "audit" || access.of.principal !== viewer.principal;
+    if (isOthers && (access.action === "audit" || runId !== undefined))
+      await host.noteAccess({
+        ...{ principal: viewer.principal, action: access.action, runId },
+        ...(access.action === "audit" ? {} : { of: access.of.principal }),
+        rule: policy.decideAccess?.(viewer, access).rule,
+      });
+    return true;
+  };
+  const outputs = new RunOutputs(
+    () => host.archive,
+    (viewer, of, runId) => gate(viewer, { action: "read_runs", of }, runId),
+  );
   const warnUnrecorded = ({ recorded }: ExecutedRun) =>
     void recorded.then((problem) => problem === undefined || onWarning(problem));
   const current: LiveCatalog = {
@@ -163,7 +182,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     await host.warm();
     await listing;
   };
-  return { host, catalog: current, printers: () => printers, outputs, listed };
+  return { host, catalog: current, printers: () => printers, outputs, gate, listed };
 }
 
 /** Lists the servers that were never listed, in the background, so that `ptc serve` works without `ptc generate`. */

@@ -8,6 +8,10 @@ export interface AuditedRun {
   runId: string;
   traceId: string;
   principal: string;
+  /** What the principal is called, the groups of its login, and the client to which its token was given. */
+  name?: string | undefined;
+  groups?: readonly string[] | undefined;
+  clientId?: string | undefined;
   /** The client's own name for the conversation that the run belongs to. */
   clientSession?: string | undefined;
   /** Where the run came from: the name that an MCP client gives itself, or the command of ptc. */
@@ -30,6 +34,7 @@ export const AUDIT_EVENTS = [
   "decision",
   "approval",
   "login",
+  "access",
   "run",
   "log",
   "lost",
@@ -71,6 +76,18 @@ export interface AuditedLogin {
   event: string;
   /** Why, for one that failed. */
   reason?: string | undefined;
+}
+
+/** What somebody was given that is another's, or everybody's. */
+export interface AuditedAccess {
+  principal: string;
+  /** As rules name it: `read_runs`, `approve` or `audit`. */
+  action: string;
+  /** Whose it is. */
+  of?: string | undefined;
+  runId?: string | undefined;
+  /** The rule that permits it. */
+  rule?: string | undefined;
 }
 
 export interface AuditedEnding {

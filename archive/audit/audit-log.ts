@@ -13,6 +13,7 @@ import { settlesWithin } from "../../base/waiting.ts";
 import type { ApprovalAnswered, PolicyDecided } from "../../protocol/call-decision.ts";
 import {
   type AuditEvent,
+  type AuditedAccess,
   type AuditedActor,
   type AuditedCall,
   type AuditedEnding,
@@ -120,6 +121,13 @@ export class AuditLog {
     this.#append("login", { principal: redact(login.principal) }, loginMembers(login, redact));
   }
 
+  /** Notes that somebody was given what is another's. Returns at once. */
+  access({ principal, action, of, runId, rule }: AuditedAccess): void {
+    const { redact } = this.#options;
+    const whose = { principal: redact(principal), run_id: runId };
+    this.#append("access", whose, { action, of: of && redact(of), rule: rule && redact(rule) });
+  }
+
   /** Notes that a run has ended, and how. Returns at once. */
   run(run: AuditedRun, ending: AuditedEnding): void {
     this.#append("run", this.#of(run), {
@@ -148,12 +156,16 @@ export class AuditLog {
     await this.#options.sink?.close();
   }
 
-  #of({ runId, traceId, principal, clientSession, client, codeDigest }: AuditedRun): AuditMembers {
+  #of(run: AuditedRun): AuditMembers {
+    const { runId, traceId, principal, name, groups, clientId, clientSession, client, codeDigest } = run;
     const { redact } = this.#options;
     return {
       run_id: runId,
       trace_id: traceId,
       principal: redact(principal),
+      principal_name: name && redact(name),
+      groups: groups && redact(groups.join(", ")),
+      client_id: clientId && redact(clientId),
       client: client && redact(client.name),
       client_version: client?.version && redact(client.version),
       client_session: clientSession === undefined ? undefined : redact(clientSession),

@@ -340,6 +340,7 @@ async function listStatement(
     const beginning = value(filter.clientSession);
     conditions.push(`client_session >= ${beginning} AND starts_with(client_session, ${beginning})`);
   }
+  equal("principal", filter.principal);
   equal('"user"', filter.user);
   equal("host", filter.host);
   equal("client", filter.client);

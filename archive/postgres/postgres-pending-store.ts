@@ -83,11 +83,14 @@ export class PostgresPendingStore implements PendingStore {
     });
   }
 
-  async list(principal: string): Promise<PendingRow[]> {
+  async list(principal: string | undefined): Promise<PendingRow[]> {
+    const whose = principal === undefined ? "" : "principal = $1 AND ";
     const select = `SELECT ticket, principal, asked_at, expires_at, question, answer, owner, run IS NOT NULL AS has_run
-       FROM pending WHERE principal = $1 AND NOT gone AND NOT (run IS NULL AND ${IS_DEAD})
+       FROM pending WHERE ${whose}NOT gone AND NOT (run IS NULL AND ${IS_DEAD})
        ORDER BY asked_at, ticket COLLATE "C"`;
-    const rows = await this.#step((tx) => tx.all(Listed, select, principal));
+    const rows = await this.#step((tx) =>
+      tx.all(Listed, select, ...(principal === undefined ? [] : [principal])),
+    );
     return rows.map(
       ({ asked_at: askedAt, expires_at: expiresAt, has_run: isKept, question, answer, ...row }) => ({
         ...row,

@@ -359,6 +359,7 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);
   if (filter.clientSession !== undefined)
     where("substr(client_session, 1, length(?)) = ?", filter.clientSession, filter.clientSession);
+  if (filter.principal !== undefined) where("principal = ?", filter.principal);
   if (filter.user !== undefined) where("user = ?", filter.user);
   if (filter.host !== undefined) where("host = ?", filter.host);
   if (filter.client !== undefined) where("client = ?", filter.client);

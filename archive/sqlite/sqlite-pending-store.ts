@@ -78,10 +78,10 @@ export class SqlitePendingStore implements PendingStore {
     }, undefined);
   }
 
-  async list(principal: string): Promise<PendingRow[]> {
+  async list(principal: string | undefined): Promise<PendingRow[]> {
     const select = `SELECT ticket, principal, asked_at, expires_at, question, answer, owner, run IS NOT NULL AS has_run
-       FROM pending WHERE principal = ? ORDER BY asked_at, ticket`;
-    const rows = this.#look((db) => db.all(Listed, select, principal), []);
+       FROM pending WHERE principal = ifnull(?, principal) ORDER BY asked_at, ticket`;
+    const rows = this.#look((db) => db.all(Listed, select, principal ?? null), []);
     return rows.map(({ asked_at: askedAt, expires_at: expiresAt, has_run, ...row }) => ({
       ...row,
       askedAt,

@@ -6,6 +6,18 @@ import type { RunHistory } from "./run-history.ts";
 /** The principal who looks for tools before any program runs. */
 export type Viewer = Pick<RunContext, "principal" | "groups" | "session">;
 
+/** Whose something is. `groups` are those of the login that it came with, where they are known. */
+export type Owner = Pick<RunContext, "principal" | "groups">;
+
+/** What somebody wants to have that may be another's. */
+export type Access =
+  /** A run with all that it gave out, or its replay. */
+  | { readonly action: "read_runs"; readonly of: Owner }
+  /** The question of a run about a call, and an answer to it. */
+  | { readonly action: "approve"; readonly of: Owner; readonly tool: string; readonly server: string }
+  /** The audit log, with the lines of everybody. */
+  | { readonly action: "audit" };
+
 /** On what a decision is based, for those who look back. Neither holds arguments or secrets. */
 export interface DecisionGround {
   /** What decided: an entry of `ptc.yaml`, a rule by its place, or a check. Absent where nothing says anything of the call. */
@@ -44,6 +56,28 @@ export interface Authorizer {
   isVisible(viewer: Viewer, tool: Tool): boolean;
   /** Why a tool is hidden, where the author of a rule wrote that to be told. */
   whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
+  /** Decides about what is another's, or everybody's. If absent, nobody may have it. Never throws. */
+  decideAccess?(viewer: Viewer, access: Access): Pick<Decision, "kind" | "rule" | "reason">;
+}
+
+/**
+ * Decides whether somebody may have something, as `mayAccess` does by the rules as they are now.
+ *
+ * @param runId the run that is handed out, where it is more than a line in a list: the audit log notes that of another's.
+ */
+export type AccessGate = (viewer: Viewer, access: Access, runId?: string) => Promise<boolean>;
+
+/**
+ * Whether somebody may have something that may be another's. Runs and questions of one's own need no rule; anything else needs one
+ * that permits it. Every tool, endpoint and command that serves a principal asks this.
+ */
+export function mayAccess(
+  authorizer: Pick<Authorizer, "decideAccess">,
+  viewer: Viewer,
+  access: Access,
+): boolean {
+  if (access.action !== "audit" && access.of.principal === viewer.principal) return true;
+  return authorizer.decideAccess?.(viewer, access).kind === "allow";
 }
 
 /** Decides by the lists of `ptc.yaml`, which are the same for every principal. */

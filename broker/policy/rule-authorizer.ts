@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import type { Authorizer, Decision, Viewer } from "./authorizer.ts";
+import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
 import type { RuledCall, Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
 import {
   type DataFlow,
@@ -25,9 +25,9 @@ export interface RuleAuthorizerOptions {
 }
 
 /** What rules decide. */
-type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility">;
+type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility" | "decideAccess">;
 
-/** Several sets of rules. A call needs the permission of every set. */
+/** Several sets of rules. A call, and what is another's, needs the permission of every set. */
 export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
   const [only, ...others] = sets;
   if (only === undefined || others.length === 0) return only;
@@ -39,6 +39,7 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
     decide: (call) => strictest(sets.map((rules) => rules.decide(call))),
     decideApproval: (call) => strictest(sets.map((rules) => rules.decideApproval(call))),
     decideVisibility: (viewer, tool) => strictest(sets.map((rules) => rules.decideVisibility(viewer, tool))),
+    decideAccess: (viewer, access) => strictest(sets.map((rules) => rules.decideAccess(viewer, access))),
   };
 }
 
@@ -104,6 +105,10 @@ export class RuleAuthorizer implements Authorizer {
     if (decide(this.#options.policy, tool).kind === "unavailable") return undefined;
     const { isSaid, reason } = this.#visibility(viewer, tool);
     return isSaid === true ? reason : undefined;
+  }
+
+  decideAccess(viewer: Viewer, access: Access): RuleVerdict {
+    return this.#options.rules?.decideAccess(viewer, access) ?? { kind: "deny" };
   }
 
   #visibility(viewer: Viewer, tool: Tool): RuleVerdict {

@@ -54,7 +54,7 @@ const defineShowApproval = defineCommand("show", show, (command) =>
 );
 
 async function show(ticket: string, flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket));
+  const pending = await withApprovals(flags, surroundings, (open) => findPending(open, ticket, undefined));
   const text = flags.json === true ? `${jsonLine(describePending(pending))}\n` : renderPending(pending);
   await write(surroundings.stdout, text);
   return EXIT.done;
@@ -63,36 +63,46 @@ async function show(ticket: string, flags: CommonFlags, surroundings: Surroundin
 /** `ptc approvals list` */
 const defineListApprovals = defineCommand("list", list, (command) =>
   command
-    .description("list the questions about calls that runs wait for, the oldest first")
+    .description("list the questions about calls that runs of everybody wait for, the oldest first")
     .option(...CONFIG)
+    .option("--principal <name>", "those of runs on this principal's behalf")
     .option("--json", "print them as JSON")
     .addHelpText("after", "\nExample:\n  ptc approvals list --json | jq -r '.[].ticket'\n"),
 );
 
-async function list(flags: CommonFlags, surroundings: Surroundings): Promise<ExitCode> {
+async function list(
+  flags: CommonFlags & { principal?: string },
+  surroundings: Surroundings,
+): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  const waiting = await withApprovals(flags, surroundings, (approvals) =>
-    approvals.list(LOCAL_USER.principal),
-  );
+  const waiting = await withApprovals(flags, surroundings, (approvals) => approvals.list(flags.principal));
   if (flags.json === true) {
     await write(stdout, `${jsonLine(waiting.map(describePending))}\n`);
     return EXIT.done;
   }
   const now = Date.now();
-  for (const { ticket, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
+  const isOfSeveral = waiting.some(({ owner }) => owner.principal !== LOCAL_USER.principal);
+  for (const { ticket, owner, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
     const until = isLive ? "its run waits just now" : `expires in ${formatDuration(expiresAt - now)}`;
     const when = isAnswered
       ? "answered, waits to go on"
       : `asked ${formatDuration(now - askedAt)} ago, ${until}`;
-    await write(stdout, `${ticket}  ${visibleLine(request.tool)}  ${when}\n`);
+    const whose = isOfSeveral ? `  ${describeOwner(owner)}` : "";
+    await write(stdout, `${ticket}  ${visibleLine(request.tool)}${whose}  ${when}\n`);
   }
   if (waiting.length === 0) await tell(stderr, "no run waits for an approval");
   return EXIT.done;
 }
 
+/** Whose run it is, with the name that a login gave. */
+function describeOwner({ principal, name }: PendingApproval["owner"]): string {
+  return visibleLine(name === undefined ? principal : `${name} (${principal})`);
+}
+
 /** A question as JSON. */
 function describePending({
   ticket,
+  owner,
   request,
   askedAt,
   expiresAt,
@@ -103,6 +113,8 @@ function describePending({
 }: PendingApproval) {
   return {
     ticket,
+    principal: owner.principal,
+    principal_name: owner.name ?? null,
     run_id: request.runId,
     source,
     file_name: fileName,
@@ -181,14 +193,14 @@ async function answer(
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   return withApprovals(flags, surroundings, async (approvals, { require }) => {
-    const pending = await findPending(approvals, beginning);
+    const pending = await findPending(approvals, beginning, undefined);
     const scope = scopeOf(pending);
     const isTyped = scope.decision !== "denied" && require === "terminal";
     if (isTyped && !(await approveByTyping(pending, surroundings))) {
       await tell(stderr, `${pending.ticket} was not approved, and waits as before`);
       return EXIT.failed;
     }
-    const isFirst = await approvals.answer(LOCAL_USER.principal, pending, {
+    const isFirst = await approvals.answer(pending.owner.principal, pending, {
       ...scope,
       by: localUserName(),
       how: HOW,
@@ -199,9 +211,11 @@ async function answer(
       await write(stdout, `${jsonLine({ ticket, decision: scope.decision, counts: isFirst })}\n`);
     } else if (isFirst) {
       await write(stdout, renderPending({ ...pending, isAnswered: true }));
-      const next = pending.isLive
-        ? "its run goes on"
-        : `\`ptc run --ticket ${ticket}\` continues the run, or its client does`;
+      const byWhom =
+        pending.owner.principal === LOCAL_USER.principal
+          ? `\`ptc run --ticket ${ticket}\` continues the run, or its client does`
+          : "its client continues the run, with the ticket";
+      const next = pending.isLive ? "its run goes on" : byWhom;
       await tell(stderr, `${scope.decision === "denied" ? "denied" : "approved"}; ${next}`);
     }
     if (isFirst) return EXIT.done;
@@ -258,6 +272,7 @@ async function withApprovals<T>(
 /** A question for the terminal: ptc's words, then the call and the server's claims about the tool, quoted line by line. */
 function renderPending({
   ticket,
+  owner,
   request,
   askedAt,
   expiresAt,
@@ -271,7 +286,7 @@ function renderPending({
   const state = isAnswered ? "answered; the run has not continued yet" : waits;
   return [
     `Ticket ${ticket}: ${state}`,
-    `Run ${runId} of ${visibleLine(fileName)}, asked ${new Date(askedAt).toISOString()}${isLive ? "" : `, expires ${new Date(expiresAt).toISOString()}`}`,
+    `Run ${runId} of ${visibleLine(fileName)}${owner.principal === LOCAL_USER.principal ? "" : `, for ${describeOwner(owner)}`}, asked ${new Date(askedAt).toISOString()}${isLive ? "" : `, expires ${new Date(expiresAt).toISOString()}`}`,
     "The program wants to call",
     ...quote(unmistakableLine(tool)),
     "with",

@@ -193,6 +193,8 @@ function renderAuditEntry(fields: AuditFields, { style }: Terminal): string {
   const run = of("run_id");
   const parts = [
     of("tool") ?? of("server"),
+    of("action"),
+    of("of") && `of ${of("of")}`,
     of("decision") ?? of("outcome") ?? of("login") ?? of("what"),
     of("scope") && `for ${of("scope")}`,
     of("approver") && `by ${of("approver")}`,

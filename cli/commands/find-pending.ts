@@ -1,14 +1,17 @@
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
 import { UsageError } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 
 const MAX_SHOWN_CHARS = 40;
 
-/** The pending approval whose ticket begins like this. @throws UsageError when there is none, or more than one. */
+/**
+ * The pending approval whose ticket begins like this, of a principal or of everybody.
+ *
+ * @throws UsageError when there is none, or more than one.
+ */
 export async function findPending(
   approvals: Pick<PendingApprovals, "find">,
   beginning: string,
-  { principal } = LOCAL_USER,
+  principal: string | undefined,
 ): Promise<PendingApproval> {
   const found = await approvals.find(principal, beginning);
   const [only] = found;

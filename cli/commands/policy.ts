@@ -5,9 +5,9 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import { RunFlow } from "../../broker/flow/run-flow.ts";
-import type { Decision } from "../../broker/policy/authorizer.ts";
+import { type Access, type Decision, mayAccess } from "../../broker/policy/authorizer.ts";
 import type { LocatedProblem, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
-import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
+import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
 import type { RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { type RunHistory, RunState } from "../../broker/policy/run-history.ts";
 import { isListed } from "../../broker/policy/value-lists.ts";
@@ -60,12 +60,17 @@ export const policyCommand = defineGroup(
 const defineSchema = defineCommand("schema", printSchema, (command) =>
   command
     .description("print what rules may speak of, as a Cedar schema, which editors check rules by")
+    .option("--people", "that of rules about what is another's: runs, questions and the audit log")
     .option("--json", "print it in Cedar's JSON format")
     .addHelpText("after", "\nExample:\n  ptc policy schema > ptc.cedarschema\n"),
 );
 
-async function printSchema({ json }: CommonFlags, { stdout }: Surroundings): Promise<ExitCode> {
-  await write(stdout, json ? `${jsonLine(await ruleSchemaJson())}\n` : RULE_SCHEMA);
+async function printSchema(
+  { json, people }: CommonFlags & { people?: boolean },
+  { stdout }: Surroundings,
+): Promise<ExitCode> {
+  const schema = people ? PEOPLE_SCHEMA : RULE_SCHEMA;
+  await write(stdout, json ? `${jsonLine(await ruleSchemaJson(schema))}\n` : schema);
   return EXIT.done;
 }
 
@@ -117,6 +122,10 @@ A file of cases:
           calls:
             - { tool: mcp__mail__send, arguments: { to: eve@evil.test }, expect: deny }
             - { tool: mcp__mail__send, arguments: { to: bob@example.org }, expect: allow }
+  access:
+    - { name: leads read what their team ran, principal: ada, groups: [leads], action: read_runs, of: bob, of_groups: [team], expect: allow }
+    - { principal: bob, action: audit, expect: deny }
+An access case has an action (read_runs, approve or audit), whose something is (of, of_groups), and for approve the tool of the question.
 A case may also have principal (local), groups, source (run, serve, call), time, calls, calls_of_tool and annotations.
 `;
 
@@ -170,7 +179,8 @@ export async function checkPolicy(
   const isListed = all.servers.length > 0;
   const known = {
     Server: configuration.servers.map(({ name }) => name),
-    Group: Object.keys(configuration.policy.groups),
+    // Over HTTP, logins say groups that no file names.
+    ...(configuration.http.auth === undefined ? { Group: Object.keys(configuration.policy.groups) } : {}),
     ...(isListed ? { Tool: all.names() } : {}),
   };
   const unknown = [
@@ -357,12 +367,35 @@ const ConversationCase = z.strictObject({
 });
 type ConversationCase = z.infer<typeof ConversationCase>;
 
+/** Whether somebody may have what is another's. */
+const AccessCase = z
+  .strictObject({
+    name: Name.optional(),
+    principal: Name.default("local"),
+    groups: z.array(Name).default([]),
+    action: z.enum(["read_runs", "approve", "audit"]),
+    of: Name.optional(),
+    of_groups: z.array(Name).default([]),
+    /** Of the question that `approve` is about. */
+    tool: Name.optional(),
+    expect: z.enum(["allow", "deny"]),
+    rule: Name.optional(),
+  })
+  .refine(({ action, of }) => (action === "audit") === (of === undefined), {
+    error: "`of` says whose runs or questions; the audit log is nobody's",
+  })
+  .refine(({ action, tool }) => (action === "approve") === (tool !== undefined), {
+    error: "`tool` says which tool an approval is of, and goes with `approve`",
+  });
+type AccessCase = z.infer<typeof AccessCase>;
+
 const PolicyCases = z
   .strictObject({
     cases: z.array(PolicyCase).default([]),
+    access: z.array(AccessCase).default([]),
     conversations: z.array(ConversationCase).default([]),
   })
-  .refine(({ cases, conversations }) => cases.length + conversations.length > 0, {
+  .refine(({ cases, access, conversations }) => cases.length + access.length + conversations.length > 0, {
     error: "has neither cases nor conversations",
   });
 
@@ -414,6 +447,10 @@ export async function tryPolicyCases(
     nowMs = each.time === undefined ? Date.now() : Date.parse(each.time);
     results.push(await tryCase(each, line, { configuration, tools, authorizer, file }));
   }
+  for (const [index, each] of parsed.data.access.entries()) {
+    const line = source.lineOf(["access", index]);
+    results.push(tryAccess(each, line, { configuration, tools, authorizer, file }));
+  }
   for (const [index, each] of parsed.data.conversations.entries()) {
     const lineOf = (run: number, call: number) =>
       source.lineOf(["conversations", index, "runs", run, "calls", call]);
@@ -461,6 +498,37 @@ async function tryCase(
     decided,
     ...(rule === undefined ? {} : { rule }),
     ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function tryAccess(
+  { name, principal, groups, action, of = "", of_groups, tool: wanted = "", expect, rule }: AccessCase,
+  line: number,
+  { configuration, tools, authorizer, file }: CaseSurroundings,
+): CaseResult {
+  const owner = { principal: of, groups: of_groups };
+  const questionOf = () => {
+    const { namespacedName: tool, server } = findTool(wanted, configuration, tools, `${file}:${line}`);
+    return { tool, server };
+  };
+  const access: Access =
+    action === "audit"
+      ? { action }
+      : action === "read_runs"
+        ? { action, of: owner }
+        : { action, of: owner, ...questionOf() };
+  const viewer = { principal, groups };
+  const decided = authorizer.decideAccess(viewer, access);
+  const may = mayAccess(authorizer, viewer, access) ? "allow" : "deny";
+  const isRule = rule === undefined || (decided.rule ?? "").includes(rule);
+  return {
+    ok: may === expect && isRule,
+    name: name ?? `${action}${of === "" ? "" : ` of ${of}`} by ${principal}`,
+    line,
+    expected: rule === undefined ? expect : `${expect} by ${rule}`,
+    decided: may,
+    rule: decided.rule,
+    ...(decided.reason === undefined ? {} : { reason: decided.reason }),
   };
 }
 

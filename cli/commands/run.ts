@@ -196,7 +196,7 @@ async function takeAnswered(
 ): Promise<ResumedRun> {
   const { principal } = LOCAL_USER;
   const approvals = await host.pendingApprovals();
-  const pending = await findPending(approvals, beginning);
+  const pending = await findPending(approvals, beginning, LOCAL_USER.principal);
   if (!pending.isAnswered && !pending.isLive) await askHere(pending, approvals, asking);
   const taken = await approvals.take(principal, pending.ticket);
   switch (taken.kind) {

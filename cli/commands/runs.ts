@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Writable } from "node:stream";
 import { type ArchiveStore, allRuns, type KeptHead, type Pruned } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { DamagedRun, ListedRun, PageFilter, RunPage } from "../../archive/listed-run.ts";
@@ -18,6 +17,7 @@ import { FailureType } from "../../protocol/failure.ts";
 import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
+import { runAsJson } from "../../server/reports/run-json.ts";
 import { openRuns } from "../../storage/storage.ts";
 import {
   CONFIG,
@@ -340,7 +340,7 @@ export async function showRun(
   const run = await archive.read(listed.run_id);
   if (flags.html !== undefined)
     await writePage(flags.html, await renderRunPage(run, readPageAssets()), surroundings);
-  else if (flags.json) await writeJson(run, stdout);
+  else if (flags.json) for await (const part of runAsJson(run)) await write(stdout, part);
   else if (flags.output) await write(stdout, renderOutput(run, stdout.isTTY === true));
   else await write(stdout, await renderRunText(run, terminalOf(stdout, env), Date.now()));
   if (others !== undefined) await tell(stderr, others);
@@ -351,39 +351,6 @@ function renderOutput(run: ArchivedRun, isTerminal: boolean): string {
   const { text } = joinOutput(archivedOutput(run));
   if (text === "") return "";
   return `${isTerminal ? visibleLines(text) : text}\n`;
-}
-
-/** Writes the JSON call by call, because all results together may be longer than a string can be. */
-async function writeJson(run: ArchivedRun, stdout: Writable): Promise<void> {
-  const { record, recordDigest, importedAt, origin, code, data, consoleText, stderrText, envelope } = run;
-  const { calls, ...facts } = record;
-  const head = {
-    record_digest: recordDigest,
-    imported_at: importedAt,
-    origin,
-    record: facts,
-    code,
-    data,
-    console: run.whole.consoleText ?? consoleText,
-    ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
-    stderr: stderrText,
-    ...(run.emitted.length === 0 ? {} : { emitted: run.emitted }),
-    envelope,
-    environment: run.environment,
-  };
-  await write(stdout, `${jsonLine(head).slice(0, -1)},"calls":[`);
-  for (const [index, call] of calls.entries()) {
-    const { arguments: argumentsDigest, outcome: outcomeDigest, ...callFacts } = call;
-    const values = {
-      ...callFacts,
-      arguments_digest: argumentsDigest,
-      outcome_digest: outcomeDigest,
-      arguments: await run.argumentsOf(call),
-      outcome: await run.outcomeOf(call),
-    };
-    await write(stdout, `${index === 0 ? "" : ","}${jsonLine(values)}`);
-  }
-  await write(stdout, "]}\n");
 }
 
 /**
@@ -420,6 +387,7 @@ interface ListFlags extends CommonFlags {
   until?: string;
   digest?: string;
   clientSession?: string;
+  principal?: string;
   user?: string;
   host?: string;
   client?: string;
@@ -441,6 +409,7 @@ const defineList = defineCommand("list", list, (command) =>
       "--client-session <id>",
       "runs of this conversation of a client (Claude Code's session id, or its beginning); `current` is that of this shell",
     )
+    .option("--principal <name>", "runs on this principal's behalf; by default those of everybody")
     .option("--user <name>", "runs of this account of the system")
     .option("--host <name>", "runs on this machine")
     .option("--client <name>", "runs of what a client calls itself, such as claude-code, or of `ptc run`")
@@ -488,7 +457,7 @@ export async function listRuns(
 const NOTHING: RunPage = { runs: [], damaged: [], next: undefined };
 
 function parseFilter(
-  { status, tool, server, since, until, limit, clientSession, user, host, client }: ListFlags,
+  { status, tool, server, since, until, limit, clientSession, principal, user, host, client }: ListFlags,
   nowMs: number,
   env: Surroundings["env"],
 ): PageFilter {
@@ -502,6 +471,7 @@ function parseFilter(
     ...(since !== undefined && { sinceMs: parseMoment("--since", since, nowMs) }),
     ...(until !== undefined && { untilMs: parseMoment("--until", until, nowMs) }),
     ...(clientSession !== undefined && { clientSession: readClientSession(clientSession, env) }),
+    ...(principal !== undefined && { principal }),
     ...(user !== undefined && { user }),
     ...(host !== undefined && { host }),
     ...(client !== undefined && { client }),

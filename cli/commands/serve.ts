@@ -84,14 +84,19 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
   const { openService } = await import("../../library/service.ts");
+  let answerAt: string | undefined;
   const open = await openService({
     ...{ configuration, following, env, onWarning },
     ...LOCAL_USER,
+    answerAt: () => answerAt,
     isScraped: listen !== undefined,
     isOneOfMany: listen !== undefined && configuration.storage.url !== undefined,
   });
   following.watch();
-  const serving = { ...open, surroundings, onWarning };
+  const onUrl = (url: URL) => {
+    answerAt = `${url.href}/approvals`;
+  };
+  const serving = { ...open, surroundings, onWarning, onUrl };
   const code = await (listen === undefined ? serveStreams(serving) : serveHttp(serving, listen));
   following.stop();
   await open.close(PATIENCE_MS);
@@ -101,6 +106,8 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
 interface Serving extends OpenService {
   surroundings: Surroundings;
   onWarning: (message: string) => void;
+  /** Is told where clients reach ptc. */
+  onUrl: (url: URL) => void;
 }
 
 /** Serves the one client that has started ptc, until it has disconnected. */
@@ -139,16 +146,25 @@ function whereToListen(given: string | true, { http, file }: Configuration) {
 
 /** Serves many clients until a signal comes. A second one ends it at once. */
 async function serveHttp(
-  { service, host, surroundings, onWarning, metrics }: Serving,
+  { service, host, gate, surroundings, onWarning, onUrl, metrics }: Serving,
   listen: NonNullable<ReturnType<typeof whereToListen>>,
 ): Promise<ExitCode> {
   const { env, stderr } = surroundings;
   const { http } = host.configuration;
-  const [{ openAuthenticator }, { HttpServer }, { sealedState }, { projectSealer }] = await Promise.all([
+  const [
+    { openAuthenticator },
+    { HttpServer },
+    { sealedState },
+    { projectSealer },
+    { Records },
+    { replayForSomebody },
+  ] = await Promise.all([
     import("../../identity/identity.ts"),
     import("../../server/http/http-server.ts"),
     import("../../server/http/sealed-state.ts"),
     import("../../execution/pending/pending-approvals.ts"),
+    import("../../server/http/records.ts"),
+    import("../../execution/replay/replay-for-somebody.ts"),
   ]);
   const stopped = Promise.withResolvers<void>();
   const hurried = Promise.withResolvers<void>();
@@ -169,6 +185,13 @@ async function serveHttp(
         context: localContext("serve", env),
         scopes: new Set(["ptc:run", "ptc:approve", "ptc:admin"] as const),
       },
+      records: new Records({
+        gate,
+        archive: () => host.archive,
+        pending: () => host.pendingApprovals(),
+        audit: () => host.readAudit(),
+        replay: replayForSomebody(host),
+      }),
       logins: await serveLogins(host, sealer, env),
       slack: (request) => host.answerSlack(request),
       sealer: sealedState(sealer, {
@@ -183,6 +206,7 @@ async function serveHttp(
     await tell(stderr, `cannot listen at ${listen.host}:${listen.port}: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
   }
+  onUrl(server.url);
   void host.warm();
   await tell(stderr, `serving MCP at ${server.url.href}`);
   await stopped.promise;

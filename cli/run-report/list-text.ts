@@ -2,21 +2,27 @@ import { stripVTControlCharacters } from "node:util";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { formatAge, formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { LOCAL_PRINCIPAL } from "../../protocol/run-context.ts";
 import { type Cell, layOutTable, type Terminal } from "../terminal/terminal.ts";
 
 /** Characters of an id that are shown: enough that two runs of one archive hardly ever share them. */
 const SHORT_ID_CHARS = 8;
 const MIN_TITLE_CHARS = 12;
+const MAX_PRINCIPAL_CHARS = 60;
 
-const HEADINGS = ["RUN", "WHEN", "STATUS", "FROM", "CALLS", "KEPT OUT", "TIME", "INPUT", "PROGRAM"];
+const HEADINGS = ["RUN", "WHEN", "STATUS", "FOR", "FROM", "CALLS", "KEPT OUT", "TIME", "INPUT", "PROGRAM"];
 const RIGHT = new Set(["CALLS", "KEPT OUT", "TIME"]);
 
 /** Renders runs as a table with a heading; empty for no runs. On a terminal no line is wider than the terminal. */
 export function renderRunList(runs: readonly ListedRun[], terminal: Terminal, nowMs: number): string {
   if (runs.length === 0) return "";
   const dim = (text: string) => terminal.style("dim", text);
-  const heading: Cell[] = HEADINGS.map((text) => ({ text, style: dim, ...alignment(text) }));
-  const rows = runs.map((run) => cellsOf(run, terminal, nowMs));
+  // Where everybody is the same, nobody is named.
+  const isOfSeveral = runs.some(({ principal }) => principal !== LOCAL_PRINCIPAL);
+  const isShown = (_: unknown, column: number) => isOfSeveral || HEADINGS[column] !== "FOR";
+  const all: Cell[] = HEADINGS.map((text) => ({ text, style: dim, ...alignment(text) }));
+  const heading = all.filter(isShown);
+  const rows = runs.map((run) => cellsOf(run, terminal, nowMs).filter(isShown));
   const fixed = layOutTable([heading, ...rows].map((row) => row.slice(0, -1)));
   const width = Math.max(...fixed.map((line) => plainLength(line)));
   const room =
@@ -51,6 +57,7 @@ function cellsOf(run: ListedRun, { columns, style }: Terminal, nowMs: number): C
       text: columns === undefined ? new Date(run.started_at).toISOString() : formatAge(run.started_at, nowMs),
     },
     { text: oneLine(run.status), style: (text) => style(statusStyle(run.status), text) },
+    { text: oneLine(run.principal, MAX_PRINCIPAL_CHARS) },
     { text: run.imported_at === null ? oneLine(run.source) : `${oneLine(run.source)}, imported`, style: dim },
     { text: calls, align: "right" },
     { text: formatBytes(kept), align: "right" },

@@ -69,6 +69,11 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
   return `${sections.join("\n\n")}\n`;
 }
 
+/** Who a run is of, with the name that a login gave. */
+function whoseIs({ principal, principal_name: name }: ArchivedRun["record"]): string {
+  return name === undefined ? principal : `${name} (${principal})`;
+}
+
 function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Terminal, nowMs: number): string {
   const { record, envelope } = run;
   const { style } = terminal;
@@ -85,7 +90,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     ["record", run.recordDigest],
     [
       "started",
-      `${formatInstant(record.started_at)}${when}, by ${record.principal} through ptc ${record.source}`,
+      `${formatInstant(record.started_at)}${when}, by ${whoseIs(record)} through ptc ${record.source}`,
     ],
     ...(record.actor === undefined
       ? []

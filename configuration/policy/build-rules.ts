@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { clock as processClock } from "../../base/clock.ts";
 import { loadCedar, NoCedarError } from "../../broker/policy/cedar/cedar-engine.ts";
 import { type LocatedProblem, type Problems, Rules } from "../../broker/policy/cedar/cedar-rules.ts";
-import { RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
+import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../broker/policy/cedar/rule-schema.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { everyRules, RuleAuthorizer } from "../../broker/policy/rule-authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -68,10 +68,10 @@ export function describeRuleProblem({ file, line, message }: LocatedProblem): st
   return `${file}:${line}: ${message}`;
 }
 
-/** The schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */
-export async function ruleSchemaJson(): Promise<unknown> {
+/** A schema of rules in Cedar's JSON format. @throws ConfigurationError when Cedar is not installed. */
+export async function ruleSchemaJson(schema: string): Promise<unknown> {
   try {
-    return (await loadCedar()).schemaJson();
+    return (await loadCedar()).schemaJson(schema);
   } catch (error) {
     if (!(error instanceof NoCedarError)) throw error;
     throw new ConfigurationError("invalid", error.message, { cause: error });
@@ -93,7 +93,7 @@ class CheckedRules {
   constructor({ directory, policy }: Pick<Configuration, "directory" | "policy">) {
     this.#path = join(directory, PRIVATE_FOLDER_NAME, "rules-checked");
     const files = policy.files.map(({ file, text }) => [file, text]);
-    this.#digest = digestOf([version, RULE_SCHEMA, files]);
+    this.#digest = digestOf([version, RULE_SCHEMA, PEOPLE_SCHEMA, files]);
   }
 
   /** Whether exactly these rules were noted. */

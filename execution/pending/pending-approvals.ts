@@ -13,6 +13,7 @@ import {
   NOT_TYPED,
   questionDigest,
 } from "../../broker/approvals/approvals.ts";
+import type { Access, Owner } from "../../broker/policy/authorizer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
 import { SEALING_KEY_BYTES, type Sealer, SealingError, seal, unseal } from "../../secrets/sealing.ts";
@@ -29,6 +30,8 @@ const MAX_PENDING = 100;
 /** A question that waits for an answer, without secrets. */
 export interface PendingApproval {
   ticket: string;
+  /** Whose run it is, in what groups, and what they are called, as far as a login says that. */
+  owner: Pick<RunContext, "principal" | "groups" | "name">;
   /** Milliseconds since 1970. */
   askedAt: number;
   expiresAt: number;
@@ -41,6 +44,11 @@ export interface PendingApproval {
   fileName: string;
   /** The digest of the question that the answer counts for. */
   digest: string;
+}
+
+/** What answering a question of somebody's run is to rules. */
+export function approvalOf(of: Owner, { tool, claims }: ApprovalRequest): Access {
+  return { action: "approve", of, tool, server: claims?.server ?? "" };
 }
 
 /** An answer, as it is kept. */
@@ -153,8 +161,8 @@ export class PendingApprovals {
 
   async #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
     const { isAgain: _, ticket: __, ...asked } = request;
-    const { source, principal } = context;
-    const question = { request: asked, source, fileName, digest: questionDigest(request) };
+    const { source, principal, groups, name } = context;
+    const question = { request: asked, source, fileName, digest: questionDigest(request), groups, name };
     const askedAt = this.#now();
     return {
       ticket,
@@ -165,21 +173,25 @@ export class PendingApprovals {
     };
   }
 
-  /** The pending approvals of a principal, the oldest first. */
-  async list(principal: string): Promise<PendingApproval[]> {
+  /** The pending approvals of a principal, or of everybody, the oldest first. */
+  async list(principal: string | undefined): Promise<PendingApproval[]> {
     const rows = await this.#waiting(principal);
-    const listed = rows.map(async ({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
-      const sealed = await this.#unseal("question", ticket, question);
-      const asked = sealed as Pick<PendingApproval, "request" | "source" | "fileName" | "digest">;
-      const { request, source, fileName, digest } = asked;
-      const state = { isAnswered: answer !== null, isLive: !isKept };
-      return { ticket, askedAt, expiresAt, ...state, request, source, fileName, digest };
-    });
+    const listed = rows.map(
+      async ({ ticket, principal: of, askedAt, expiresAt, question, answer, isKept }) => {
+        const sealed = await this.#unseal("question", ticket, question);
+        const asked = sealed as Pick<PendingApproval, "request" | "source" | "fileName" | "digest"> &
+          Pick<RunContext, "groups" | "name">;
+        const { request, source, fileName, digest, groups, name } = asked;
+        const state = { isAnswered: answer !== null, isLive: !isKept };
+        const owner = { principal: of, ...(groups && { groups }), ...(name !== undefined && { name }) };
+        return { ticket, owner, askedAt, expiresAt, ...state, request, source, fileName, digest };
+      },
+    );
     return Promise.all(listed);
   }
 
-  /** The rows of a principal without those whose process died while its run had its sandbox. */
-  async #waiting(principal: string): Promise<PendingRow[]> {
+  /** The rows of a principal, or of everybody, without those whose process died while its run had its sandbox. */
+  async #waiting(principal: string | undefined): Promise<PendingRow[]> {
     const waiting: PendingRow[] = [];
     for (const row of await plainly(() => this.#store.list(principal))) {
       const { ticket, owner, isKept } = row;
@@ -189,8 +201,8 @@ export class PendingApprovals {
     return waiting;
   }
 
-  /** The pending approvals whose tickets begin like this. An empty beginning finds nothing. */
-  async find(principal: string, beginning: string): Promise<PendingApproval[]> {
+  /** The pending approvals of a principal, or of everybody, whose tickets begin like this. An empty beginning finds nothing. */
+  async find(principal: string | undefined, beginning: string): Promise<PendingApproval[]> {
     if (beginning.trim() === "") return [];
     return (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
   }

@@ -53,6 +53,8 @@ const MAX_APPROVER_CHARS = 256;
 const MAX_ACTOR_CHARS = 256;
 const MAX_CLIENT_CHARS = 128;
 const MAX_SESSION_CHARS = 128;
+const MAX_LOGIN_CHARS = 256;
+const MAX_GROUPS = 1_000;
 const MAX_RUNTIME_CHARS = 4_096;
 /** The names of more modules than this are not recorded. Messages list fewer. */
 const MAX_KNOWN_MODULES = 1_000;
@@ -307,6 +309,7 @@ class ArchivedRecording implements RunRecording {
       run_id: envelope.run_id,
       trace_id: envelope.trace_id,
       principal: context.principal,
+      ...loginOf(context, (text) => this.#text(text, MAX_LOGIN_CHARS)),
       source: context.source,
       ...(context.clientSession === undefined
         ? {}
@@ -513,9 +516,24 @@ class RunAudit {
 
   #named() {
     const { runId, traceId, inputDigest } = this.#run;
-    const { principal, clientSession, client } = this.#options.context;
-    return { runId, traceId, principal, clientSession, client, codeDigest: inputDigest };
+    const { principal, name, groups, clientId, clientSession, client } = this.#options.context;
+    const whose = { principal, name, groups, clientId, clientSession, client };
+    return { runId, traceId, ...whose, codeDigest: inputDigest };
   }
+}
+
+/** What a login says of its principal, as a record has it. */
+function loginOf(
+  { name, groups, clientId }: RunContext,
+  textOf: (text: string) => string,
+): Pick<RunToArchive["facts"], "principal_name" | "groups" | "client_id"> {
+  return {
+    ...(name === undefined ? {} : { principal_name: textOf(name) }),
+    ...(groups === undefined || groups.length === 0
+      ? {}
+      : { groups: groups.slice(0, MAX_GROUPS).map((group) => textOf(group)) }),
+    ...(clientId === undefined ? {} : { client_id: textOf(clientId) }),
+  };
 }
 
 /** The server that a call names, whether it exists or not. */

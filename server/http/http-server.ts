@@ -21,6 +21,7 @@ import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
 import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
+import type { Records } from "./records.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 4_096;
@@ -55,6 +56,8 @@ export interface HttpServerOptions {
   authenticator: Authenticator | undefined;
   anybody: Caller;
   sealer: StateSealer;
+  /** What is read and answered besides MCP; by default nothing. */
+  records?: Pick<Records, "fetch"> | undefined;
   /** What Prometheus reads. */
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
@@ -173,10 +176,12 @@ export class HttpServer {
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
-    const { slack } = this.#options;
+    const { slack, records } = this.#options;
     if (path === SLACK_PATH && slack !== undefined)
       return this.#handle(slack, MAX_SLACK_BYTES, request, response);
-    if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
+    const isRecord = path.startsWith(`${this.#path}/`) && records !== undefined;
+    if (path !== this.#path && !isRecord)
+      return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
         "Retry-After": String(RETRY_SECONDS),
@@ -186,7 +191,12 @@ export class HttpServer {
     if (isRefusal(caller)) return this.#refuse(response, caller);
     if (!caller.scopes.has("ptc:run")) return this.#refuse(response, lacks("ptc:run"));
     const ended = new Promise<void>((resolve) => response.once("close", resolve));
-    return this.#handle((given) => this.#mcp.fetch(given, caller, ended), MAX_BODY_BYTES, request, response);
+    const rest = path.slice(this.#path.length + 1);
+    const answer = async (given: Request) =>
+      isRecord
+        ? ((await records.fetch(given, rest, caller)) ?? NOTHING_THERE())
+        : this.#mcp.fetch(given, caller, ended);
+    return this.#handle(answer, MAX_BODY_BYTES, request, response);
   }
 
   /** Answers a request by a function over the types of the Fetch standard. Larger bodies than these bytes are refused. */
@@ -326,6 +336,8 @@ export class HttpServer {
 }
 
 const TLS_LOOK_MS = 1_000;
+
+const NOTHING_THERE = () => Response.json({ error: "there is nothing here" }, { status: 404 });
 
 /** How much a connection has taken of what it was sent, and since when it has taken no more. */
 const progress = new WeakMap<object, { sent: number; since: number }>();

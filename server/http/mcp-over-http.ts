@@ -10,7 +10,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../../identity/caller.ts";
-import { buildServer, type StateSealer } from "../mcp/mcp-server.ts";
+import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 import { McpSessions } from "./mcp-sessions.ts";
 
@@ -40,7 +40,7 @@ export class McpOverHttp {
   constructor(service: McpService, options: McpOverHttpOptions) {
     this.#service = service;
     this.#options = options;
-    this.#sessions = new McpSessions(service, { onWarning: options.onWarning, mayApprove });
+    this.#sessions = new McpSessions(service, { onWarning: options.onWarning, asker });
     this.#modern = createMcpHandler(({ authInfo }) => this.#serverFor(callerIn(authInfo)), {
       legacy: "reject",
       responseMode: "sse",
@@ -92,7 +92,7 @@ export class McpOverHttp {
     const { sealer } = this.#options;
     return buildServer(this.#service, connection, await connection.instructions(), "modern", {
       sealer,
-      mayApprove,
+      asker,
     });
   }
 }
@@ -121,8 +121,9 @@ function callerIn(authInfo: { extra?: Record<string, unknown> } | undefined): Ca
   return caller as Caller;
 }
 
-function mayApprove({ http }: ServerContext): boolean {
-  return callerIn(http?.authInfo).scopes.has("ptc:approve");
+function asker({ http }: ServerContext): Asker {
+  const { context, scopes } = callerIn(http?.authInfo);
+  return { mayApprove: scopes.has("ptc:approve"), clientId: context.clientId };
 }
 
 /**

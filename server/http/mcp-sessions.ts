@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../../identity/caller.ts";
-import { buildServer } from "../mcp/mcp-server.ts";
+import { type Asker, buildServer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -39,14 +39,14 @@ export class McpSessions {
   readonly #service: McpService;
   readonly #options: {
     onWarning: (message: string) => void;
-    mayApprove: (context: ServerContext) => boolean;
+    asker: (context: ServerContext) => Asker;
   };
   /** The least recently used first. */
   readonly #byId = new Map<string, Session>();
 
   constructor(
     service: McpService,
-    options: { onWarning: (message: string) => void; mayApprove: (context: ServerContext) => boolean },
+    options: { onWarning: (message: string) => void; asker: (context: ServerContext) => Asker },
   ) {
     this.#service = service;
     this.#options = options;

@@ -58,11 +58,14 @@ export type Era = "legacy" | "modern";
 export interface Carried {
   /** Seals what a client brings back with the answer to a question. By default it is the question's ticket, as it is. */
   readonly sealer?: StateSealer | undefined;
-  /** Whether who sends a request may answer whether a call is made. By default they may. */
-  readonly mayApprove?: ((context: ServerContext) => boolean) | undefined;
+  /** What is known of who sends a request. By default they may answer whether a call is made. */
+  readonly asker?: ((context: ServerContext) => Asker) | undefined;
   /** How a person is asked. By default the client asks. */
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
 }
+
+/** Who sends one request of a connection. */
+export type Asker = Pick<ClientRequest, "mayApprove" | "clientId">;
 
 /** Seals texts for somebody and something: `opened` gives a text back for the same `purpose` alone. */
 export interface StateSealer {
@@ -207,7 +210,7 @@ function readRequest(
   server: Server,
   connection: McpConnection,
   context: ServerContext,
-  { era, ticket, mayApprove }: Carried & { era: Era; ticket: string | undefined },
+  { era, ticket, asker }: Carried & { era: Era; ticket: string | undefined },
 ): ClientRequest & { canVisit: boolean } {
   const { mcpReq } = context;
   const read = readClient(server, context, era);
@@ -218,7 +221,7 @@ function readRequest(
     trace: traceOf(context),
     ...(ticket === undefined ? {} : { answers: { ticket, response: mcpReq.inputResponses?.[QUESTION] } }),
     ...read,
-    ...(mayApprove === undefined ? {} : { mayApprove: mayApprove(context) }),
+    ...asker?.(context),
   };
 }
 

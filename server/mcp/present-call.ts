@@ -23,6 +23,8 @@ export interface Presenting {
   checkOutput: (value: unknown) => Promise<string | undefined>;
   /** Whether the tool has the definition that was listed. */
   isAsListed: boolean;
+  /** Where questions are answered over HTTP. */
+  answerAt?: string | undefined;
 }
 
 /**
@@ -34,7 +36,10 @@ export async function presentCall(executed: ExecutedCall, presenting: Presenting
   const { envelope, suspended } = executed;
   const _meta = { "ptc/envelope": envelope };
   if (suspended !== undefined)
-    return { ...errorReply(describeSuspension("[Call waits for an approval]", suspended)), _meta };
+    return {
+      ...errorReply(describeSuspension("[Call waits for an approval]", suspended, presenting.answerAt)),
+      _meta,
+    };
   const reply = await present(executed, presenting);
   if (executed.warnings.length === 0 || reply.isError === true) return { ...reply, _meta };
   const warned = { type: "text" as const, text: renderWarnings(executed.warnings) };

@@ -203,7 +203,7 @@ export class McpConnection implements ClientConnection {
         );
       case "read_output":
         return answer(ReadOutputArguments, args, async (parsed) => {
-          const reply = await answerReadOutput(parsed, outputs, this.context.principal);
+          const reply = await answerReadOutput(parsed, outputs, this.context);
           return this.#showOutput(parsed.run, reply);
         });
     }
@@ -320,13 +320,14 @@ export class McpConnection implements ClientConnection {
   }
 
   async #presenting(listed: DirectTool): Promise<Presenting> {
-    const { limits, checkValue = async () => "nothing checks it here" } = this.#service.options;
+    const { limits, answerAt, checkValue = async () => "nothing checks it here" } = this.#service.options;
     const now = (await this.known()).get(listed.tool.namespacedName);
     return {
       listed,
       maxShownBytes: limits().maxOutputBytes,
       checkOutput: (value) => checkValue(listed.definition.outputSchema, value),
       isAsListed: now?.definitionDigest === listed.tool.definitionDigest,
+      answerAt: answerAt?.(),
     };
   }
 

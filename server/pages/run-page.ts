@@ -77,7 +77,7 @@ function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): 
   return html`<p class="kind">ptc run</p>
 <h1><span class="status ${status === "ok" ? "good" : "bad"}">${status}</span> <span class="name">${record.file_name}</span></h1>
 <p class="lead">${title}</p>
-<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal} through ptc ${record.source}</span>${renderWho(record)}</p>`;
+<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal_name === undefined ? record.principal : `${record.principal_name} (${record.principal})`} through ptc ${record.source}</span>${renderWho(record)}</p>`;
 }
 
 function renderWho({ actor, client }: ArchivedRun["record"]): Markup {

@@ -32,6 +32,17 @@ interface Waited {
 /** Where the asynchronous work of a call has what belongs to it. */
 const WAITED = Symbol("ptc.waited");
 
+/** On whose behalf a run is, by the conventions for users, and through what client. Metrics have none of it. */
+function whoseOf({ principal, name, groups = [], client, clientId }: BegunRunFacts["context"]) {
+  return {
+    "user.id": principal,
+    ...(name === undefined ? {} : { "user.full_name": name }),
+    ...(groups.length === 0 ? {} : { "user.roles": [...groups] }),
+    ...(client === undefined ? {} : { "ptc.client.name": client.name }),
+    ...(clientId === undefined ? {} : { "ptc.client.id": clientId }),
+  };
+}
+
 /** One run: a span, with spans for its parts, for its calls within the program, and for questions within the calls. */
 export class OpenRun implements TracedRun {
   readonly traceId: string;
@@ -46,18 +57,18 @@ export class OpenRun implements TracedRun {
   #calling: Context;
 
   constructor(
-    { runId, context: { source }, language, earlier, describeTool }: BegunRunFacts,
+    { runId, context, language, earlier, describeTool }: BegunRunFacts,
     signals: Signals,
     parent: Context,
   ) {
     this.#signals = signals;
     this.#describeTool = describeTool;
-    this.#attributes = { "ptc.source": source, "ptc.language": language };
+    this.#attributes = { "ptc.source": context.source, "ptc.language": language };
     this.#span = signals.tracer.startSpan(
       "run",
       {
         kind: SpanKind.INTERNAL,
-        attributes: { ...this.#attributes, "ptc.run.id": runId },
+        attributes: { ...this.#attributes, "ptc.run.id": runId, ...whoseOf(context) },
         links: linksTo(earlier),
       },
       parent,

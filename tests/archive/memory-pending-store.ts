@@ -37,10 +37,10 @@ export class MemoryPendingStore implements PendingStore {
     return row?.answer ?? undefined;
   }
 
-  async list(wanted: string): Promise<PendingRow[]> {
+  async list(wanted: string | undefined): Promise<PendingRow[]> {
     await this.#step();
     return [...this.#rows.values()]
-      .filter(({ principal }) => principal === wanted)
+      .filter(({ principal }) => wanted === undefined || principal === wanted)
       .sort((a, b) => a.askedAt - b.askedAt || (a.ticket < b.ticket ? -1 : 1))
       .map(({ run, ...row }) => ({ ...row, isKept: run !== null }));
   }

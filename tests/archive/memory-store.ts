@@ -383,6 +383,7 @@ function matches({ columns, tools }: KeptRow, filter: RunFilter): boolean {
     (untilMs === undefined || columns.started_at < untilMs) &&
     is(inputDigest, columns.input_digest) &&
     is(runId, columns.run_id) &&
+    is(filter.principal, columns.principal) &&
     is(filter.user, columns.user) &&
     is(filter.host, columns.host) &&
     is(filter.client, columns.client) &&

@@ -53,6 +53,13 @@ export function describePending({ name, make }: PendingKind): void {
       const given = await Promise.all(["yes", "no"].map((text) => open().answer("t", "p", bytes(text))));
       expect(given.filter(Boolean)).toHaveLength(1);
       expect(await open().answer("t", "p", bytes("no"))).toBe(false);
+      await open().keep({ ticket: "u", ...ROW, principal: "q" }, 9);
+      const ticketsOf = async (whose?: string) => (await open().list(whose)).map(({ ticket }) => ticket);
+      expect([await ticketsOf("p"), await ticketsOf("q"), await ticketsOf()]).toEqual([
+        ["t"],
+        ["u"],
+        ["t", "u"],
+      ]);
       const [row] = await open().list("p");
       expect(row).toMatchObject({
         ticket: "t",
@@ -61,7 +68,7 @@ export function describePending({ name, make }: PendingKind): void {
         isKept: true,
       });
       expect(row).toMatchObject(QUESTION);
-      expect(await open().list("q")).toEqual([]);
+      expect(await open().list("z")).toEqual([]);
     });
 
     it("is listed with the oldest first, and bounded for each principal", async () => {

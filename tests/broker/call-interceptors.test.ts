@@ -19,7 +19,7 @@ const DONE: CallOutcome = { ok: true, data: 1, raw: 1, decision: "allowed", byte
 /** Calls of a server that needs a login, and a person who answers as told. */
 function setUp(
   answer: ElicitationAnswer["action"],
-  options: { canVisit?: boolean; fault?: UpstreamError } = {},
+  options: { canVisit?: boolean; fault?: UpstreamError; address?: string } = {},
 ) {
   const state = {
     isLoggedIn: false,
@@ -42,14 +42,17 @@ function setUp(
     },
     canVisit: () => options.canVisit ?? true,
   };
-  const offering = offerLogins(async () => {
-    state.begun++;
-    if (options.fault !== undefined) throw options.fault;
-    const done = turn().then(() => {
-      state.isLoggedIn = answer === "accept";
-    });
-    return { url: URL, done, cancel: (reason) => void state.cancelled.push(reason) };
-  });
+  const offering = offerLogins(
+    async () => {
+      state.begun++;
+      if (options.fault !== undefined) throw options.fault;
+      const done = turn().then(() => {
+        state.isLoggedIn = answer === "accept";
+      });
+      return { url: URL, done, cancel: (reason) => void state.cancelled.push(reason) };
+    },
+    options.address === undefined ? undefined : async () => options.address,
+  );
   const dispatcher = interceptCalls(inner, [offering]);
   const run = { approvals: new RunApprovals("run", approver), signal: new AbortController().signal };
   const call = () => dispatcher.dispatch({ tool: "mcp__hub__go", arguments: {} }, run);
@@ -57,6 +60,16 @@ function setUp(
 }
 
 describe("a call that needs a login", () => {
+  it.each([{ canVisit: false }, { canVisit: true }])(
+    "says where its person logs in who is not at this machine and has not done so: %j",
+    async ({ canVisit }) => {
+      const address = "https://ptc.example.com/mcp/logins/start?login=x";
+      const { state, call } = setUp("decline", { canVisit, address });
+      expect(await call()).toMatchObject({ ok: false, error: { message: expect.stringContaining(address) } });
+      expect([state.calls, state.begun]).toEqual([1, canVisit ? 1 : 0]);
+    },
+  );
+
   it("is made again when the person has logged in, who is asked once for all calls", async () => {
     const { state, call } = setUp("accept");
     expect(await Promise.all([call(), call(), call()])).toEqual([DONE, DONE, DONE]);

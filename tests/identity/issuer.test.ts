@@ -56,9 +56,20 @@ describe("a signed token", () => {
   test("is of its subject at its issuer, with scopes and groups", async () => {
     const { issuer, sign } = await serveSigningIssuer();
     const { opened } = openIssuer(issuer);
-    const token = await sign({ name: "Ada", groups: ["leads"], scope: "openid ptc:run ptc:approve" });
+    const token = await sign({
+      name: "Ada",
+      groups: ["leads"],
+      azp: "c-1",
+      scope: "openid ptc:run ptc:approve",
+    });
     expect(await opened.verify(token)).toEqual({
-      context: { principal: `${issuer}#ada`, source: "serve", name: "Ada", groups: ["leads"] },
+      context: {
+        principal: `${issuer}#ada`,
+        source: "serve",
+        name: "Ada",
+        groups: ["leads"],
+        clientId: "c-1",
+      },
       scopes: new Set(["ptc:run", "ptc:approve"]),
     });
   });

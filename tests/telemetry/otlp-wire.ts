@@ -20,7 +20,9 @@ const ANY_VALUE: Message = {
   2: of("boolValue", "bool"),
   3: of("intValue", "int"),
   4: of("doubleValue", "double"),
+  5: of("arrayValue", () => ARRAY),
 };
+const ARRAY: Message = { 1: listOf("values", () => ANY_VALUE) };
 const KEY_VALUE: Message = { 1: of("key", "string"), 2: of("value", () => ANY_VALUE) };
 const ATTRIBUTES = () => KEY_VALUE;
 const RESOURCE: Message = { 1: listOf("attributes", ATTRIBUTES) };
@@ -152,11 +154,14 @@ function list(value: unknown): Read[] {
 
 function attributesOf({ attributes }: Read): AttributeValues {
   return Object.fromEntries(
-    list(attributes).map(({ key, value }) => {
-      const [kind, read] = Object.entries(value as Read)[0] ?? [];
-      return [String(key), kind === "intValue" ? Number(read) : read];
-    }),
+    list(attributes).map(({ key, value }) => [String(key), readValue(value as Read)]),
   );
+}
+
+function readValue(value: Read): unknown {
+  const [kind, read] = Object.entries(value)[0] ?? [];
+  if (kind === "arrayValue") return list((read as Read).values).map(readValue);
+  return kind === "intValue" ? Number(read) : read;
 }
 
 /** Protocol Buffers, "Encoding". Fields that the table does not have are skipped. */

@@ -12,7 +12,10 @@ import { type OtlpReceiver, startOtlpReceiver } from "./otlp-receiver.ts";
 /** Must be nowhere in what is sent. */
 const SECRET = "canary-9f1c";
 const PARENT = { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", tracestate: "a=1" };
-const context = { principal: "local", source: "run" } as const;
+const context = {
+  ...{ principal: "https://login.example.com#ada", name: "Ada", groups: ["leads"], source: "run" as const },
+  ...{ client: { name: "claude-code" }, clientId: "c-1" },
+};
 
 const TOOLS: Record<string, object> = {
   mcp__docs__get: { server: "docs", name: "get" },
@@ -128,6 +131,11 @@ describe("a run that is reported", () => {
       "ptc.source": "run",
       "ptc.language": "typescript",
       "ptc.run.id": "run-1",
+      "user.id": "https://login.example.com#ada",
+      "user.full_name": "Ada",
+      "user.roles": ["leads"],
+      "ptc.client.name": "claude-code",
+      "ptc.client.id": "c-1",
       "ptc.approval_state": "APPROVED",
       "ptc.calls": 4,
       "ptc.result.size": 12,

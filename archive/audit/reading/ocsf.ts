@@ -1,3 +1,4 @@
+import { LOCAL_PRINCIPAL } from "../../../protocol/run-context.ts";
 import { type AuditFields, isUnwanted } from "../audit-line.ts";
 
 /** The version of the Open Cybersecurity Schema Framework (https://schema.ocsf.io) that events follow. */
@@ -41,6 +42,7 @@ const ACTIVITIES: Readonly<Record<string, string>> = {
   call: "Call",
   decision: "Policy decision",
   approval: "Approval",
+  access: "Access to what is another's",
   run: "Program run",
   log: "Audit log",
   lost: "Audit lines lost",
@@ -138,8 +140,16 @@ function endpointOf({ host }: AuditFields): object {
   return { name: "localhost", ...(host === undefined ? {} : { hostname: String(host) }) };
 }
 
-/** The account of the system; the principal, where a line of an earlier version names no account. */
-function userOf({ user, uid, principal }: AuditFields): object {
+/**
+ * The principal of a login; the account of the system for whoever is at the machine itself. A line of an earlier version that names no
+ * account has the principal alone.
+ */
+function userOf({ user, uid, principal, principal_name: name, groups }: AuditFields): object {
+  if (principal !== undefined && principal !== LOCAL_PRINCIPAL && user !== undefined)
+    return {
+      ...{ name: String(name ?? principal), uid: String(principal) },
+      ...(typeof groups === "string" ? { groups: groups.split(", ").map((each) => ({ name: each })) } : {}),
+    };
   return {
     name: String(user ?? principal ?? "unknown"),
     ...(user === undefined || uid === undefined ? {} : { uid: String(uid) }),

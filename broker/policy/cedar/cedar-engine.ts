@@ -1,5 +1,4 @@
 import { messageOf } from "../../../base/faults.ts";
-import { RULE_SCHEMA } from "./rule-schema.ts";
 
 type Package = typeof import("@cedar-policy/cedar-wasm/nodejs");
 type Answer = ReturnType<Package["statefulIsAuthorized"]>;
@@ -70,11 +69,14 @@ class CedarEngine {
   }
 
   /** Every mistake in a set of rules, in no order: text that is not Cedar, and names that the schema does not know. */
-  findProblems(rules: ReadonlyMap<string, string>): { errors: RuleProblem[]; warnings: RuleProblem[] } {
+  findProblems(
+    rules: ReadonlyMap<string, string>,
+    schema: string,
+  ): { errors: RuleProblem[]; warnings: RuleProblem[] } {
     const errors: RuleProblem[] = [];
     const validate = (texts: ReadonlyMap<string, string>) =>
       this.#cedar.validate({
-        schema: RULE_SCHEMA,
+        schema,
         policies: { staticPolicies: Object.fromEntries(texts) },
       });
     let answer = validate(rules);
@@ -97,9 +99,9 @@ class CedarEngine {
     };
   }
 
-  /** The schema as JSON. */
-  schemaJson(): unknown {
-    const answer = this.#cedar.schemaToJson(RULE_SCHEMA);
+  /** A schema as JSON. */
+  schemaJson(schema: string): unknown {
+    const answer = this.#cedar.schemaToJson(schema);
     return answer.type === "success" ? answer.json : undefined;
   }
 

@@ -2,12 +2,13 @@ import type { Tool } from "../../../catalog/tool.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { leavesOf, memberPath } from "../../flow/folded-text.ts";
 import type { LeafFlow } from "../../flow/run-flow.ts";
-import type { Viewer } from "../authorizer.ts";
+import type { Access, Owner, Viewer } from "../authorizer.ts";
 import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
 import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
-import type { RuleAction } from "./rule-schema.ts";
+import { isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
+import { PEOPLE_SCHEMA, RULE_SCHEMA, type RuleAction } from "./rule-schema.ts";
 import {
   type ApplicableRules,
   looksAtFlow,
@@ -63,6 +64,7 @@ export class Rules {
   /** What may be permitted, as long as nothing is known of a call. */
   readonly #possible: RuleIndex;
   readonly #hiding: RuleIndex;
+  readonly #people: PeopleRules;
   readonly #names: string;
 
   private constructor(engine: Engine, options: RulesOptions, all: readonly Rule[]) {
@@ -71,11 +73,16 @@ export class Rules {
     this.all = all;
     this.#byId = new Map(all.map((rule) => [rule.id, rule]));
     this.#names = `${++opened}`;
-    const firm = all.filter(({ isAsk }) => !isAsk);
+    this.#people = new PeopleRules(engine, all, {
+      name: this.#names,
+      groupsOf: (owner) => this.#groupsOf(owner),
+    });
+    const ofTools = all.filter((rule) => !isAboutPeople(rule));
+    const firm = ofTools.filter(({ isAsk }) => !isAsk);
     this.#firm = new RuleIndex(`${this.#names} firm`, firm);
     this.#asking = new RuleIndex(
       `${this.#names} asking`,
-      all.filter(({ isAsk }) => isAsk),
+      ofTools.filter(({ isAsk }) => isAsk),
     );
     const possible = firm.filter((rule) => withoutContext(rule) !== undefined);
     this.#possible = new RuleIndex(`${this.#names} possible`, possible, (rule) => withoutContext(rule) ?? "");
@@ -125,6 +132,12 @@ export class Rules {
     const hidden = this.#evaluate(hiding, "list", call);
     if ("problem" in hidden) return this.#undecided(hidden);
     return hidden.rules.length === 0 ? { kind: "allow" } : { kind: "deny", rule: this.#nameOf(hidden.rules) };
+  }
+
+  /** Whether somebody may have what is another's. */
+  decideAccess(viewer: Viewer, access: Access): RuleVerdict {
+    const { rules, ...verdict } = this.#people.decide(viewer, access);
+    return { ...verdict, rule: this.#nameOf(rules) ?? "policy: no rule" };
   }
 
   #permits(index: RuleIndex, action: RuleAction, call: RuledCall): RuleVerdict {
@@ -186,18 +199,36 @@ export class Rules {
     return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
   }
 
-  #subject(action: RuleAction, { principal, groups = [] }: RunContext, tool: RuledTool) {
+  /** Every group of somebody: those of the configuration, and those of the login. */
+  #groupsOf({ principal, groups = [] }: Owner): string[] {
     const member = Object.entries(this.#options.groups).flatMap(([group, members]) =>
       members.includes(principal) ? [group] : [],
     );
-    const all = [...new Set([...member, ...groups])].sort();
-    return { action, principal, groups: all, tool: tool.namespacedName, server: tool.server };
+    return [...new Set([...member, ...groups])].sort();
+  }
+
+  #subject(action: RuleAction, context: RunContext, tool: RuledTool) {
+    const { principal } = context;
+    const groups = this.#groupsOf(context);
+    return { action, principal, groups, tool: tool.namespacedName, server: tool.server };
   }
 
   #findProblems(): Problems {
-    const texts = new Map(this.all.map(({ id, text }) => [id, text]));
-    const { errors, warnings } = this.#engine.findProblems(texts);
-    const own = this.all.flatMap(({ id, isAsk, effect }) =>
+    const textsOf = (rules: readonly Rule[]) => new Map(rules.map(({ id, text }) => [id, text]));
+    const people = this.all.filter(isAboutPeople);
+    const mistaken = problemsOfPeople(people);
+    const ofTools = this.all.filter((rule) => !isAboutPeople(rule));
+    const found = [
+      this.#engine.findProblems(textsOf(ofTools), RULE_SCHEMA),
+      // What is wrong with a head is said in ptc's words alone.
+      this.#engine.findProblems(
+        textsOf(people.filter(({ id }) => !mistaken.some((each) => each.id === id))),
+        PEOPLE_SCHEMA,
+      ),
+    ];
+    const errors = [...found.flatMap((each) => each.errors), ...mistaken];
+    const warnings = found.flatMap((each) => each.warnings);
+    const own = ofTools.flatMap(({ id, isAsk, effect }) =>
       isAsk && effect === "permit"
         ? [
             {
@@ -284,6 +315,7 @@ function buildRequest(
   // Nothing is known of a call when a tool is looked for.
   if (action === "list") return request;
   if (needs.source) told.source = context.source;
+  if (needs.client) told.client = { name: context.client?.name ?? "", id: context.clientId ?? "" };
   if (needs.now) told.now = { __extn: { fn: "datetime", arg: new Date(nowMs).toISOString() } };
   if (needs.run) {
     const unknown = run.reads.find((read) => flow.labelsOfRead(read) === undefined);

@@ -1,8 +1,12 @@
-/** The actions that rules decide about. */
+/** The actions that rules about tools decide about. */
 export type RuleAction = "list" | "call" | "read" | "approve";
 
-/** What rules are validated against, in Cedar's own notation: the only home of the names that rules may use. */
-export const RULE_SCHEMA = `// What the rules of ptc may speak of. Written by \`ptc policy schema\`.
+/** The actions that rules about people decide about. */
+export type PeopleAction = "read_runs" | "approve" | "audit";
+
+/** What rules about tools are validated against, in Cedar's own notation: the only home of the names that they may use. */
+export const RULE_SCHEMA = `// What the rules of ptc about tools may speak of. Written by \`ptc policy schema\`. Rules about what is another's are rules about
+// people, and have a schema of their own: \`ptc policy schema --people\`.
 
 // A group of principals: \`policy.groups\` in ptc.yaml.
 entity Group;
@@ -71,9 +75,17 @@ type Run = {
   labels: Set<String>,
 };
 
+// What the call came through. The name is what an MCP client calls itself, or the command of ptc: a claim. The id is the OAuth client to
+// which the login's token was given, as its issuer says. Each is "" where nothing says it.
+type Client = {
+  name: String,
+  id: String,
+};
+
 type Call = {
   // "run", "serve", "call" or "library".
   source: String,
+  client: Client,
   now: datetime,
   run: Run,
   arguments: Arguments,
@@ -100,4 +112,32 @@ action read appliesTo { principal: User, resource: Tool, context: Call };
 
 // To have a call go out that a person has to approve, once one did.
 action approve appliesTo { principal: User, resource: Tool, context: Call };
+`;
+
+/** What rules about people are validated against. */
+export const PEOPLE_SCHEMA = `// What the rules of ptc about people may speak of. Written by \`ptc policy schema --people\`. One's own things need no rule.
+
+// A group of principals: \`policy.groups\` in ptc.yaml, and the groups of somebody's login.
+entity Group;
+
+// Who asks, and whose something is; User::"local" is the person who started ptc on this machine.
+entity User in [Group];
+
+// Log::"audit" is the audit log.
+entity Log;
+
+// A question that waits in a run: the tool that it would call, by its name in programs, and the server's name in ptc.yaml.
+type Question = {
+  tool: String,
+  server: String,
+};
+
+// To see another's runs with all that they gave out, and to replay them.
+action read_runs appliesTo { principal: User, resource: User };
+
+// To see what waits in another's runs, and to answer it.
+action approve appliesTo { principal: User, resource: User, context: Question };
+
+// To read the audit log, with the lines of everybody.
+action audit appliesTo { principal: User, resource: Log };
 `;

@@ -21,7 +21,7 @@ export interface Rule extends RuleText {
 }
 
 /** What of a request a rule looks at. What no rule looks at is not told to Cedar. */
-const CALL_PARTS = ["arguments", "numbers", "lists", "run", "source", "now"] as const;
+const CALL_PARTS = ["arguments", "numbers", "lists", "run", "source", "client", "now"] as const;
 const FLOW_PARTS = ["labels", "origins", "said", "conversation", "hosts", "domains", "listed"] as const;
 const PARTS = [...CALL_PARTS, ...FLOW_PARTS] as const;
 type ContextPart = (typeof PARTS)[number];
@@ -191,6 +191,8 @@ interface RuleText {
   readonly principal: Named;
   readonly action: Named;
   readonly resource: Named;
+  /** The type that its head wants of the resource, as in `resource is User`. */
+  readonly resourceType: string | undefined;
   /** Every word of its clauses, with those that are texts. */
   readonly words: ReadonlySet<string>;
 }
@@ -257,7 +259,10 @@ function clauseOf(source: string, tokens: readonly Token[]): RuleClause {
   return { text, usesContext: tokens.some((token) => token.text === "context") };
 }
 
-type RuleHead = Pick<RuleText, "effect" | "annotations" | "principal" | "action" | "resource">;
+type RuleHead = Pick<
+  RuleText,
+  "effect" | "annotations" | "principal" | "action" | "resource" | "resourceType"
+>;
 
 /** Reads annotations and head. */
 class HeadReader {
@@ -278,7 +283,7 @@ class HeadReader {
     }
     const word = this.#next();
     const effect = word === "permit" || word === "forbid" ? word : undefined;
-    const parts: Named[] = [];
+    const parts: (readonly string[])[] = [];
     let part: string[] = [];
     let depth = 0;
     while (this.position < this.#tokens.length) {
@@ -286,14 +291,18 @@ class HeadReader {
       if (text === "(") depth++;
       else if (text === ")" && --depth === 0) break;
       else if (text === "," && !part.includes("[")) {
-        parts.push(namedIn(part));
+        parts.push(part);
         part = [];
       } else if (text === "]") part = [...part.filter((each) => each !== "["), "]"];
       else part.push(text);
     }
-    if (part.length > 0) parts.push(namedIn(part));
-    const [principal, action, resource] = parts;
-    return { effect, annotations, principal, action, resource };
+    if (part.length > 0) parts.push(part);
+    const [principal = [], action = [], resource = []] = parts;
+    const resourceType = resource[1] === "is" ? resource[2] : undefined;
+    return {
+      ...{ effect, annotations, resourceType },
+      ...{ principal: namedIn(principal), action: namedIn(action), resource: namedIn(resource) },
+    };
   }
 
   #next(): string {

@@ -36,6 +36,8 @@ export interface ClientRequest {
   readonly mayApprove?: boolean;
   /** What the client says of itself. */
   readonly client?: ClientClaim | undefined;
+  /** The OAuth client to which the token of the request was given. */
+  readonly clientId?: string | undefined;
   /** The trace that the request belongs to. */
   readonly trace?: TraceContext | undefined;
   /** The question that it answers: its ticket, and the client's response if it brings one. */
@@ -72,9 +74,13 @@ export interface ProgressSink {
 }
 
 /** The context of a run that a request starts or resumes: that of its connection, with the client's own name. */
-export function contextOf({ connection, client }: ClientRequest): RunContext {
+export function contextOf({ connection, client, clientId }: ClientRequest): RunContext {
   const { context } = connection;
-  return client === undefined || client.name === "" ? context : { ...context, client };
+  return {
+    ...context,
+    ...(client === undefined || client.name === "" ? {} : { client }),
+    ...(clientId === undefined ? {} : { clientId }),
+  };
 }
 
 /** Notices for one client, besides the results of its programs. Each notice is given once. */

@@ -23,6 +23,7 @@ import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
 import type { ClientConnection } from "./client-request.ts";
 import type { RunEnd } from "./live-run.ts";
+import { describeWhere } from "./waiting-runs.ts";
 
 const SUCCEEDED = "[Script executed successfully]";
 const WAITS = "[Script waits for an approval]";
@@ -42,12 +43,14 @@ export function buildProgramReply(
     notes?: readonly string[];
     /** How many bytes of console text and value are shown. */
     maxReplyBytes: number;
+    /** Where questions are answered over HTTP. */
+    answerAt?: string | undefined;
   },
 ): ProgramReply {
   const { envelope, suspended } = executed;
   const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
   if (suspended !== undefined) {
-    const text = describeSuspension(WAITS, suspended);
+    const text = describeSuspension(WAITS, suspended, context.answerAt);
     const { ticket, tool, expiresAt } = suspended;
     // For clients that continue it themselves.
     const waiting = { ticket, tool, expires_at: new Date(expiresAt).toISOString() };
@@ -76,10 +79,17 @@ export function buildProgramReply(
 }
 
 /** Says what a model must tell its user, and what to do then. */
-export function describeSuspension(status: string, { ticket, tool, expiresAt }: Suspended): string {
+export function describeSuspension(
+  status: string,
+  { ticket, tool, expiresAt }: Suspended,
+  answerAt: string | undefined,
+): string {
+  const until = renderMinute(expiresAt);
   return [
     status,
-    `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal before ${renderMinute(expiresAt)}.`,
+    answerAt === undefined
+      ? `${visibleLine(tool)} is not called before a person approves it. Ask the user to run \`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal before ${until}.`
+      : `${visibleLine(tool)} is not called before a person approves it, until ${until}: ${describeWhere(ticket, answerAt)}. Tell the user.`,
     `Then call execute_program ${JSON.stringify({ code: renderTicket(ticket) })}: the program continues from here. Do not run it again: what it has called stays called.`,
   ].join("\n");
 }
@@ -274,13 +284,15 @@ interface Shown {
   printers: () => ShownLanguages;
   /** The present limits. */
   limits: () => { readonly maxReplyBytes: number };
+  /** Where questions are answered over HTTP. */
+  answerAt?: (() => string | undefined) | undefined;
 }
 
 /** The end of an executed program for the client of a connection. */
 export function endOfProgram(
   executed: ExecutedProgram,
   client: Pick<ClientConnection, "notices" | "known">,
-  { printers, limits }: Shown,
+  { printers, limits, answerAt }: Shown,
 ): RunEnd {
   client.notices.follow(executed);
   return {
@@ -294,6 +306,7 @@ export function endOfProgram(
         hints: [...hints, ...more],
         notes: [...client.notices.unchecked(executed), ...client.notices.labelled(executed), ...notes],
         maxReplyBytes: limits().maxReplyBytes,
+        answerAt: answerAt?.(),
       });
     },
   };

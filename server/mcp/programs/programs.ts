@@ -29,6 +29,8 @@ export interface ProgramsOptions {
   limits: () => ProgramLimits;
   /** Whether approvals given at the client count; true by default. */
   approvesAtClient?: (() => boolean) | undefined;
+  /** Where questions are answered over HTTP; `undefined` where whoever asks is at this machine. */
+  answerAt?: (() => string | undefined) | undefined;
   /** Whether other processes serve the same clients, so that an answer may come to another one than the question came from. */
   isOneOfMany?: boolean | undefined;
   /** What principals may use. If absent, as much as they like. */
@@ -175,13 +177,13 @@ export class Programs {
 
   /** Resumes a run that was suspended, perhaps by another process, once its question is answered. */
   async #resumeSuspended(ticket: string, response: unknown, request: ClientRequest): Promise<Resumption> {
-    const { runner, approvesAtClient } = this.#options;
+    const { runner, approvesAtClient, answerAt } = this.#options;
     const mayApprove = request.mayApprove !== false;
     if (!mayApprove && response !== undefined) return { kind: "reply", reply: errorReply(MAY_NOT_APPROVE) };
     if (runner.suspended === undefined) return { kind: "reply", reply: errorReply(OVER) };
     const taken = await takeAnswered(
       runner.suspended,
-      { ticket, response, offered: this.#offered.has(ticket) },
+      { ticket, response, offered: this.#offered.has(ticket), answerAt: answerAt?.() },
       { ...request, canAsk: request.canAsk && mayApprove && approvesAtClient?.() !== false },
     );
     return taken.kind === "question" ? this.#handOut(taken.question, ticket) : taken;

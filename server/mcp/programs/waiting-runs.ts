@@ -7,7 +7,8 @@ import type { PendingApproval, TakenRun } from "../../../execution/pending/pendi
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { SuspendedPrograms } from "../../../execution/run-request.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
-import { errorReply, type ToolReply } from "../tools/reply.ts";
+import { renderTicket } from "../tools/own-tools.ts";
+import { errorReply, type ToolReply, textReply } from "../tools/reply.ts";
 import type { ClientConnection, ClientRequest } from "./client-request.ts";
 import type { LiveRun } from "./live-run.ts";
 
@@ -189,20 +190,33 @@ type Continued =
   | { kind: "question"; question: Question }
   | { kind: "reply"; reply: ToolReply };
 
+/** What a request brings for a run that waits. */
+interface TicketedAnswer {
+  ticket: string;
+  response: unknown;
+  /** Whether the form that it answers offered further calls. */
+  offered: boolean;
+  /** Where questions are answered over HTTP. */
+  answerAt: string | undefined;
+}
+
 /**
  * Claims a run that waits without a sandbox, once its question is answered: by the client's response, by the person whom this
  * request asks, or by somebody else. The first answer counts.
  *
- * @param given `response` answers a form that offered further calls if `offered` says so.
+ * A question of another's run, which a rule lets the caller answer, is answered and no more: its own client continues it.
  */
 export async function takeAnswered(
   suspended: SuspendedPrograms,
-  { ticket, response, offered }: { ticket: string; response: unknown; offered: boolean },
+  { ticket, response, offered, answerAt }: TicketedAnswer,
   request: ClientRequest,
 ): Promise<Continued> {
   const { principal } = request.connection.context;
   try {
     let taken = await suspended.take(principal, ticket);
+    const others =
+      taken.kind === "unknown" ? await suspended.ofAnother?.(request.connection.context, ticket) : undefined;
+    if (others !== undefined) return answerForAnother(suspended, others, response, request);
     if (taken.kind === "unanswered") {
       const { pending } = taken;
       const answer =
@@ -211,7 +225,7 @@ export async function takeAnswered(
           : parseApprovalAnswer(response, { ...pending.request, isAgain: offered }, request.client);
       if (answer !== undefined && answer.decision !== "later")
         await suspended.answer(principal, pending, answer);
-      else if (answer !== undefined) return reply(describeWaiting(pending));
+      else if (answer !== undefined) return reply(describeWaiting(pending, answerAt));
       else if (request.canAsk && request.ask === undefined)
         return { kind: "question", question: questionOf(pending) };
       else await waitForAnswer(suspended, principal, pending, request);
@@ -221,9 +235,9 @@ export async function takeAnswered(
       case "taken":
         return taken;
       case "unanswered":
-        return reply(describeWaiting(taken.pending));
+        return reply(describeWaiting(taken.pending, answerAt));
       case "live":
-        return reply(describeLive(taken.pending));
+        return reply(describeLive(taken.pending, answerAt));
       case "elsewhere":
         return reply("this program continues in another process; see `ptc runs list`");
       case "unknown":
@@ -233,6 +247,35 @@ export async function takeAnswered(
     if (!(error instanceof PendingError)) throw error;
     return reply(oneLine(error.message));
   }
+}
+
+/** Has the person at this client answer the question of another's run. */
+async function answerForAnother(
+  suspended: SuspendedPrograms,
+  pending: PendingApproval,
+  response: unknown,
+  request: ClientRequest,
+): Promise<Continued> {
+  const { context } = request.connection;
+  const { principal } = pending.owner;
+  if (pending.isAnswered) return reply(`this question of ${oneLine(principal)} is answered already`);
+  const asked = { ...pending.request, isAgain: false };
+  let given: ApprovalAnswer | undefined;
+  if (response !== undefined) given = parseApprovalAnswer(response, asked, request.client);
+  else if (!request.canAsk)
+    return reply(`this question is of ${oneLine(principal)}, and this client shows no forms`);
+  else if (request.ask === undefined) return { kind: "question", question: questionOf(pending) };
+  else given = (await request.ask(questionOf(pending), request.signal)) as ApprovalAnswer;
+  if (given.decision === "later") return reply("nothing was answered; the question waits as before");
+  const by = context.name ?? context.principal;
+  const counts = await suspended.answer(principal, pending, { ...given, by });
+  const what = given.decision === "denied" ? "denied" : "approved";
+  return counts
+    ? {
+        kind: "reply",
+        reply: textReply(`${what}; the program is of ${oneLine(principal)}, whose client continues it`),
+      }
+    : reply("it was answered before, and the first answer counts");
 }
 
 /** Asks the person at the client, if it can ask, until somebody has answered or the request waits no longer. */
@@ -279,10 +322,21 @@ function reply(message: string): Continued {
   return { kind: "reply", reply: errorReply(message) };
 }
 
-function describeWaiting({ ticket, request }: PendingApproval): string {
-  return `nobody has answered yet whether ${oneLine(request.tool)} may be called: \`ptc approvals approve ${ticket}\` in a terminal; then call execute_program with this ticket again`;
+function describeWaiting({ ticket, request }: PendingApproval, answerAt: string | undefined): string {
+  return `nobody has answered yet whether ${oneLine(request.tool)} may be called: ${describeWhere(ticket, answerAt)}; then call execute_program with this ticket again`;
 }
 
-function describeLive({ ticket, request }: PendingApproval): string {
-  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and then continues by itself: \`ptc approvals approve ${ticket}\` (or deny) in a terminal; what it comes to goes to whoever started it, and into \`ptc runs list\``;
+function describeLive({ ticket, request }: PendingApproval, answerAt: string | undefined): string {
+  return `this program waits for an answer whether ${oneLine(request.tool)} may be called, and then continues by itself: ${describeWhere(ticket, answerAt)}; what it comes to goes to whoever started it, and into \`ptc runs list\``;
+}
+
+/**
+ * Where a question is answered, in words for a model that tells its user.
+ *
+ * @param answerAt where that is done over HTTP; `undefined` where whoever asks is at the machine.
+ */
+export function describeWhere(ticket: string, answerAt: string | undefined): string {
+  if (answerAt === undefined) return `\`ptc approvals approve ${ticket}\` (or show, or deny) in a terminal`;
+  const call = JSON.stringify({ code: renderTicket(ticket) });
+  return `in another client of this server that shows forms, by execute_program ${call}; or whoever may approve it posts {"decision": "approve"} (or deny) to ${answerAt}/${ticket}; or whoever runs ptc there does \`ptc approvals approve ${ticket}\``;
 }

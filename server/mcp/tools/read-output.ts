@@ -1,5 +1,6 @@
 import { ArchiveError } from "../../../archive/archive-error.ts";
 import { oneLine } from "../../../base/visible-text.ts";
+import type { Viewer } from "../../../broker/policy/authorizer.ts";
 import type { ReadOutputArguments } from "./own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "./reply.ts";
 
@@ -10,19 +11,19 @@ const AROUND_CHARS = 200;
 
 /** Provides the whole outputs of runs. */
 export interface OutputSource {
-  /** The output of a run of this principal; `undefined` for an unknown run. @throws ArchiveError */
-  read(runId: string, principal: string): Promise<string | undefined>;
+  /** The output of a run that somebody may read; `undefined` for any other. @throws ArchiveError */
+  read(runId: string, viewer: Viewer): Promise<string | undefined>;
 }
 
 /** Answers `read_output`: a page of a run's whole output, or the places where it contains a text. */
 export async function answerReadOutput(
   { run, offset, grep }: ReadOutputArguments,
   outputs: OutputSource,
-  principal: string,
+  viewer: Viewer,
 ): Promise<ToolReply> {
   let text: string | undefined;
   try {
-    text = await outputs.read(run, principal);
+    text = await outputs.read(run, viewer);
   } catch (error) {
     if (error instanceof ArchiveError) return errorReply(oneLine(error.message));
     throw error;

@@ -45,6 +45,17 @@ test("decisions, approvals and logins are a line each", async () => {
   expect(all[2]).not.toHaveProperty("run_id");
 });
 
+test("each line of a run says who a login says that its principal is, without secrets", async () => {
+  const log = audit.open();
+  const groups = ["leads", "s3cr3t-Token-value"];
+  const whose = { principal: "https://login.example.com#ada", name: "Ada", groups, clientId: "c-1" };
+  log.run({ ...RUN, ...whose }, { outcome: "ok", calls: 1, durationMs: 40, redactions: 0 });
+  await log.close();
+  expect((await audit.lines())[0]).toMatchObject({
+    ...{ principal: whose.principal, principal_name: "Ada", groups: "leads, [REDACTED]", client_id: "c-1" },
+  });
+});
+
 test("thousands of lines keep their order", async () => {
   const log = audit.open();
   for (let index = 0; index < 5_000; index++) {

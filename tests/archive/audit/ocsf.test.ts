@@ -34,6 +34,11 @@ const LINES: [line: AuditFields, control: [number, number] | undefined, status: 
   [{ ...LOGIN, login: "ended", reason: "it was refused" }, undefined, 2],
   [{ ...OF_RUN, event: "run", outcome: "ok", calls: 1, duration_ms: 40 }, undefined, 1],
   [{ ...OF_RUN, event: "run", outcome: "Timeout", calls: 0, duration_ms: 40 }, undefined, 2],
+  [
+    { event: "access", principal: "https://l.test#eve", action: "read_runs", of: "https://l.test#ada" },
+    undefined,
+    1,
+  ],
   [{ event: "log", what: "continued" }, undefined, 1],
   [{ event: "lost", lines: 3 }, undefined, 2],
 ];
@@ -54,6 +59,12 @@ it("a line names the person, the machine and the client, and one of an earlier v
   }
   expect(call).toMatchObject({ metadata: { profiles: ["security_control", "host"] } });
   expect(login).toMatchObject({ user: { name: "ada", uid: "1000" }, metadata: { profiles: ["host"] } });
+  const person = { principal: "https://l.test#eve", principal_name: "Eve", groups: "leads, ci" };
+  const remote = renderOcsf({ time, ...CALL, decision: "allowed", ...WHO, ...person }, "1");
+  expect(OcsfEvent.safeParse(remote).error?.issues).toBeUndefined();
+  expect(remote).toMatchObject({
+    actor: { user: { name: "Eve", uid: "https://l.test#eve", groups: [{ name: "leads" }, { name: "ci" }] } },
+  });
   expect(renderOcsf({ time, ...CALL, decision: "allowed" }, "1")).toMatchObject({
     actor: { user: { name: "local" }, app_name: "ptc" },
     src_endpoint: { name: "localhost" },

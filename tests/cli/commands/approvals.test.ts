@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { openPending } from "../../../execution/pending/open-pending.ts";
+import type { RunContext } from "../../../protocol/run-context.ts";
 import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
@@ -35,17 +36,17 @@ async function setUp(settings: object = {}) {
   onTestFinished(() => host.close());
   await host.warm();
   await expect.poll(async () => (await host.currentTools()).all.names().length).toBeGreaterThan(0);
-  const run = (approver: Approver) =>
+  const run = (approver: Approver, context: Partial<RunContext> = {}) =>
     host.run({
       program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
-      context: { principal: "local", source: "serve" },
+      context: { principal: "local", source: "serve", ...context },
       approver,
       suspends: true,
       signal: new AbortController().signal,
     });
   const ptc = (...args: string[]) => command(["approvals", ...args]);
-  const taken = async (ticket: string) => {
-    const run = await (await host.pendingApprovals()).take("local", ticket);
+  const taken = async (ticket: string, principal = "local") => {
+    const run = await (await host.pendingApprovals()).take(principal, ticket);
     return run.kind === "taken" ? run.resumed.answered.answer : run.kind;
   };
   return { project, env, host, ptc, run, taken };
@@ -230,4 +231,33 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
         stderr: `ptc: --approve: ${WHY}\n`,
       });
   });
+});
+
+it("whoever runs ptc on the machine sees what waits for everybody, says for whom, and answers it", async () => {
+  const { ptc, run, taken } = await setUp();
+  const ada = "https://login.example.com#ada";
+  const suspend = async (context?: Partial<RunContext>) => {
+    const { suspended, recorded } = await run({ ask: async () => LATER }, context);
+    await recorded;
+    return suspended?.ticket ?? "none";
+  };
+  const own = await suspend();
+  expect((await ptc("list")).stdout).not.toContain("local");
+  const hers = await suspend({ principal: ada, name: "Ada", groups: ["leads"] });
+  expect((await ptc("list")).stdout.split("\n")).toEqual([
+    expect.stringMatching(new RegExp(`^${own}  .*  local  asked`)),
+    expect.stringContaining(`${hers}  mcp__docs__get_document  Ada (${ada})  asked`),
+    "",
+  ]);
+  expect((await ptc("list", "--principal", ada)).stdout).not.toContain(own);
+  expect((await ptc("show", hers)).stdout).toContain(`, for Ada (${ada}), asked`);
+  const answered = await ptc("approve", hers);
+  expect(answered).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("its client continues the run"),
+  });
+  expect([await taken(hers), await taken(hers, ada)]).toEqual([
+    "unknown",
+    expect.objectContaining({ decision: "once", how: "ptc approvals" }),
+  ]);
 });

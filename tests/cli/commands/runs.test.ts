@@ -326,6 +326,8 @@ describe("ptc runs list", () => {
     ["--limit 1", [newest]],
     ["--client-session 7b1e6f0a", [oldest]],
     ["--client-session b1e6", []],
+    ["--principal local", [newest, middle, oldest]],
+    ["--principal somebody", []],
     ["--user ada", [oldest]],
     ["--host desk-7 --client claude-code", [oldest]],
     ["--user ad", []],

@@ -186,6 +186,18 @@ test("a record says which account ran it where, and through what, without secret
   });
 });
 
+test("a record says who a login says that somebody is, without secrets", async () => {
+  const login = { name: `Ada ${SECRET}`, groups: ["leads", `g-${SECRET}`], clientId: "c-1" };
+  const { kept, recording } = record({}, { principal: "https://l.test#ada", source: "serve", ...login });
+  await recording.end(report());
+  expect(kept.runs[0]?.facts).toMatchObject({
+    principal: "https://l.test#ada",
+    principal_name: "Ada [REDACTED]",
+    groups: ["leads", "g-[REDACTED]"],
+    client_id: "c-1",
+  });
+});
+
 describe("what a record may not hold is bounded before it is handed over", () => {
   test("what a sandbox says that it runs in", async () => {
     const { kept, recording } = record();

@@ -190,8 +190,8 @@ test("the whole outputs of earlier runs are read from the archive that the host 
       return archive;
     },
   });
-  expect(await outputs.read(run.facts.run_id, "local")).toContain("kept elsewhere");
-  expect(await outputs.read(run.facts.run_id, "ada")).toBeUndefined();
+  expect(await outputs.read(run.facts.run_id, { principal: "local" })).toContain("kept elsewhere");
+  expect(await outputs.read(run.facts.run_id, { principal: "ada" })).toBeUndefined();
   expect([opened, closed]).toEqual([1, 0]);
   await host.close();
   expect(closed).toBe(1);

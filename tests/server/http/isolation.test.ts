@@ -42,7 +42,7 @@ async function serveBoth() {
       }
       const ran = executed({ data: 1 }, { consoleText: SECRET });
       const ended = { ...ran, envelope: { ...ran.envelope, run_id } };
-      outputs.remember(ended, context.principal);
+      outputs.remember(ended, context);
       return ended;
     },
     { outputs },

@@ -3,11 +3,14 @@ import { answerReadOutput } from "../../../server/mcp/tools/read-output.ts";
 
 const TEXT = `${Array.from({ length: 10_000 }, (_, i) => `line ${i}`).join("\n")}\n\u{1f600}{"name":"Needle (1)"}`;
 const OUTPUTS = {
-  read: async (run: string, principal: string) => (run === "r" && principal === "me" ? TEXT : undefined),
+  read: async (run: string, { principal }: { principal: string }) =>
+    run === "r" && principal === "me" ? TEXT : undefined,
 };
 
 async function read(args: { run?: string; offset?: number; grep?: string }, principal = "me") {
-  const reply = await answerReadOutput({ run: "r", offset: 0, grep: undefined, ...args }, OUTPUTS, principal);
+  const reply = await answerReadOutput({ run: "r", offset: 0, grep: undefined, ...args }, OUTPUTS, {
+    principal,
+  });
   return { text: reply.content[0]?.text ?? "", isError: reply.isError ?? false };
 }
 

@@ -187,7 +187,7 @@ function keptPrograms() {
     if (decision !== "later" || suspends !== true) return executed({ data: decision });
     const pending = {
       ...{ ticket, askedAt: 0, expiresAt: 0, isAnswered: false, isLive: false, source: "serve" as const },
-      ...{ request: REQUEST, fileName: "p.ts", digest: "q" },
+      ...{ request: REQUEST, fileName: "p.ts", digest: "q", owner: { principal: "local" } },
     };
     kept.set(ticket, { pending });
     const suspended = { ticket, tool: REQUEST.tool, expiresAt: 0 };

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { loadCedar } from "../../../../broker/policy/cedar/cedar-engine.ts";
 import { type RuledCall, Rules } from "../../../../broker/policy/cedar/cedar-rules.ts";
-import { RULE_SCHEMA } from "../../../../broker/policy/cedar/rule-schema.ts";
+import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../../../broker/policy/cedar/rule-schema.ts";
 import { splitRules } from "../../../../broker/policy/cedar/rule-set.ts";
 import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
@@ -57,6 +57,11 @@ describe("rules", () => {
   const elsewhere = { tool: toolOf("a", "send") };
   it.each<Row>([
     ...rows<Row>("conditions"),
+    [
+      'context.client.name == "agent" && context.client.id == "c-1"',
+      { context: { principal: "ada", source: "serve", client: { name: "agent" }, clientId: "c-1" } },
+      { context: { principal: "ada", source: "serve", client: { name: "agent" } } },
+    ],
     ['context.run.labels.contains("secret")', { run: readOf("a") }, { run: readOf("b") }],
     ['context.run.servers == ["b"]', { run: readOf("b") }, { run: readOf("a") }],
     ["context.run.callsOfTool >= 2", { run: { ...readOf("b"), callsOfTool: 2 } }, { run: readOf("b") }],
@@ -294,5 +299,6 @@ describe("the rules that a decision looks at", () => {
 });
 
 it("the schema is one that Cedar takes", () => {
-  expect(cedar.checkParseSchema(RULE_SCHEMA)).toEqual({ type: "success" });
+  for (const schema of [RULE_SCHEMA, PEOPLE_SCHEMA])
+    expect(cedar.checkParseSchema(schema)).toEqual({ type: "success" });
 });
