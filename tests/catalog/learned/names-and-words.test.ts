@@ -41,6 +41,13 @@ describe("a name", () => {
     // Letters and digits change once more in what is data.
     "a1b",
     "x2y",
+    "a-b_c",
+    "Facade1",
+    "label_5a",
+    "caf\u00e91",
+    "bead7",
+    "HTTP",
+    "A1",
   ])("is a member's: %s", (name) => {
     expect(isDataName(name)).toBe(false);
   });
@@ -62,6 +69,9 @@ describe("a name", () => {
     "a1b2",
     "a1b2c",
     "aB3dE5fG7h",
+    "f00dbead",
+    "F00DBEAD",
+    "a1-b2-c3",
   ])("is data: %s", (name) => {
     expect(isDataName(name)).toBe(true);
   });
