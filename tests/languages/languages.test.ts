@@ -141,7 +141,9 @@ describe("the language of a program", () => {
     ["#!/usr/bin/env python3.12\nprint(1)", "python"],
     ["#!/usr/bin/env -S deno run", "typescript"],
     ["#!/usr/bin/env\t-S\tbun", "typescript"],
-    ["#! /usr/bin/node", "javascript"],
+    ["#!/usr/bin/env \t -S \t tsx", "typescript"],
+    ["#!/usr/bin/py3thon", undefined],
+    ["#!  /usr/bin/node", "javascript"],
     ["#!/usr/bin/node --test", "javascript"],
     ["#!pypy3", "python"],
     ["#!tsx", "typescript"],
@@ -174,6 +176,7 @@ describe("the language of a program", () => {
   it.each([
     ["python", "python"],
     [" Python ", "python"],
+    [" TypeScript\n", "typescript"],
     ["JavaScript", "javascript"],
     ["py", "python"],
     ["python3", "python"],

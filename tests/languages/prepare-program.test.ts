@@ -173,6 +173,10 @@ describe("a program that looks like one in another language", () => {
     expect(await advice([typescript])).toEqual([
       "this looks like Python: programs are TypeScript or JavaScript",
     ]);
+    const another = { ...typescript, names: ["another"], offers: "another" };
+    expect(await advice([typescript, another])).toEqual([
+      "this looks like Python: programs are TypeScript or JavaScript or another",
+    ]);
     expect(await advice([typescript, python], "const a = ;")).toEqual([]);
   });
 });

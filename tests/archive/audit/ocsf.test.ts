@@ -178,5 +178,10 @@ it("an account has a number only where it is the account of the system, and a po
   expect(renderOcsf({ ...OF_RUN, event: "run" }, "1")).toMatchObject({
     api: { operation: "execute_program" },
   });
-  expect(renderOcsf({ ...CALL, server: "" }, "1")).not.toHaveProperty("api.service");
+  const odd = renderOcsf({ ...CALL, server: "", seq: "1", run_id: 1, duration_ms: "1", reason: 1 }, "1");
+  expect(odd).not.toHaveProperty("api.service");
+  expect(odd).not.toHaveProperty("duration");
+  expect(odd).not.toHaveProperty("metadata.sequence");
+  expect(odd).not.toHaveProperty("metadata.correlation_uid");
+  expect(odd).not.toHaveProperty("metadata.profiles");
 });

@@ -96,3 +96,46 @@ describe("a message", () => {
     expect(lines.at(-2)).toBe("and 3 more");
   });
 });
+
+describe("a property that a result has not by its type", () => {
+  const ISSUE = `${GITHUB}let i = await github.getIssue({ owner: "a", repo: "b", issue_number: 1 });\n`;
+
+  it.each([
+    ...["i.body ?? 1", "i.body || 1", "i.body && 1", "1 && (i.body ?? 2)", "(i.body as any)! ?? 1"],
+    ...["i.body == null", "i.body != null", "i.body === undefined", "i.body !== undefined"],
+    ...["null === i.body", "undefined != i.body", "i.body = 1", "i.body += 1", "i.body ??= 1"],
+    ...["i.body ? 1 : 2", "!i.body", "!!i.body", "i.body?.x", "i.body?.[0]", "i.body?.()"],
+    ...["Array.isArray(i.body)", "Boolean(i.body)", "typeof i.body", "delete i.body"],
+    ...["{ if (i.body) 1; }", "{ if ((i.body)) 1; }", "{ const { body = 1 } = i; }"],
+  ])("may be tried or made: %s", async (code) => {
+    expect(
+      await verdict(checker, modules, `${ISSUE}${code.startsWith("{") ? code : `result = ${code};`}`),
+    ).toBe("clean");
+  });
+
+  it.each([
+    ...["i.body", "i.body == 1", "i.body === 'x'", "'undefined' !== i.body", "i.body != 0"],
+    ...[
+      "i.body <= 1",
+      "i.body >= 1",
+      "i.body < null",
+      "1 + i.body",
+      "i.body + null",
+      "-i.body",
+      "i.number = i.body",
+    ],
+    ...[
+      "1 ? i.body : 2",
+      "i.body.x",
+      "i.body[0]",
+      "i.body()",
+      "String(i.body)",
+      "isArray(i.body)",
+      "{ const { body } = i; }",
+    ],
+    ...["{ if (1) i.body; }", "{ if (i.body > 1) 1; }"],
+  ])("is a mistake where it is used: %s", async (code) => {
+    const text = `const isArray = String;\n${code.startsWith("{") ? code : `result = ${code};`}`;
+    expect(await verdict(checker, modules, `${ISSUE}${text}`)).toContain("'body'");
+  });
+});
