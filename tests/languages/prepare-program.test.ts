@@ -58,6 +58,13 @@ describe("a program with several mistakes", () => {
     expect(told[1]).toContain("program.ts:2:35: 'titel' is not a property");
   });
 
+  it("is told of an export that there is not, and of an import beside it", async () => {
+    const [type, told] = await failureOf(`import "lodash";\n${MISSING}\n${MISSPELT}`);
+    expect(type).toBe("BundleError");
+    expect(told.join("\n")).toContain("program.ts:1:8: 'lodash' cannot be imported");
+    expect(told.join("\n")).toContain("'titel' is not a property");
+  });
+
   it("is told only of its syntax when that is wrong", async () => {
     expect(await failureOf(`const = 1;\n${MISSPELT}`)).toEqual([
       "BundleError",

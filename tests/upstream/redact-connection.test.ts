@@ -45,7 +45,7 @@ it("passes on that tools have changed and that the connection is lost or closed"
   redacted.onToolsChanged(() => heard.push("changed"));
   redacted.onLost((reason) => heard.push(reason));
   connection.changeTools();
-  const reason = new UpstreamError("connection_lost", "gone");
+  const reason = new UpstreamError("disconnected", "gone");
   connection.lose(reason);
   expect(heard).toEqual(["changed", reason]);
   await redacted.close();

@@ -82,6 +82,20 @@ describe("the approvals of a run", () => {
     });
   });
 
+  it("are not required before the first question, and denied for good by one denial", async () => {
+    const { approvals } = answeredBy(
+      { decision: "once", by: "ann" },
+      { decision: "denied", by: "ann" },
+      { decision: "once", by: "ann" },
+    );
+    const states: string[] = [approvals.state];
+    for (let i = 0; i < 3; i++) {
+      await approvals.approve(tool, {}, signal);
+      states.push(approvals.state);
+    }
+    expect(states).toEqual(["NOT_REQUIRED", "APPROVED", "DENIED", "DENIED"]);
+  });
+
   it.each<[ApprovalAnswer, string]>([
     [{ decision: "once", by: "ann" }, "once"],
     [{ decision: "run", by: "ann" }, "run"],
@@ -290,6 +304,16 @@ describe("an approver that can do nothing but ask", () => {
       action: "unasked",
     });
     expect(await approver.ask(request, signal)).toBe(UNASKED);
+  });
+
+  it("passes on what another can do", async () => {
+    const heard: unknown[] = [];
+    const answeredElsewhere = (...said: unknown[]) => void heard.push(said);
+    const approver = complete({ ask, answeredElsewhere, asksByTyping: true });
+    const request = { runId: "run-1" } as Parameters<Approver["ask"]>[0];
+    approver.answeredElsewhere(request, UNASKED);
+    expect(heard).toEqual([[request, UNASKED]]);
+    expect(approver.asksByTyping).toBe(true);
   });
 
   it("opens an address where it also puts questions, and says that it opens some", () => {

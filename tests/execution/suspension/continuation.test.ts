@@ -13,7 +13,7 @@ import type { FailureType } from "../../../protocol/failure.ts";
 const failed = (type: FailureType) =>
   ({ verdict: { ok: false, error: { type, message: "m" } } }) as unknown as Outcome;
 const done = { verdict: { ok: true } } as unknown as Outcome;
-const trace = { started_ms: 5, clock: "c", events: "e" };
+const trace = { started_ms: 5, clock: "c", events: "e", complete: true };
 
 function suspended(more: Partial<SuspendedRun> = {}): SuspendedRun {
   const environment = { seed: "ab", time_zone: "UTC" };
@@ -31,7 +31,7 @@ describe("the environment of a program", () => {
     expect(environmentOf(suspended({ trace }))).toEqual({
       seed: "ab",
       time_zone: "UTC",
-      replay: { ...trace, resumes: true },
+      replay: { started_ms: 5, clock: "c", events: "e", resumes: true },
     });
     expect(environmentOf(suspended())).toMatchObject({
       replay: { started_ms: 7, clock: "", events: "", resumes: true },
