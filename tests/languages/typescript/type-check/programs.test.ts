@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
+import { generateModule } from "../../../codegen/list-tools.ts";
+import { modulesOf } from "../../module-texts.ts";
 import { readPrograms, type SampleProgram } from "../../read-programs.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
@@ -137,5 +139,48 @@ describe("a property that a result has not by its type", () => {
   ])("is a mistake where it is used: %s", async (code) => {
     const text = `const isArray = String;\n${code.startsWith("{") ? code : `result = ${code};`}`;
     expect(await verdict(checker, modules, `${ISSUE}${text}`)).toContain("'body'");
+  });
+});
+
+describe("the data of a saved program", () => {
+  const inputSchema = {
+    type: "object",
+    properties: { month: { type: "string" }, limit: { type: "integer" } },
+    required: ["month"],
+  };
+  const said = async (use: string, data: "closed" | "open" | "any" = "closed") => {
+    const { text } = await generateModule([{ name: "report", inputSchema }], "programs", "programs");
+    const programs = await modulesOf({ programs: text }).load("programs");
+    const source: ModuleSource = {
+      modules: () => [...modules.modules(), "programs"],
+      load: async (name) => (name === "programs" ? programs : modules.load(name)),
+    };
+    const call = (number: string) =>
+      `await github.getIssue({ owner: "a", repo: "b", issue_number: ${number} });`;
+    const code = `${GITHUB}${use.replace(/CALL\((.*)\)/, (_, number) => call(number))}`;
+    const savedAs = { tool: "mcp__programs__report", data };
+    const program = { code, data: {}, language: "typescript", fileName: "program.ts", savedAs };
+    const outcome = await checker.check(program, source);
+    return outcome.kind === "errors" ? outcome.message : outcome.kind;
+  };
+
+  it.each([
+    ["CALL(data.month)", true],
+    ["const { month } = data;\nCALL(month)", true],
+    ["const { month: m } = data;\nCALL(m)", true],
+    ["let { month } = data;\nmonth = 5 as any;\nCALL(month)", false],
+    ["CALL(data.limit)", false],
+    ["const { limit } = data;\nCALL(limit)", false],
+    ["const other = { month: data.month as any };\nCALL(other.month)", false],
+    ["const [month] = [data.month];\nCALL(month)", false],
+  ])("has the types of its manifest where they are taken as they are: %s, %s", async (use, isRefused) => {
+    if (isRefused) expect(await said(use)).toContain("issue_number");
+    else expect(await said(use)).toBe("clean");
+  });
+
+  it("has no types where nobody knows them", async () => {
+    expect(await said("CALL(data.month)", "any")).toBe("clean");
+    expect(await said("CALL(data.mnth)", "open")).toBe("clean");
+    expect(await said("data.mnth.length;", "closed")).toContain("mnth");
   });
 });
