@@ -26,7 +26,14 @@ function stored(
   login?: Login,
   refresh: (login: Login) => Promise<Login | undefined> = async () => undefined,
 ) {
-  const state = { login, version: login === undefined ? "" : "1", reads: 0, nowMs: 0, offers: true };
+  const state = {
+    login,
+    version: login === undefined ? "" : "1",
+    reads: 0,
+    nowMs: 0,
+    offers: true,
+    meanwhile: () => {},
+  };
   const [told, events, refreshed]: [string[], unknown[], unknown[]] = [[], [], []];
   const change = (next: Login | undefined) => {
     state.login = next;
@@ -39,7 +46,10 @@ function stored(
       return state.login;
     },
     write: async (_key: LoginKey, next: Login) => change(next),
-    withLock: async (_key: LoginKey, work: () => Promise<unknown>) => work(),
+    withLock: async (_key: LoginKey, work: () => Promise<unknown>) => {
+      state.meanwhile();
+      return work();
+    },
   } as unknown as LoginStore;
   const authorization = new StoredLogin({
     key: KEY,
@@ -124,6 +134,36 @@ describe("a login that is kept", () => {
     change(loginOf({ accessToken: "a2" }));
     expect(await authorization.challenged(unauthorized, "a1")).toBe(true);
     expect(refreshed).toEqual([]);
+  });
+
+  it("that another process changed while this one waited for the lock is as that left it", async () => {
+    const { authorization, state, refreshed, change } = stored(loginOf());
+    state.meanwhile = () => change(loginOf({ accessToken: "a2" }));
+    expect(await authorization.challenged(unauthorized, "a1")).toBe(true);
+    expect(await authorization.token()).toBe("a2");
+    state.meanwhile = () => change(undefined);
+    await expect(authorization.challenged(wants("write"), "a2")).rejects.toMatchObject({
+      why: "it wants more scopes (write)",
+    });
+    expect(state.login).toBeUndefined();
+    const other = stored(loginOf());
+    other.state.meanwhile = () => other.change(undefined);
+    await expect(other.authorization.challenged(unauthorized, "a1")).rejects.toMatchObject({
+      why: "the last one has expired or was revoked",
+    });
+    expect([refreshed, other.refreshed]).toEqual([[], []]);
+  });
+
+  it("is renewed again when it is rejected again, and is sent where a request had none", async () => {
+    let count = 1;
+    const { authorization, refreshed } = stored(loginOf(), async (old) => {
+      count++;
+      return { ...old, accessToken: `a${count}` };
+    });
+    expect(await authorization.challenged(unauthorized, undefined)).toBe(true);
+    for (const rejected of ["a1", "a2"]) await authorization.challenged(unauthorized, rejected);
+    expect(refreshed).toEqual(["a1", "a2"]);
+    expect(await authorization.token()).toBe("a3");
   });
 
   it("that cannot be renewed any more has ended, and says so then and later", async () => {
@@ -217,12 +257,15 @@ describe("the token of a machine", () => {
   });
 
   it.each([
-    [15_000, "t1"],
-    [14_999, "t2"],
-    [undefined, "t1"],
-  ])("that ends at %s is got anew before then", async (expiresAt, token) => {
-    const { login } = machine(expiresAt);
+    [15_000, 0, "t1"],
+    [14_999, 0, "t2"],
+    [20_000, 5_000, "t1"],
+    [20_000, 5_001, "t2"],
+    [undefined, 5_000, "t1"],
+  ])("that ends at %s is got anew before then, at %i", async (expiresAt, nowMs, token) => {
+    const { login, state } = machine(expiresAt);
     await login.challenged(unauthorized, undefined);
+    state.nowMs = nowMs;
     expect(await login.token()).toBe(token);
   });
 
