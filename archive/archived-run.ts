@@ -128,8 +128,9 @@ export async function readContents(
   const stderrText = (await kept("stderr", z.string())) ?? "";
   const emitted = (await kept("emitted", form.emitted)) ?? [];
   const wholeConsole = await kept("console", z.string());
-  const hasResult = (await kept("result", z.unknown())) !== undefined;
-  const resultJson = hasResult ? await textUnder(record.kept?.result ?? "", read) : undefined;
+  await kept("result", z.unknown());
+  const result = record.kept?.result;
+  const resultJson = result === undefined ? undefined : await textUnder(result, read);
   const envelope = await part("envelope", form.envelope);
   const environment = await part("environment", z.unknown());
   const modules = new Map<string, string>();

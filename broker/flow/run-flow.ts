@@ -569,8 +569,6 @@ function hasMadeWord({ flags }: FoldedText, known: Uint8Array): boolean {
 
 /** The texts in a value: its texts, its numbers, and the names of members that are data. */
 function textsOf(value: unknown): string[] {
-  if (value === undefined || value === null) return [];
-  if (typeof value === "string") return value === "" ? [] : [value];
   const texts: string[] = [];
   const open: unknown[] = [value];
   for (let next = open.pop(); next !== undefined || open.length > 0; next = open.pop()) {
@@ -581,7 +579,7 @@ function textsOf(value: unknown): string[] {
     else if (typeof next === "object" && next !== null)
       for (const [name, member] of Object.entries(next)) {
         if (!/^[A-Za-z_]{1,24}$/.test(name)) texts.push(name);
-        if (member !== null && member !== undefined) open.push(member);
+        open.push(member);
       }
   }
   return texts;

@@ -36,7 +36,7 @@ export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
       !/[\s\\\p{Cc}\p{Cf}]/u.test(text) &&
       matchesUrl(pattern, text) &&
       !hasUser(text) &&
-      !/(?:^|\/)(?:\.|%2e){2}(?:\/|$)/i.test(text)
+      !/\/(?:\.|%2e){2}(?:\/|$)/i.test(text)
     );
   const plain = /^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text;
   if (pattern.includes("*") && (SEPARATING.test(plain) || countOf(plain, "@") > countOf(pattern, "@")))
@@ -89,8 +89,7 @@ export function placesIn(args: unknown, maxLeaves: number): NamedPlaces {
 
 function hostOf(link: string): string {
   if (link.includes("\\") || !URL.canParse(link)) return link;
-  const { hostname, host } = new URL(link);
-  return (hostname === "" ? host : hostname).replace(/\.$/, "") || link;
+  return new URL(link).hostname.replace(/\.$/, "") || link;
 }
 
 function note(places: Map<string, Set<string>>, path: string, place: string): void {

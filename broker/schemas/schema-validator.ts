@@ -58,7 +58,8 @@ export class IsolatingValidator implements SchemaValidator {
 
   async check(schema: unknown, value: unknown, owner?: string): Promise<SchemaProblem | undefined> {
     try {
-      const known = this.#recall(schema) ?? (await this.#learn(schema));
+      // What is no object is in no such map.
+      const known = this.#known.get(schema as object) ?? (await this.#learn(schema));
       if (known === "schema_too_large") return refuseUnchecked(known);
       const { json, digest, cost } = known;
       const isCounted = cost !== undefined && isCheap(cost, value);
@@ -76,10 +77,6 @@ export class IsolatingValidator implements SchemaValidator {
 
   async close(): Promise<void> {
     this.#pool.close();
-  }
-
-  #recall(schema: unknown): KnownSchema | undefined {
-    return typeof schema === "object" && schema !== null ? this.#known.get(schema) : undefined;
   }
 
   async #learn(schema: unknown = true): Promise<KnownSchema> {

@@ -32,6 +32,8 @@ interface ShapeJson {
     | undefined;
 }
 
+const Format = z.string().regex(/^[a-z-]{1,20}$/);
+
 const ShapeJson: z.ZodType<ShapeJson> = z.lazy(() =>
   z.strictObject({
     seen: Count,
@@ -41,7 +43,7 @@ const ShapeJson: z.ZodType<ShapeJson> = z.lazy(() =>
     number: z.enum(["integer", "number"]).optional(),
     string: z
       .strictObject({
-        format: z.string().regex(/^[a-z-]{1,20}$/),
+        format: Format,
         choices: z.array(z.string().max(64)).max(MAX_CHOICES).optional(),
       })
       .optional(),

@@ -199,11 +199,11 @@ export function isDataName(name: string): boolean {
   if (name.length > MAX_NAME_CHARS || !MEMBER.test(name)) return true;
   const digits = name.replace(/\P{N}/gu, "").length;
   if (digits >= 4 || /[-_]\d{2,}$/.test(name)) return true;
-  // A ticket or a key: letters in capitals, a hyphen, a number.
-  if (/^[A-Z]{2,}-\d+$/.test(name)) return true;
+  // A ticket or a key: letters in capitals, a hyphen, a number, which has one digit here.
+  if (/^[A-Z]{2,}-\d$/.test(name)) return true;
   if (digits > 0 && name.length >= 8 && /^[0-9a-f-]+$/i.test(name)) return true;
   // A short commit, and a handle. `@type` and the like have no digits.
-  if (/^(?=.*\d)[0-9a-f]{7,}$/.test(name) || /^@.*\d/.test(name)) return true;
+  if (/^(?=.*\d)[0-9a-f]{7,}$/.test(name) || (digits > 0 && name.startsWith("@"))) return true;
   return isRandomLetters(name) || isRandomCase(name) || name.split(/[^\p{L}\p{N}]+/u).some(isRandomWord);
 }
 
@@ -230,8 +230,7 @@ function isRandomWord(word: string): boolean {
 function isRandomLetters(name: string): boolean {
   if (name.length < 16) return false;
   const changes = name.match(/[a-z](?=[A-Z0-9])|[A-Z0-9](?=[A-Z0-9][a-z])/g)?.length ?? 0;
-  const isPlain = /^[\p{Ll}\p{Lo}\p{N}_:@$-]+$/u.test(name) || /^[\p{Lu}\p{N}_:-]+$/u.test(name);
-  return !isPlain && changes > name.length / 4;
+  return changes > name.length / 4;
 }
 
 /**

@@ -134,7 +134,6 @@ function narrowUnion(members: readonly TypeNode[], base: readonly TypeNode[]): T
 function intersectSimple(a: TypeNode, b: TypeNode): TypeNode | undefined {
   if (a.kind === "any") return b;
   if (b.kind === "any") return a;
-  if (a.kind === "never" || b.kind === "never") return undefined;
   if (a.kind === "literal" || b.kind === "literal") {
     const [literal, other] = a.kind === "literal" ? [a, b] : [b as Extract<TypeNode, { kind: "literal" }>, a];
     if (other.kind === "literal") return other.value === literal.value ? literal : undefined;

@@ -121,7 +121,6 @@ export class Experiments {
       () => {},
       redactor,
     );
-    const { seed, time_zone } = environment;
     const replay = { started_ms: this.#startedMs, clock: "", events: "" };
     const sandbox = await sandboxes.acquire(
       { onStdout: (chunk) => output.onStdout(chunk), onStderr: (chunk) => output.onStderr(chunk) },
@@ -135,7 +134,7 @@ export class Experiments {
           ...{ observers: [], signal: ends, faulted: signal, elapsedMs: () => 0 },
         },
         ...{ prepared, output, timeLimit: new TimeLimit(MAX_RUN_MS, clock) },
-        environment: { seed, ...(time_zone === undefined ? {} : { time_zone }), replay },
+        environment: { ...environment, replay },
       });
     } finally {
       await sandbox.dispose();

@@ -8,7 +8,7 @@ import type { OpenRun } from "../../execution/run.ts";
 import { type InsideRun, runInside } from "../../execution/run-inside.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
-import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
+import { MAX_REPLY_FRAME_BYTES, PROTOCOL_VERSION } from "../../protocol/limits.ts";
 
 const LIMITS = {
   timeoutMs: 60_000,
@@ -113,4 +113,21 @@ describe("a program inside", () => {
       await running;
     },
   );
+});
+
+it("a program that is too large to send fails as one, and says by how much", async () => {
+  const { sandbox } = greetingSandbox({});
+  const inside = programWith(async () => OK, new AbortController().signal);
+  const { prepared } = inside;
+  const large = "x".repeat(MAX_REPLY_FRAME_BYTES);
+  const { verdict } = await runInside(sandbox, { ...inside, prepared: { ...prepared, bundle: large } });
+  expect(verdict).toMatchObject({
+    ok: false,
+    error: {
+      type: "BundleError",
+      message: expect.stringMatching(
+        /^the program, its data and its files are too large to send: a message of \d+ bytes exceeds the limit of \d+$/,
+      ),
+    },
+  });
 });

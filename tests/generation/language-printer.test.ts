@@ -104,3 +104,31 @@ describe("generating for two languages", () => {
       if (path !== "ptc.lock.json") expect(otherOrder.files.get(path), path).toBe(text);
   });
 });
+
+describe("the program that a model reads before its first", () => {
+  const example = (printer: LanguagePrinter, name: string, argument: string) =>
+    printer.guide.example({ module: "demo", tool: { name, identifier: name.toUpperCase() }, argument });
+
+  it("calls a tool twice at once in Python, or once where it takes nothing", () => {
+    expect(example(PYTHON_PRINTER, "get_issue", "title")).toBe(
+      [
+        "import asyncio",
+        "from servers.demo import get_issue",
+        'found = await asyncio.gather(*[get_issue(title=each) for each in ["a", "b"]])',
+        "print(str(found)[:500])",
+      ].join("\n"),
+    );
+    expect(example(PYTHON_PRINTER, "get_issue", "")).toBe(
+      "from servers.demo import get_issue\nfound = await get_issue()\nprint(str(found)[:500])",
+    );
+  });
+
+  it.each([
+    ["found", ""],
+    ["print", "a"],
+    ["get_issue", "class"],
+    ["get_issue", "odd-name"],
+  ])("is none in Python where names would not do: %s(%s)", (name, argument) => {
+    expect(example(PYTHON_PRINTER, name, argument)).toBeUndefined();
+  });
+});

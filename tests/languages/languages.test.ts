@@ -4,6 +4,17 @@ import type { GeneratedModule } from "../../codegen/language-printer.ts";
 import { executeProgram } from "../../execution/program.ts";
 import type { RunReport } from "../../execution/record/run-recorder.ts";
 import { openLanguage, type TypecheckMode } from "../../languages/language.ts";
+import {
+  isLanguage,
+  isSameLanguage,
+  languageNamed,
+  languageOfFile,
+  languageOfInterpreter,
+  programSuffixes,
+  runnerOf,
+  unnamedProgram,
+  whyNotOn,
+} from "../../languages/languages.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../protocol/limits.ts";
 import type { HostMessage } from "../../protocol/messages.ts";
@@ -121,5 +132,93 @@ describe("a program in any language", () => {
         message: "the sandbox runs 'javascript' and not 'python'",
       },
     });
+  });
+});
+
+describe("the language of a program", () => {
+  it.each([
+    ["#!/usr/bin/env python3", "python"],
+    ["#!/usr/bin/env python3.12\nprint(1)", "python"],
+    ["#!/usr/bin/env -S deno run", "typescript"],
+    ["#!/usr/bin/env\t-S\tbun", "typescript"],
+    ["#!/usr/bin/env \t -S \t tsx", "typescript"],
+    ["#!/usr/bin/py3thon", undefined],
+    ["#!  /usr/bin/node", "javascript"],
+    ["#!/usr/bin/node --test", "javascript"],
+    ["#!pypy3", "python"],
+    ["#!tsx", "typescript"],
+    ["#!/bin/sh python", undefined],
+    ["#!/usr/bin/env", undefined],
+    ["#!/usr/bin/env ruby", undefined],
+    ["#!/usr/bin/env constructor", undefined],
+    ["#!/opt/python/ruby", undefined],
+    ["#!", undefined],
+    ["", undefined],
+    ["print(1)\n#!/usr/bin/python", undefined],
+    [" #!/usr/bin/python", undefined],
+  ])("is that of the interpreter in its first line: %j, %s", (code, language) => {
+    expect(languageOfInterpreter(code)).toBe(language);
+  });
+
+  it.each([
+    ["a.py", "python"],
+    ["A.PY", "python"],
+    ["a.b/c.d.mts", "typescript"],
+    ["a.mjs", "javascript"],
+    ["a.ts.txt", undefined],
+    [".py", undefined],
+    ["py", undefined],
+    ["", undefined],
+  ])("is that of its file's suffix: %j, %s", (file, language) => {
+    expect(languageOfFile(file)).toBe(language);
+  });
+
+  it.each([
+    ["python", "python"],
+    [" Python ", "python"],
+    [" TypeScript\n", "typescript"],
+    ["JavaScript", "javascript"],
+    ["py", "python"],
+    ["python3", "python"],
+    ["mjs", "javascript"],
+    ["Node", "javascript"],
+    ["ruby", undefined],
+    ["toString", undefined],
+    ["", undefined],
+  ])("is what people mean by its name: %j, %s", (name, language) => {
+    expect(languageNamed(name)).toBe(language);
+  });
+
+  it("is told apart from others, and from none", () => {
+    expect(isSameLanguage("typescript", "javascript")).toBe(true);
+    expect(isSameLanguage("typescript", "python")).toBe(false);
+    expect(isSameLanguage("ruby", "ruby")).toBe(false);
+    expect([isLanguage("javascript"), isLanguage("ruby")]).toEqual([true, false]);
+  });
+
+  it("is off until ptc.yaml has it, which a message says", () => {
+    expect(whyNotOn("javascript", ["typescript"])).toBeUndefined();
+    expect(whyNotOn("python", ["typescript", "python"])).toBeUndefined();
+    expect(whyNotOn("python", ["typescript"])).toBe(
+      "Python is off; add `languages: [typescript, python]` to ptc.yaml",
+    );
+    expect(whyNotOn("ruby", ["python"])).toBe("there is no language 'ruby'; programs are in python");
+    expect(whyNotOn("ruby", ["typescript", "python"])).toBe(
+      "there is no language 'ruby'; programs are in typescript, javascript, python",
+    );
+  });
+
+  it("says how its files end, what runs it, and what a program without a name is", () => {
+    expect(programSuffixes(["python", "typescript"])).toEqual([".py", ".ts", ".mts", ".js", ".mjs"]);
+    expect([runnerOf("python"), runnerOf("javascript"), runnerOf("ruby")]).toEqual([
+      "python",
+      runnerOf("typescript"),
+      runnerOf("typescript"),
+    ]);
+    expect(unnamedProgram(["python", "typescript"])).toEqual({
+      language: "python",
+      fileName: "program.py",
+    });
+    expect(unnamedProgram([])).toEqual({ language: "typescript", fileName: "program.ts" });
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TypecheckMode } from "../../languages/language.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { type Prepared, prepareProgram } from "../../languages/prepare-program.ts";
+import { PYTHON } from "../../languages/python/language.ts";
 import { withoutFences } from "../../languages/resolve-program.ts";
 import { TYPESCRIPT } from "../../languages/typescript/language.ts";
 import { openTypeScript } from "../../languages/typescript/typescript.ts";
@@ -55,6 +56,13 @@ describe("a program with several mistakes", () => {
     expect(type).toBe("BundleError");
     expect(told[0]).toContain("program.ts:1:8: 'lodash' cannot be imported");
     expect(told[1]).toContain("program.ts:2:35: 'titel' is not a property");
+  });
+
+  it("is told of an export that there is not, and of an import beside it", async () => {
+    const [type, told] = await failureOf(`import "lodash";\n${MISSING}\n${MISSPELT}`);
+    expect(type).toBe("BundleError");
+    expect(told.join("\n")).toContain("program.ts:1:8: 'lodash' cannot be imported");
+    expect(told.join("\n")).toContain("'titel' is not a property");
   });
 
   it("is told only of its syntax when that is wrong", async () => {
@@ -149,5 +157,33 @@ describe("a program in code fences", () => {
   it("is not what only begins or ends like one", () => {
     for (const code of ["```ts\nresult = 1;", "const a = `x\n```;\n```", "f(`\n```\nx\n```\n`)", "``````"])
       expect(withoutFences(code)).toBe(code);
+  });
+});
+
+describe("a program that looks like one in another language", () => {
+  const PYTHON_CODE = "import os\nprint(1)\n";
+  const advice = async (languages: (typeof typescript | typeof python)[], code = PYTHON_CODE) => {
+    const program = { code, data: {}, language: "typescript", fileName: "program.ts" };
+    const prepared = await prepareProgram(program, { languages, modules, redactor }, { mode: "error" });
+    if (prepared.ok) throw new Error("it is prepared");
+    return prepared.error.message.split("\n").filter((line) => line.startsWith("this looks like"));
+  };
+  const python = { ...typescript, ...PYTHON };
+
+  it("is told how to say so where that language is on", async () => {
+    expect(await advice([typescript, python])).toEqual([
+      "this looks like Python: say so with the argument `language`, the file's suffix or --language",
+    ]);
+  });
+
+  it("is told what programs may be where it is off, and nothing where it looks like its own", async () => {
+    expect(await advice([typescript])).toEqual([
+      "this looks like Python: programs are TypeScript or JavaScript",
+    ]);
+    const another = { ...typescript, names: ["another"], offers: "another" };
+    expect(await advice([typescript, another])).toEqual([
+      "this looks like Python: programs are TypeScript or JavaScript or another",
+    ]);
+    expect(await advice([typescript, python], "const a = ;")).toEqual([]);
   });
 });

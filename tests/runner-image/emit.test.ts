@@ -62,6 +62,91 @@ describe("emit", () => {
     expect(sent).toEqual([]);
   });
 
+  it.each<[unknown, object | undefined, EmittedBlock]>([
+    ["a", { name: "a" }, { type: "resource", resource: { uri: "emitted:///a", text: "a" } }],
+    [
+      "a",
+      { mimeType: "text/csv" },
+      { type: "resource", resource: { uri: "emitted:///file", mimeType: "text/csv", text: "a" } },
+    ],
+    [
+      PNG,
+      { mimeType: "application/pdf" },
+      {
+        type: "resource",
+        resource: { uri: "emitted:///file", mimeType: "application/pdf", blob: PNG_BASE64 },
+      },
+    ],
+    [
+      new Uint8Array([0, ...PNG, 0]).subarray(1, 9),
+      { mimeType: "image/png" },
+      { type: "image", data: PNG_BASE64, mimeType: "image/png" },
+    ],
+    [
+      { type: "audio", data: PNG_BASE64, mimeType: "audio/wav" },
+      undefined,
+      { type: "audio", data: PNG_BASE64, mimeType: "audio/wav" },
+    ],
+    [
+      { type: "resource", resource: { uri: "demo://1", blob: PNG_BASE64, mimeType: "image/png" } },
+      undefined,
+      { type: "resource", resource: { uri: "demo://1", blob: PNG_BASE64, mimeType: "image/png" } },
+    ],
+    [
+      {
+        type: "resource_link",
+        uri: "file:///a",
+        name: "a",
+        title: "A",
+        description: "An a.",
+        mimeType: "text/plain",
+      },
+      undefined,
+      {
+        type: "resource_link",
+        uri: "file:///a",
+        name: "a",
+        title: "A",
+        description: "An a.",
+        mimeType: "text/plain",
+      },
+    ],
+  ])("gives the client what it says: %j, %j", (value, options, block) => {
+    const { sent, emit } = emitter();
+    emit(value, options);
+    expect(sent).toEqual([block]);
+  });
+
+  it("sends none of several blocks of which one is none", () => {
+    const { sent, emit } = emitter();
+    expect(() => emit([{ type: "text", text: "a" }, 5])).toThrow(
+      "return other values with globalThis.result",
+    );
+    expect(() => emit([{ type: "text" }])).toThrow("emit: the block's text is not what MCP has there");
+    expect(() => emit({ type: "resource", resource: 5 })).toThrow(
+      /^emit: the block's .+ is not what MCP has/,
+    );
+    expect(() => emit({ type: "video", data: PNG_BASE64 })).toThrow("emit takes a text");
+    expect(sent).toEqual([]);
+    emit("a", null as unknown as undefined);
+    expect(sent).toEqual([{ type: "text", text: "a" }]);
+  });
+
+  it("counts what was emitted before, to the last block and byte", () => {
+    const { sent, emit } = emitter();
+    const frame = Buffer.byteLength(JSON.stringify({ type: "text", text: "" }));
+    emit("x".repeat(8_388_608 - 2 * frame - 1));
+    expect(() => emit("xx")).toThrow(/would make 8388609 bytes/);
+    emit("x");
+    expect(sent).toHaveLength(2);
+    expect(() => emit("")).toThrow(/may emit 8388608; emit less/);
+    const many = emitter();
+    many.emit(Array.from({ length: 63 }, () => ({ type: "text", text: "a" })));
+    expect(() => many.emit([1, 2].map(() => ({ type: "text", text: "a" })))).toThrow("may emit 64 blocks");
+    many.emit("b");
+    expect(many.sent).toHaveLength(64);
+  });
+
   it("tells its bounds, and sends nothing of what exceeds them", () => {
     const { sent, emit } = emitter();
     for (let count = 0; count < 64; count++) emit("x");
@@ -79,6 +164,20 @@ describe("bytesOf", () => {
     expect(bytesOf([{ type: "image", data: PNG_BASE64, mimeType: "image/png" }])).toEqual(bytes);
     expect(bytesOf({ type: "resource", resource: { uri: "a", blob: PNG_BASE64 } })).toEqual(bytes);
     expect(bytesOf({ contents: [{ uri: "a", text: "é" }] })).toEqual(new Uint8Array([0xc3, 0xa9]));
-    expect(() => bytesOf("a")).toThrow(TypeError);
+    expect(bytesOf({ text: "a" })).toEqual(new Uint8Array([0x61]));
+    expect(bytesOf([[{ data: 5, blob: "QQ==" }]])).toEqual(new Uint8Array([0x41]));
+    const own = bytesOf({ data: "QQ==" });
+    expect(own.buffer.byteLength).toBe(1);
+    for (const none of [
+      "a",
+      5,
+      null,
+      {},
+      [],
+      [{ text: "a" }, { text: "b" }],
+      { resource: 5 },
+      { contents: 5 },
+    ])
+      expect(() => bytesOf(none)).toThrow("bytesOf takes one content block with data");
   });
 });

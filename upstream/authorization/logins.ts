@@ -101,11 +101,12 @@ export class StoredLogin implements Authorization {
 
   /** Replaces the outdated token of the login, or leaves a login without a token. */
   #renew(outdated: string, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
     // Callers share one renewal, which therefore continues when one of them gives up.
     this.#renewing ??= this.#renewLocked(outdated).finally(() => {
       this.#renewing = undefined;
     });
-    return signal?.aborted ? Promise.reject(signal.reason) : this.#renewing;
+    return this.#renewing;
   }
 
   async #renewLocked(outdated: string): Promise<void> {

@@ -243,7 +243,7 @@ export class StdioClientTransport implements MessageTransport {
     const { messages, unasked, isGarbage } = this.#options.admit(text);
     // A copy, because a slice would keep the whole line in memory.
     if (isGarbage) this.#diagnosis.firstGarbage ??= Buffer.from(text.slice(0, 200)).toString();
-    if (!this.#hasSpoken && (messages.length > 0 || unasked > 0)) this.#noteSpoken();
+    if (!this.#hasSpoken) this.#noteSpoken();
     for (const message of messages) this.onmessage?.(message);
     return unasked;
   }

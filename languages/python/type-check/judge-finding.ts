@@ -19,6 +19,8 @@ export interface PythonMistake {
 const OF_FUTURES =
   /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
 const PENDING = /\bCoroutine(?:Type)?\[/;
+/** One value of a `Literal[...]`. */
+const LITERAL = /[bB]?'(?:[^'\\]|\\.)*'|[bB]?"(?:[^"\\]|\\.)*"|[^,\s]+/g;
 const SCALAR = /^(?:Literal\[.*\]|str|int|float|bool|None)$/;
 
 /** What a finding of pyright means for a program that runs; `undefined` where the program may run well. */
@@ -181,10 +183,23 @@ function judgeArgument(
 /** Whether a value surely has a type that is another one. What is one of several values may be the right one. */
 function isMismatch(source: string, target: string): boolean {
   if (source.includes(" | ")) return false;
+  const values = /^Literal\[(.*)\]$/.exec(source)?.[1]?.match(LITERAL) ?? [];
+  if (values.length > 1 && values.some((value) => fits(value, target))) return false;
   if (!SCALAR.test(source))
     return /^(?:list|dict|tuple|set)\[/.test(source) && /^(?:str|int|float|bool)$/.test(target);
   if (/Literal\[/.test(target) && !/^(?:Literal\[|None$)/.test(source)) return false;
   return !(source === "float" && /\bint\b/.test(target));
+}
+
+/** Whether a value may be of a type, by the type's text. */
+function fits(value: string, target: string): boolean {
+  if (target.includes(value)) return true;
+  const kinds = /^[bB]?["']/.test(value)
+    ? /\bstr\b/
+    : /^-?\d/.test(value)
+      ? /\b(?:int|float)\b/
+      : /\b(?:bool|int)\b/;
+  return kinds.test(target);
 }
 
 function judgeAttribute(

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { AuditLog } from "../../../archive/audit/audit-log.ts";
 import { call, RUN, useAuditFolder } from "./audit-folder.ts";
 
 const audit = useAuditFolder();
@@ -137,4 +138,24 @@ test("a line that a dead process left unfinished is ended first", async () => {
   expect(JSON.parse(found ?? "")).toMatchObject({ event: "log", what: "unlinked", bytes: 22 });
   expect(JSON.parse(whole ?? "")).toMatchObject({ tool: "a" });
   expect(rest).toBe("");
+});
+
+test("a call that waits for its line waits for no other lines, nor for the log to be tried again later", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const sent = { seq: 1, server: "files", tool: "mcp__files__get", argumentsDigest: "sha256:1" };
+  const calling = (log: AuditLog, tool: string) => log.calling(RUN, { ...sent, tool, decision: "allowed" });
+  const log = audit.open();
+  expect(await calling(log, "first")).toBeUndefined();
+  log.call(RUN, call("second"));
+  await new Promise(setImmediate);
+  expect(await calling(log, "third")).toBeUndefined();
+  expect((await audit.lines()).map(({ tool }) => tool)).toEqual(["first", "second", "third"]);
+  const broken = join(audit.folder, "broken.jsonl");
+  await mkdir(broken);
+  const other = audit.open(broken);
+  expect(await calling(other, "a")).toEqual(expect.any(String));
+  await rmdir(broken);
+  expect(await calling(other, "b")).toBeUndefined();
+  expect((await audit.lines(broken)).map(({ tool }) => tool)).toEqual(["a", "b"]);
 });

@@ -1,4 +1,5 @@
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   appendFile,
   mkdtemp,
@@ -188,6 +189,28 @@ describe("a change of the log is found", () => {
       problems: [],
       notes: [expect.stringContaining("unfinished"), UNPROVEN],
     });
+  });
+
+  test("a line that no line of the log's own accounts for, whatever other lines say", async () => {
+    const lines = await written(3);
+    const before = await kept();
+    const forged = '{"event":"call","tool":"forged"}\n';
+    const digest = `sha256:${createHash("sha256").update(forged).digest("hex")}`;
+    const accounts = (event: string) =>
+      linkLine(
+        `{"event":"${event}","what":"continued","bytes":${forged.length},"digest":"${digest}"}`,
+        before,
+      );
+    for (const [event, found] of [
+      ["log", []],
+      ["lost", []],
+      ["call", [expect.stringContaining(":4: 33 bytes that no line accounts for")]],
+    ] as const) {
+      const { line, end } = accounts(event);
+      await rewrite([...lines, forged.trimEnd(), line.trimEnd()]);
+      await forgeHead(end);
+      expect(await problems(), event).toEqual(found);
+    }
   });
 
   test("also after more was written", async () => {

@@ -90,3 +90,109 @@ it("every line is an event that the schema takes, with what was done and what ca
     renderOcsf({ time: "2026-01-02T03:04:05Z", ...DECISION, decision: "deny", ...RULE }, "1"),
   ).toMatchObject({ policy: { name: RULE.rule, desc: RULE.reason } });
 });
+
+it.each<[AuditFields, number, string]>([
+  [{ ...CALL, event: "calling" }, 99, "Call begun"],
+  [CALL, 99, "Call"],
+  [DECISION, 99, "Policy decision"],
+  [APPROVAL, 99, "Approval"],
+  [{ ...OF_RUN, event: "run" }, 99, "Program run"],
+  [{ event: "log" }, 99, "Audit log"],
+  [{ event: "lost" }, 99, "Audit lines lost"],
+  [{ event: "odd" }, 99, "odd"],
+  [{ ...LOGIN, login: "logged_in" }, 1, "Logon"],
+  [{ ...LOGIN, login: "failed" }, 1, "Logon"],
+  [{ ...LOGIN, login: "logged_out" }, 2, "Logoff"],
+  [{ ...LOGIN, login: "ended" }, 2, "Logoff"],
+  [{ ...LOGIN, login: "renewed" }, 5, "Service Ticket Renew"],
+  [{ ...LOGIN, login: "machine_token" }, 4, "Service Ticket Request"],
+  [{ ...LOGIN, login: "odd" }, 99, "odd"],
+])("%j is the activity %s, %s", (line, activity, name) => {
+  const isLogin = line.event === "login";
+  expect(renderOcsf({ time: "2026-01-02T03:04:05Z", ...line }, "1")).toMatchObject({
+    class_name: isLogin ? "Authentication" : "API Activity",
+    category_name: isLogin ? "Identity & Access Management" : "Application Activity",
+    activity_id: activity,
+    activity_name: name,
+    type_uid: (isLogin ? 300_200 : 600_300) + activity,
+  });
+});
+
+it("an event has what its line says, and nothing of what it does not say", () => {
+  const time = "2026-01-02T03:04:05Z";
+  const call = { time, seq: 7, ...CALL, decision: "forbidden", ...RULE, ...WHO };
+  expect(renderOcsf(call, "1.2.3")).toEqual({
+    ...{
+      class_uid: 6003,
+      class_name: "API Activity",
+      category_uid: 6,
+      category_name: "Application Activity",
+    },
+    ...{ activity_id: 99, activity_name: "Call", type_uid: 600_399, time: Date.parse(time) },
+    ...{ severity_id: 2, status_id: 2, status_detail: RULE.reason, duration: 3 },
+    metadata: {
+      version: "1.6.0",
+      product: { name: "ptc", vendor_name: "ptc", version: "1.2.3" },
+      profiles: ["security_control", "host"],
+      sequence: 7,
+      correlation_uid: OF_RUN.run_id,
+    },
+    ...{ action_id: 2, disposition_id: 2, policy: { name: RULE.rule, desc: RULE.reason } },
+    actor: { user: { name: "ada", uid: "1000" }, app_name: "claude-code" },
+    api: {
+      operation: OF_TOOL.tool,
+      service: { name: "files" },
+      request: { uid: OF_RUN.run_id },
+    },
+    src_endpoint: { name: "localhost", hostname: "desk-7" },
+    device: { hostname: "desk-7", type_id: 0 },
+    unmapped: call,
+  });
+  const log = { event: "log", what: "continued" };
+  expect(renderOcsf(log, "1")).toEqual({
+    ...{
+      class_uid: 6003,
+      class_name: "API Activity",
+      category_uid: 6,
+      category_name: "Application Activity",
+    },
+    ...{ activity_id: 99, activity_name: "Audit log", type_uid: 600_399, time: 0 },
+    ...{ severity_id: 1, status_id: 1 },
+    metadata: { version: "1.6.0", product: { name: "ptc", vendor_name: "ptc", version: "1" } },
+    actor: { user: { name: "unknown" }, app_name: "ptc" },
+    api: { operation: "log" },
+    src_endpoint: { name: "localhost" },
+    unmapped: log,
+  });
+  const login = { event: "login", login: "logged_in", server: "", user: "ada" };
+  expect(renderOcsf(login, "1")).toEqual({
+    ...{ class_uid: 3002, class_name: "Authentication", category_uid: 3 },
+    ...{ category_name: "Identity & Access Management", activity_id: 1, activity_name: "Logon" },
+    ...{ type_uid: 300_201, time: 0, severity_id: 1, status_id: 1 },
+    metadata: { version: "1.6.0", product: { name: "ptc", vendor_name: "ptc", version: "1" } },
+    user: { name: "ada" },
+    service: { name: "unknown" },
+    unmapped: login,
+  });
+});
+
+it("an account has a number only where it is the account of the system, and a policy its reason where there is one", () => {
+  const userOf = (more: AuditFields) => renderOcsf({ ...CALL, ...more }, "1");
+  expect(userOf({ uid: 1000 })).toMatchObject({ actor: { user: { name: "local" } } });
+  expect(userOf({ uid: 1000 })).not.toHaveProperty("actor.user.uid");
+  expect(userOf({ user: "ada" })).not.toHaveProperty("actor.user.uid");
+  expect(userOf({ user: "ada", uid: 0 })).toMatchObject({ actor: { user: { name: "ada", uid: "0" } } });
+  const ruled = renderOcsf({ ...DECISION, decision: "deny", rule: "tools.block: *" }, "1");
+  expect(ruled).toMatchObject({ policy: { name: "tools.block: *" } });
+  expect(ruled).not.toHaveProperty("policy.desc");
+  expect(ruled).not.toHaveProperty("status_detail");
+  expect(renderOcsf({ ...OF_RUN, event: "run" }, "1")).toMatchObject({
+    api: { operation: "execute_program" },
+  });
+  const odd = renderOcsf({ ...CALL, server: "", seq: "1", run_id: 1, duration_ms: "1", reason: 1 }, "1");
+  expect(odd).not.toHaveProperty("api.service");
+  expect(odd).not.toHaveProperty("duration");
+  expect(odd).not.toHaveProperty("metadata.sequence");
+  expect(odd).not.toHaveProperty("metadata.correlation_uid");
+  expect(odd).not.toHaveProperty("metadata.profiles");
+});

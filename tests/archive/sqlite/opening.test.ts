@@ -79,6 +79,14 @@ describe("a file that is no archive of this ptc's", () => {
     expect(refusal(() => openForReading(empty)).code).toBe("missing");
   });
 
+  test("is not written to by those who read it", () => {
+    const path = fresh("read-only");
+    makeArchive(path);
+    const db = openForReading(path);
+    expect(() => db.exec("DELETE FROM runs")).toThrow(/readonly/);
+    db.close();
+  });
+
   test("never passes for whole when any byte of it was changed", { timeout: 180_000 }, async () => {
     const path = fresh("whole");
     const runIds = makeArchive(path, 3);

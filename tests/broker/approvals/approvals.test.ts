@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { type ApprovalAnswer, RunApprovals, UNASKED } from "../../../broker/approvals/approvals.ts";
+import {
+  type ApprovalAnswer,
+  type Approver,
+  complete,
+  countsTyped,
+  LATER,
+  NOT_TYPED,
+  questionDigest,
+  RunApprovals,
+  type RunApprovalsOptions,
+  UNASKED,
+} from "../../../broker/approvals/approvals.ts";
 
 const tool = { namespacedName: "mcp__desk__send", definitionDigest: "sha256:1" } as Parameters<
   RunApprovals["approve"]
@@ -71,6 +82,20 @@ describe("the approvals of a run", () => {
     });
   });
 
+  it("are not required before the first question, and denied for good by one denial", async () => {
+    const { approvals } = answeredBy(
+      { decision: "once", by: "ann" },
+      { decision: "denied", by: "ann" },
+      { decision: "once", by: "ann" },
+    );
+    const states: string[] = [approvals.state];
+    for (let i = 0; i < 3; i++) {
+      await approvals.approve(tool, {}, signal);
+      states.push(approvals.state);
+    }
+    expect(states).toEqual(["NOT_REQUIRED", "APPROVED", "DENIED", "DENIED"]);
+  });
+
   it.each<[ApprovalAnswer, string]>([
     [{ decision: "once", by: "ann" }, "once"],
     [{ decision: "run", by: "ann" }, "run"],
@@ -86,4 +111,239 @@ describe("the approvals of a run", () => {
     await approvals.approve(tool, { path: "/tmp/a" }, signal);
     expect(noted).toMatchObject([{ decision: "approved", scope, approver: "ann" }]);
   });
+
+  it("hold for as many calls as were approved, and for the arguments that were", async () => {
+    const { approvals, asked } = answeredBy(
+      { decision: "run", by: "ann", atMost: 2, except: { path: "/tmp/*" } },
+      { decision: "denied", by: "ann" },
+      { decision: "denied", by: "ann" },
+    );
+    const decided = [];
+    for (const path of ["/tmp/a", "/etc/b", "/tmp/c", "/tmp/d"])
+      decided.push((await approvals.approve(tool, { path }, signal)).decision);
+    expect(decided).toEqual(["approved-for-run", "denied", "approved-for-run", "denied"]);
+    expect(asked).toEqual([{ path: "/tmp/a" }, { path: "/etc/b" }, { path: "/tmp/d" }]);
+    expect(approvals.soFar).toMatchObject({ state: "DENIED", grants: [{ left: 0, by: "ann" }] });
+  });
+
+  it("hold for no other tool", async () => {
+    const { approvals } = answeredBy({ decision: "run", by: "ann" }, { decision: "denied", by: "ann" });
+    await approvals.approve(tool, {}, signal);
+    const other = { ...tool, namespacedName: "mcp__desk__drop" };
+    expect((await approvals.approve(other, {}, signal)).decision).toBe("denied");
+  });
+
+  it("are those of before where a run is resumed, whose own copy they stay", async () => {
+    const { approvals: before } = answeredBy({ decision: "run", by: "ann", atMost: 3 });
+    await before.approve(tool, {}, signal);
+    const earlier = before.soFar;
+    const resumed = () => new RunApprovals("run-1", { ask: async () => UNASKED }, {}, { earlier });
+    for (let i = 0; i < 2; i++) {
+      const approvals = resumed();
+      expect(approvals.state).toBe("APPROVED");
+      const decided = [];
+      for (let call = 0; call < 3; call++) decided.push((await approvals.approve(tool, {}, signal)).decision);
+      expect(decided).toEqual(["approved-for-run", "approved-for-run", "denied"]);
+    }
+    expect(earlier.grants).toMatchObject([{ left: 2 }]);
+  });
+
+  it("tell a person why they are asked, where values come from, and what the server says of its tool", async () => {
+    const asked: unknown[] = [];
+    const approvals = new RunApprovals("run-1", {
+      ask: async (request) => {
+        asked.push(request);
+        return UNASKED;
+      },
+    });
+    const described = { ...tool, server: "desk", description: "Sends." };
+    await approvals.approve(described, undefined, signal, { reason: "rule 1" });
+    expect(asked).toEqual([
+      {
+        runId: "run-1",
+        tool: "mcp__desk__send",
+        definitionDigest: "sha256:1",
+        arguments: undefined,
+        argumentsDigest: expect.stringMatching(/^sha256:/),
+        isAgain: false,
+        reason: "rule 1",
+        claims: { server: "desk", description: "Sends.", annotations: undefined },
+      },
+    ]);
+  });
+
+  it("count the calls that wait, and ask one question at a time", async () => {
+    const open: (() => void)[] = [];
+    const approvals = new RunApprovals("run-1", {
+      ask: () => new Promise((resolve) => open.push(() => resolve({ decision: "once", by: "ann" }))),
+    });
+    const both = [1, 2].map((args) => approvals.approve(tool, args, signal));
+    await Promise.resolve();
+    expect([approvals.waiting, open.length]).toEqual([2, 1]);
+    open[0]?.();
+    await both[0];
+    await Promise.resolve();
+    expect([approvals.waiting, open.length]).toEqual([1, 2]);
+    open[1]?.();
+    await both[1];
+    expect(approvals.waiting).toBe(0);
+  });
+
+  it("go on with the next question when one could not be asked", async () => {
+    const answers = [Promise.reject(new Error("gone")), Promise.resolve(UNASKED)];
+    const approvals = new RunApprovals("run-1", { ask: () => answers.shift() ?? Promise.resolve(UNASKED) });
+    await expect(approvals.approve(tool, 1, signal)).rejects.toThrow("gone");
+    expect((await approvals.approve(tool, 2, signal)).decision).toBe("denied");
+    expect(approvals.waiting).toBe(0);
+  });
+});
+
+describe("a question that is answered later", () => {
+  const LATER_BY_TICKET: ApprovalAnswer = { ...LATER, ticket: "t1", why: "nobody answered" };
+
+  function suspended(suspend: RunApprovalsOptions["suspend"], answer = LATER_BY_TICKET) {
+    const noted: unknown[] = [];
+    const events = {
+      onApproval: ({ decision, approver }: { decision: string; approver: string }) =>
+        void noted.push([decision, approver]),
+    };
+    const approvals = new RunApprovals("run-1", { ask: async () => answer }, events, { suspend });
+    return { approvals, noted };
+  }
+
+  it("suspends the run under its ticket, and what comes instead counts where that is not possible", async () => {
+    const tickets: unknown[] = [];
+    const { approvals, noted } = suspended(async (_request, ticket) => {
+      tickets.push(ticket);
+      return { decision: "denied", by: "nobody", why: "the disk is full" };
+    });
+    expect(await approvals.approve(tool, {}, signal)).toMatchObject({
+      decision: "denied",
+      why: "the disk is full",
+    });
+    expect(tickets).toEqual(["t1"]);
+    expect(noted).toEqual([
+      ["suspended", "nobody"],
+      ["denied", "nobody"],
+    ]);
+  });
+
+  it("is denied where no run can be suspended, or this one has ended, with the reason where there is one", async () => {
+    expect(await suspended(undefined).approvals.approve(tool, {}, signal)).toEqual({
+      ...UNASKED,
+      why: "nobody answered",
+    });
+    expect(await suspended(undefined, LATER).approvals.approve(tool, {}, signal)).toEqual(UNASKED);
+    const suspend = async () => Promise.reject(new Error("asked to suspend"));
+    const ended = await suspended(suspend).approvals.approve(tool, {}, AbortSignal.abort());
+    expect(ended).toMatchObject({ decision: "denied", isUnasked: true });
+  });
+
+  it("is answered, once, by what was answered while the run was suspended", async () => {
+    let digest = "";
+    const first = new RunApprovals("run-1", {
+      ask: async (request) => {
+        digest = questionDigest(request);
+        return UNASKED;
+      },
+    });
+    await first.approve(tool, { a: 1 }, signal);
+    const approvals = new RunApprovals(
+      "run-1",
+      { ask: async () => ({ decision: "denied", by: "bob" }) },
+      {},
+      { answered: { digest, answer: { decision: "once", by: "ann" } } },
+    );
+    const decided = [];
+    for (const a of [2, 1, 1]) decided.push((await approvals.approve(tool, { a }, signal)).by);
+    expect(decided).toEqual(["bob", "ann", "bob"]);
+  });
+
+  it("leaves questions of servers unanswered, which do not hold it up", async () => {
+    let goOn = (_: ApprovalAnswer) => {};
+    const given = new Promise<ApprovalAnswer>((resolve) => {
+      goOn = resolve;
+    });
+    const elicited: unknown[] = [];
+    const approvals = new RunApprovals(
+      "run-1",
+      {
+        ask: async () => LATER,
+        elicit: async (request) => {
+          elicited.push(request);
+          return { action: "decline" };
+        },
+      },
+      {},
+      { suspend: () => given },
+    );
+    const asked = { server: "desk" } as Parameters<RunApprovals["elicit"]>[0];
+    const approval = approvals.approve(tool, {}, signal);
+    const behind = approvals.elicit(asked, signal);
+    expect(await behind).toMatchObject({ action: "unasked" });
+    expect(await approvals.elicit(asked, signal)).toMatchObject({ action: "unasked" });
+    goOn(UNASKED);
+    await approval;
+    expect(elicited).toEqual([]);
+    expect(await approvals.elicit(asked, signal)).toEqual({ action: "decline" });
+    expect(elicited).toEqual([{ server: "desk", runId: "run-1" }]);
+    expect(await approvals.elicit(asked, AbortSignal.abort())).toMatchObject({ action: "unasked" });
+    expect(elicited).toHaveLength(1);
+  });
+});
+
+describe("an approver that can do nothing but ask", () => {
+  const ask: Approver["ask"] = async () => UNASKED;
+
+  it("is told of answers in vain, opens no address, and puts no question of a server to anybody", async () => {
+    const approver = complete({ ask });
+    const request = {} as Parameters<Approver["ask"]>[0];
+    expect(() => approver.answeredElsewhere(request, undefined)).not.toThrow();
+    expect([approver.asksByTyping, approver.canVisit()]).toEqual([false, false]);
+    expect(await approver.elicit({} as Parameters<typeof approver.elicit>[0], signal)).toMatchObject({
+      action: "unasked",
+    });
+    expect(await approver.ask(request, signal)).toBe(UNASKED);
+  });
+
+  it("passes on what another can do", async () => {
+    const heard: unknown[] = [];
+    const answeredElsewhere = (...said: unknown[]) => void heard.push(said);
+    const approver = complete({ ask, answeredElsewhere, asksByTyping: true });
+    const request = { runId: "run-1" } as Parameters<Approver["ask"]>[0];
+    approver.answeredElsewhere(request, UNASKED);
+    expect(heard).toEqual([[request, UNASKED]]);
+    expect(approver.asksByTyping).toBe(true);
+  });
+
+  it("opens an address where it also puts questions, and says that it opens some", () => {
+    const elicit = async () => ({ action: "decline" }) as const;
+    expect(complete({ ask, canVisit: () => true }).canVisit()).toBe(false);
+    expect(complete({ ask, elicit, canVisit: () => false }).canVisit()).toBe(false);
+    expect(complete({ ask, elicit }).canVisit()).toBe(false);
+    expect(complete({ ask, elicit, canVisit: () => true }).canVisit()).toBe(true);
+    expect(new RunApprovals("run-1", { ask, elicit, canVisit: () => true }).canVisit).toBe(true);
+  });
+});
+
+it.each<[ApprovalAnswer, ApprovalAnswer]>([
+  [
+    { decision: "once", by: "ann", how: "a form" },
+    { decision: "denied", by: "ann", how: "a form", why: NOT_TYPED },
+  ],
+  [
+    { decision: "run", by: "ann", isTyped: false },
+    { decision: "denied", by: "ann", why: NOT_TYPED },
+  ],
+  [
+    { decision: "run", by: "ann", isTyped: true },
+    { decision: "run", by: "ann", isTyped: true },
+  ],
+  [
+    { decision: "denied", by: "ann" },
+    { decision: "denied", by: "ann" },
+  ],
+  [LATER, LATER],
+])("where approvals have to be typed, %j counts as %j", (answer, counted) => {
+  expect(countsTyped(answer)).toEqual(counted);
 });

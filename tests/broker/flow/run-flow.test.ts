@@ -170,6 +170,106 @@ describe("what a model is shown", () => {
     expect(conversation.labels).toEqual([]);
   });
 
+  it.each([
+    ["in_progress", false],
+    ["changes-requested", false],
+    ["needs_more_info", false],
+    ["ready_to_be_merged", true],
+    ["octo/cat", true],
+    ["octo.cat-x", true],
+    ["a/bcd", false],
+    ["a/bcde", true],
+    ["ab12", false],
+    ["ab12c", true],
+    ["12345678", false],
+    ["123456789", true],
+    ["pay soon", false],
+    ["pay later", true],
+    ["1000 2000", false],
+    ["1000 2000a", true],
+    ["abcdefghijklmnopqrs", false],
+    ["abcdefghijklmnopqrst", true],
+    ["x@y.z", true],
+    ["http://x", true],
+  ])("says something to it, or nothing, by its form: %s, %s", (text, isShown) => {
+    for (const answer of [text, { a: [{ b: text }] }, { [`${text} `]: 1 }]) {
+      const conversation = new Conversation();
+      const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: [""] });
+      run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [answer]);
+      expect(run.show([`{"it": ${JSON.stringify(text)}}`]).length > 0, JSON.stringify(answer)).toBe(isShown);
+    }
+  });
+
+  it.each([
+    ["abcdefghijk", false],
+    ["abcdefghijkl", true],
+    ["12345678", false],
+    ["123456789", true],
+    ["ab12c", false],
+    ["ab12cd", true],
+    ["abcd/efghi", false],
+    ["abcde/fghij", true],
+    ["abc def ghij", false],
+    ["abc def ghij kl", true],
+    ["a@b.c", true],
+    ["", false],
+  ])("says as a value where it comes from, or leaves it undecided, by its form: %s, %s", (value, isTold) => {
+    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
+    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [`before ${value} after`]);
+    const [leaf] = run.follow({ tool: "t", seq: 2, arguments: { value } }).leaves;
+    expect(leaf?.labels).toEqual(isTold ? ["untrusted"] : []);
+  });
+
+  it.each([
+    ["abcdefghijklmnopqrstuvw", false],
+    ["abcdefghijklmnopqrstuvwx", true],
+    ["abcdefghijkl", false],
+    ["12345678", false],
+    ["123456789", true],
+    ["1234 5678 9", false],
+    ["ab12c", false],
+    ["ab12cd", true],
+    ["abcd/efghi", false],
+    ["abcde/fghij", true],
+    ["a@b.c", true],
+    ["eve mallory of the", false],
+    ["eve mallory of the evil corp", false],
+    ["eve mallory of the evil corps", true],
+  ])("says where a part of a value comes from, by its form: %s, %s", (part, isTold) => {
+    for (const value of [`bob@example.com ${part}`, `${part} bob@example.com`]) {
+      const program = ['send("bob@example.com")'];
+      const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program });
+      run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [`before ${part} after`]);
+      const [leaf] = run.follow({ tool: "t", seq: 2, arguments: { value } }).leaves;
+      expect(leaf?.labels, value).toEqual(isTold ? ["untrusted"] : []);
+    }
+  });
+
+  it.each<[value: unknown, text: string, isRead: boolean]>([
+    [{ short_name: 1 }, "short_name", false],
+    [{ aa_bb_cc_dd_ee_ff_gg_hhh: 1 }, "aa_bb_cc_dd_ee_ff_gg_hhh", false],
+    [{ aa_bb_cc_dd_ee_ff_gg_hhhh: 1 }, "aa_bb_cc_dd_ee_ff_gg_hhhh", true],
+    [{ "eve mallory": 1 }, "eve mallory", true],
+    [{ "1st/name": null }, "1st/name", true],
+    [{ a: { b: [{ "x@y.z": undefined }] } }, "x@y.z", true],
+    [[["octo/cat"]], "octo/cat", true],
+    [[123_456_789], "123456789", true],
+  ])("reads the names of members that are data: %j", (value, text, isRead) => {
+    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: [""] });
+    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [value]);
+    expect(run.show([text]).length > 0).toBe(isRead);
+  });
+
+  it("is nothing where a tool answered with nothing, and all that it answered with otherwise", () => {
+    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: [""] });
+    const answer = (value: unknown) =>
+      run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [value]);
+    for (const nothing of [undefined, null, "", [], {}, [null, undefined], { a: null }]) answer(nothing);
+    expect(run.show(["a null undefined eve@evil.test 123456789"])).toEqual([]);
+    answer([undefined, [null, { a: undefined, b: [123_456_789, "eve@evil.test"] }], undefined]);
+    expect(run.show(["123456789"])).toHaveLength(1);
+  });
+
   it("does not count where a policy names it as plain", () => {
     const conversation = new Conversation();
     const run = new RunFlow({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isListed, matchesValue, placesIn } from "../../../broker/policy/value-lists.ts";
+import { isListed, matchesValue, placesIn, withThoseAbove } from "../../../broker/policy/value-lists.ts";
 
 describe("a value in a list", () => {
   it.each([
@@ -16,6 +16,11 @@ describe("a value in a list", () => {
     ["*@example.com", '"eve@evil.test"@example.com', false],
     ["*@example.com", "ada@example.com <eve@evil.test>", false],
     ["*@example.com", "eve@notexample.com", false],
+    ["*@example.com", "eve@evil.test <ada@example.com>", false],
+    ["*@example.com", "Ada <ada@example.com>, eve@evil.test", false],
+    ["*@example.com", "Ada <ada@example.com> Eve", false],
+    ["Ada Lovelace", "ada lovelace", true],
+    ["see https://a.example", "See https://a.example", true],
     ["https://*.example.com/*", "https://docs.example.com/a", true],
     ["https://*.example.com/*", "https://evil.test/https://docs.example.com/a", false],
     ["https://*.example.com/*", "https://docs.example.com@evil.test/", false],
@@ -24,11 +29,41 @@ describe("a value in a list", () => {
     ["https://*.example.com/*", "https://docs.example.com.evil.test/", false],
     ["https://*.example.com/*", "https:\\\\evil.test\\.example.com/", false],
     ["https://a.example/public/*", "https://a.example/public/%2e%2e/secret", false],
+    ["https://a.example/*", "https://a.example/a/../b", false],
+    ["https://a.example/*", "https://a.example/a/.%2E/b", false],
+    ["https://a.example/*", "https://a.example/a/..", false],
+    ["https://a.example/*", "https://a.example/a/./..b/c../d", true],
+    ["https://a.example/*", "https://:secret@a.example/", false],
+    ["https://a.example/*", "https://", false],
+    ["https://a.example", "https://a.example/any/path", true],
+    ["https://a.example/ab", "https://a.example/ab", true],
+    ["https://a.example/ab", "https://a.example/abc", false],
+    ["HTTPS://A.Example/*", "https://a.example/", true],
+    ["https://a.example/*", "https://a.example./", true],
+    ["https://a.example:8443/*", "https://a.example.:8443/", true],
+    ["https://a.example:8443/*", "https://a.example/", false],
+    ["https://a.example/*", "https://a.example:8443/", false],
+    ["https://a.example:*/*", "https://a.example:8443/", true],
+    ["https://a.example:*/*", "https://a.example/", true],
+    ["https://a.example:443/*", "https://a.example/", true],
+    ["https://a.example:80/*", "https://a.example/", false],
+    ["http://a.example:*/*", "http://a.example/", true],
+    ["http://a.example:80/*", "http://a.example/", true],
+    ["http://a.example:443/*", "http://a.example/", false],
+    ["https://[2001:db8::443]/*", "https://[2001:db8::443]/", true],
+    ["http://[2001:db8::80]/*", "http://[2001:db8::80]/", true],
     ["DE02120300000000202051", "DE02120300000000202051", true],
     ["5", 5, true],
     ["INV-*", null, false],
+    ["null", null, false],
+    ["*", null, false],
   ])("%s, %s: %s", (pattern, value, wanted) => {
     expect(matchesValue(pattern, value)).toBe(wanted);
+  });
+
+  it("is in a list when one of its patterns means it", () => {
+    expect(isListed({ a: ["x", "y*"] }, "a", "yes")).toBe(true);
+    expect(isListed({ a: ["x", "y*"] }, "a", "no")).toBe(false);
   });
 
   it("is in no list that there is not", () => {
@@ -41,7 +76,9 @@ it("names hosts and domains by path, and what cannot be read as it is written", 
     {
       to: ["ada@example.com", "Eve <eve@EVIL.test.>"],
       text: "see https://docs.example.com@evil.test/a and http:\\\\odd",
-      cc: "nobody@",
+      cc: " nobody@ ",
+      links: ["https://a.test.:8443/x", "file:///etc/passwd", "mailto:bob@b.test"],
+      amount: 5,
     },
     100,
   );
@@ -50,6 +87,18 @@ it("names hosts and domains by path, and what cannot be read as it is written", 
     "to[0]": ["example.com"],
     "to[1]": ["evil.test"],
     cc: ["nobody@"],
+    links: ["b.test"],
+    "links[2]": ["b.test"],
   });
+  expect([...(hosts.get("links") ?? [])]).toEqual(["a.test", "file:///etc/passwd"]);
   expect([...(hosts.get("text") ?? [])]).toEqual(["evil.test", "http:\\\\odd"]);
+});
+
+it.each([
+  ["to", ["to"]],
+  ["to[12].name", ["to[12].name", "to[12]", "to"]],
+  ['a["b.c]\\"d"].e', ['a["b.c]\\"d"].e', 'a["b.c]\\"d"]', "a"]],
+  ['["x"][0]', ['["x"][0]', '["x"]']],
+])("goes from %s up to what contains it", (path, wanted) => {
+  expect(withThoseAbove(path)).toEqual(wanted);
 });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { CheckingPool } from "../../../broker/schemas/checking-pool.ts";
 import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
@@ -64,6 +64,30 @@ describe.concurrent("values that wait behind one that runs away", { timeout: 120
     expect(await validator.check(runaway, "aaa")).toBeUndefined();
     const problem = { place: "", message: 'must match pattern "^(a+)+$"' };
     expect(await validator.check(runaway, "b")).toEqual(problem);
+  });
+});
+
+describe("a schema that cannot be compiled in time", { timeout: 120_000 }, () => {
+  it("is refused at once for a minute, and then tried again", async () => {
+    const bounds = { compileMs: 1, checkMs: 20_000 };
+    const pool = new CheckingPool(moduleUrl, bounds);
+    onTestFinished(() => pool.close());
+    const json = JSON.stringify({
+      allOf: Array.from({ length: 3_000 }, (_, i) => ({ required: [`r${i}`] })),
+    });
+    const check = { owner: "a", schema: "slow", json, value: 1, mayUseThread: false };
+    const refused = { state: "overtime", of: "schema" };
+    expect(await pool.check(check)).toEqual(refused);
+    bounds.compileMs = 60_000;
+    expect(await pool.check({ ...check, mayUseThread: true })).toEqual(refused);
+    expect(await pool.check({ ...check, schema: "another", json: "true" })).toEqual({ state: "checked" });
+    const clock = vi.spyOn(performance, "now");
+    onTestFinished(() => clock.mockRestore());
+    const now = performance.now();
+    clock.mockReturnValue(now + 50_000);
+    expect(await pool.check(check)).toEqual(refused);
+    clock.mockReturnValue(now + 70_000);
+    expect(await pool.check(check)).toEqual({ state: "checked" });
   });
 });
 

@@ -251,6 +251,23 @@ describe("what is checked at once", () => {
     ["long strings", { items: { minLength: 1 } }, list(100, () => "x".repeat(10_000))],
     ["characters of a name", { propertyNames: { maxLength: 9 } }, { ["x".repeat(1_000_000)]: 1 }],
     ["many members", { additionalProperties: { type: "number" } }, byName(50_000, (i) => [`k${i}`, i])],
+    [
+      "characters of a member's name",
+      { additionalProperties: { minLength: 1, maxLength: 9 } },
+      { ["x".repeat(50_000)]: "" },
+    ],
+    ["names in an enum", { items: { enum: list(2_500, (i) => `v${i}`) } }, list(120, () => "x")],
+    ["required names", { items: { required: list(25, (i) => `r${i}`) } }, list(3_000, () => 1)],
+    [
+      "names that others require",
+      { items: { dependentRequired: { a: list(25, (i) => `r${i}`) } } },
+      list(3_000, () => 1),
+    ],
+    [
+      "members of names",
+      { properties: { a: { propertyNames: { minLength: 1 } } } },
+      { a: byName(25_000, (i) => [`k${i}`, 1]) },
+    ],
   ])("is no great number of %s", (_name, schema, value) => {
     const cost = costOfSchema(schema);
     expect(cost !== undefined && isCheap(cost, value)).toBe(false);

@@ -52,3 +52,24 @@ describe("checking arguments against a schema", () => {
     },
   );
 });
+
+it("reads a schema once, however many values it checks", async () => {
+  let reads = 0;
+  const schema = {
+    get type() {
+      reads++;
+      return "string";
+    },
+  };
+  expect(inWords(await validator.check(schema, 1))).toBe("must be string, not 1");
+  const once = reads;
+  expect(await validator.check(schema, "a")).toBeUndefined();
+  expect(reads).toBe(once);
+});
+
+it.each([
+  ["true", true, undefined],
+  ["null", null, undefined],
+])("accepts anything under a schema that is %s", async (_name, schema, problem) => {
+  for (let i = 0; i < 2; i++) expect(inWords(await validator.check(schema, { a: 1 }))).toBe(problem);
+});

@@ -41,6 +41,35 @@ describe("a name", () => {
     // Letters and digits change once more in what is data.
     "a1b",
     "x2y",
+    "a-b_c",
+    "Facade1",
+    "label_5a",
+    "caf\u00e91",
+    "bead7",
+    "HTTP",
+    "A1",
+    "item_42a",
+    "aAB-7",
+    "AB-7x",
+    "xbeadfe1",
+    "beadfe1x",
+    "abcde1",
+    "@typeOf",
+    // Capitals that come and go, in so few words or so rarely that people may write them.
+    "aBcDeFgHi",
+    "abcDefgHij",
+    "getUserIdOfIt",
+    "userIdOfItXy",
+    "userIdOfItXyAbC",
+    "userIdOfItXyabcd",
+    // Letters and digits that do.
+    "A1ZYXWVU",
+    "bbbbA1ABCDEFG",
+    "A1ABCDEFGhhhh",
+    "abcdefgh1j",
+    "aBcdefg1j",
+    "aBcdefgh1jkl",
+    "first_a1b_last",
   ])("is a member's: %s", (name) => {
     expect(isDataName(name)).toBe(false);
   });
@@ -62,6 +91,18 @@ describe("a name", () => {
     "a1b2",
     "a1b2c",
     "aB3dE5fG7h",
+    "f00dbead",
+    "F00DBEAD",
+    "a1-b2-c3",
+    "@1a",
+    "aBcDeFgHiJ",
+    "abCdefGhIj",
+    "QXWzTYHbKL",
+    "first-aBcDeFgHiJ",
+    "userIdOfItXyAbCd",
+    "A1ZYXWVUT",
+    "aBcdefgh1j",
+    "first_a1b2_last",
   ])("is data: %s", (name) => {
     expect(isDataName(name)).toBe(true);
   });

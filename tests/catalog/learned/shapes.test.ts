@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { schemaOfShape, shapeFromJson, shapeToJson } from "../../../catalog/learned/learned-state.ts";
+import {
+  parseState,
+  schemaOfShape,
+  shapeFromJson,
+  shapeToJson,
+} from "../../../catalog/learned/learned-state.ts";
 import {
   boundShape,
   countPlaces,
@@ -83,6 +88,55 @@ describe("what is learned of values", () => {
   ])("is the format that all texts have: %s", (text, format) => {
     expect(learned(text, text)).toEqual({ type: "string", format });
     expect(learned(text, "another")).toEqual({ type: "string" });
+  });
+});
+
+describe("a state that was written", () => {
+  const digest = `sha256:${"0".repeat(64)}`;
+  const read = (shape: object, tool: object = {}) =>
+    parseState(
+      Buffer.from(
+        JSON.stringify({
+          version: 1,
+          position: 7,
+          tools: [{ server: "docs", tool: "list", definition: digest, calls: 1, shape, ...tool }],
+        }),
+      ),
+    );
+  const text = (format: string, choices?: string[]) => ({ seen: 1, string: { format, choices } });
+  const members = (count: number) => ({
+    seen: 1,
+    object: { seen: 1, members: Array.from({ length: count }, (_, i) => [`m${i}`, { seen: 0 }]) },
+  });
+
+  it.each<[string, object, object?]>([
+    ["a format of ptc", text("date-time")],
+    ["the longest format", text("f".repeat(20))],
+    ["the longest choice", text("plain", ["c".repeat(64)])],
+    ["the most choices", text("plain", Array(24).fill("c"))],
+    ["the most members", members(120)],
+    ["a shape of nothing", { seen: 0 }],
+  ])("is read with %s", (_name, shape, tool) => {
+    expect(read(shape, tool)).toMatchObject({ position: 7, observed: { size: 1 } });
+  });
+
+  it.each<[string, object, object?]>([
+    ["a format that is none", text("date time")],
+    ["a format with something before it", text("*/date")],
+    ["a format with something behind it", text("date*/")],
+    ["a format in capitals", text("DATE")],
+    ["no format", text("")],
+    ["a long format", text("f".repeat(21))],
+    ["a long choice", text("plain", ["c".repeat(65)])],
+    ["too many choices", text("plain", Array(25).fill("c"))],
+    ["too many members", members(121)],
+    ["a long name of a member", { seen: 1, object: { seen: 1, members: [["m".repeat(65), { seen: 0 }]] } }],
+    ["an unknown kind", { seen: 1, date: true }],
+    ["a negative count", { seen: -1 }],
+    ["no calls", { seen: 0 }, { calls: 0 }],
+    ["a digest that is none", { seen: 0 }, { definition: "x" }],
+  ])("is not read with %s", (_name, shape, tool) => {
+    expect(read(shape, tool)).toBeUndefined();
   });
 });
 

@@ -8,6 +8,7 @@ import { digestOf } from "../../../protocol/canonical-json.ts";
 import { serverModule } from "../../../protocol/tool-names.ts";
 import { listingOf } from "../list-tools.ts";
 import { checkPython } from "./check-python.ts";
+import { generateStubs } from "./generate-stubs.ts";
 
 const folder = resolve(import.meta.dirname, "../../golden");
 const cases = readdirSync(folder).filter((name) => existsSync(join(folder, name, "tools.json")));
@@ -71,5 +72,123 @@ describe("golden stubs", () => {
       files.set(`servers/${module}/__init__.pyi`, readFileSync(join(folder, name, "index.pyi"), "utf8"));
     }
     expect(checkPython(files)).toEqual([]);
+  });
+});
+
+describe("a module in Python", () => {
+  const generated = async (tools: unknown[]) => {
+    const { files, modules } = await generateStubs([listingOf(tools)]);
+    const [module] = modules.values();
+    const signatures = module?.tools.map((tool) => tool.signature()) ?? [];
+    return { text: files.get(PYTHON_PRINTER.modulePath("demo")) ?? "", signatures };
+  };
+  const signatureOf = async (tool: object) => (await generated([{ name: "t", ...tool }])).signatures[0];
+  const texts = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`property_${i}`, { type: "string" }]));
+  const FILE = {
+    type: "object",
+    properties: {
+      name: { type: "string" },
+      "content-type": { type: "string" },
+      parent: { $ref: "#/$defs/File" },
+    },
+    required: ["name"],
+  };
+
+  test.each<[string, object, string]>([
+    ["of nothing that is declared", {}, "t(arguments: Mapping[str, Any] = ..., /, **others: Any) -> Any"],
+    [
+      "with what may be left out, and dicts in their places",
+      {
+        inputSchema: {
+          type: "object",
+          properties: {
+            query: { type: "string" },
+            kind: { enum: ["a", "b"] },
+            within: {
+              type: "object",
+              description: "Where:\n    path: not a member",
+              properties: { path: { type: "string", description: "A path" }, depth: { type: "integer" } },
+              required: ["path"],
+            },
+            "odd-name": { type: "boolean" },
+          },
+          required: ["query"],
+        },
+      },
+      't(*, query: str, kind?: Literal["a", "b"], within?: {path: str, depth?: int}, odd_name?: bool) -> Any',
+    ],
+    [
+      "down to the third level, with names that no member can have",
+      {
+        outputSchema: {
+          type: "object",
+          properties: { files: { type: "array", items: { $ref: "#/$defs/File" } } },
+          required: ["files"],
+          $defs: { File: FILE },
+        },
+      },
+      't(arguments: Mapping[str, Any] = ..., /, **others: Any) -> {files: list[{"name": str, "content-type"?: str, "parent"?: {"name": str, "content-type"?: str, "parent"?: TFile}}]}',
+    ],
+    [
+      "with names of types that are no dicts",
+      {
+        outputSchema: {
+          type: "object",
+          additionalProperties: { $ref: "#/$defs/Tag" },
+          $defs: { Tag: { enum: ["File", "y"] } },
+        },
+      },
+      't(arguments: Mapping[str, Any] = ..., /, **others: Any) -> dict[str, Literal["File", "y"]]',
+    ],
+    [
+      "in each of its forms",
+      {
+        inputSchema: {
+          type: "object",
+          anyOf: [
+            { properties: { a: { type: "string" } }, required: ["a"] },
+            { properties: { b: { type: "integer" } }, required: ["b"] },
+          ],
+        },
+      },
+      "t(*, a: str) or t(*, b: int) -> Any",
+    ],
+    [
+      "without a result that is too long",
+      { outputSchema: { type: "object", properties: texts(60) } },
+      "t(arguments: Mapping[str, Any] = ..., /, **others: Any) -> ...",
+    ],
+  ])("has a signature %s", async (_name, tool, signature) => {
+    expect(await signatureOf(tool)).toBe(signature);
+  });
+
+  test("has signatures of 600 characters at most, and says that one is cut", async () => {
+    const call = (await signatureOf({ inputSchema: { type: "object", properties: texts(60) } })) ?? "";
+    expect(call).toMatch(/^t\(\*, property_0\?: str, .*\.\.\.$/);
+    expect(call).toHaveLength(603);
+    // To the last character: two choices are as long as they have to be.
+    const chosen = (chars: number) => {
+      const choices = [400, chars - 400].map((count, i) => String(i).repeat(count));
+      const inputSchema = { type: "object", properties: { a: { enum: choices } }, required: ["a"] };
+      return signatureOf({ name: "t", inputSchema });
+    };
+    const around = 't(*, a: Literal["", ""]) -> Any'.length;
+    expect(await chosen(600 - around)).toHaveLength(600);
+    expect(await chosen(601 - around)).toMatch(/"\]\) -> \.\.\.$/);
+  });
+
+  test("imports what it needs, whatever its texts say", async () => {
+    const imports = async (tools: unknown[]) => (await generated(tools)).text.match(/^from (?!servers).*$/gm);
+    expect(await imports([])).toBeNull();
+    const description = 'Mapping, Sequence, Literal, Never and "overload" or TypedDict # NotRequired';
+    const inputSchema = { type: "object", properties: { Never: { type: "string", description } } };
+    expect(await imports([{ name: "a", description, inputSchema }])).toEqual([
+      "from typing import Any, Never, NotRequired, TypedDict, overload",
+    ]);
+    expect(await imports([{ name: "b" }])).toEqual([
+      "from collections.abc import Mapping",
+      "from typing import Any",
+    ]);
   });
 });

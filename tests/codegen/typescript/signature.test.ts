@@ -181,6 +181,35 @@ describe("signatures", () => {
     expect((await signaturesOf({ name: "t", inputSchema })).compact).toBe(compact);
   });
 
+  test.each<[string, object, string]>([
+    [
+      "arguments and results",
+      {
+        inputSchema: { type: "array", items: { type: "string" }, description: "Said." },
+        outputSchema: { type: "object", additionalProperties: { type: "string" }, description: "By\nname." },
+      },
+      "t(args:string[] /* Said.*/):Promise<{[k:string]:string} /* By\nname.*/>",
+    ],
+    [
+      "a type of its own",
+      {
+        outputSchema: {
+          type: "object",
+          properties: { a: { $ref: "#/$defs/A" } },
+          $defs: { A: { enum: ["x", "y"], description: "One" } },
+        },
+      },
+      't():Promise<{\n a?:A\n}>\ntype A="x"|"y" /* One*/',
+    ],
+    [
+      "what has lines of its own",
+      { outputSchema: { type: "object", properties: { a: {} }, description: "All" } },
+      "t():Promise<{// All\n a?:any\n}>",
+    ],
+  ])("hide nothing behind what is said of %s", async (_what, tool, full) => {
+    expect((await signaturesOf({ name: "t", ...tool })).full).toBe(full);
+  });
+
   test("of a tool without arguments and results are its name", async () => {
     expect(await signaturesOf({ name: "ping" })).toEqual({ full: "ping()", compact: "ping()" });
   });

@@ -30,6 +30,73 @@ describe("base64 of images and sound", () => {
     expect(noteMedia(text)).toBe(text);
   });
 
+  it.each<[string, string]>([
+    ["iVBORw0KGgo".padEnd(64, "A"), "[image/png, 48 B]"],
+    ["iVBORw0KGgo".padEnd(63, "A"), "iVBORw0KGgo".padEnd(63, "A")],
+    ["/9j/".padEnd(1_332, "A"), "[image/jpeg, 999 B]"],
+    ["/9j/".padEnd(1_334, "A"), "[image/jpeg, 1 KB]"],
+    ["/9j/".padEnd(2_000, "A"), "[image/jpeg, 2 KB]"],
+    ["R0lGOD".padEnd(80, "A"), "[image/gif, 60 B]"],
+    ["UklGR".padEnd(80, "A"), "[image/webp, 60 B]"],
+    ["SUkqA".padEnd(80, "A"), "[image/tiff, 60 B]"],
+    ["TU0AK".padEnd(80, "A"), "[image/tiff, 60 B]"],
+    ["T2dnUw".padEnd(80, "A"), "[audio/ogg, 60 B]"],
+    ["ZkxhQw".padEnd(80, "A"), "[audio/flac, 60 B]"],
+    ["SUQz".padEnd(80, "A"), "[audio/mpeg, 60 B]"],
+    [`${"SUQz".padEnd(80, "A")}==.`, "[audio/mpeg, 60 B]."],
+    [`${"SUQz".padEnd(80, "A")}===.`, "[audio/mpeg, 60 B]=."],
+    [`${"SUQz".padEnd(80, "A")}-SUQz`, "[audio/mpeg, 60 B]-SUQz"],
+    [`x${"SUQz".padEnd(80, "A")}`, `x${"SUQz".padEnd(80, "A")}`],
+    [`+${"SUQz".padEnd(80, "A")}`, `+${"SUQz".padEnd(80, "A")}`],
+    [`data:image/png;base64,A${" ".repeat(64)}`, `[image/png, 0 B]${" ".repeat(64)}`],
+    [`data:image/png;base64,${" ".repeat(64)}`, `data:image/png;base64,${" ".repeat(64)}`],
+    [`data:image/png;base64,${"A_-".repeat(20)} SUQz`, "[image/png, 45 B] SUQz"],
+    [`data:video/mp4;codecs=avc1;a=b;base64,${"A".repeat(60)}`, "[video/mp4, 45 B]"],
+    [`data:text/plain;base64,${"A".repeat(60)}`, `data:text/plain;base64,${"A".repeat(60)}`],
+    [`data:image/gif;base64,${"iVBORw0KGgo".padEnd(80, "A")}`, "[image/gif, 60 B]"],
+  ])("is told to the byte and the character: %j, %j", (text, noted) => {
+    expect(noteMedia(text)).toBe(noted);
+  });
+
+  it.each<[unknown, unknown]>([
+    [
+      { mimeType: "image/png", data: "QUJD", blob: "QQ==", text: "QUJD" },
+      { mimeType: "image/png", data: "[image/png, 3 B]", blob: "[image/png, 1 B]", text: "QUJD" },
+    ],
+    [
+      { mimeType: "video/mp4", data: "QQ===" },
+      { mimeType: "video/mp4", data: "QQ===" },
+    ],
+    [
+      { mimeType: "image/png", data: "" },
+      { mimeType: "image/png", data: "" },
+    ],
+    [
+      { mimeType: "image/png", data: "not base64" },
+      { mimeType: "image/png", data: "not base64" },
+    ],
+    [
+      { mimeType: "image/png", data: { data: "QUJD" } },
+      { mimeType: "image/png", data: { data: "QUJD" } },
+    ],
+    [
+      { mimeType: "an image/png", data: "QUJD" },
+      { mimeType: "an image/png", data: "QUJD" },
+    ],
+    [
+      { mimeType: "image/png; a=b", data: "QUJD" },
+      { mimeType: "image/png; a=b", data: "QUJD" },
+    ],
+    [
+      { mimeType: 5, data: "QUJD" },
+      { mimeType: 5, data: "QUJD" },
+    ],
+    [null, null],
+    [5, 5],
+  ])("in a value is a note only where its type and its form say so: %j", (value, noted) => {
+    expect(noteMediaIn(value)).toEqual(noted);
+  });
+
   it("is told from a word however long it is", () => {
     const word = "z".repeat(16_000_000);
     expect(noteMedia(word) === word).toBe(true);

@@ -62,9 +62,12 @@ describe("the engine that ptc uses", () => {
   it.each([
     ["/run/user/1000/docker.sock", "rootless Docker"],
     ["/home/me/.docker/run/docker.sock", "Docker Desktop"],
+    ["/home/me/.docker/desktop/docker.sock", "Docker Desktop"],
     ["/home/me/.colima/default/docker.sock", "Colima"],
+    ["/home/me/.config/colima/default/docker.sock", "Colima"],
     ["/home/me/.orbstack/run/docker.sock", "OrbStack"],
     ["/home/me/.rd/docker.sock", "Rancher Desktop"],
+    ["/home/me/.lima/docker/sock/docker.sock", "Lima"],
   ])("is the one behind %s where there is no other", (socket, of) => {
     const env = { HOME: "/home/me", XDG_RUNTIME_DIR: "/run/user/1000" };
     expect(findDockerEndpoint(env, (path) => path === socket)).toEqual({

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import Docker from "dockerode";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { dockerOptions } from "../../../sandbox/docker/docker-client.ts";
@@ -84,4 +86,28 @@ test.each([
 test("a machine without ssh is told", async () => {
   vi.stubEnv("PATH", "/nowhere");
   await expect(clientOf("ssh://far.example").info()).rejects.toThrow("ssh cannot be started");
+});
+
+test("a connection that no request uses keeps no process alive", async () => {
+  const socketPath = join(newFolder(), "engine.sock");
+  const server = createServer((_request, response) => void response.end('{"ID":"far"}'));
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  standIn(
+    `const socket = require("node:net").connect(${JSON.stringify(socketPath)});
+     process.stdin.pipe(socket).pipe(process.stdout);`,
+  );
+  const module = join(import.meta.dirname, "../../../sandbox/docker/docker-client.ts");
+  const program = `
+    import Docker from "dockerode";
+    const { dockerOptions } = await import(${JSON.stringify(module)});
+    const docker = new Docker(dockerOptions({ host: "ssh://me@far.example", source: "a test" }));
+    console.log((await docker.info()).ID, (await docker.info()).ID);`;
+  const flags = ["--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, flags, { cwd: import.meta.dirname });
+  expect(stdout).toBe("far far\n");
 });

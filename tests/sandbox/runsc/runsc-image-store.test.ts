@@ -241,3 +241,10 @@ test("layers that skopeo fetched lie over each other, and hide what they say is 
   expect(names).toEqual(["a", "a/kept", "b", "b/new", "c", "c/replaced"]);
   expect(readFileSync(join(path, "c/replaced"), "utf8")).toBe("2");
 });
+
+test("a folder without images lists none", async () => {
+  const { store } = storeIn();
+  expect(await store.listOwn()).toEqual([]);
+  const nowhere = storeIn(join(newFolder(), "not-there"));
+  expect(await nowhere.store.listOwn()).toEqual([]);
+});

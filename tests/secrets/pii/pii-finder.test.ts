@@ -3,7 +3,7 @@ import examples from "libphonenumber-js/mobile/examples" with { type: "json" };
 import { personValidators } from "stdnum";
 import { describe, expect, it, test } from "vitest";
 import { PiiFinder } from "../../../secrets/pii/pii-finder.ts";
-import { countriesWith, PII_KINDS, type PiiKind } from "../../../secrets/pii/pii-kinds.ts";
+import { countriesWith, PII_KINDS, type PiiKind, wordsBefore } from "../../../secrets/pii/pii-kinds.ts";
 import { PiiMasks, segmentEnd } from "../../../secrets/pii/pii-mask.ts";
 import { NumberingPlan } from "../../../secrets/pii/recognisers/phone-numbers.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
@@ -283,4 +283,21 @@ test.each(HOSTILE)("a long text of '%s' is read in time that grows with its leng
 test("the countries that a configuration may name are those that are recognised", () => {
   expect(countriesWith("phone").sort()).toEqual(getCountries().sort());
   expect(countriesWith("national_id").sort()).toEqual(Object.keys(personValidators).sort());
+});
+
+it.each<[name: string, before: string, words: string]>([
+  ["", "Call ", " call "],
+  ["", "", " "],
+  ["workPhone", "", "work phone "],
+  ["work_phone-number", "", "work phone number "],
+  ["n".repeat(49), "", `${"n".repeat(48)} `],
+  ["", `phone ${"x".repeat(48)}`, ` ${"x".repeat(48)}`],
+  ["", `phone ${"x".repeat(42)}`, ` phone ${"x".repeat(42)}`],
+  ["", "phone; fax ", "  fax "],
+  ["", "phone\nfax ", " fax "],
+  ["", 'phone: 1, "fax": ', ' fax": '],
+  ["", "phone: 1, fax: ", " phone: 1, fax: "],
+  ["", "{phone}|fax ", " fax "],
+])("what stands before a place is told by the words of its own statement: %j, %j", (name, before, words) => {
+  expect(wordsBefore({ text: `${before}5`, from: 0, name }, before.length)).toBe(words);
 });

@@ -83,6 +83,22 @@ describe("a server on HTTP", () => {
     expect(seen.headers[0]?.authorization).toBe(`Basic ${Buffer.from("us@er:pa ss").toString("base64")}`);
   });
 
+  it.each<[user: string, configured: Record<string, string>, authorization: string | undefined]>([
+    ["", {}, undefined],
+    ["us%40er@", {}, `Basic ${btoa("us@er:")}`],
+    [":pa%20ss@", {}, `Basic ${btoa(":pa ss")}`],
+    ["100%@", {}, `Basic ${btoa("100%:")}`],
+    ["user:password@", { Authorization: "Bearer t0ken-value" }, "Bearer t0ken-value"],
+  ])(
+    "gets as its authorization what its URL and its headers say: %j, %j",
+    async (user, configured, authorization) => {
+      const origin = await listen(serveStreamable(seen).listener);
+      await connect(remote(`${origin.replace("//", `//${user}`)}/mcp`, "http", configured));
+      expect(seen.headers.length).toBeGreaterThan(0);
+      for (const headers of seen.headers) expect(headers.authorization).toBe(authorization);
+    },
+  );
+
   it("gets arguments repeated in the headers that a tool's definition asks for", async () => {
     const origin = await listen(serveModern(seen));
     const connection = await connect(remote(`${origin}/mcp`));

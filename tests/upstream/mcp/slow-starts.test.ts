@@ -152,7 +152,11 @@ describe("the time that a server has to start", () => {
 it.each([
   ["npx", "npx may be downloading it"],
   ["/usr/local/bin/uvx", "uvx may be downloading it"],
+  ["npx.cmd", "npx may be downloading it"],
+  ["/x/docker.EXE", "docker may be downloading it"],
   ["node", undefined],
+  ["npx.cmd.sh", undefined],
+  ["npxcmd", undefined],
 ])("the start of %s is explained", (command, why) => {
   expect(whySlow(command)).toBe(why);
   expect(notReadyInTime("x", 1_000, false, why).message).toContain(

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
 import { isInherited } from "../../../secrets/inherited-environment.ts";
 import type { McpServerTarget } from "../../../upstream/mcp/mcp-server-target.ts";
+import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { eventually } from "../../eventually.ts";
 import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 
@@ -44,6 +45,68 @@ describe("a server on stdio", () => {
     const connection = await connect(fixture("chatty.mjs"));
     expect(await connection.callTool(toolCall("go"))).toEqual({ content: [] });
   });
+
+  const telling = (made: object) => {
+    const target = fixture("tells-client.mjs");
+    return { ...target, args: [...target.args, JSON.stringify(made)] };
+  };
+  const toldBy = async (connection: UpstreamConnection) =>
+    jsonOf(await connection.callTool(toolCall("go"))) as { capabilities: object; listens: unknown[] };
+
+  it("is told who its client is and what that can do, and of folders where there are some", async () => {
+    const can = {
+      elicitation: { form: {}, url: {} },
+      extensions: { "io.modelcontextprotocol/tasks": {} },
+    };
+    const plain = await toldBy(await connect(telling({}), { clientVersion: "1.2.3" }));
+    expect(plain).toMatchObject({ clientInfo: { name: "ptc", version: "1.2.3" } });
+    expect(plain.capabilities).toEqual(can);
+    const rooted = await toldBy(await connect(telling({}), { roots: ["/a"] }));
+    expect(rooted.capabilities).toEqual({ ...can, roots: {} });
+  });
+
+  it("is named by the beginning of what it calls itself", async () => {
+    const { implementation } = await (await connect(telling({}))).list();
+    expect(implementation.name).toMatch(/^n+$/);
+    expect(implementation.name.length).toBeLessThan(300);
+    expect(implementation.version.length).toBe(implementation.name.length);
+  });
+
+  it.each([
+    [0, 0],
+    [5, 5],
+    [-1, undefined],
+    ["5", undefined],
+    [null, undefined],
+    [undefined, undefined],
+  ])("may say for how long its list holds: %j, %j", async (ttlMs, holdsMs) => {
+    expect((await (await connect(telling({ ttlMs }))).list()).ttlMs).toBe(holdsMs);
+  });
+
+  it.each([
+    [{ tools: { listChanged: true } }, [{ toolsListChanged: true }]],
+    [{ tools: {}, resources: { listChanged: true }, prompts: {} }, [{ resourcesListChanged: true }]],
+    [{ tools: { listChanged: false }, prompts: { listChanged: true } }, [{ promptsListChanged: true }]],
+    [{ tools: {} }, []],
+  ])("is asked to tell of the changes that it announces, once: %j", async (capabilities, listens) => {
+    const connection = await connect(telling({ modern: true, capabilities }));
+    for (let i = 0; i < 2; i++) connection.onToolsChanged(() => {});
+    await eventually(async () => expect((await toldBy(connection)).listens).toEqual(listens));
+  });
+
+  it.each([undefined, '{"jsonrpc":"2.0","method":"notifications/message"}', "starting up..."])(
+    "has started once it says anything, be it %j, and not by empty lines",
+    async (says) => {
+      const started: number[] = [];
+      const options = { onStarted: (pid: number) => void started.push(pid) };
+      await connect(telling({ says }), options);
+      expect(started).toEqual([expect.any(Number)]);
+      const code = "process.stdout.write(' \\n\\n'); process.stdin.resume()";
+      const silent = { ...fixture(""), args: ["-e", code] };
+      await upstreamErrorOf(connect(silent, { ...options, connectTimeoutMs: 500 }));
+      expect(started).toHaveLength(1);
+    },
+  );
 
   it("gets few variables beside its own, and its folder", async () => {
     vi.stubEnv("PTC_TEST_SECRET", "must not be passed on");

@@ -207,6 +207,70 @@ describe("a model that is asked to coerce a text", () => {
     expect(JSON.stringify(asked[1]?.body.response_format)).not.toContain("strict");
   });
 
+  it("is asked to keep to the form where every object requires all that it names, and only then", async () => {
+    const { extract, requests } = await connect([completion({ value: 1 })]);
+    const closed = (properties: object, more: object = {}) => ({
+      ...{ type: "object", properties, required: Object.keys(properties), additionalProperties: false },
+      ...more,
+    });
+    const open = { type: "object" };
+    const A = { a: { type: "string" } };
+    const cases: [schema: unknown, isStrict: boolean][] = [
+      [{ type: "string" }, true],
+      [closed(A), true],
+      [{ ...closed(A), type: undefined }, true],
+      [closed({}), true],
+      [open, false],
+      [{ properties: A, required: ["a"] }, false],
+      [closed(A, { required: [] }), false],
+      [closed(A, { required: undefined }), false],
+      [closed(A, { additionalProperties: true }), false],
+      [closed(A, { additionalProperties: { type: "string" } }), false],
+      [{ type: "array", items: closed(A) }, true],
+      ...[
+        ...[{ items: open }, { prefixItems: [closed(A), open] }, { $defs: { x: open } }],
+        ...[{ anyOf: [open] }, { oneOf: [open] }, { allOf: [open] }, closed({ b: open })],
+      ].map((schema): [unknown, boolean] => [schema, false]),
+    ];
+    for (const [index, [schema, isStrict]] of cases.entries()) {
+      await extract("1", schema);
+      const format = requests[requests.length - 1]?.body.response_format;
+      expect(format, `${index} ${JSON.stringify(schema)}`).toMatchObject({
+        json_schema: isStrict ? { strict: true } : expect.not.objectContaining({ strict: expect.anything() }),
+      });
+    }
+  });
+
+  it("is charged with what was asked, also of an answer that does not fit, and with nothing where nothing was asked", async () => {
+    const stubborn = await connect([completion({ value: "x" })]);
+    expect(await stubborn.extract("Ada")).toMatchObject({
+      isError: true,
+      _meta: { "ptc/extract": { model: "small", requests: 2, input_tokens: 20, output_tokens: 10 } },
+    });
+    const never = await stubborn.extract("Ada", { not: {} });
+    expect(never).toEqual({ isError: true, content: [{ type: "text", text: expect.any(String) }] });
+    const { connection } = stubborn;
+    expect(await connection.callTool(toolCall("distill", { value: "x", schema: {} }, {}))).toEqual({
+      isError: true,
+      content: [{ type: "text", text: "there is no tool 'distill'" }],
+    });
+    expect(await stubborn.extract("Ada", true)).toEqual(failed("the type is no JSON Schema"));
+  });
+
+  it("takes references to what the type defines, in every place, and no others", async () => {
+    const { extract, requests } = await connect([completion({ value: 1 })]);
+    const $defs = { tag: {}, "a.b": {} };
+    for (const $ref of ["#/$defs/tag", "#/$defs/a.b"]) await extract("1", { $defs, items: { $ref } });
+    expect(requests).toHaveLength(2);
+    const foreign = [5, "#/$defs/other", "#/$defs/tag/x", "x#/$defs/tag", "#/$defs/", "#/$defs/constructor"];
+    for (const $ref of foreign)
+      for (const schema of [{ items: { $ref } }, { anyOf: [{}, { properties: { a: { $ref } } }] }])
+        expect(await extract("1", { $defs, ...schema }), `${$ref}`).toEqual(failed(/^the type/));
+    expect(requests).toHaveLength(2);
+    const odd = await extract("1", { ["k".repeat(65)]: 1 });
+    expect(odd).toEqual(failed(`the type has '${"k".repeat(64)}', which extract does not take`));
+  });
+
   it("fails in one line where its endpoint does, and is asked at no other address", async () => {
     const elsewhere = await scriptedModel([completion({ value: ADA })]);
     const location = `${elsewhere.url}/v1/chat/completions`;

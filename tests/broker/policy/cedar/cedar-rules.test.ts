@@ -4,7 +4,14 @@ import { describe, expect, it } from "vitest";
 import { loadCedar } from "../../../../broker/policy/cedar/cedar-engine.ts";
 import { type RuledCall, Rules } from "../../../../broker/policy/cedar/cedar-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA } from "../../../../broker/policy/cedar/rule-schema.ts";
-import { splitRules } from "../../../../broker/policy/cedar/rule-set.ts";
+import {
+  looksAtFlow,
+  RuleIndex,
+  type RuleSubject,
+  readRules,
+  splitRules,
+  withoutContext,
+} from "../../../../broker/policy/cedar/rule-set.ts";
 import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
 import type { RunHistory } from "../../../../broker/policy/run-history.ts";
@@ -294,6 +301,148 @@ describe("the rules that a decision looks at", () => {
         }
       }),
       { numRuns: tries(30) },
+    );
+  });
+});
+
+describe("the text of a rule", () => {
+  const entity = (type: string, id: string) => ({ type, id });
+  const head = (text: string) => {
+    const { principal, action: what, resource } = splitRules(text)[0] ?? {};
+    return [principal, what, resource];
+  };
+  const [ada, team, call, list] = [
+    entity("User", "ada"),
+    entity("Group", "team"),
+    entity("Action", "call"),
+    entity("Action", "list"),
+  ];
+
+  it.each([
+    ["permit(principal, action, resource);", [undefined, undefined, undefined]],
+    [
+      'permit(principal == User::"ada", action == Action::"call", resource == Tool::"t(,;)");',
+      [[ada], [call], [entity("Tool", "t(,;)")]],
+    ],
+    [
+      'permit(principal, action in [Action::"call", Action::"list"], resource in Server::"b")\nwhen { true };',
+      [undefined, [call, list], [entity("Server", "b")]],
+    ],
+    ['permit(principal is User in Group::"team", action, resource', [[team], undefined, undefined]],
+    // What is not understood names everything.
+    ['permit(principal == A::User::"ada", action in [], resource);', [undefined, undefined, undefined]],
+    ['permit(principal == User::"a\\"b", action, resource);', [undefined, undefined, undefined]],
+    ['permit(principal == "ada", action, resource);', [undefined, undefined, undefined]],
+    ["permit(", [undefined, undefined, undefined]],
+  ])("names in its head what Cedar reads there: %s", (text, wanted) => {
+    expect(head(text)).toEqual(wanted);
+  });
+
+  it("has clauses, of which those that look at a call itself are left out before there is one", () => {
+    const when = "when { {a: {b: 1}}.a.b == 1 }";
+    const unless = "unless { context.run.calls > 3 }";
+    const rest = 'when { principal == User::"ada"';
+    const text = (effect: string, ...clauses: string[]) =>
+      `// odd\n${effect}(principal, action, resource)\n${clauses.join("\n")};`;
+    const [both, forbidden, plain, open] = readRules([
+      {
+        file: "x.cedar",
+        text: [
+          ...[text("permit", when, unless), text("forbid", when, unless), text("forbid", when)],
+          text("permit", when, rest),
+        ].join("\n"),
+      },
+    ]);
+    expect(both?.clauses).toEqual([
+      { text: when, usesContext: false },
+      { text: unless, usesContext: true },
+    ]);
+    expect(open?.clauses.map((clause) => clause.text)).toEqual([when, rest]);
+    expect([both, forbidden, plain].map((each) => each && withoutContext(each))).toEqual([
+      `permit(principal, action, resource) ${when};`,
+      undefined,
+      `forbid(principal, action, resource) ${when};`,
+    ]);
+  });
+
+  it("says what it is called, where it is, and whether a person may lift it", () => {
+    const text = `@id("a") @ask ${PERMIT}\n@id("")\n${PERMIT}@ask("x") forbid(principal, action, resource)`;
+    const named = readRules([
+      { file: "x.cedar", text },
+      { file: "y.cedar", text: "what" },
+    ]).map(({ id, name, isAsk, effect }) => [id, name, isAsk, effect]);
+    expect(named).toEqual([
+      ["r0", "a (x.cedar:1)", true, "permit"],
+      ["r1", "x.cedar:3", false, "permit"],
+      ["r2", "x.cedar:5", true, "forbid"],
+      ["r3", "y.cedar:1", false, undefined],
+    ]);
+  });
+
+  it.each<[string, string[], boolean]>([
+    ["true", [], false],
+    ["context.arguments.a == 1", ["arguments"], false],
+    ['context["labels"].contains("x")', ["labels"], true],
+    ["context has labels", ["labels"], true],
+    ['context has "labels"', ["labels"], true],
+    ['context . labels.contains("x")', ["labels"], true],
+    ['context.run.labels.contains("x")', ["run"], false],
+    ["context.origins.a.labels == []", ["origins"], true],
+    ["context.said.contains(1)", ["said"], true],
+    ["principal == resource", ["principal", "resource"], false],
+    ["labels.now", [], false],
+  ])("needs of a call what it looks at: %s", (condition, wanted, isFlow) => {
+    const [read] = readRules([
+      { file: "x.cedar", text: `permit(principal, action, resource) when { ${condition} };` },
+    ]);
+    const needs = Object.entries(read?.needs ?? {}).flatMap(([part, isNeeded]) => (isNeeded ? [part] : []));
+    expect(needs.sort()).toEqual(wanted);
+    expect(read && looksAtFlow(read.needs)).toBe(isFlow);
+  });
+
+  it("needs all of a call where it looks at it in another way, and who and what its head can only ask of Cedar", () => {
+    const needsOf = (text: string) => readRules([{ file: "x.cedar", text }])[0]?.needs;
+    const whole = needsOf("permit(principal, action, resource) when { context == {} };");
+    expect(Object.entries(whole ?? {}).filter(([, isNeeded]) => !isNeeded)).toEqual([
+      ["principal", false],
+      ["resource", false],
+    ]);
+    const inGroup = needsOf('permit(principal in Group::"team", action, resource in Server::"b");');
+    expect(inGroup).toMatchObject({ principal: true, resource: true });
+    const plain = needsOf('permit(principal == User::"ada", action, resource == Tool::"t");');
+    expect(plain).toMatchObject({ principal: false, resource: false });
+  });
+
+  it("is looked at only for requests that its head may match", () => {
+    const texts = [
+      "permit(principal, action, resource);",
+      'permit(principal == User::"ada", action, resource);',
+      'permit(principal in Group::"team", action, resource in Server::"b");',
+      'permit(principal, action in [Action::"call", Action::"list"], resource == Tool::"t");',
+      'permit(principal, action == Action::"list", resource);',
+    ];
+    const index = new RuleIndex("i", readRules([{ file: "x.cedar", text: texts.join("\n") }]));
+    const ids = (more: Partial<RuleSubject>) => {
+      const subject = {
+        action: "call",
+        principal: "bob",
+        groups: [],
+        tool: "u",
+        server: "c",
+        ...more,
+      } as const;
+      return [...index.applicable(subject).texts.keys()].join(" ");
+    };
+    expect(ids({})).toBe("r0");
+    expect(ids({ principal: "ada" })).toBe("r0 r1");
+    expect(ids({ principal: "team", groups: ["ada"] })).toBe("r0");
+    expect(ids({ groups: ["team"], server: "b" })).toBe("r0 r2");
+    expect(ids({ server: "b" })).toBe("r0");
+    expect(ids({ tool: "t" })).toBe("r0 r3");
+    expect(ids({ tool: "b", server: "t" })).toBe("r0");
+    expect(ids({ action: "list", tool: "t" })).toBe("r0 r4 r3");
+    expect(index.applicable({ action: "call", principal: "x", groups: [], tool: "u", server: "c" }).key).toBe(
+      index.applicable({ action: "call", principal: "y", groups: [], tool: "v", server: "d" }).key,
     );
   });
 });

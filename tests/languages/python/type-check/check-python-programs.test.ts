@@ -67,6 +67,60 @@ describe("the type check of programs in Python", () => {
     expect(await check("print(nobody)")).toMatch(/^program\.py:1:7: 'nobody' is not defined/);
   });
 
+  it.each<[value: string, said: string | undefined]>([
+    ["1.5", undefined],
+    ["float('1')", undefined],
+    ["1 if data else 'x'", undefined],
+    ["'x' if data else 1", undefined],
+    ["None if data else 1", undefined],
+    ["'x'", "'priority' of send must be int, not Literal['x']"],
+    ["True if data else 'x'", undefined],
+    ["'x, 1' if data else 'y'", "'priority' of send must be int, not Literal['x, 1', 'y']"],
+    ["'x' if data else 'y'", "'priority' of send must be int, not Literal['x', 'y']"],
+    ["str(1)", "'priority' of send must be int, not str"],
+    ["[1]", "'priority' of send must be int, not list"],
+    ["{'a': 1}", "'priority' of send must be int, not dict"],
+    ["(1, 2)", "'priority' of send must be int, not tuple"],
+    ["{1, 2}", "'priority' of send must be int, not set"],
+    ["object()", undefined],
+  ])("refuses for a number what surely is none: %s", async (value, said) => {
+    const code = `from servers.mail import send\nsend(from_="a", to=["b"], priority=${value})`;
+    const verdict = await verdictOf(checker, modules, code);
+    if (said === undefined) expect(verdict).toBe("clean");
+    else expect(verdict).toContain(`program.py:2:36: ${said}`);
+  });
+
+  it.each<[value: string, isRefused: boolean]>([
+    ["'closed' if data else 'odd'", false],
+    ["'odd' if data else 'closed'", false],
+    ["'odd' if data else 'other'", true],
+    ["'odd' if data else 1", true],
+    ["str('odd')", false],
+    ["1", true],
+  ])("refuses for a choice what is surely none of them: %s", async (value, isRefused) => {
+    const code = `from servers.github import list_issues\nlist_issues(owner="a", repo="b", state=${value})`;
+    const verdict = await verdictOf(checker, modules, code);
+    if (isRefused) expect(verdict).toContain("program.py:2:40: 'state' of list_issues must be");
+    else expect(verdict).toBe("clean");
+  });
+
+  it("checks no program of more than 256 KiB, with those before it", async () => {
+    const hasty = createPythonTypeChecker({ limitMs: 1 });
+    onTestFinished(() => hasty.close());
+    const program = (chars: number) => {
+      return { code: "#".repeat(chars), data: {}, language: "python", fileName: "program.py" };
+    };
+    const reason = async (chars: number, earlier = 0) => {
+      const before = earlier === 0 ? [] : [program(earlier)];
+      const outcome = await hasty.check(program(chars), modules, "sync", before);
+      return outcome.kind === "unchecked" ? outcome.reason : outcome.kind;
+    };
+    const tooLong = "the program is longer than 262144 characters";
+    expect(await reason(262_145)).toBe(tooLong);
+    expect(await reason(131_072, 131_073)).toBe(tooLong);
+    expect(await reason(262_144)).toBe("type checking took longer than 1 ms");
+  });
+
   it("lets a program run unchecked that would wait too long", async () => {
     const hasty = createPythonTypeChecker({ limitMs: 1 });
     onTestFinished(() => hasty.close());

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ModuleSource } from "../../../../languages/module-source.ts";
 import { bundleProgram } from "../../../../languages/typescript/bundling/bundle.ts";
 import { createTypeChecker } from "../../../../languages/typescript/typescript.ts";
+import { generateModule } from "../../../codegen/list-tools.ts";
+import { modulesOf } from "../../module-texts.ts";
 import { readPrograms, type SampleProgram } from "../../read-programs.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
@@ -94,5 +96,91 @@ describe("a message", () => {
     const lines = (await verdict(checker, modules, code)).split("\n");
     expect(lines.filter((line) => line.startsWith("program.ts:"))).toHaveLength(5);
     expect(lines.at(-2)).toBe("and 3 more");
+  });
+});
+
+describe("a property that a result has not by its type", () => {
+  const ISSUE = `${GITHUB}let i = await github.getIssue({ owner: "a", repo: "b", issue_number: 1 });\n`;
+
+  it.each([
+    ...["i.body ?? 1", "i.body || 1", "i.body && 1", "1 && (i.body ?? 2)", "(i.body as any)! ?? 1"],
+    ...["i.body == null", "i.body != null", "i.body === undefined", "i.body !== undefined"],
+    ...["null === i.body", "undefined != i.body", "i.body = 1", "i.body += 1", "i.body ??= 1"],
+    ...["i.body ? 1 : 2", "!i.body", "!!i.body", "i.body?.x", "i.body?.[0]", "i.body?.()"],
+    ...["Array.isArray(i.body)", "Boolean(i.body)", "typeof i.body", "delete i.body"],
+    ...["{ if (i.body) 1; }", "{ if ((i.body)) 1; }", "{ const { body = 1 } = i; }"],
+  ])("may be tried or made: %s", async (code) => {
+    expect(
+      await verdict(checker, modules, `${ISSUE}${code.startsWith("{") ? code : `result = ${code};`}`),
+    ).toBe("clean");
+  });
+
+  it.each([
+    ...["i.body", "i.body == 1", "i.body === 'x'", "'undefined' !== i.body", "i.body != 0"],
+    ...[
+      "i.body <= 1",
+      "i.body >= 1",
+      "i.body < null",
+      "1 + i.body",
+      "i.body + null",
+      "-i.body",
+      "i.number = i.body",
+    ],
+    ...[
+      "1 ? i.body : 2",
+      "i.body.x",
+      "i.body[0]",
+      "i.body()",
+      "String(i.body)",
+      "isArray(i.body)",
+      "{ const { body } = i; }",
+    ],
+    ...["{ if (1) i.body; }", "{ if (i.body > 1) 1; }"],
+  ])("is a mistake where it is used: %s", async (code) => {
+    const text = `const isArray = String;\n${code.startsWith("{") ? code : `result = ${code};`}`;
+    expect(await verdict(checker, modules, `${ISSUE}${text}`)).toContain("'body'");
+  });
+});
+
+describe("the data of a saved program", () => {
+  const inputSchema = {
+    type: "object",
+    properties: { month: { type: "string" }, limit: { type: "integer" } },
+    required: ["month"],
+  };
+  const said = async (use: string, data: "closed" | "open" | "any" = "closed") => {
+    const { text } = await generateModule([{ name: "report", inputSchema }], "programs", "programs");
+    const programs = await modulesOf({ programs: text }).load("programs");
+    const source: ModuleSource = {
+      modules: () => [...modules.modules(), "programs"],
+      load: async (name) => (name === "programs" ? programs : modules.load(name)),
+    };
+    const call = (number: string) =>
+      `await github.getIssue({ owner: "a", repo: "b", issue_number: ${number} });`;
+    const code = `${GITHUB}${use.replace(/CALL\((.*)\)/, (_, number) => call(number))}`;
+    const savedAs = { tool: "mcp__programs__report", data };
+    const program = { code, data: {}, language: "typescript", fileName: "program.ts", savedAs };
+    const outcome = await checker.check(program, source);
+    return outcome.kind === "errors" ? outcome.message : outcome.kind;
+  };
+
+  it.each([
+    ["CALL(data.month)", true],
+    ["const { month } = data;\nCALL(month)", true],
+    ["const { month: m } = data;\nCALL(m)", true],
+    ["let { month } = data;\nmonth = 5 as any;\nCALL(month)", false],
+    ["CALL(data.limit)", false],
+    ["const { limit } = data;\nCALL(limit)", false],
+    ["const other = { month: data.month as any };\nCALL(other.month)", false],
+    ["const [month] = [data.month];\nCALL(month)", false],
+  ])("has the types of its manifest where they are taken as they are: %s, %s", async (use, isRefused) => {
+    if (isRefused) expect(await said(use)).toContain("issue_number");
+    else expect(await said(use)).toBe("clean");
+  });
+
+  it("has no types where nobody knows them", async () => {
+    expect(await said("CALL(data.month)", "any")).toBe("clean");
+    expect(await said("CALL(data.mnth)", "open")).toBe("clean");
+    expect(await said("data.mnth.length;", "closed")).toContain("mnth");
   });
 });
