@@ -6,12 +6,15 @@ import type { ToolProblem, UpstreamCall, UpstreamConnection, UpstreamListing } f
 import { UpstreamError } from "../upstream-error.ts";
 import type { ApiDescription } from "./description.ts";
 import { type ApiOperation, kindOf, type OperationFilter, readOperations } from "./operations.ts";
+import { nextArguments } from "./pagination.ts";
 import { type ApiRequest, buildRequest, UnusableArguments } from "./request.ts";
 
 /** The largest answer, as of MCP servers. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const MAX_SAID_CHARS = 2_000;
+/** Where a result has the arguments of the call that gives the next page. Programs find them with `pages`. */
+const NEXT_PAGE = "ptc/next";
 const ACCEPT = "application/json, application/*+json;q=0.9, text/*;q=0.5, */*;q=0.1";
 
 export interface OpenApiConnectionOptions {
@@ -58,9 +61,10 @@ export class OpenApiConnection implements UpstreamConnection {
   async callTool({ tool, arguments: args, signal, timeoutMs, spentMs = 0 }: UpstreamCall): Promise<unknown> {
     const operation = this.#operations.get(tool);
     if (operation === undefined) return failed(`there is no operation '${tool}'`);
+    const given = isObject(args) ? args : {};
     let request: ApiRequest;
     try {
-      request = buildRequest(operation, isObject(args) ? args : {}, this.#options.base);
+      request = buildRequest(operation, given, this.#options.base);
     } catch (error) {
       if (error instanceof UnusableArguments) return failed(error.message);
       throw error;
@@ -73,7 +77,12 @@ export class OpenApiConnection implements UpstreamConnection {
     const over = AbortSignal.any([signal, this.#closed.signal, late]);
     try {
       const response = await this.#send(request, over);
-      return await answerOf(operation, response);
+      const answer = await answerOf(operation, response);
+      if (!isObject(answer) || answer.isError === true) return answer;
+      const next = nextArguments(operation, {
+        ...{ arguments: given, value: answer.structuredContent, headers: response.headers, url: request.url },
+      });
+      return next === undefined ? answer : { ...answer, _meta: { [NEXT_PAGE]: next } };
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
       if (late.aborted)

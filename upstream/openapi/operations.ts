@@ -3,6 +3,7 @@ import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import type { ToolProblem } from "../upstream.ts";
 import { type ApiDescription, References } from "./description.ts";
+import { type Paging, readPaging } from "./pagination.ts";
 import { SchemaWriter } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -56,6 +57,7 @@ export interface ApiOperation {
   readonly parameters: readonly ApiParameter[];
   /** The forms that its body may have, the preferred one first; none where it has no body. */
   readonly media: readonly ApiMedia[];
+  readonly paging: Paging;
   /** As a server lists it (MCP 2025-11-25, "Tool"). */
   readonly definition: Json;
 }
@@ -171,6 +173,10 @@ function isLike(text: string, pattern: string): boolean {
   return at <= text.length - last.length;
 }
 
+/** What the description of a tool says that answers with one page of a list. */
+const PAGES_NOTE =
+  "Answers with one page; `pages(function, arguments)` iterates over this page and all that follow.";
+
 /** Text or bytes of a file. */
 const FILE = {
   anyOf: [
@@ -242,11 +248,17 @@ class OperationReader {
     this.isCut ||= input.isCut;
     const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined && text !== "");
     if (this.#operation.deprecated === true) texts.push("Deprecated.");
+    const paging = readPaging({
+      ...{ references: this.#references, operation: this.#operation, path, method, parameters },
+      body: media.find((each) => each.media.kind === "json")?.schema,
+    });
+    if (paging.isDescribed) texts.push(PAGES_NOTE);
     texts.push(`${method.toUpperCase()} ${path}`);
     return {
       ...{ name, path, method: method.toUpperCase() },
       parameters: parameters.map(({ parameter }) => parameter),
       media: media.map((each) => each.media),
+      paging,
       definition: {
         name,
         ...(textOf(summary) === undefined ? {} : { title: textOf(summary) }),
