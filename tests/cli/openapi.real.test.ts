@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { serveApi } from "../upstream/openapi/serve-api.ts";
 import { envelopeOf, usePtc } from "./ptc-process.ts";
@@ -116,9 +118,13 @@ it("A program calls an HTTP API by its description, asks before it deletes, and 
   expect(project.read(".ptc/audit.jsonl")).not.toContain("token-of-the-tests");
 });
 
+const API_KEY = "key-of-the-tests-4711";
+
 const PAGED = {
   openapi: "3.1.0",
   info: { title: "Events", version: "1" },
+  security: [{ key: [] }],
+  components: { securitySchemes: { key: { type: "apiKey", in: "query", name: "api_key" } } },
   paths: {
     "/events": {
       get: {
@@ -164,6 +170,7 @@ it("A program iterates over the pages of an API in either language, a call each,
   const api = await serveApi(({ url }) => {
     const { pathname, searchParams } = new URL(url, "http://x");
     const headers = { "content-type": "application/json" };
+    if (searchParams.get("api_key") !== API_KEY) return { status: 401, headers, body: "{}" };
     if (pathname === "/v1/search")
       return {
         headers,
@@ -174,9 +181,9 @@ it("A program iterates over the pages of an API in either language, a call each,
         ),
       };
     const page = Number(searchParams.get("page") ?? 1);
-    if (page === 4) return { status: 500, headers, body: '{"message":"no such page"}' };
+    if (page === 4) return { status: 500, headers, body: `{"message":"no such page for ${API_KEY}"}` };
     // It leads elsewhere, with an argument that the operation does not have.
-    const link = `<https://elsewhere.example/events?kind=x&page=${page + 1}&admin=1>; rel="next"`;
+    const link = `<https://elsewhere.example/events?kind=x&page=${page + 1}&admin=1&api_key=${API_KEY}>; rel="next"`;
     return {
       headers: page === 3 && searchParams.get("kind") === "x" ? headers : { ...headers, link },
       body: `[${page}]`,
@@ -186,8 +193,16 @@ it("A program iterates over the pages of an API in either language, a call each,
     "events.json": JSON.stringify(PAGED),
     "ptc.yaml": {
       languages: ["typescript", "python"],
-      servers: [{ name: "events", openapi: "events.json", base_url: `${api.url}/v1` }],
+      servers: [
+        {
+          name: "events",
+          openapi: "events.json",
+          base_url: `${api.url}/v1`,
+          credentials: { key: { file: "key.txt" } },
+        },
+      ],
     },
+    "key.txt": API_KEY,
     "a.ts": `import * as events from "./servers/events/index.js";
 const all: number[] = [];
 for await (const page of pages(events.listEvents, { kind: "x" })) all.push(...page);
@@ -213,7 +228,8 @@ for await (const page of pages(events.listEvents, {})) { globalThis.result = pag
   expect(project.read("generated/servers/events/index.ts")).toContain("pages(function, arguments)");
   const ran = envelopeOf(await project.ptc(["run", "a.ts"]));
   expect(ran.result).toMatchObject({ ok: true, data: { all: [1, 2, 3], found: ["a", "b"] } });
-  expect(api.asked.map(({ url }) => url)).toEqual([
+  const own = `api_key=${API_KEY}`;
+  expect(api.asked.map(({ url }) => url.replace(own, "").replace(/[?&]$/, ""))).toEqual([
     ...["/v1/events?kind=x", "/v1/events?kind=x&page=2", "/v1/events?kind=x&page=3"],
     ...["/v1/search", "/v1/search?cursor=n"],
   ]);
@@ -232,4 +248,8 @@ for await (const page of pages(events.listEvents, {})) { globalThis.result = pag
   const before = api.asked.length;
   expect((await project.ptc(["replay", ran.run_id])).code).toBe(0);
   expect(api.asked).toHaveLength(before);
+  // The key is in no record, though the API says it in its headers and its errors.
+  const kept = readdirSync(join(project.directory, ".ptc"), { recursive: true, withFileTypes: true });
+  for (const each of kept.filter((entry) => entry.isFile()))
+    expect(readFileSync(join(each.parentPath, each.name), "latin1"), each.name).not.toContain(API_KEY);
 });

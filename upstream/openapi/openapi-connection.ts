@@ -4,6 +4,7 @@ import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import type { Fetch } from "../../system/outgoing.ts";
 import type { ToolProblem, UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
+import { type ApiCredential, neededCredentials, withCredentials } from "./credentials.ts";
 import type { ApiDescription } from "./description.ts";
 import { type ApiOperation, kindOf, type OperationFilter, readOperations } from "./operations.ts";
 import { nextArguments } from "./pagination.ts";
@@ -24,11 +25,15 @@ export interface OpenApiConnectionOptions {
   readonly filter: OperationFilter;
   /** What is sent with each request. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What is sent with each request whose operation asks for it. */
+  readonly credentials?: readonly ApiCredential[];
   /** Adds tokens, where there is a login. */
   readonly fetch: Fetch;
   /** What is sent as `user-agent`. */
   readonly version: string;
   readonly secrets?: (() => readonly string[]) | undefined;
+  /** Ends the connections that are its own. */
+  readonly onClose?: () => Promise<void>;
 }
 
 /**
@@ -42,7 +47,7 @@ export class OpenApiConnection implements UpstreamConnection {
   readonly #closed = new AbortController();
 
   constructor(options: OpenApiConnectionOptions) {
-    const { operations, problems } = readOperations(options.description, options.filter);
+    const { operations, problems } = readOperations(options.description, options.filter, options.credentials);
     this.#options = options;
     this.#operations = new Map(operations.map((operation) => [operation.name, operation]));
     this.#problems = problems;
@@ -76,8 +81,8 @@ export class OpenApiConnection implements UpstreamConnection {
     const late = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs - spentMs)));
     const over = AbortSignal.any([signal, this.#closed.signal, late]);
     try {
-      const response = await this.#send(request, over);
-      const answer = await answerOf(operation, response);
+      const response = await this.#send(operation, request, over);
+      const answer = await answerOf(operation, request.url, response);
       if (!isObject(answer) || answer.isError === true) return answer;
       const next = nextArguments(operation, {
         ...{ arguments: given, value: answer.structuredContent, headers: response.headers, url: request.url },
@@ -110,14 +115,21 @@ export class OpenApiConnection implements UpstreamConnection {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    await this.#options.onClose?.();
   }
 
   /** Follows redirects of requests that change nothing, and to the API's own origin alone, since credentials go with them. */
-  async #send({ url, method, headers, body }: ApiRequest, signal: AbortSignal): Promise<Response> {
+  async #send(
+    { security }: ApiOperation,
+    { url, method, headers, body }: ApiRequest,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const credentials = neededCredentials(security, this.#options.credentials ?? []);
     let at = url;
     for (let redirects = 0; ; redirects++) {
-      const init = { method, headers, signal, redirect: "manual" as const };
-      const response = await this.#options.fetch(at, body === undefined ? init : { ...init, body });
+      const sent = withCredentials({ url: at, headers }, credentials);
+      const init = { method, headers: sent.headers, signal, redirect: "manual" as const };
+      const response = await this.#options.fetch(sent.url, body === undefined ? init : { ...init, body });
       const location = response.headers.get("location");
       const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== null;
       if (!isRedirect || (method !== "GET" && method !== "HEAD")) return response;
@@ -136,7 +148,7 @@ export class OpenApiConnection implements UpstreamConnection {
 }
 
 /** An answer as the result of a tool. */
-async function answerOf({ method }: ApiOperation, response: Response): Promise<unknown> {
+async function answerOf({ method }: ApiOperation, url: URL, response: Response): Promise<unknown> {
   const bytes = await boundedBody(response);
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   const text = () => new TextDecoder().decode(bytes);
@@ -154,7 +166,8 @@ async function answerOf({ method }: ApiOperation, response: Response): Promise<u
   const media = /^(image|audio)\//.exec(type)?.[1];
   if (media !== undefined) return { content: [{ type: media, data: blob, mimeType: type }] };
   return {
-    content: [{ type: "resource", resource: { uri: response.url || "answer:", mimeType: type, blob } }],
+    // A query may hold a key.
+    content: [{ type: "resource", resource: { uri: `${url.origin}${url.pathname}`, mimeType: type, blob } }],
   };
 }
 
