@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
@@ -5,10 +6,10 @@ import type { Authorization } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
 import { type AddressRule, checkByProxy, guardedLookup, zoneOf } from "../authorization/guarded-fetch.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { CREDENTIALS, readCredentials } from "./credentials.ts";
+import { type ApiCredential, CREDENTIALS, readCredentials } from "./credentials.ts";
 import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./description.ts";
 import { OpenApiConnection } from "./openapi-connection.ts";
-import type { OperationFilter } from "./operations.ts";
+import { type OperationFilter, readOperations } from "./operations.ts";
 
 /** An HTTP API as the configuration has it. */
 export interface ApiTarget {
@@ -59,18 +60,65 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
     from === undefined
       ? await readDescription(target.openapi)
       : await fetchDescription(from, isSame ? fetch : outgoingFetch, isSame ? headers : {}, options);
-  const description = parseDescription(text, `at ${visibleLine(target.openapi)}`);
-  const base = configured ?? baseOf(description, from);
-  const credentials = readCredentials(description, options.headers);
+  const known = readOnce(text, `at ${visibleLine(target.openapi)}`);
+  const base = configured ?? baseOf(known.description, from);
+  const credentials = readCredentials(known.description, options.headers);
   // The password of HTTP basic is a secret by itself.
   const passwords = Object.entries(options.headers).flatMap(([name, value]) =>
     name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
   );
   return new OpenApiConnection({
-    ...{ description, base, filter: target.operations, headers, credentials, fetch, version },
+    ...{ description: known.description, base, headers, credentials, fetch, version },
+    ...operationsOf(known, target.operations, credentials),
     secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
     ...(own === undefined ? {} : { onClose: own.close }),
   });
+}
+
+/** A description that was read, with what was made of it, by filter and credentials. */
+interface KnownDescription {
+  readonly chars: number;
+  readonly description: ApiDescription;
+  readonly read: Map<string, ReturnType<typeof readOperations>>;
+}
+
+/** By the digest of its text, the one that was used last at the end: each principal has a connection, and a large text takes seconds. */
+const knownDescriptions = new Map<string, KnownDescription>();
+const MAX_KNOWN = 32;
+const MAX_KNOWN_CHARS = 64 * 1024 * 1024;
+/** Filters of one description. */
+const MAX_READ = 8;
+
+function readOnce(text: string, from: string): KnownDescription {
+  const digest = createHash("sha256").update(text).digest("base64");
+  const found = knownDescriptions.get(digest);
+  const known = found ?? {
+    chars: text.length,
+    description: parseDescription(text, from),
+    read: new Map(),
+  };
+  knownDescriptions.delete(digest);
+  knownDescriptions.set(digest, known);
+  let chars = [...knownDescriptions.values()].reduce((sum, each) => sum + each.chars, 0);
+  for (const [key, each] of knownDescriptions) {
+    if (key === digest || (chars <= MAX_KNOWN_CHARS && knownDescriptions.size <= MAX_KNOWN)) break;
+    knownDescriptions.delete(key);
+    chars -= each.chars;
+  }
+  return known;
+}
+
+function operationsOf(
+  { description, read }: KnownDescription,
+  filter: OperationFilter,
+  credentials: readonly ApiCredential[],
+): ReturnType<typeof readOperations> {
+  const own = credentials.map(({ in: place, name }) => [place, name]);
+  const key = JSON.stringify([filter.include, filter.exclude, own]);
+  const made = read.get(key) ?? readOperations(description, filter, credentials);
+  if (read.size >= MAX_READ && !read.has(key)) read.clear();
+  read.set(key, made);
+  return made;
 }
 
 /** A fetch that shows a certificate. */

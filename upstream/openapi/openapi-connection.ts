@@ -6,7 +6,7 @@ import type { ToolProblem, UpstreamCall, UpstreamConnection, UpstreamListing } f
 import { UpstreamError } from "../upstream-error.ts";
 import { type ApiCredential, neededCredentials, withCredentials } from "./credentials.ts";
 import type { ApiDescription } from "./description.ts";
-import { type ApiOperation, kindOf, type OperationFilter, readOperations } from "./operations.ts";
+import { type ApiOperation, kindOf } from "./operations.ts";
 import { nextArguments } from "./pagination.ts";
 import { type ApiRequest, buildRequest, UnusableArguments } from "./request.ts";
 
@@ -19,10 +19,11 @@ const NEXT_PAGE = "ptc/next";
 const ACCEPT = "application/json, application/*+json;q=0.9, text/*;q=0.5, */*;q=0.1";
 
 export interface OpenApiConnectionOptions {
-  readonly description: ApiDescription;
+  readonly description: Pick<ApiDescription, "title" | "version">;
+  readonly operations: readonly ApiOperation[];
+  readonly problems: readonly ToolProblem[];
   /** Requests go below it. */
   readonly base: URL;
-  readonly filter: OperationFilter;
   /** What is sent with each request. */
   readonly headers: Readonly<Record<string, string>>;
   /** What is sent with each request whose operation asks for it. */
@@ -43,14 +44,11 @@ export interface OpenApiConnectionOptions {
 export class OpenApiConnection implements UpstreamConnection {
   readonly #options: OpenApiConnectionOptions;
   readonly #operations: ReadonlyMap<string, ApiOperation>;
-  readonly #problems: readonly ToolProblem[];
   readonly #closed = new AbortController();
 
   constructor(options: OpenApiConnectionOptions) {
-    const { operations, problems } = readOperations(options.description, options.filter, options.credentials);
     this.#options = options;
-    this.#operations = new Map(operations.map((operation) => [operation.name, operation]));
-    this.#problems = problems;
+    this.#operations = new Map(options.operations.map((operation) => [operation.name, operation]));
   }
 
   async list(): Promise<UpstreamListing> {
@@ -59,7 +57,7 @@ export class OpenApiConnection implements UpstreamConnection {
       implementation: { name: title, version },
       protocolVersion: "2025-11-25",
       tools: [...this.#operations.values()].map(({ definition }) => definition),
-      problems: this.#problems,
+      problems: this.#options.problems,
     };
   }
 

@@ -104,6 +104,24 @@ test("A key in the query is no argument, is in no part of an answer, and goes al
   expect(answered).toMatchObject({ _meta: { "ptc/next": { q: "3" } } });
 });
 
+test("A description that is opened again is read once, and its operations are those that each server has chosen", async () => {
+  const description = described("/x", "get", {}, { components });
+  const openapi = join(folder(), "api.json");
+  writeFileSync(openapi, JSON.stringify(description));
+  const { signal } = new AbortController();
+  const list = async (operations: object, headers: Record<string, string> = {}) => {
+    const options = { headers, authorization: undefined, version: "0", timeoutMs: 20_000, signal };
+    const target = { openapi, url: "http://127.0.0.1:1", operations };
+    return (await (await openApi(target, options)).list()).tools;
+  };
+  const first = await list({});
+  expect((await list({}))[0]).toBe(first[0]);
+  expect(await list({ exclude: [{ path: "*" }] })).toEqual([]);
+  expect((await list({}, { "credentials/inQuery": "k" }))[0]).not.toBe(first[0]);
+  writeFileSync(openapi, JSON.stringify({ ...description, paths: {} }));
+  expect(await list({})).toEqual([]);
+});
+
 test.each([
   [
     "unknown",
