@@ -240,6 +240,7 @@ interface OpenApiServerConfiguration extends AnyServer {
   readonly openapi: string;
   /** Where the API is; empty where its description says so. */
   readonly url: string;
+  /** And its credentials, as `credentials/NAME`, each by the name of a security scheme. */
   readonly headers: Readonly<Record<string, string>>;
   /** As for MCP servers over HTTP. There is none unless `url` is set. */
   readonly auth: AuthSettings<ConfiguredSecret> | undefined;

@@ -63,9 +63,14 @@ export function secretsOf(server: ServerConfiguration): string[] {
   const headers = Object.values(server.headers);
   // In `Bearer <token>` the token alone is also a secret, because it may appear without its scheme.
   const tokens = headers.flatMap((value) => /^[A-Za-z]+ +(\S.*)$/.exec(value)?.[1] ?? []);
+  // Of `USER:PASSWORD` the password is a secret too.
+  const passwords = Object.entries(server.headers).flatMap(([name, value]) =>
+    name.startsWith("credentials/") && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
+  );
   return [
     ...headers,
     ...tokens,
+    ...passwords,
     ...(isRemote(server) ? authSecrets(server.auth) : []).flatMap(({ secret }) =>
       typeof secret === "string" ? [secret] : [],
     ),

@@ -96,7 +96,7 @@ function hasUser(text = ""): boolean {
   return isHttpUrl(text) && new URL(text).username + new URL(text).password !== "";
 }
 
-const OF_APIS = ["base_url", "include", "exclude"] as const;
+const OF_APIS = ["base_url", "credentials", "client_certificate", "include", "exclude"] as const;
 
 function findOpenApiProblems(
   server: ServerEntry,
@@ -111,7 +111,9 @@ function findOpenApiProblems(
       return [{ path: [...path, key], message: "holds a user or a password; send them with `headers`" }];
   const { base_url: base } = server;
   if (base === undefined) {
-    const [key] = (["headers", "auth"] as const).filter((each) => server[each] !== undefined);
+    const [key] = (["headers", "credentials", "client_certificate", "auth"] as const).filter(
+      (each) => server[each] !== undefined,
+    );
     if (key === undefined || server.auth?.type === "none") return [];
     const message =
       "needs a `base_url` beside it: credentials go to no host that the description alone names";
@@ -233,7 +235,19 @@ export function buildServer(
   const entry = unset === undefined ? whole : withoutTexts(whole, unset.texts);
   const transport = transportOf(entry);
   const key = transport === "stdio" ? "env" : "headers";
-  const { values, secretSources } = splitSecretValues(entry[key], [...path, key], surroundings);
+  const own = splitSecretValues(entry[key], [...path, key], surroundings);
+  const ofApi = splitSecretValues(entry.credentials, [...path, "credentials"], surroundings);
+  const shown = splitSecretValues(entry.client_certificate, [...path, "client_certificate"], surroundings);
+  const values = {
+    ...own.values,
+    ...named("credentials", ofApi.values),
+    ...named("certificate", shown.values),
+  };
+  const secretSources = {
+    ...own.secretSources,
+    ...named("credentials", ofApi.secretSources),
+    ...named("certificate", shown.secretSources),
+  };
   const server = {
     name: entry.name,
     module: serverModule(entry.name),
@@ -275,6 +289,14 @@ export function buildServer(
   return { ...server, transport, command, args, env: values, cwd: resolve(directory, cwd) };
 }
 
+/** What an API needs besides stands among its headers, under names that no header has. */
+function named<T>(
+  kind: "credentials" | "certificate",
+  values: Readonly<Record<string, T>>,
+): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${kind}/${name}`, value]));
+}
+
 /** A server's entry without the texts that could not be expanded. They are not secrets, and nothing is started with them. */
 function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEntry {
   const known = (mapping: NonNullable<ServerEntry["env"]> = {}) =>
@@ -285,6 +307,11 @@ function withoutTexts(entry: ServerEntry, texts: ReadonlySet<string>): ServerEnt
     ...entry,
     ...(entry.env && { env: known(entry.env) }),
     ...(entry.headers && { headers: known(entry.headers) }),
+    ...(entry.credentials && { credentials: known(entry.credentials) }),
+    ...(entry.client_certificate &&
+      [entry.client_certificate.cert, entry.client_certificate.key].some((each) =>
+        textsOf(each).some((text) => texts.has(text)),
+      ) && { client_certificate: undefined }),
     ...(entry.args && { args: entry.args.filter((argument) => !texts.has(argument)) }),
     ...(entry.url !== undefined && { url: texts.has(entry.url) ? "" : entry.url }),
     ...(entry.openapi !== undefined && { openapi: texts.has(entry.openapi) ? "" : entry.openapi }),

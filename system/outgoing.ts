@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import * as http from "node:http";
 import * as https from "node:https";
-import { BlockList, isIP, type Socket } from "node:net";
+import { BlockList, isIP, type LookupFunction, type Socket } from "node:net";
 import { join } from "node:path";
 import * as tls from "node:tls";
 import type { Dispatcher } from "undici";
@@ -49,13 +49,64 @@ export function proxyFor(url: URL, env: Environment = process.env): URL | undefi
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
+/** How the connections of one server are made, where they differ from others. */
+export interface ConnectOptions {
+  /** Looks names up, unless a proxy does. */
+  readonly lookup?: (url: URL) => LookupFunction;
+  /** The certificate that ptc shows, and its key, in PEM. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
+}
+
+/**
+ * A `fetch` with connections of its own, as the environment and these options have it.
+ *
+ * @throws Error where the certificate, or its key, is none.
+ */
+export function ownFetch({ lookup, certificate }: ConnectOptions): { fetch: Fetch; close(): Promise<void> } {
+  const made = new Map<string, Promise<Dispatcher>>();
+  const context = () => {
+    if (certificate === undefined) return secureContextOf(process.env);
+    const authorities = authoritiesOf(process.env) === "" ? {} : { ca: certificatesIn(process.env) };
+    return tls.createSecureContext({ ...authorities, ...certificate });
+  };
+  if (certificate !== undefined) context();
+  return {
+    async fetch(input, init = {}) {
+      const url = new URL(input);
+      const proxy = proxyFor(url);
+      const key = `${proxy?.href ?? url.origin}`;
+      const dispatcher = made.get(key) ?? openDispatcher(proxy, context(), lookup?.(url));
+      made.set(key, dispatcher);
+      return fetchBy(await dispatcher, input, init);
+    },
+    async close() {
+      const all = await Promise.all(made.values());
+      await Promise.all(all.map((each) => each.destroy()));
+    },
+  };
+}
+
 /** The `fetch` of Node.js, by way of the environment's proxies and authorities. */
 export async function outgoingFetch(input: string | URL, init: RequestInit = {}): Promise<Response> {
   const dispatcher = await dispatcherFor(new URL(input));
   if (dispatcher === undefined) return fetch(input, init);
-  // The `fetch` of this package, because that of Node.js has another version and does not accept every dispatcher.
-  const { fetch: fetchBy } = await loadUndici();
-  return (await fetchBy(input, { ...init, dispatcher } as never)) as unknown as Response;
+  return fetchBy(dispatcher, input, init);
+}
+
+/** The `fetch` of undici, because that of Node.js has another version and does not accept every dispatcher. */
+async function fetchBy(dispatcher: Dispatcher, input: string | URL, init: RequestInit): Promise<Response> {
+  const { fetch: send } = await loadUndici();
+  const options = { ...(await withPlainBody(init)), dispatcher };
+  return (await send(input, options as never)) as unknown as Response;
+}
+
+/** A request whose form is written out, since undici does not know the forms of Node.js for such. */
+async function withPlainBody(init: RequestInit): Promise<RequestInit> {
+  if (!(init.body instanceof FormData)) return init;
+  const written = new Response(init.body);
+  const headers = new Headers(init.headers);
+  headers.set("content-type", written.headers.get("content-type") ?? "");
+  return { ...init, headers, body: await written.arrayBuffer() };
 }
 
 /** Loads undici. As it loads, it makes itself what Node.js fetches with, unless that has its own: so that is loaded first. */
@@ -129,10 +180,12 @@ async function dispatcherFor(url: URL): Promise<Dispatcher | undefined> {
 async function openDispatcher(
   proxy: URL | undefined,
   secureContext: tls.SecureContext | undefined,
+  lookup?: LookupFunction,
 ): Promise<Dispatcher> {
   const { Agent: DirectAgent, ProxyAgent } = await loadUndici();
   const trusted = secureContext === undefined ? {} : { secureContext };
-  if (proxy === undefined) return new DirectAgent({ connect: trusted });
+  const found = lookup === undefined ? {} : { lookup };
+  if (proxy === undefined) return new DirectAgent({ connect: { ...trusted, ...found } });
   return new ProxyAgent({ uri: proxy.href, proxyTunnel: false, requestTls: trusted, proxyTls: trusted });
 }
 

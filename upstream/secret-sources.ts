@@ -256,7 +256,12 @@ export function sourcedCredentials(
     const why: Record<string, string> = {};
     const read = await Promise.all(
       Object.entries(own.sources).map(async ([key, source]) => {
-        const secret = await readValue(source, own.areHeaders, sources, signal);
+        const secret = await readValue(
+          source,
+          own.areHeaders && !key.startsWith("certificate/"),
+          sources,
+          signal,
+        );
         if (typeof secret === "string") return [{ key, secret, value: source.prefix + secret }];
         const problem = `${source.place}: ${secret.message}`;
         if (own.areApart !== true || signal.aborted)

@@ -15,6 +15,12 @@ async def parallel[T](
     functions: Iterable[Callable[[], Awaitable[T]] | Callable[[], T] | Awaitable[T]], limit: int | None = ...
 ) -> list[T]:
     """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+
+def pages[**P, T](function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+    """The result of a tool that answers with one page of a list, and then the pages that follow, a call each.
+
+    \`async for page in pages(list_orders, status="open")\`. Raises ToolError when a call fails.
+    """
 `,
   sync: `
 def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
@@ -22,6 +28,12 @@ def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keyword
 
 def parallel[T](functions: Iterable[Callable[[], T]], limit: int | None = ...) -> list[T]:
     """Calls functions at once, at most \`limit\` of them at a time. Results come in order."""
+
+def pages[**P, T](function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+    """The result of a tool that answers with one page of a list, and then the pages that follow, a call each.
+
+    \`for page in pages(list_orders, status="open")\`. Raises ToolError when a call fails.
+    """
 `,
 };
 
@@ -102,7 +114,10 @@ function printBuiltins(tools: readonly NamedTool[], mode: CallMode): string {
     .map((tool) => ({ tool, name: names.callable(tool) }))
     .filter(({ name }) => isWritableName(name) && !name.includes("$"))
     .sort((a, b) => byCodeUnit(a.name, b.name));
-  const typing = mode === "async" ? "Awaitable, Callable, Iterable, Mapping" : "Callable, Iterable, Mapping";
+  const typing =
+    mode === "async"
+      ? "AsyncIterator, Awaitable, Callable, Iterable, Mapping"
+      : "Callable, Iterable, Iterator, Mapping";
   const asks = tools.some(({ namespacedName }) => namespacedName === EXTRACT_NAME);
   const imports = [
     // A tool's name may begin with an underscore.
@@ -138,6 +153,12 @@ export const PYTHON_STUBS = {
   moduleFile,
   /** @param tools with the names of their functions in Python. */
   builtins: (tools: readonly NamedTool[], mode: CallMode): string => printBuiltins(tools, mode),
+  /** The same for editors, which have one set of stubs for all programs. */
+  editorBuiltins: (tools: readonly NamedTool[]): string =>
+    eitherWay(printBuiltins(tools, "async")).replace(
+      /(?=^def pages\b)(.*) -> AsyncIterator\[T\]:/m,
+      `${PAGES}\n\n$1 -> _Pages[T]:`,
+    ),
   servers: (modules: readonly string[]): string => printServersPackage(modules),
   /** A module's stubs for programs whose calls block, of those for programs that await them. */
   inMode: (text: string, mode: CallMode): string =>
@@ -160,6 +181,9 @@ function printServersPackage(modules: readonly string[]): string {
 
 const DECORATOR = "@_either_way";
 const IMPORT = "\nfrom servers import either_way_ as _either_way\n";
+
+/** What `pages` gives, which is iterated over in either way. */
+const PAGES = "class _Pages[T](AsyncIterator[T], Iterable[T], Any): ...";
 
 /** Declares the decorator. A class that derives from Any passes for any other, and what is read of it is Any. */
 const EITHER_WAY = `from collections.abc import Callable, Coroutine, Iterable

@@ -78,7 +78,7 @@ const PYTHON_EDITOR: EditorSetup = {
 };
 
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const PYTHON_GENERATOR = "7";
+export const PYTHON_GENERATOR = "8";
 
 /** Prints stubs for programs in Python. Type checkers and editors read them; they never run. */
 export const PYTHON_PRINTER: LanguagePrinter = {
@@ -98,7 +98,7 @@ export const PYTHON_PRINTER: LanguagePrinter = {
   },
   printShared: (tools) =>
     new Map([
-      [BUILTINS_FILE, eitherWay(PYTHON_STUBS.builtins(tools, "async"))],
+      [BUILTINS_FILE, PYTHON_STUBS.editorBuiltins(tools)],
       [PYTHON_EDITOR.settings, PYRIGHT_CONFIG],
       [SERVERS_FILE, PYTHON_STUBS.servers(tools.map(({ module }) => module))],
     ]),

@@ -97,7 +97,7 @@ const TYPESCRIPT_EDITOR: EditorSetup = {
 };
 
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const GENERATOR = "8";
+export const GENERATOR = "9";
 
 /** Prints modules in TypeScript, which programs in JavaScript import as well. */
 export const TYPESCRIPT_PRINTER: LanguagePrinter = {

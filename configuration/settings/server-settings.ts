@@ -111,10 +111,11 @@ function headers() {
   const name = z
     .string()
     .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "is not a name for an HTTP header" });
-  const value = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: IN_HEADER });
+  const value = z.string().regex(HEADER_TEXT, { error: IN_HEADER });
   return z.record(name, secretValue(value), { error: MAPPING_OF_VALUES }).optional();
 }
 
+const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 const IN_HEADER = "holds a character that no HTTP header may; remove it";
 
 /** The labels of a server's or a tool's data, and the labels that may flow into it. */
@@ -325,6 +326,28 @@ const Server = mapping({
   base_url: setting(
     expanded(text(8_192).optional()),
     "where the API of `openapi` is; by default where its description says",
+  ),
+  credentials: setting(
+    expanded(
+      z
+        .record(text(256), secretValue(z.string().regex(HEADER_TEXT, { error: IN_HEADER })), {
+          error: MAPPING_OF_VALUES,
+        })
+        .optional(),
+    ),
+    "the secrets of the API of `openapi`, by the names of its `securitySchemes`: a key, a token, or `USER:PASSWORD` for HTTP basic; values as for `env`",
+  ),
+  client_certificate: setting(
+    expanded(
+      mapping({
+        cert: setting(
+          secret(secretValue(text(65_536))),
+          "the certificate in PEM, with those that it needs; values as for `env`, such as `{ file: client.pem }`",
+        ),
+        key: setting(secret(secretValue(text(65_536))), "its key in PEM, without a passphrase"),
+      }).optional(),
+    ),
+    "the certificate that ptc shows to the API of `openapi` (mutual TLS)",
   ),
   include: setting(
     operationPatterns(),

@@ -75,7 +75,14 @@ export function calledPrograms<T extends Pick<DeclaredTool, "identifier" | "name
   );
 }
 
-const GLOBALS: ReadonlySet<string> = new Set(["ToolError", "callTool", "data", "parallel", "result"]);
+const GLOBALS: ReadonlySet<string> = new Set([
+  "ToolError",
+  "callTool",
+  "data",
+  "pages",
+  "parallel",
+  "result",
+]);
 
 /** The message for a missing export, with what to write instead. @param local the program's name for the import. */
 export function explainMissingExport(

@@ -15,6 +15,7 @@ import type { Environment } from "./environment/environment.ts";
 import { type ProgramClock, TICKS_PER_MS } from "./environment/program-clock.ts";
 import { bytesOf, makeEmit } from "./functions/emit.ts";
 import { makeExtract } from "./functions/extract.ts";
+import { pages } from "./functions/pages.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
 import { bindTools, ToolError, wireTypeOf } from "./functions/tools.ts";
@@ -97,6 +98,7 @@ export class ProgramRun {
       data: undefined,
       result: undefined,
       callTool,
+      pages,
       parallel,
       emit: this.#makeEmit(),
       bytesOf,

@@ -58,11 +58,11 @@ async function request(
     throw new AnswerRefusedError("is not reached over HTTP");
   if (url.username !== "" || url.password !== "")
     throw new AnswerRefusedError("was named with a user in its URL");
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0 && !guard.allows(url, host)) throw refused(host);
+  const host = hostOf(url);
+  if (isIP(host) !== 0 && !guard.allows(url, host)) throw refused(host, guard);
   const { request: send } = url.protocol === "https:" ? https : http;
   const { agent = false, ...trusted } = requestOptionsFor(url);
-  if (agent !== false) await checkByProxy(url, host, guard);
+  if (agent !== false) await checkByProxy(url, guard);
   const body = init.body === undefined || init.body === null ? undefined : String(init.body);
   const headers = new Headers(init.headers);
   headers.set("user-agent", "ptc");
@@ -84,7 +84,7 @@ async function request(
       socket.once("connect", () => {
         const address = socket.remoteAddress ?? "";
         if (guard.allows(url, address)) guard.reached(url, address);
-        else sent.destroy(refused(address));
+        else sent.destroy(refused(address, guard));
       });
     });
     sent.on("response", resolve);
@@ -103,17 +103,18 @@ async function request(
  * that this machine knows as an address that may not be connected to is refused; one that it does not know is the proxy's to
  * allow.
  */
-async function checkByProxy(url: URL, host: string, guard: AddressGuard): Promise<void> {
+export async function checkByProxy(url: URL, guard: AddressRule): Promise<void> {
+  const host = hostOf(url);
   const found = isIP(host) === 0 ? await promises.lookup(host, { all: true }).catch(() => []) : [];
   const [first] = found;
   if (first === undefined) return;
   const best = found.find(({ address }) => guard.allows(url, address));
-  if (best === undefined) throw refused(first.address);
+  if (best === undefined) throw refused(first.address, guard);
   guard.reached(url, best.address);
 }
 
 /** Looks a name up, and leaves out the addresses that may not be connected to. */
-function guardedLookup(url: URL, guard: AddressGuard): LookupFunction {
+export function guardedLookup(url: URL, guard: AddressRule): LookupFunction {
   return (hostname, options, done) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       const addresses = found as LookupAddress[] | undefined;
@@ -121,20 +122,22 @@ function guardedLookup(url: URL, guard: AddressGuard): LookupFunction {
       if (error !== null || first === undefined) return done(error, "", 0);
       const allowed = addresses?.filter(({ address }) => guard.allows(url, address)) ?? [];
       const [best] = allowed;
-      if (best === undefined) return done(refused(first.address), "", 0);
+      if (best === undefined) return done(refused(first.address, guard), "", 0);
       if (options.all === true) done(null, allowed);
       else done(null, best.address, best.family);
     });
   };
 }
 
-function refused(address: string): AddressRefusedError {
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+function refused(address: string, { rule }: AddressRule): AddressRefusedError {
   const zone = zoneOf(address);
   const what =
     zone === "loopback" ? "this machine" : zone === "private" ? "a private network" : "no public host";
-  return new AddressRefusedError(
-    `is ${what} (${address}), where the metadata of a server elsewhere may not lead`,
-  );
+  return new AddressRefusedError(`is ${what} (${address}), where ${rule}`);
 }
 
 async function toResponse(answer: http.IncomingMessage): Promise<Response> {
@@ -192,6 +195,16 @@ class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
 }
 
+/** Decides which addresses may be connected to. */
+export interface AddressRule {
+  /** What is not allowed, in words that follow "where". */
+  readonly rule: string;
+  /** Whether a request to this URL may be made to this address. */
+  allows(url: URL, address: string): boolean;
+  /** Notes the address that a request reached. */
+  reached(url: URL, address: string): void;
+}
+
 /**
  * Decides which addresses the metadata of one server may lead to. A server's metadata says where tokens are asked for, so that
  * otherwise a server could have ptc talk to what only this machine, or only its network, reaches (MCP 2025-11-25, Security Best
@@ -201,7 +214,8 @@ class AddressRefusedError extends Error {
  * server on this machine, loopback and private addresses; on one in a private network, private ones. Where a server is, is the
  * address at which it was reached, because what a name stands for can change between two look-ups.
  */
-export class AddressGuard {
+export class AddressGuard implements AddressRule {
+  readonly rule = "the metadata of a server elsewhere may not lead";
   readonly #origin: string;
   #zone: Zone | undefined;
 

@@ -35,7 +35,8 @@ export function parseDescription(text: string, from: string): ApiDescription {
   const wrong = (what: string, cause?: unknown): never => {
     throw new UpstreamError("protocol_error", `the OpenAPI description ${from} ${what}`, { cause });
   };
-  const parsed = text.trimStart().startsWith("{") ? parseJson(text, wrong) : parseYaml(text, wrong);
+  const own = text.replace(/^\ufeff/, "");
+  const parsed = own.trimStart().startsWith("{") ? parseJson(own, wrong) : parseYaml(own, wrong);
   if (!isObject(parsed)) return wrong("is no mapping; it must begin with `openapi:` or `swagger:`");
   const version = parsed.openapi ?? parsed.swagger;
   const isKnown =

@@ -1,13 +1,15 @@
+import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { visibleLine } from "../../base/visible-text.ts";
-import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
+import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
-import { zoneOf } from "../authorization/guarded-fetch.ts";
+import { type AddressRule, checkByProxy, guardedLookup, zoneOf } from "../authorization/guarded-fetch.ts";
 import { UpstreamError } from "../upstream-error.ts";
+import { type ApiCredential, CREDENTIALS, readCredentials } from "./credentials.ts";
 import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./description.ts";
 import { OpenApiConnection } from "./openapi-connection.ts";
-import type { OperationFilter } from "./operations.ts";
+import { type OperationFilter, readOperations } from "./operations.ts";
 
 /** An HTTP API as the configuration has it. */
 export interface ApiTarget {
@@ -19,6 +21,10 @@ export interface ApiTarget {
 }
 
 export interface OpenApiOptions {
+  /**
+   * What is sent with each request; under `credentials/NAME` what a security scheme of the description says where to send; and under
+   * `certificate/cert` and `certificate/key` the certificate that ptc shows, in PEM.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly authorization: Authorization | undefined;
   /** ptc's own. */
@@ -29,27 +35,124 @@ export interface OpenApiOptions {
 
 /** Reads the description of an API, and opens what calls it. @throws UpstreamError */
 export async function openApi(target: ApiTarget, options: OpenApiOptions): Promise<OpenApiConnection> {
-  const { headers, authorization, version } = options;
+  const { authorization, version } = options;
+  // No header's name has a slash.
+  const headers = Object.fromEntries(Object.entries(options.headers).filter(([name]) => !name.includes("/")));
+  const { "certificate/cert": cert, "certificate/key": key } = options.headers;
+  const certificate = cert === undefined || key === undefined ? {} : { certificate: { cert, key } };
   const isUrl = /^https?:\/\//i.test(target.openapi);
   const from = isUrl ? new URL(target.openapi) : undefined;
   const configured = target.url === "" ? undefined : new URL(target.url);
+  const own =
+    configured === undefined
+      ? guardedFetch(from)
+      : certificate.certificate === undefined
+        ? undefined
+        : certifiedFetch(certificate);
+  const plain = own?.fetch ?? outgoingFetch;
   const fetch: Fetch =
     authorization === undefined || configured === undefined
-      ? outgoingFetch
-      : buildAuthorizedFetch(outgoingFetch, configured, authorization);
+      ? plain
+      : buildAuthorizedFetch(plain, configured, authorization);
   // Credentials go to the API's own origin alone.
   const isSame = configured !== undefined && from?.origin === configured.origin;
   const text =
     from === undefined
       ? await readDescription(target.openapi)
       : await fetchDescription(from, isSame ? fetch : outgoingFetch, isSame ? headers : {}, options);
-  const description = parseDescription(text, `at ${visibleLine(target.openapi)}`);
-  const base = configured ?? baseOf(description, from);
-  const current = authorization && (() => authorization.secrets());
+  const known = readOnce(text, `at ${visibleLine(target.openapi)}`);
+  const base = configured ?? baseOf(known.description, from);
+  const credentials = readCredentials(known.description, options.headers);
+  // The password of HTTP basic is a secret by itself.
+  const passwords = Object.entries(options.headers).flatMap(([name, value]) =>
+    name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
+  );
   return new OpenApiConnection({
-    ...{ description, base, filter: target.operations, headers, fetch, version },
-    secrets: current,
+    ...{ description: known.description, base, headers, credentials, fetch, version },
+    ...operationsOf(known, target.operations, credentials),
+    secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
+    ...(own === undefined ? {} : { onClose: own.close }),
   });
+}
+
+/** A description that was read, with what was made of it, by filter and credentials. */
+interface KnownDescription {
+  readonly chars: number;
+  readonly description: ApiDescription;
+  readonly read: Map<string, ReturnType<typeof readOperations>>;
+}
+
+/** By the digest of its text, the one that was used last at the end: each principal has a connection, and a large text takes seconds. */
+const knownDescriptions = new Map<string, KnownDescription>();
+const MAX_KNOWN = 32;
+const MAX_KNOWN_CHARS = 64 * 1024 * 1024;
+/** Filters of one description. */
+const MAX_READ = 8;
+
+function readOnce(text: string, from: string): KnownDescription {
+  const digest = createHash("sha256").update(text).digest("base64");
+  const found = knownDescriptions.get(digest);
+  const known = found ?? {
+    chars: text.length,
+    description: parseDescription(text, from),
+    read: new Map(),
+  };
+  knownDescriptions.delete(digest);
+  knownDescriptions.set(digest, known);
+  let chars = [...knownDescriptions.values()].reduce((sum, each) => sum + each.chars, 0);
+  for (const [key, each] of knownDescriptions) {
+    if (key === digest || (chars <= MAX_KNOWN_CHARS && knownDescriptions.size <= MAX_KNOWN)) break;
+    knownDescriptions.delete(key);
+    chars -= each.chars;
+  }
+  return known;
+}
+
+function operationsOf(
+  { description, read }: KnownDescription,
+  filter: OperationFilter,
+  credentials: readonly ApiCredential[],
+): ReturnType<typeof readOperations> {
+  const own = credentials.map(({ in: place, name }) => [place, name]);
+  const key = JSON.stringify([filter.include, filter.exclude, own]);
+  const made = read.get(key) ?? readOperations(description, filter, credentials);
+  if (read.size >= MAX_READ && !read.has(key)) read.clear();
+  read.set(key, made);
+  return made;
+}
+
+/** A fetch that shows a certificate. */
+function certifiedFetch(options: ConnectOptions): { fetch: Fetch; close(): Promise<void> } {
+  try {
+    return ownFetch(options);
+  } catch (cause) {
+    throw new UpstreamError(
+      "start_failed",
+      "client_certificate: cert and key must be a certificate and its key, in PEM",
+      { cause },
+    );
+  }
+}
+
+/**
+ * A fetch for an API that its description alone places: at public addresses, or where the description is from. Names are looked up
+ * as it connects, so that one cannot come to stand for another address in between.
+ */
+function guardedFetch(from: URL | undefined): { fetch: Fetch; close(): Promise<void> } {
+  const rule: AddressRule = {
+    rule: "an OpenAPI description may not lead; say with base_url where the API is",
+    allows: (url, address) => url.origin === from?.origin || zoneOf(address) === "public",
+    reached: () => {},
+  };
+  const { fetch, close } = ownFetch({ lookup: (url) => guardedLookup(url, rule) });
+  return {
+    async fetch(input, init) {
+      const url = new URL(input);
+      if (proxyFor(url) !== undefined) await checkByProxy(url, rule);
+      return fetch(input, init);
+    },
+    close,
+  };
 }
 
 async function readDescription(path: string): Promise<string> {

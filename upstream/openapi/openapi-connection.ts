@@ -4,28 +4,37 @@ import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import type { Fetch } from "../../system/outgoing.ts";
 import type { ToolProblem, UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
+import { type ApiCredential, neededCredentials, withCredentials } from "./credentials.ts";
 import type { ApiDescription } from "./description.ts";
-import { type ApiOperation, kindOf, type OperationFilter, readOperations } from "./operations.ts";
+import { type ApiOperation, kindOf } from "./operations.ts";
+import { nextArguments } from "./pagination.ts";
 import { type ApiRequest, buildRequest, UnusableArguments } from "./request.ts";
 
 /** The largest answer, as of MCP servers. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const MAX_SAID_CHARS = 2_000;
+/** Where a result has the arguments of the call that gives the next page. Programs find them with `pages`. */
+const NEXT_PAGE = "ptc/next";
 const ACCEPT = "application/json, application/*+json;q=0.9, text/*;q=0.5, */*;q=0.1";
 
 export interface OpenApiConnectionOptions {
-  readonly description: ApiDescription;
+  readonly description: Pick<ApiDescription, "title" | "version">;
+  readonly operations: readonly ApiOperation[];
+  readonly problems: readonly ToolProblem[];
   /** Requests go below it. */
   readonly base: URL;
-  readonly filter: OperationFilter;
   /** What is sent with each request. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What is sent with each request whose operation asks for it. */
+  readonly credentials?: readonly ApiCredential[];
   /** Adds tokens, where there is a login. */
   readonly fetch: Fetch;
   /** What is sent as `user-agent`. */
   readonly version: string;
   readonly secrets?: (() => readonly string[]) | undefined;
+  /** Ends the connections that are its own. */
+  readonly onClose?: () => Promise<void>;
 }
 
 /**
@@ -35,14 +44,11 @@ export interface OpenApiConnectionOptions {
 export class OpenApiConnection implements UpstreamConnection {
   readonly #options: OpenApiConnectionOptions;
   readonly #operations: ReadonlyMap<string, ApiOperation>;
-  readonly #problems: readonly ToolProblem[];
   readonly #closed = new AbortController();
 
   constructor(options: OpenApiConnectionOptions) {
-    const { operations, problems } = readOperations(options.description, options.filter);
     this.#options = options;
-    this.#operations = new Map(operations.map((operation) => [operation.name, operation]));
-    this.#problems = problems;
+    this.#operations = new Map(options.operations.map((operation) => [operation.name, operation]));
   }
 
   async list(): Promise<UpstreamListing> {
@@ -51,16 +57,17 @@ export class OpenApiConnection implements UpstreamConnection {
       implementation: { name: title, version },
       protocolVersion: "2025-11-25",
       tools: [...this.#operations.values()].map(({ definition }) => definition),
-      problems: this.#problems,
+      problems: this.#options.problems,
     };
   }
 
   async callTool({ tool, arguments: args, signal, timeoutMs, spentMs = 0 }: UpstreamCall): Promise<unknown> {
     const operation = this.#operations.get(tool);
     if (operation === undefined) return failed(`there is no operation '${tool}'`);
+    const given = isObject(args) ? args : {};
     let request: ApiRequest;
     try {
-      request = buildRequest(operation, isObject(args) ? args : {}, this.#options.base);
+      request = buildRequest(operation, given, this.#options.base);
     } catch (error) {
       if (error instanceof UnusableArguments) return failed(error.message);
       throw error;
@@ -72,8 +79,13 @@ export class OpenApiConnection implements UpstreamConnection {
     const late = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs - spentMs)));
     const over = AbortSignal.any([signal, this.#closed.signal, late]);
     try {
-      const response = await this.#send(request, over);
-      return await answerOf(operation, response);
+      const response = await this.#send(operation, request, over);
+      const answer = await answerOf(operation, request.url, response);
+      if (!isObject(answer) || answer.isError === true) return answer;
+      const next = nextArguments(operation, {
+        ...{ arguments: given, value: answer.structuredContent, headers: response.headers, url: request.url },
+      });
+      return next === undefined ? answer : { ...answer, _meta: { [NEXT_PAGE]: next } };
     } catch (error) {
       if (error instanceof UpstreamError) throw error;
       if (late.aborted)
@@ -101,14 +113,21 @@ export class OpenApiConnection implements UpstreamConnection {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    await this.#options.onClose?.();
   }
 
   /** Follows redirects of requests that change nothing, and to the API's own origin alone, since credentials go with them. */
-  async #send({ url, method, headers, body }: ApiRequest, signal: AbortSignal): Promise<Response> {
+  async #send(
+    { security }: ApiOperation,
+    { url, method, headers, body }: ApiRequest,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const credentials = neededCredentials(security, this.#options.credentials ?? []);
     let at = url;
     for (let redirects = 0; ; redirects++) {
-      const init = { method, headers, signal, redirect: "manual" as const };
-      const response = await this.#options.fetch(at, body === undefined ? init : { ...init, body });
+      const sent = withCredentials({ url: at, headers }, credentials);
+      const init = { method, headers: sent.headers, signal, redirect: "manual" as const };
+      const response = await this.#options.fetch(sent.url, body === undefined ? init : { ...init, body });
       const location = response.headers.get("location");
       const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== null;
       if (!isRedirect || (method !== "GET" && method !== "HEAD")) return response;
@@ -127,7 +146,7 @@ export class OpenApiConnection implements UpstreamConnection {
 }
 
 /** An answer as the result of a tool. */
-async function answerOf({ method }: ApiOperation, response: Response): Promise<unknown> {
+async function answerOf({ method }: ApiOperation, url: URL, response: Response): Promise<unknown> {
   const bytes = await boundedBody(response);
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   const text = () => new TextDecoder().decode(bytes);
@@ -145,7 +164,8 @@ async function answerOf({ method }: ApiOperation, response: Response): Promise<u
   const media = /^(image|audio)\//.exec(type)?.[1];
   if (media !== undefined) return { content: [{ type: media, data: blob, mimeType: type }] };
   return {
-    content: [{ type: "resource", resource: { uri: response.url || "answer:", mimeType: type, blob } }],
+    // A query may hold a key.
+    content: [{ type: "resource", resource: { uri: `${url.origin}${url.pathname}`, mimeType: type, blob } }],
   };
 }
 

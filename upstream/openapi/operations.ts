@@ -2,7 +2,9 @@
 import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import type { ToolProblem } from "../upstream.ts";
+import { type ApiCredential, readSecurity } from "./credentials.ts";
 import { type ApiDescription, References } from "./description.ts";
+import { type Paging, readPaging } from "./pagination.ts";
 import { SchemaWriter } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -56,6 +58,9 @@ export interface ApiOperation {
   readonly parameters: readonly ApiParameter[];
   /** The forms that its body may have, the preferred one first; none where it has no body. */
   readonly media: readonly ApiMedia[];
+  readonly paging: Paging;
+  /** The alternatives of security schemes that it asks for; `undefined` where the description does not say. */
+  readonly security: readonly (readonly string[])[] | undefined;
   /** As a server lists it (MCP 2025-11-25, "Tool"). */
   readonly definition: Json;
 }
@@ -75,10 +80,15 @@ interface OperationPattern {
   readonly method?: string | undefined;
 }
 
-/** The operations of a description, in its order. What cannot be read of one is a problem, and takes no other with it. */
+/**
+ * The operations of a description, in its order. What cannot be read of one is a problem, and takes no other with it.
+ *
+ * @param credentials what ptc sends itself, and no tool has as an argument.
+ */
 export function readOperations(
   { document }: ApiDescription,
   filter: OperationFilter = {},
+  credentials: readonly Pick<ApiCredential, "in" | "name">[] = [],
 ): { operations: ApiOperation[]; problems: ToolProblem[] } {
   const references = new References(document);
   const names = new Set<string>();
@@ -105,8 +115,9 @@ export function readOperations(
       names.add(name);
       const facts = { name, path, method, id: operation.operationId, tags: operation.tags };
       if (!isWanted(facts, filter)) continue;
-      const reader = new OperationReader(references, problems, facts, item, operation);
-      operations.push(reader.read());
+      const reader = new OperationReader(references, problems, facts, item, operation, credentials);
+      const security = readSecurity(operation.security, document.security);
+      operations.push({ ...reader.read(), security });
       if (reader.isCut) cut++;
     }
   }
@@ -171,6 +182,10 @@ function isLike(text: string, pattern: string): boolean {
   return at <= text.length - last.length;
 }
 
+/** What the description of a tool says that answers with one page of a list. */
+const PAGES_NOTE =
+  "Answers with one page; `pages(function, arguments)` iterates over this page and all that follow.";
+
 /** Text or bytes of a file. */
 const FILE = {
   anyOf: [
@@ -197,6 +212,7 @@ class OperationReader {
   readonly #facts: OperationFacts;
   readonly #item: Json;
   readonly #operation: Json;
+  readonly #credentials: readonly Pick<ApiCredential, "in" | "name">[];
 
   constructor(
     references: References,
@@ -204,15 +220,17 @@ class OperationReader {
     facts: OperationFacts,
     item: Json,
     operation: Json,
+    credentials: readonly Pick<ApiCredential, "in" | "name">[],
   ) {
     this.#references = references;
     this.#problems = problems;
     this.#facts = facts;
     this.#item = item;
     this.#operation = operation;
+    this.#credentials = credentials;
   }
 
-  read(): ApiOperation {
+  read(): Omit<ApiOperation, "security"> {
     const { name, path, method } = this.#facts;
     const { summary, description } = this.#operation;
     const input = new SchemaWriter(this.#references, "sent");
@@ -242,11 +260,17 @@ class OperationReader {
     this.isCut ||= input.isCut;
     const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined && text !== "");
     if (this.#operation.deprecated === true) texts.push("Deprecated.");
+    const paging = readPaging({
+      ...{ references: this.#references, operation: this.#operation, path, method, parameters },
+      body: media.find((each) => each.media.kind === "json")?.schema,
+    });
+    if (paging.isDescribed) texts.push(PAGES_NOTE);
     texts.push(`${method.toUpperCase()} ${path}`);
     return {
       ...{ name, path, method: method.toUpperCase() },
       parameters: parameters.map(({ parameter }) => parameter),
       media: media.map((each) => each.media),
+      paging,
       definition: {
         name,
         ...(textOf(summary) === undefined ? {} : { title: textOf(summary) }),
@@ -273,6 +297,7 @@ class OperationReader {
       const place = placeOf(entry.in);
       const name = String(entry.name);
       if (place === undefined || (place === "header" && OWN_HEADERS.test(name))) return [];
+      if (this.#credentials.some((own) => own.in === place && own.name === name)) return [];
       const argument = taken.has(name) ? `${name}_in_${place}` : name;
       taken.add(argument);
       const [content] = isObject(entry.content) ? Object.values(entry.content) : [];

@@ -3,7 +3,7 @@
 from servers import either_way_ as _either_way
 
 # pyright: reportPrivateUsage=false
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import servers as _servers
@@ -17,6 +17,14 @@ async def parallel[T](
     functions: Iterable[Callable[[], Awaitable[T]] | Callable[[], T] | Awaitable[T]], limit: int | None = ...
 ) -> list[T]:
     """Calls functions at once, at most `limit` of them at a time. Results come in order."""
+
+class _Pages[T](AsyncIterator[T], Iterable[T], Any): ...
+
+def pages[**P, T](function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> _Pages[T]:
+    """The result of a tool that answers with one page of a list, and then the pages that follow, a call each.
+
+    `async for page in pages(list_orders, status="open")`. Raises ToolError when a call fails.
+    """
 
 data: Any
 """The data given along with the program."""

@@ -33,6 +33,12 @@ declare global {
     options?: { limit?: number },
   ): Promise<{ -readonly [K in keyof Fns]: Awaited<ReturnType<Fns[K]>> }>;
 
+  /**
+   * The result of a tool that answers with one page of a list, and then the pages that follow, a call each:
+   * `for await (const page of pages(listOrders, { status: "open" }))`. Throws `ToolError` when a call fails.
+   */
+  function pages<In, Out>(fn: ToolFunction<In, Out>, ...args: Arguments<In>): AsyncGenerator<Out, void, undefined>;
+
   /** What a tool returns beside text and data, as MCP has it. `data` and `blob` are base64; `bytesOf` decodes them. */
   type ContentBlock =
     | { type: "text"; text: string }

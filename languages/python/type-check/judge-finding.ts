@@ -304,6 +304,7 @@ const AROUND_PROGRAMS = [
   "data",
   "result",
   "call_tool",
+  "pages",
   "parallel",
   "emit",
   "bytes_of",

@@ -201,6 +201,8 @@ const KILL_AFTER_MS = 15_000;
 
 /** Checks after which the process is started anew, so that what it remembers of programs stays bounded. */
 const MAX_CHECKS = 500;
+/** What pyright says of a program that awaits at its top, as it may. */
+const AWAITS = /^(?:"await" allowed|Use of "async" not allowed)/;
 const MAX_SHOWN_MODULES = 200;
 const MAX_CHECKED_CHARS = 256 * 1024;
 const MODES: readonly CheckedMode[] = ["async", "sync"];
@@ -278,11 +280,7 @@ class PyrightChecker implements PythonTypeChecker {
     const { named, files, dataType } = await stubs.show(text, source, mode, dataOf);
     process.write(files);
     let found = ofProgram(await process.check(mode, text));
-    if (
-      found.some(
-        ({ rule, isError, message }) => rule === undefined && isError && !/^"await" allowed/.test(message),
-      )
-    )
+    if (found.some(({ rule, isError, message }) => rule === undefined && isError && !AWAITS.test(message)))
       return { kind: "clean" };
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
       // pyright says which argument is wrong only where a function has one signature.

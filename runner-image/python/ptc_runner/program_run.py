@@ -30,12 +30,13 @@ from ptc_runner.environment.program_loop import ProgramLoop
 from ptc_runner.failure import Failure, make_failure
 from ptc_runner.limits import MAX_VALUES
 from ptc_runner.modules import PACKAGE, PROGRAMS, ServerModules, Table
+from ptc_runner.pages import pages_async, pages_sync
 from ptc_runner.parallel import parallel_async, parallel_sync
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
 from ptc_runner.result_value import serialize_console, serialize_result
 from ptc_runner.saved_programs import ProgramTable, SavedPrograms
 from ptc_runner.tool_error import ToolError
-from ptc_runner.tools import Caller, Mode, make_call_tool
+from ptc_runner.tools import Caller, Mode, ToolFunction, make_call_tool
 from ptc_runner.tracebacks import Tracebacks
 
 _STDOUT = 1
@@ -179,6 +180,7 @@ class ProgramRun:
         builtins_.emit = make_emit(lambda block: self._channel.send({"type": "emit", "block": block}))
         is_sync = bundle["mode"] == "sync"
         builtins_.parallel = self._parallel if self._is_session else parallel_sync if is_sync else parallel_async
+        builtins_.pages = self._pages if self._is_session else pages_sync if is_sync else pages_async
         self._max_output_bytes = message["max_output_bytes"]
         self._max_result = message.get("max_result", {"bytes": self._max_output_bytes, "values": MAX_VALUES})
         self._console.begin(self._max_output_bytes, message["max_stderr_bytes"])
@@ -304,6 +306,11 @@ class ProgramRun:
         """Runs functions side by side, and waits for them where the program does that has called it."""
         run = parallel_sync if self._caller.mode_of(_caller_of(1)) == "sync" else parallel_async
         return run(functions, limit)
+
+    def _pages(self, function: ToolFunction, arguments: object = None, /, **keywords: object) -> Any:
+        """The pages of a list, which the program that has called it iterates over in its own way."""
+        iterate = pages_sync if self._caller.mode_of(_caller_of(1)) == "sync" else pages_async
+        return iterate(function, arguments, **keywords)
 
     def _begin_in_session(self) -> None:
         """Leaves the program the names of earlier ones, and nothing else of theirs."""

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { parseDescription } from "../../../upstream/openapi/description.ts";
 import { readOperations } from "../../../upstream/openapi/operations.ts";
+import { nextArguments } from "../../../upstream/openapi/pagination.ts";
 import { buildRequest, UnusableArguments } from "../../../upstream/openapi/request.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
 import { fuzzTarget } from "../fuzz-target.ts";
@@ -38,6 +39,15 @@ const PATHS = [
   "/{}",
   "/{id}?x={id}#y",
 ];
+/** What answers say of the next page. */
+const ANSWER =
+  '{"next":"https://evil.example/a/2?id=1&cursor=c","next_cursor":"c","has_more":true,"data":[{"id":"x"}]}';
+const LINKS = [
+  "",
+  "<https://evil.example/v1/a/../../b?id=2&__proto__=1>; rel=next",
+  '</a/x>; title="; rel=prev>,<"; rel="next"',
+  "<<>><;rel=next,<?id[]=1&cursor=2>;rel=NEXT",
+];
 const MEDIA = [
   "application/json",
   "multipart/form-data",
@@ -47,11 +57,12 @@ const MEDIA = [
   "x",
 ];
 
-/** A description of an API and arguments: whatever it says, each request goes below the base, or is not made. */
+/** A description of an API, arguments and a header: whatever they say, each request goes below the base, or is not made. */
 export const target = fuzzTarget({
   name: "openapi",
   iterations: 300,
-  generate: (random) => `[${description(random)},${hostileSchema(random, 3)}]`,
+  generate: (random) =>
+    `[${description(random)},${random.chance(0.5) ? ANSWER : hostileSchema(random, 3)},${JSON.stringify(random.pick(LINKS))}]`,
   check(input) {
     let parts: unknown;
     try {
@@ -79,6 +90,18 @@ export const target = fuzzTarget({
       assert.match(operation.name, /^[A-Za-z0-9_.-]{1,128}$/);
       assert.doesNotMatch(JSON.stringify(operation.definition), /"\$ref":"(?!#\/\$defs\/)/);
       const args = Object.fromEntries(operation.parameters.map(({ argument }) => [argument, parts[1]]));
+      const link = typeof parts[2] === "string" ? parts[2].replaceAll(/[^\u0020-\u007e]/g, "") : "";
+      const page = {
+        value: parts[1],
+        headers: new Headers({ link }),
+        url: new URL("https://api.example.com/v1/a"),
+      };
+      const next = nextArguments(operation, { ...page, arguments: args }) ?? {};
+      const known = new Set([...Object.keys(args), "body"]);
+      assert.ok(
+        Object.keys(next).every((name) => known.has(name)),
+        `an argument that the operation does not have: ${JSON.stringify(next)}`,
+      );
       try {
         const { url, headers } = buildRequest(operation, { ...args, body: parts[1] }, base);
         assert.ok(url.href.startsWith("https://api.example.com/v1/"), `out of the API: ${url.href}`);
@@ -112,7 +135,10 @@ function item(random: Random): string {
     const members: [string, string][] = [
       ["operationId", hostileString(random, hostileText(random, 2))],
       ["parameters", `[${random.list(random.size(4), () => parameter(random)).join(",")}]`],
-      ["responses", `{"200":{"content":${content(random)}}}`],
+      [
+        "responses",
+        `{"200":{"content":${random.chance(0.3) ? PAGED : content(random)},"links":{"next":${link(random)}}}}`,
+      ],
     ];
     if (random.chance(0.5)) members.push(["requestBody", `{"content":${content(random)}}`]);
     return `"${random.pick(["get", "post", "put", "delete", "head"])}":${hostileObject(random, members, 0.05)}`;
@@ -122,6 +148,21 @@ function item(random: Random): string {
 
 function content(random: Random): string {
   return `{${random.list(random.size(3), () => `"${random.pick(MEDIA)}":{"schema":${schema(random)}}`).join(",")}}`;
+}
+
+/** The schema of an answer that has pages. */
+const PAGED =
+  '{"application/json":{"schema":{"properties":{"next":{"type":"string"},"next_cursor":{"type":"string"},"data":{"type":"array"},"has_more":{"type":"boolean"}}}}}';
+
+function link(random: Random): string {
+  const value = random.pick([
+    "$response.body#/next",
+    "$response.header.link",
+    "{$response.body}",
+    "$url",
+    "$response.body#/~9",
+  ]);
+  return `{"operationRef":"#/paths/~1a/get","operationId":"x","parameters":{"id":${JSON.stringify(value)},"__proto__":"a"}}`;
 }
 
 function schema(random: Random): string {
@@ -134,7 +175,9 @@ function reference(random: Random): string {
 
 function parameter(random: Random): string {
   if (random.chance(0.1)) return reference(random);
-  const name = random.chance(0.6) ? '"id"' : hostileString(random, hostileText(random, 1));
+  const name = random.chance(0.6)
+    ? random.pick(['"id"', '"cursor"', '"starting_after"'])
+    : hostileString(random, hostileText(random, 1));
   return hostileObject(
     random,
     [

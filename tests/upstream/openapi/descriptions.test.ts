@@ -177,6 +177,11 @@ definitions:
   });
 });
 
+test("A byte order mark before a description is no part of it", () => {
+  const description = JSON.stringify(described("/x", "get", {}));
+  expect(toolsOf(`\ufeff${description}`)).toEqual(toolsOf(description));
+});
+
 test.each<[OperationFilter, string[]]>([
   [{ include: [{ tag: "a" }] }, ["one", "two"]],
   [{ include: [{ path: "/t*" }] }, ["two", "three"]],

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { parseDescription } from "../../../upstream/openapi/description.ts";
 import { OpenApiConnection } from "../../../upstream/openapi/openapi-connection.ts";
-import type { OperationFilter } from "../../../upstream/openapi/operations.ts";
+import { type OperationFilter, readOperations } from "../../../upstream/openapi/operations.ts";
 
 /** What an API was asked. */
 export interface Asked {
@@ -45,10 +45,10 @@ export function openDescribed(
   options: { filter?: OperationFilter; headers?: Record<string, string> } = {},
 ) {
   const text = typeof description === "string" ? description : JSON.stringify(description);
+  const parsed = parseDescription(text, "of a test");
   const connection = new OpenApiConnection({
-    description: parseDescription(text, "of a test"),
+    ...{ description: parsed, ...readOperations(parsed, options.filter) },
     base: new URL(base),
-    filter: options.filter ?? {},
     headers: options.headers ?? {},
     fetch,
     version: "0",
