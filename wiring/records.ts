@@ -25,6 +25,8 @@ export function composeRecords(configuration: Configuration, { archive, audit }:
       new ArchivingRecorder({
         ...{ archive, audit, redactor, comparing, tools, context, clock },
         isStrict: configuration.audit.strict,
+        // Another process may be asked for a run the moment after it was answered.
+        archivesBeforeAnswer: configuration.storage.url !== undefined,
         pii: recorded,
         servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),
         versions: { ptc: version, node: process.versions.node },

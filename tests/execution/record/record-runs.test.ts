@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { AuditedCall, AuditedEnding } from "../../../archive/audit/audit-line.ts";
 import type { CallToArchive, RunToArchive } from "../../../archive/build-record.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
@@ -26,6 +26,7 @@ interface Kept {
 function record(
   broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
   context: RecorderOptions["context"] = { principal: "local", source: "run" },
+  more: Partial<RecorderOptions> = {},
 ) {
   const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [], others: [] };
   const unless = (part: keyof typeof broken) => {
@@ -76,6 +77,7 @@ function record(
     context,
     versions: { ptc: "1.0.0", node: "24.0.0" },
     clock: { wallMs: () => 1_000 },
+    ...more,
   };
   return { kept, recording: new ArchivingRecorder(options).begin(RUN) };
 }
@@ -125,6 +127,42 @@ function report(change: Partial<RunReport> = {}): RunReport {
     ...change,
   };
 }
+
+describe("a run that is answered only once it is archived", () => {
+  const FIRST = { archivesBeforeAnswer: true };
+
+  test("is archived and audited, once, before its answer goes out", async () => {
+    const { kept, recording } = record({}, undefined, FIRST);
+    expect(await recording.beforeAnswer?.(report())).toEqual({ problem: undefined });
+    expect([kept.runs.length, kept.auditedRuns.length]).toEqual([1, 1]);
+    expect(await recording.end(report())).toBeUndefined();
+    expect([kept.runs.length, kept.auditedRuns.length]).toEqual([1, 1]);
+  });
+
+  test("is answered with the reason why it is not archived", async () => {
+    const { recording } = record({ finish: new Error("broken") }, undefined, FIRST);
+    expect(await recording.beforeAnswer?.(report())).toEqual({ problem: expect.stringContaining("broken") });
+  });
+
+  test("is answered all the same where its archive does not answer", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const silent = {
+      ...{ addCall: async () => {}, discard() {} },
+      finish: () => new Promise<never>(() => {}),
+    };
+    const { recording } = record({}, undefined, { ...FIRST, archive: { begin: () => silent } });
+    const answered = recording.beforeAnswer?.(report());
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await answered).toEqual({ problem: expect.stringContaining("not archived yet") });
+  });
+});
+
+test("a run that is archived after its answer is only audited before", async () => {
+  const { kept, recording } = record();
+  expect(await recording.beforeAnswer?.(report())).toBeUndefined();
+  expect([kept.runs.length, kept.auditedRuns.length]).toEqual([0, 1]);
+});
 
 describe("a value that cannot be written", () => {
   const unwritable: [string, Partial<ObservedCall>][] = [
