@@ -13,7 +13,7 @@ import { Envelope } from "../../../protocol/envelope.ts";
 import { SCOPES, SECRET } from "./surroundings.ts";
 
 /** How long a client waits for a reply. Only what hangs takes so long. */
-const PATIENCE_MS = 900_000;
+const PATIENCE_MS = 150_000;
 
 /** What became of a program, as its client saw it. */
 export interface Told {
@@ -108,7 +108,7 @@ export class SoakClient {
     this.#replicas = [];
     const lost = new AbortController();
     this.#onError = (error) => {
-      if (/reconnect|session not found/i.test(error.message)) lost.abort(error);
+      if (/reconnect|disconnected|session not found/i.test(error.message)) lost.abort(error);
     };
     try {
       this.#connected ??= await this.#connect();

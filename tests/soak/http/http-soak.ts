@@ -240,11 +240,14 @@ class HttpSoak {
         await this.#postgres.stop("at once");
         await delay(AWAY_MS);
         await this.#postgres.start();
+        this.#options.say(`PostgreSQL was away at program ${this.#programs.length}`);
       } else {
-        const replica = this.#replicas[event % REPLICAS] as Replica;
+        const number = (event - restarted) % REPLICAS;
+        const replica = this.#replicas[number] as Replica;
         await replica.kill();
         await delay(AWAY_MS);
         await replica.start();
+        this.#options.say(`replica ${number} was killed at program ${this.#programs.length}`);
       }
       this.#disturbed.push({ from, until: performance.now() + AFTERMATH_MS });
     }

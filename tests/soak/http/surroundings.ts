@@ -1,7 +1,7 @@
 /** What stands around the replicas of a soak: who says who somebody is, a server over HTTP that counts, and the replicas themselves. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -105,13 +105,14 @@ export async function serveIssuer(clients: readonly string[]): Promise<Listening
 /** How long a ptc may take until it serves. Only what hangs takes so long. */
 const START_MS = 120_000;
 
-/** One `ptc serve --http` of several, with a folder of its own as on a machine of its own, always on the same port. */
+/**
+ * One `ptc serve --http` of several, with a folder of its own as on a machine of its own, always on the same port. What it says on
+ * stderr is in `serve.log` there.
+ */
 export class Replica {
   readonly port: number;
   readonly directory: string;
   readonly pids: number[] = [];
-  /** What it has said on stderr, over all of its processes. */
-  said = "";
   readonly #command: readonly string[];
   #process: ChildProcess | undefined;
 
@@ -147,7 +148,7 @@ export class Replica {
       const timer = setTimeout(() => reject(new Error(`ptc did not start: ${said}`)), START_MS);
       child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
         said += chunk;
-        this.said += chunk;
+        appendFileSync(join(this.directory, "serve.log"), chunk);
         if (!said.includes("serving MCP at")) return;
         clearTimeout(timer);
         resolve();
