@@ -13,7 +13,7 @@ import { Envelope } from "../../../protocol/envelope.ts";
 import { SCOPES, SECRET } from "./surroundings.ts";
 
 /** How long a client waits for a reply. Only what hangs takes so long. */
-const PATIENCE_MS = 150_000;
+const PATIENCE_MS = 600_000;
 
 /** What became of a program, as its client saw it. */
 export interface Told {
