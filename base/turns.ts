@@ -27,6 +27,12 @@ export class Turns<Item> {
     return this.#lines.get(who)?.waiting.length ?? 0;
   }
 
+  /** How many of somebody's wait, or have some of what is shared. */
+  has(who: string): number {
+    const { waiting, running } = this.#lines.get(who) ?? { waiting: [], running: 0 };
+    return waiting.length + running;
+  }
+
   /** @param where `last`, or `first` for one that had its turn and could not use it. */
   wait(who: string, item: Item, where: "first" | "last" = "last"): void {
     const { waiting } = this.#lineOf(who);

@@ -57,13 +57,16 @@ export interface BenchServer {
   args: string[];
 }
 
-const ECHO: BenchServer = { name: "echo", command: process.execPath, args: [ECHO_SERVER] };
+/** The servers of a project that names no others. */
+export const BENCH_SERVERS: readonly BenchServer[] = [
+  { name: "echo", command: process.execPath, args: [ECHO_SERVER] },
+];
 
 /** Makes a project: its configuration and its generated modules. */
 export function makeProject(
   folder: string,
   settings: object = {},
-  servers: readonly BenchServer[] = [ECHO],
+  servers: readonly BenchServer[] = BENCH_SERVERS,
 ): string {
   mkdirSync(folder, { recursive: true });
   // JSON is YAML as well.

@@ -79,7 +79,8 @@ export async function runProgram(
     });
     const programScope: ProgramScope = {
       ...scope,
-      ...{ program, languages, modules: callable.modules, sandboxes: host.sandboxes, resumed },
+      ...{ program, languages, modules: callable.modules, resumed },
+      sandboxes: (request.leavesSpare ? host.sandboxes.sparing?.() : undefined) ?? host.sandboxes,
       typecheck: request.typecheck ?? execution.typecheck,
       checkPatienceMs: request.checkPatienceMs,
       onConsole: request.onConsole,

@@ -41,6 +41,8 @@ export interface ProgramRequest extends RunRequest {
   readonly program: UnresolvedProgram;
   /** A suspended run to continue. */
   readonly resumed?: ResumedRun | undefined;
+  /** Whether others are about who have nothing running, while this principal has more than this program: its sandbox is not the last. */
+  readonly leavesSpare?: boolean | undefined;
   /** Overrides the configured time limit. */
   readonly timeoutMs?: number | undefined;
   /** Overrides the configured mode. */

@@ -126,24 +126,24 @@ export function executeRun<Own>(
     const shown = scope.flow?.show(shownTexts(report)) ?? [];
     const { suspended } = outcome;
     const { recording } = run;
-    const unkept = await (suspended === undefined
-      ? recording?.beforeAnswer?.(report)
-      : recording?.beforeSuspension?.());
+    const recorded = suspended === undefined ? await recording?.beforeAnswer?.(report) : undefined;
+    if (suspended !== undefined) await recording?.beforeSuspension?.();
     tellEnd(scope.surroundings, report.envelope, report.consoleText);
     const answered = setImmediate(); // The answer goes out first.
     return {
       envelope: report.envelope,
       wholeResultJson: report.wholeResultJson,
       shown,
-      warnings: [...(outcome.warnings ?? []), ...(unkept ? [unkept] : [])].map(
-        (line) => scope.redactor.redactText(line).value,
-      ),
+      warnings: (outcome.warnings ?? []).map((line) => scope.redactor.redactText(line).value),
       suspended,
-      recorded: answered.then(() => {
-        if (suspended === undefined) return recording?.end(report);
-        recording?.suspend?.();
-        return undefined;
-      }),
+      recorded:
+        recorded === undefined
+          ? answered.then(() => {
+              if (suspended === undefined) return recording?.end(report);
+              recording?.suspend?.();
+              return undefined;
+            })
+          : Promise.resolve(recorded.problem),
       cleared: answered.then(() => body.clear?.()),
       ...own,
     };

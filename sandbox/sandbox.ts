@@ -58,6 +58,8 @@ export interface SandboxSource {
    * @throws SandboxError when there is no sandbox; `cancelled` when the request was cancelled.
    */
   acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
+  /** The same source for whoever leaves the last waiting sandbox to others, and has one started instead. */
+  sparing?(): SandboxSource;
   /** The source of sandboxes with a certain runner. A source without this method has sandboxes of one kind only. */
   withRunner?(runner: RunnerName): SandboxSource;
 }

@@ -24,8 +24,9 @@ export function composeRecords(configuration: Configuration, { archive, audit }:
     recorder: (context, tools, { redactor, comparing, recorded }) =>
       new ArchivingRecorder({
         ...{ archive, audit, redactor, comparing, tools, context, clock },
-        archivesFirst: configuration.storage.url !== undefined,
         isStrict: configuration.audit.strict,
+        // Another process may be asked for a run the moment after it was answered.
+        archivesBeforeAnswer: configuration.storage.url !== undefined,
         pii: recorded,
         servers: new Map(tools.servers.map(({ name, implementation }) => [name, implementation])),
         versions: { ptc: version, node: process.versions.node },

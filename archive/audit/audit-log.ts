@@ -48,7 +48,7 @@ export interface AuditSink {
 interface AuditLogOptions {
   /** The file. Missing folders on its path are made for their owner only. */
   path: string;
-  /** Keeps the lines instead of the file. */
+  /** Keeps the lines of several processes instead of the file. The line of a run's end is on the disk before it counts as written. */
   chain?: AuditChain | undefined;
   clock: Pick<Clock, "wallMs">;
   /** Returns a name without its secrets: names come from servers and programs, and may hold some. */
@@ -67,6 +67,8 @@ interface WaitingLine {
   text: string;
   /** Called when the line is on the disk, not only written, or with the reason why it is not. */
   onFlushed?: ((problem?: string) => void) | undefined;
+  /** Whether the line, and all before it, are to be on the disk. */
+  isFlushed?: boolean;
 }
 
 export class AuditLog {
@@ -182,7 +184,9 @@ export class AuditLog {
     const time = new Date(this.#options.clock.wallMs()).toISOString();
     const { user, uid, host } = this.#options.actor ?? {};
     const who = { ...whose, user, uid, host };
-    this.#wait([{ text: renderAuditLine({ time, event, ...who, ...members }), onFlushed }]);
+    const isFlushed = event === "run" && this.#options.chain !== undefined;
+    this.#wait([{ text: renderAuditLine({ time, event, ...who, ...members }), onFlushed, isFlushed }]);
+    if (isFlushed) this.#failedAtMs = undefined;
     if (event === "run") this.#writeSoon();
     else this.#start();
   }
@@ -250,7 +254,7 @@ export class AuditLog {
     let written = 0;
     try {
       const texts = lines.map(({ text }) => text);
-      const flush = taken.some(({ onFlushed }) => onFlushed !== undefined);
+      const flush = taken.some(({ onFlushed, isFlushed }) => isFlushed || onFlushed !== undefined);
       const appended = await this.#chain.append(texts, flush);
       written = appended.written;
       this.#options.sink?.send(appended.lines);

@@ -1,7 +1,8 @@
 /**
  * The audit log in PostgreSQL: rows of one line each, linked as the lines of a file are (../audit/chain/chain-head.ts). Whoever
  * appends holds the head for as long as one transaction takes, which does not wait for the disk (schema.ts); lines that are waited
- * for are flushed afterwards.
+ * for are flushed afterwards. A server that crashes loses what was not flushed, and says so to nobody: whoever flushes looks whether
+ * its lines are still there, and writes them again if not.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,10 +21,13 @@ import { FLUSH } from "./schema.ts";
 const HeadRow = z.object({ seq: z.int(), hash: z.string() });
 const LineRow = z.object({ seq: z.int(), line: z.string() });
 const BatchRow = z.object({ line: z.string() });
+const GoneRow = z.object({ id: z.string() });
 const FirstRow = z.object({ first: z.nullable(z.int()) });
 
 /** How long lines are tried again while the server cannot be reached. */
 const PATIENCE_MS = 5_000;
+/** Lines that were committed so long ago are on the disk of any server. */
+const ON_DISK_AFTER_MS = 60_000;
 const DAY_MS = 86_400_000;
 const PAGE = 1_000;
 
@@ -53,6 +57,12 @@ interface Batch {
   lines: readonly string[];
 }
 
+/** A batch that was committed, with the place of its last line. */
+interface CommittedBatch extends Batch {
+  end: number;
+  at: number;
+}
+
 export class PostgresAuditChain implements AuditChain {
   readonly place: string;
   readonly #db: PgDatabase;
@@ -60,6 +70,8 @@ export class PostgresAuditChain implements AuditChain {
   readonly #wallMs: () => number;
   /** Lines of which it is not known whether they were written, because a connection was lost. */
   #unsure: Batch | undefined;
+  /** What was committed and not flushed since, the oldest first. */
+  #unflushed: CommittedBatch[] = [];
   #trimmedAt = 0;
 
   /** @param keepMs how long lines are kept. */
@@ -78,15 +90,36 @@ export class PostgresAuditChain implements AuditChain {
       const linked = left.length === 0 ? [] : await this.#write(left);
       return [...earlier, ...linked];
     }, PATIENCE_MS);
+    const again: string[] = [];
     if (flush) {
       try {
-        await patiently(() => this.#db.exec(FLUSH), PATIENCE_MS);
+        await patiently(() => this.#flush(again), PATIENCE_MS);
       } catch (error) {
         problem = messageOf(error);
       }
     }
     await this.#trim().catch(() => {});
-    return { written: lines.length, lines: written, problem };
+    return { written: lines.length, lines: [...written, ...again], problem };
+  }
+
+  /** Resolves when everything is on the disk. @param again receives what the server had lost and was written again. */
+  async #flush(again: string[]): Promise<void> {
+    for (;;) {
+      await this.#db.exec(FLUSH);
+      const recent = this.#unflushed.filter(({ at }) => performance.now() - at < ON_DISK_AFTER_MS);
+      const gone = await this.#db.all(
+        GoneRow,
+        `SELECT id FROM unnest($1::text[], $2::bigint[]) AS given(id, seq)
+         WHERE NOT EXISTS (SELECT FROM audit_lines WHERE audit_lines.seq = given.seq AND batch = id)`,
+        ...[recent.map(({ id }) => id), recent.map(({ end }) => end)],
+      );
+      const ids = new Set(gone.map(({ id }) => id));
+      const lost = recent.filter(({ id }) => ids.has(id));
+      this.#unflushed = this.#unflushed.filter((batch) => !recent.includes(batch) || lost.includes(batch));
+      if (lost.length === 0) return;
+      again.push(...(await this.#write(lost.flatMap(({ lines }) => lines))));
+      this.#unflushed = this.#unflushed.filter((batch) => !lost.includes(batch));
+    }
   }
 
   /** The lines of a batch of before that were written after all. */
@@ -105,12 +138,15 @@ export class PostgresAuditChain implements AuditChain {
   async #write(lines: readonly string[]): Promise<string[]> {
     const batch = { id: randomUUID(), lines };
     this.#unsure = batch;
-    const linked = await this.#db.transaction(
+    const appended = await this.#db.transaction(
       (tx) => appendLines(tx, lines, { batch: batch.id, nowMs: this.#wallMs() }),
       "BEGIN; SET LOCAL synchronous_commit = off",
     );
     this.#unsure = undefined;
-    return linked;
+    this.#unflushed.push({ ...batch, end: appended.end, at: performance.now() });
+    while ((this.#unflushed[0]?.at ?? Number.POSITIVE_INFINITY) < performance.now() - ON_DISK_AFTER_MS)
+      this.#unflushed.shift();
+    return appended.lines;
   }
 
   /** Removes lines that are old, once a day. A line of the chain says so first. */
@@ -128,12 +164,12 @@ function withoutWritten(lines: readonly string[], written: readonly string[]): s
   return lines.filter((line) => !bodies.has(line));
 }
 
-/** Appends lines. Returns them as they are kept. Must be called in a transaction. */
+/** Appends lines. Returns them as they are kept, with the place of the last one. Must be called in a transaction. */
 async function appendLines(
   tx: Statements,
   lines: readonly string[],
   { batch, nowMs }: { batch: string; nowMs: number },
-): Promise<string[]> {
+): Promise<{ lines: string[]; end: number }> {
   const [head] = await tx.allSoon(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
   let end: ChainEnd = head ?? { seq: 0, hash: "none" };
   const own: string[] = head === undefined ? [line({ event: "log", what: "head_missing" }, nowMs)] : [];
@@ -150,7 +186,7 @@ async function appendLines(
     "INSERT INTO audit_head VALUES (true, $1, $2) ON CONFLICT (is_only) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
     ...[end.seq, end.hash],
   );
-  return all.map((each) => each.line);
+  return { lines: all.map((each) => each.line), end: end.seq };
 }
 
 /** Removes the lines from before a moment that are at the beginning, and says so in the chain first. */

@@ -11,6 +11,10 @@ import { makeProject } from "../peers.ts";
 const QUEUED = 1_000;
 /** What a program waits for its tools. */
 const WORK_MS = 300;
+/** Programs of a turn, alone or beside the others. */
+const TURN = 5;
+/** How long the pool may take to be full again after a turn. */
+const SETTLE_MS = 3_000;
 /** Long enough for the pool to be full again where nobody else uses it. */
 const GAP_MS = 700;
 
@@ -36,23 +40,27 @@ export const fairness: Measurement = {
       limits: () => host.configuration.execution,
     });
     const connect = (principal: string) => service.connect({ principal, source: "serve" });
-    const [quiet, loud] = [connect("quiet"), connect("loud")];
+    const quiet = connect("quiet");
     await host.warm();
     const alone: number[] = [];
     const beside: number[] = [];
-    for (let round = -3; round < bench.rounds(40); round++) {
-      await delay(GAP_MS);
-      const tookMs = await run(quiet, round);
-      if (round >= 0) alone.push(tookMs);
+    const time = async (times: number[]) => {
+      for (let round = -1; round < TURN; round++) {
+        await delay(GAP_MS);
+        const tookMs = await run(quiet, round);
+        if (round >= 0) times.push(tookMs);
+      }
+    };
+    // By turns, so that whatever else the machine does reaches both.
+    for (let turn = 0; turn < bench.rounds(8); turn++) {
+      await time(alone);
+      const loud = connect("loud");
+      const queued = Array.from({ length: QUEUED }, (_, n) => run(loud, n).catch(() => 0));
+      await time(beside);
+      await loud.close();
+      await Promise.all(queued);
+      await delay(SETTLE_MS);
     }
-    const queued = Array.from({ length: QUEUED }, (_, n) => run(loud, n).catch(() => 0));
-    for (let round = -1; round < bench.rounds(40); round++) {
-      await delay(GAP_MS);
-      const tookMs = await run(quiet, round);
-      if (round >= 0) beside.push(tookMs);
-    }
-    await loud.close();
-    await Promise.all(queued);
     await quiet.close();
     await host.close();
     const against = "the same alone";

@@ -21,7 +21,10 @@ export interface ExecutedRun {
   warnings: readonly string[];
   /** Present when the run waits for an approval. The envelope is then not final. */
   suspended?: Suspended | undefined;
-  /** Resolves when the run is recorded, or with the reason why it is not. The answer does not wait for it. Never rejects. */
+  /**
+   * Resolves when the run is recorded, or with the reason why it is not. The answer waits for it only
+   * where the storage is shared. Never rejects.
+   */
   recorded: Promise<string | undefined>;
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../../archive/build-record.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
+import { settlesWithin } from "../../base/waiting.ts";
 import type { CallGoingOut } from "../../broker/decision-events.ts";
 import type { CallFlow } from "../../broker/flow/run-flow.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
@@ -29,9 +30,12 @@ import type { BegunRun, RecordedPii, RunRecorder, RunRecording, RunReport } from
 export interface RecorderOptions extends RunAuditOptions {
   /** Without one, runs are only audited. */
   archive: Pick<RunArchiver, "begin"> | undefined;
+  /**
+   * Whether a run is answered only once it is archived, so that what somebody was answered is there also when this process is killed
+   * the moment after. An archive that does not answer holds a run up for some seconds.
+   */
+  archivesBeforeAnswer?: boolean | undefined;
   redactor: Redactor;
-  /** Whether the answer waits for the archive: another process may then ask for the run at once, and this one may die. */
-  archivesFirst?: boolean | undefined;
   /** Redacts arguments, so that a replay can compare them. Defaults to `redactor`. */
   comparing?: Redactor | undefined;
   /** Which personal data is redacted at present. */
@@ -41,6 +45,9 @@ export interface RecorderOptions extends RunAuditOptions {
   versions: { ptc: string; node: string };
   clock: Pick<Clock, "wallMs">;
 }
+
+/** How long an answer waits for its run to be archived, if it waits at all. */
+const ARCHIVED_WITHIN_MS = 10_000;
 
 /** How many values of a call have their origins recorded, and how many origins each has. */
 const MAX_VALUES = 100;
@@ -87,8 +94,7 @@ class ArchivedRecording implements RunRecording {
   /** The program and its data without secrets. */
   #program: { code: Redacted<string>; data: Redacted<unknown> } | undefined;
   #isAudited = false;
-  /** The archived run, where the answer waits for it: the problem that the answer reports. */
-  #archived: Promise<string | undefined> | undefined;
+  #ended: Promise<string | undefined> | undefined;
   readonly beforeEffect: RunRecording["beforeEffect"];
   /** The first problem with recording the run, in one line. */
   #problem: string | undefined;
@@ -126,37 +132,43 @@ class ArchivedRecording implements RunRecording {
     this.#attempt(() => this.#audit.approval(answered));
   }
 
-  async beforeAnswer(report: RunReport): Promise<string | undefined> {
-    const audited = this.#endAudit(report);
-    if (this.#options.archivesFirst === true) this.#archived = this.#archive(report);
-    await audited;
-    return this.#archived;
+  async beforeAnswer(report: RunReport): Promise<{ problem: string | undefined } | undefined> {
+    this.#auditEnd(report);
+    if (this.#options.archivesBeforeAnswer !== true) {
+      await this.#audit.written();
+      return undefined;
+    }
+    const written = Promise.all([this.end(report), this.#audit.written(ARCHIVED_WITHIN_MS)]);
+    if (await settlesWithin(written, ARCHIVED_WITHIN_MS)) return { problem: await this.end(report) };
+    const { runId } = this.#run;
+    return {
+      problem: `run ${runId} is not archived yet: its archive does not answer, and ptc goes on trying`,
+    };
   }
 
-  async #endAudit(report: RunReport): Promise<void> {
+  #auditEnd(report: RunReport): void {
     this.#isAudited = true;
     this.#attempt(() => {
       const { code, data } = this.#redactProgram(report);
       this.#redactions += report.redactions + code.count + data.count;
     });
     this.#attempt(() => this.#audit.end(report, { calls: this.#calls, redactions: this.#redactions }));
-    await this.#audit.written();
   }
 
   async beforeSuspension(): Promise<void> {
     await this.#audit.written();
   }
 
-  async end(report: RunReport): Promise<string | undefined> {
-    if (this.#archived !== undefined) {
-      await this.#archived;
-      return undefined;
-    }
-    if (!this.#isAudited) await this.#endAudit(report);
-    return this.#archive(report);
+  end(report: RunReport): Promise<string | undefined> {
+    this.#ended ??= this.#end(report);
+    return this.#ended;
   }
 
-  async #archive(report: RunReport): Promise<string | undefined> {
+  async #end(report: RunReport): Promise<string | undefined> {
+    if (!this.#isAudited) {
+      this.#auditEnd(report);
+      await this.#audit.written();
+    }
     let handed: RunToArchive | undefined;
     try {
       handed = this.#handedRun(report);
@@ -510,8 +522,8 @@ class RunAudit {
   }
 
   /** Resolves when all entries are written, or after a bounded time. */
-  written(): Promise<void> {
-    return this.#options.audit.written(WRITE_PATIENCE_MS);
+  written(patienceMs = WRITE_PATIENCE_MS): Promise<void> {
+    return this.#options.audit.written(patienceMs);
   }
 
   #named() {

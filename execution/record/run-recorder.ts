@@ -56,10 +56,10 @@ export interface RunReport {
 /** Records one run while it runs. None of its methods throws or rejects. */
 export interface RunRecording extends CallObserver, RunEvents {
   /**
-   * Notes how the run ended. Resolves when the note is written, or after a bounded time: with `undefined`, or with a problem that the
-   * answer reports, in one line. Never rejects.
+   * Notes how the run ended. Resolves when the note is written, or after a bounded time: with what `end` says, if that is known
+   * before the run is answered. Never rejects.
    */
-  beforeAnswer?(report: RunReport): Promise<string | undefined>;
+  beforeAnswer?(report: RunReport): Promise<{ problem: string | undefined } | undefined>;
   /** Resolves like `beforeAnswer`, for a run that is suspended. Such a run is reported only when it has ended. */
   beforeSuspension?(): Promise<void>;
   /** Resolves when the run is recorded: with `undefined`, or with the first problem that no answer has reported, in one line. Never rejects. */

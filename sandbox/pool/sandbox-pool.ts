@@ -51,20 +51,35 @@ export class SandboxPool implements SandboxSource {
   }
 
   withRunner(runner: RunnerName): SandboxSource {
-    const isReady = () => this.#current.isReady(runner);
+    return this.#sourceOf(runner, false);
+  }
+
+  sparing(): SandboxSource {
+    return this.#sourceOf(undefined, true);
+  }
+
+  #sourceOf(runner: RunnerName | undefined, isSparing: boolean): SandboxSource {
+    const isReady = () => this.#current.isReady(runner, isSparing);
     return {
       get ready() {
         return isReady();
       },
-      acquire: (output, signal) => this.acquire(output, signal, runner),
+      acquire: (output, signal) => this.acquire(output, signal, runner, isSparing),
+      withRunner: (other) => this.#sourceOf(other, isSparing),
     };
   }
 
-  async acquire(output: SandboxOutput, signal?: AbortSignal, runner?: RunnerName): Promise<Sandbox> {
+  /** @param isSparing whether the last waiting sandbox is left to others. */
+  async acquire(
+    output: SandboxOutput,
+    signal?: AbortSignal,
+    runner?: RunnerName,
+    isSparing = false,
+  ): Promise<Sandbox> {
     const pools = this.#current;
     pools.waiting++;
     try {
-      return await pools.use(runner).acquire(output, signal);
+      return await pools.use(runner).acquire(output, signal, isSparing);
     } finally {
       pools.waiting--;
       this.#endUnused(pools);
@@ -117,8 +132,9 @@ class RunnerPools {
     };
   }
 
-  isReady(runner = this.#options.runner): boolean {
-    return this.#pools.get(runner)?.ready ?? false;
+  /** Whether a sandbox waits, besides the last one if that is left to others. */
+  isReady(runner = this.#options.runner, isSparing = false): boolean {
+    return (this.#pools.get(runner)?.state.ready ?? 0) > (isSparing ? 1 : 0);
   }
 
   /** Begins to fill the pool of the runner that is used by default. */

@@ -33,6 +33,8 @@ interface Entry {
 }
 
 interface Applicant {
+  /** Whether those go first that are not. */
+  isSparing: boolean;
   output: SandboxOutput;
   resolve(sandbox: Sandbox): void;
   reject(error: unknown): void;
@@ -53,7 +55,7 @@ export class WarmPool implements SandboxSource {
   readonly #pause = new RetryPause(RETRY_PAUSES, () => this.#fill());
   /** Oldest first. */
   readonly #entries: Entry[] = [];
-  /** Callers of `acquire` that wait, oldest first. There are never more of them than starts in progress. */
+  /** Callers of `acquire` that wait, oldest first, and those that leave the last one to others after the others. There are never more of them than starts in progress. */
   readonly #applicants: Applicant[] = [];
   readonly #starts = new Set<Promise<void>>();
   readonly #clearing = new Set<Promise<void>>();
@@ -106,8 +108,12 @@ export class WarmPool implements SandboxSource {
     this.#fill();
   }
 
-  /** Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start continues, for the pool. */
-  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+  /**
+   * Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start continues, for the pool.
+   *
+   * @param isSparing whether the last one that waits is left to others.
+   */
+  async acquire(output: SandboxOutput, signal?: AbortSignal, isSparing = false): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
@@ -125,7 +131,8 @@ export class WarmPool implements SandboxSource {
       this.#refuseClosed();
       this.#dropOutdated();
     }
-    for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
+    while (this.#entries.length > (isSparing ? 1 : 0)) {
+      const entry = this.#entries.shift() as Entry;
       clearTimeout(entry.ageing);
       if (this.#give(entry.waiting, output)) {
         if (this.#entries.length === 0) this.#fill();
@@ -134,7 +141,7 @@ export class WarmPool implements SandboxSource {
       }
       this.#clear(entry.waiting);
     }
-    return this.#followed(await this.#apply(output, isExpected, signal));
+    return this.#followed(await this.#apply({ output, isSparing }, isExpected, signal));
   }
 
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
@@ -163,15 +170,16 @@ export class WarmPool implements SandboxSource {
 
   /** @param isExpected whether a sandbox was started for this caller before it asked. */
   async #apply(
-    output: SandboxOutput,
+    given: Pick<Applicant, "output" | "isSparing">,
     isExpected: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    const applicant: Applicant = { output, resolve() {}, reject() {} };
+    const applicant: Applicant = { ...given, resolve() {}, reject() {} };
     const served = new Promise<Sandbox>((resolve, reject) => {
       Object.assign(applicant, { resolve, reject });
     });
-    this.#applicants.push(applicant);
+    const before = given.isSparing ? -1 : this.#applicants.findIndex(({ isSparing }) => isSparing);
+    this.#applicants.splice(before < 0 ? this.#applicants.length : before, 0, applicant);
     if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start();
     try {
       return await orCancelled(served, signal);
@@ -241,7 +249,12 @@ export class WarmPool implements SandboxSource {
 
   #arrive(waiting: WaitingSandbox, begunAtMs: number): void {
     this.#image.see(waiting.sandbox.image, begunAtMs);
-    const applicant = this.#applicants.shift();
+    // Whoever leaves the last one to others lets it be there first, where the next one is on its way.
+    const isSpare =
+      this.#applicants[0]?.isSparing === true &&
+      this.#entries.length === 0 &&
+      this.#starts.size >= this.#applicants.length;
+    const applicant = isSpare ? undefined : this.#applicants.shift();
     if (applicant === undefined) this.#keep(waiting);
     else if (this.#give(waiting, applicant.output)) applicant.resolve(waiting.sandbox);
     else {

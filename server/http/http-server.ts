@@ -25,14 +25,10 @@ import type { Records } from "./records.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 4_096;
-/** How long a client may take to send the headers of a request, and all of it. */
-const HEADERS_MS = 10_000;
-const REQUEST_MS = 60_000;
+/** How long a client may take to send the headers of a request, and all of it; how long it may take none of what it is sent. */
+const TIMES = { headersMs: 10_000, requestMs: 60_000, stuckMs: 60_000, lookMs: 10_000 };
 /** How long a connection without a request is kept. Longer than load balancers keep theirs, which is a minute by default. */
 const KEEP_ALIVE_MS = 75_000;
-/** How long a client may take none of what it is sent. */
-const STUCK_MS = 60_000;
-const LOOK_MS = 10_000;
 /** How long the last answers may take to their clients. */
 const LAST_ANSWERS_MS = 1_000;
 /** When a client is told to try again that came while ptc was about to end. */
@@ -66,6 +62,8 @@ export interface HttpServerOptions {
   slack?: ((request: Request) => Promise<Response>) | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
+  /** How long clients may take, and how often that is looked at. */
+  times?: typeof TIMES | undefined;
   onWarning: (message: string) => void;
 }
 
@@ -73,6 +71,8 @@ export interface HttpServerOptions {
 export class HttpServer {
   /** Where clients reach it. */
   readonly url: URL;
+  /** Where it listens itself. */
+  readonly port: number;
   readonly #options: HttpServerOptions;
   readonly #server: Server;
   readonly #mcp: McpOverHttp;
@@ -91,6 +91,7 @@ export class HttpServer {
     this.#mcp = new McpOverHttp(service, options);
     this.#proxies = networks(options.trustedProxies);
     const { address, port } = server.address() as AddressInfo;
+    this.port = port;
     const own = `${options.tls === undefined ? "http" : "https"}://${isIPv6(address) ? `[${address}]` : address}:${port}/mcp`;
     this.url = new URL(options.publicUrl ?? own);
     const hosts = options.publicUrl === undefined ? [] : [this.url.hostname];
@@ -99,9 +100,13 @@ export class HttpServer {
 
   /** @throws Error with a message of one line where it cannot listen. */
   static async listen(service: McpService, options: HttpServerOptions): Promise<HttpServer> {
+    const { tls, times: given = TIMES } = options;
     const bounds = { maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: KEEP_ALIVE_MS };
-    const times = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS };
-    const { tls } = options;
+    const times = {
+      headersTimeout: given.headersMs,
+      requestTimeout: given.requestMs,
+      connectionsCheckingInterval: given.lookMs,
+    };
     const server =
       tls === undefined
         ? createServer({ ...bounds, ...times })
@@ -113,6 +118,11 @@ export class HttpServer {
     const serving = new HttpServer(service, server, options);
     serving.#start();
     return serving;
+  }
+
+  /** How many answers have not got to their clients yet. */
+  get unfinished(): number {
+    return this.#open.size;
   }
 
   /**
@@ -154,13 +164,12 @@ export class HttpServer {
       });
     });
     this.#server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-      const status =
-        error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+      const status = STATUSES[error.code ?? ""] ?? "400 Bad Request";
       if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
       else socket.destroy();
     });
     this.#timers.push(
-      setInterval(() => this.#endStuck(), LOOK_MS),
+      setInterval(() => this.#endStuck(), (this.#options.times ?? TIMES).lookMs),
       ...this.#followTls(),
     );
     for (const timer of this.#timers) timer.unref();
@@ -301,6 +310,7 @@ export class HttpServer {
 
   /** Ends connections whose client takes nothing of what it is sent, so that they hold no answers. */
   #endStuck(): void {
+    const { stuckMs } = this.#options.times ?? TIMES;
     for (const response of this.#open) {
       const { socket } = response;
       if (socket === null) continue;
@@ -308,7 +318,7 @@ export class HttpServer {
       const sent = socket.bytesWritten - socket.writableLength;
       if (socket.writableLength === 0 || known?.sent !== sent)
         progress.set(socket, { sent, since: performance.now() });
-      else if (performance.now() - known.since > STUCK_MS) socket.destroy();
+      else if (performance.now() - known.since > stuckMs) socket.destroy();
     }
   }
 
@@ -338,6 +348,11 @@ export class HttpServer {
 const TLS_LOOK_MS = 1_000;
 
 const NOTHING_THERE = () => Response.json({ error: "there is nothing here" }, { status: 404 });
+/** How requests are refused that cannot be read, by the code of the error. */
+const STATUSES: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
 
 /** How much a connection has taken of what it was sent, and since when it has taken no more. */
 const progress = new WeakMap<object, { sent: number; since: number }>();

@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { listen } from "../upstream/mcp/upstream-http-servers.ts";
 import { CONFORMANCE_PROGRAMS } from "./conformance-programs.ts";
-import { serveHttp } from "./http-clients.ts";
+import { connectStateless, serveHttp } from "./http-clients.ts";
 import { describeClient, findScript, runClient } from "./installed-client.ts";
 import { useServedProject } from "./served-project.ts";
 
@@ -30,7 +30,18 @@ const SUITES = [
   },
 ];
 
-/** Passes requests on, and makes calls of the suite's tools such of programs that do what these should. */
+/**
+ * Calls that stand for those of tools of the suite which say nothing about programs: one that needs its person asked, and one that a
+ * server may be tempted to log. They are answered without a sandbox, because the suite reads half a second of their streams.
+ */
+const SINGLE_CALLS: Record<string, { name: string; arguments: object }> = {
+  test_streaming_elicitation: {
+    ...{ name: "mcp__my_documents__delete_document", arguments: { documentId: "a" } },
+  },
+  test_logging_tool: { name: "mcp__my_documents__list_documents", arguments: {} },
+};
+
+/** Passes requests on, and makes calls of the suite's tools such of programs and tools that do what these should. */
 async function rewriteTo(target: URL): Promise<string> {
   return listen(async (incoming, outgoing) => {
     const { headers } = incoming;
@@ -38,11 +49,14 @@ async function rewriteTo(target: URL): Promise<string> {
     let tool = headers["mcp-name"];
     if (body !== "") {
       const message = JSON.parse(body);
-      const code = message.method === "tools/call" ? CONFORMANCE_PROGRAMS[message.params?.name] : undefined;
-      if (code !== undefined) {
-        message.params = { ...message.params, name: "execute_program", arguments: { code } };
+      const named = message.method === "tools/call" ? message.params?.name : undefined;
+      const code = CONFORMANCE_PROGRAMS[named];
+      const call =
+        code === undefined ? SINGLE_CALLS[named] : { name: "execute_program", arguments: { code } };
+      if (call !== undefined) {
+        message.params = { ...message.params, ...call };
         body = JSON.stringify(message);
-        tool = tool && "execute_program";
+        tool = tool && call.name;
       }
     }
     const passed = request(target, {
@@ -82,3 +96,36 @@ for (const { era, packageName, flags, direct, calls } of SUITES)
       });
     },
   );
+
+/**
+ * Two checks of the suite are about a tool that needs what its client has not declared. ptc has none: a call that nobody can be
+ * asked about is denied, and the program goes on with that.
+ */
+const UNTESTABLE = "test_missing_capability";
+
+describeClient(
+  "the conformance suite over HTTP, without sessions",
+  () => findScript("conformance-2026", "conformance"),
+  (conformance) => {
+    // The suite waits for the answer to a call for half a second.
+    test("passes its scenario server-stateless but for what is about a tool that ptc has not", {
+      retry: 3,
+    }, async () => {
+      const { folder, home } = served();
+      const { url } = await serveHttp(folder);
+      // So that the tools' server has started.
+      const { name, arguments: given } = SINGLE_CALLS.test_logging_tool ?? expect.fail();
+      await (await connectStateless(url)).call(name, { ...given });
+      const args = ["server", "--url", `${await rewriteTo(url)}/mcp`, "--scenario", "server-stateless"];
+      const { stdout } = await runClient(conformance, [...args, "--spec-version", "2026-07-28"], {
+        cwd: home,
+      });
+      const [, passed, all] = /Passed: (\d+)\/(\d+)/.exec(stdout) ?? [];
+      const errors = [...stdout.matchAll(/^ +Error: (.*)$/gm)].map(([, error]) => error);
+      expect({ passed: Number(passed) + errors.length, errors }).toEqual({
+        passed: Number(all),
+        errors: [expect.stringContaining(UNTESTABLE), expect.stringContaining(UNTESTABLE)],
+      });
+    });
+  },
+);

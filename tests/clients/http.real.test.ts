@@ -85,6 +85,30 @@ describeSandboxed("ptc serve --http", () => {
     expect(JSON.parse(slack.received[2]?.body ?? "")).toMatchObject({ response_type: "ephemeral" });
   });
 
+  test("ends at SIGTERM when its program has ended, whose client is answered and which is archived", async () => {
+    const { folder } = served();
+    const { url, process } = await serveHttp(folder);
+    const code = `console.log("begun");
+      await mcp__my_documents__list_documents();
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      globalThis.result = "whole";`;
+    const begun = Promise.withResolvers<void>();
+    const client = await connectStateless(url);
+    const running = client.call("execute_program", { code }, { onProgress: () => begun.resolve() });
+    await begun.promise;
+    process.kill("SIGTERM");
+    await expect.poll(async () => (await fetch(new URL("/readyz", url))).status).toBe(503);
+    expect((await post(url, modern("tools/list"))).status).toBe(503);
+    const reply = (await running) as { _meta?: Record<string, { run_id: string }> };
+    expect(JSON.stringify(reply)).toContain("whole");
+    expect(await process.exited).toMatchObject({ code: 0 });
+    const runId = reply._meta?.["ptc/envelope"]?.run_id ?? "";
+    const { stdout } = await folder.ptc(["runs", "list", "--json"]);
+    expect(stdout).toContain(runId);
+    const { stdout: audited } = await folder.ptc(["audit", "--run", runId, "--event", "run", "--json"]);
+    expect(audited.trim().split("\n")).toHaveLength(1);
+  });
+
   const postgres = usePostgres();
 
   describe(`two processes on one storage${WITHOUT_POSTGRES}`, () => {

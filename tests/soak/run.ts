@@ -4,20 +4,31 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCount, readFlags } from "../script-flags.ts";
-import { soak } from "./soak.ts";
+import type { SoakCheck } from "./checks.ts";
 
 const HELP = `Usage: npm run soak -- [--runs N] [--in-flight N] [--kills N] [--restart-docker COMMAND]
+       npm run soak -- --http [--programs N] [--clients N] [--kills N] [--restarts N]
 
 Runs programs of all kinds, then kills sandboxes, servers and ptc while programs run, and checks what must hold.
   --runs N                  programs of mixed kinds, 1000 without it
   --in-flight N             at the same time, 4 without it
   --kills N                 how often each thing is killed, 5 without it
-  --restart-docker COMMAND  a command that ends the Docker daemon and starts it again; without it, the daemon is left alone`;
+  --restart-docker COMMAND  a command that ends the Docker daemon and starts it again; without it, the daemon is left alone
+
+With --http, many clients run programs at three replicas of \`ptc serve --http\` with one PostgreSQL.
+  --programs N              programs of all clients together, 5000 without it
+  --clients N               clients, each with a login of its own, 200 without it
+  --kills N                 how often a replica is killed, 10 without it
+  --restarts N              how often PostgreSQL ends as in a power failure and starts again, 2 without it`;
 
 const values = readFlags("soak", HELP, {
+  http: { type: "boolean", default: false },
   runs: { type: "string", default: "1000" },
   "in-flight": { type: "string", default: "4" },
-  kills: { type: "string", default: "5" },
+  kills: { type: "string" },
+  programs: { type: "string", default: "5000" },
+  clients: { type: "string", default: "200" },
+  restarts: { type: "string", default: "2" },
   "restart-docker": { type: "string" },
   help: { type: "boolean", default: false },
 });
@@ -25,27 +36,47 @@ if (values.help) {
   console.log(HELP);
   process.exit(0);
 }
-const { "restart-docker": restart } = values;
-const count = (flag: "runs" | "in-flight" | "kills", least = 0) =>
-  readCount("soak", HELP, `--${flag}`, values[flag], least);
-const counts = { runs: count("runs"), inFlight: count("in-flight", 1), kills: count("kills") };
+const count = (flag: string, value: string, least = 0) => readCount("soak", HELP, `--${flag}`, value, least);
 const directory = mkdtempSync(join(tmpdir(), "ptc-soak-"));
-const checks = await soak({
+const common = {
   directory,
   command: [process.execPath, join(import.meta.dirname, "../../dist/cli/ptc.js")],
-  ...counts,
-  restartDocker:
-    restart === undefined
-      ? undefined
-      : async () => {
-          if (spawnSync("sh", ["-c", restart], { stdio: "inherit" }).status !== 0)
-            throw new Error(`the daemon did not come back: ${restart}`);
-        },
-  say: (line) => console.log(line),
-});
-if (restart === undefined) console.log("skipped: a restart of the Docker daemon (--restart-docker)");
+  say: (line: string) => console.log(line),
+};
+const checks = await (values.http ? soakHttp() : soakAlone());
 const failed = checks.filter(({ holds }) => !holds).length;
 console.log(`${checks.length} checks, ${failed} failed`);
 if (failed === 0) rmSync(directory, { recursive: true, force: true });
 else console.log(`what it left is in ${directory}`);
 process.exit(failed === 0 ? 0 : 1);
+
+async function soakHttp(): Promise<SoakCheck[]> {
+  const { httpSoak } = await import("./http/http-soak.ts");
+  return httpSoak({
+    ...common,
+    clients: count("clients", values.clients, 1),
+    programs: count("programs", values.programs, 1),
+    kills: count("kills", values.kills ?? "10"),
+    restarts: count("restarts", values.restarts),
+  });
+}
+
+async function soakAlone(): Promise<SoakCheck[]> {
+  const { soak } = await import("./soak.ts");
+  const { "restart-docker": restart } = values;
+  const checks = await soak({
+    ...common,
+    runs: count("runs", values.runs),
+    inFlight: count("in-flight", values["in-flight"], 1),
+    kills: count("kills", values.kills ?? "5"),
+    restartDocker:
+      restart === undefined
+        ? undefined
+        : async () => {
+            if (spawnSync("sh", ["-c", restart], { stdio: "inherit" }).status !== 0)
+              throw new Error(`the daemon did not come back: ${restart}`);
+          },
+  });
+  if (restart === undefined) console.log("skipped: a restart of the Docker daemon (--restart-docker)");
+  return checks;
+}

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { containersOf, lookingEngine } from "../sandbox/containers-of.ts";
+import { list, type SoakCheck, SoakChecks, until } from "./checks.ts";
 import { HOLDING, KINDS, LARGEST, LASTING, type SoakKind } from "./kinds.ts";
 import { environmentIn, processesIn, ServedPtc, type SoakRun, stateFolders } from "./served-ptc.ts";
 
@@ -13,8 +14,6 @@ const MAX_MORE_DESCRIPTORS = 12;
 /** Programs that may fail because one waiting or running sandbox was killed. */
 const VICTIMS = 1;
 const MAX_PEAK_ROUNDS = 12;
-const SETTLE_MS = 120_000;
-const PAUSE_MS = 250;
 
 export interface SoakOptions {
   /** An empty folder for the project. */
@@ -30,13 +29,6 @@ export interface SoakOptions {
   say: (line: string) => void;
 }
 
-/** One thing that must hold after a soak, with the figures that show it. */
-export interface SoakCheck {
-  what: string;
-  figures: string;
-  holds: boolean;
-}
-
 /** Runs programs of all kinds, then kills what ptc is made of while others run, and says what held. */
 export async function soak(options: SoakOptions): Promise<SoakCheck[]> {
   return new Soak(options).all();
@@ -44,7 +36,7 @@ export async function soak(options: SoakOptions): Promise<SoakCheck[]> {
 
 class Soak {
   readonly #options: SoakOptions;
-  readonly #checks: SoakCheck[] = [];
+  readonly #checks: SoakChecks;
   readonly #all: SoakRun[] = [];
   readonly #log: string;
   readonly #pids: number[] = [];
@@ -53,6 +45,7 @@ class Soak {
 
   constructor(options: SoakOptions) {
     this.#options = options;
+    this.#checks = new SoakChecks(options.say);
     const { directory } = options;
     this.#log = join(directory, "calls.log");
     mkdirSync(join(directory, "run"), { recursive: true });
@@ -81,7 +74,7 @@ class Soak {
     await this.#checkLeftovers();
     this.#checkCalls();
     this.#checkRecords();
-    return this.#checks;
+    return this.#checks.all;
   }
 
   get #served(): ServedPtc {
@@ -132,18 +125,18 @@ class Soak {
     if (rest.length > 0) say(`${(rest.length / seconds).toFixed(1)} runs a second`);
     const after = await this.#settled(before);
     const wrong = [...warmUp, ...rest].filter((run) => !isAsExpected(run)).map(renderRun);
-    this.#check(
+    this.#checks.check(
       "every program ended as its kind must",
       `${count + peak.length} runs, ${wrong.length} otherwise${list(wrong)}`,
       wrong.length === 0,
     );
     const growth = after.memoryMib - before.memoryMib;
-    this.#check(
+    this.#checks.check(
       "the memory of ptc grows by less than 100 MiB",
       `${before.memoryMib.toFixed(0)} to ${after.memoryMib.toFixed(0)} MiB`,
       growth < MAX_GROWTH_MIB,
     );
-    this.#check(
+    this.#checks.check(
       "no file descriptor stays",
       `${before.descriptors}, then ${after.descriptors}`,
       after.descriptors <= before.descriptors + MAX_MORE_DESCRIPTORS,
@@ -170,7 +163,7 @@ class Soak {
     const failed = runs.filter((run) => !isAsExpected(run));
     const typed = failed.every(({ envelope }) => envelope !== undefined && !envelope.result.ok);
     const after = await this.#run(KINDS[0] as SoakKind);
-    this.#check(
+    this.#checks.check(
       "a killed sandbox fails its own program alone, with a type",
       `${runs.length} runs, ${failed.length} failed${list(failed.map(renderRun))}`,
       failed.length <= VICTIMS && typed && isAsExpected(after),
@@ -185,7 +178,7 @@ class Soak {
     if (server !== undefined) process.kill(server, "SIGKILL");
     const failed = await holding;
     const after = await this.#run(KINDS[1] as SoakKind);
-    this.#check(
+    this.#checks.check(
       "a killed server fails the calls that were under way, with a type, and is started again",
       [failed, after].map(renderRun).join("; "),
       server !== undefined && isAsExpected(failed) && isAsExpected(after),
@@ -203,7 +196,7 @@ class Soak {
     await this.#serve();
     const after = await this.#run(KINDS[1] as SoakKind);
     const gone = await until(async () => (await containersOf(pid)).length === 0);
-    this.#check(
+    this.#checks.check(
       "what a killed ptc leaves ends or is cleared by the next",
       `${(await containersOf(pid)).length} containers, ${stateFolders(this.#options.directory).length} state folder; then ${renderRun(after)}`,
       gone && stateFolders(this.#options.directory).length === 1 && isAsExpected(after),
@@ -217,7 +210,7 @@ class Soak {
     const runs = await Promise.all(running);
     const untyped = runs.filter(({ envelope }) => envelope === undefined);
     const recovered = await until(async () => isAsExpected(await this.#run(KINDS[0] as SoakKind)));
-    this.#check(
+    this.#checks.check(
       "a restart of the Docker daemon fails programs with a type, and those after it run",
       `${runs.length} runs: ${runs.map(renderRun).join("; ")}; ${recovered ? "runs again" : "does not run again"}`,
       untyped.length === 0 && recovered,
@@ -236,7 +229,7 @@ class Soak {
     };
     await until(async () => Object.values(await look()).every((count) => count === 0));
     const left = await look();
-    this.#check(
+    this.#checks.check(
       "no container, socket, folder or process stays",
       Object.entries(left)
         .map(([what, count]) => `${count} ${what}`)
@@ -253,7 +246,7 @@ class Soak {
       .filter((run) => run.envelope?.result.ok)
       .flatMap(({ id, kind }) => Array.from({ length: kind.calls }, (_, call) => `${id}/${call}`))
       .filter((id) => !known.has(id));
-    this.#check(
+    this.#checks.check(
       "no call is made twice, and none is lost",
       `${made.length} calls, ${twice} twice, ${lacking.length} lost`,
       twice === 0 && lacking.length === 0,
@@ -262,13 +255,13 @@ class Soak {
 
   #checkRecords(): void {
     const verified = this.#ptcCommand("runs", "verify");
-    this.#check("the archive verifies", verified.text, verified.ok);
+    this.#checks.check("the archive verifies", verified.text, verified.ok);
     const path = join(this.#options.directory, ".ptc/audit.jsonl");
     const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
     const audited = new Set(lines.map((line) => (JSON.parse(line) as { run_id?: unknown }).run_id));
     const answered = this.#all.flatMap(({ envelope }) => (envelope === undefined ? [] : [envelope.run_id]));
     const lacking = answered.filter((id) => !audited.has(id));
-    this.#check(
+    this.#checks.check(
       "the audit log has every run that was answered",
       `${lines.length} lines, ${answered.length} runs answered, ${lacking.length} lacking`,
       lacking.length === 0,
@@ -299,11 +292,6 @@ class Soak {
   async #noted(id: string): Promise<void> {
     if (!(await until(() => this.#calls().includes(id)))) throw new Error(`the call ${id} was never made`);
   }
-
-  #check(what: string, figures: string, holds: boolean): void {
-    this.#checks.push({ what, figures, holds });
-    this.#options.say(`${holds ? "holds" : "FAILS"}  ${what}: ${figures}`);
-  }
 }
 
 function isAsExpected({ kind, envelope, refused }: SoakRun): boolean {
@@ -318,23 +306,9 @@ function renderRun({ id, kind, envelope, refused }: SoakRun): string {
   return `${id} (${kind.name}) ${envelope === undefined ? refused : outcome}`.slice(0, 200);
 }
 
-function list(lines: readonly string[]): string {
-  return lines.length === 0 ? "" : `: ${lines.slice(0, 5).join("; ")}`;
-}
-
 function shuffled<T>(values: readonly T[]): T[] {
   return values
     .map((value) => ({ value, order: Math.random() }))
     .sort((a, b) => a.order - b.order)
     .map(({ value }) => value);
-}
-
-/** Waits until something holds. Returns whether it did in time. */
-async function until(holds: () => boolean | Promise<boolean>): Promise<boolean> {
-  const endsAt = performance.now() + SETTLE_MS;
-  while (performance.now() < endsAt) {
-    if (await holds()) return true;
-    await delay(PAUSE_MS);
-  }
-  return false;
 }

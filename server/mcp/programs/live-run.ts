@@ -56,6 +56,7 @@ export type LiveRequest = Pick<
   | "approver"
   | "signal"
   | "suspends"
+  | "leavesSpare"
   | "conversation"
   | "trace"
   | "allowance"
@@ -103,6 +104,7 @@ export class LiveRun {
       approver: this.#questions,
       signal: this.#abort.signal,
       suspends: true,
+      leavesSpare: place.isOneOfMany,
       conversation: connection.conversation,
       trace,
       allowance,

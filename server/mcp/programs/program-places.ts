@@ -2,6 +2,8 @@ import { Turns } from "../../../base/turns.ts";
 
 /** A running program's place. */
 export interface ProgramPlace {
+  /** Whether its principal has more that runs or waits, while others are about. */
+  readonly isOneOfMany: boolean;
   /** Lends the place to other programs while this one waits for a person. */
   pause(): void;
   /** Takes the place back at once. More programs than usual may then run for a while. */
@@ -170,7 +172,9 @@ export class ProgramPlaces<Entered = never, Refused = never> {
 
   /** A place of a principal whose turn has begun. */
   #occupy(principal: string): ProgramPlace {
+    const isOneOfMany = this.#asked.size > 1 && this.#turns.has(principal) > 1;
     const place: ProgramPlace = {
+      isOneOfMany,
       pause: () => {
         if (!this.#held.has(place) || this.#paused.has(place)) return;
         this.#paused.add(place);

@@ -288,6 +288,7 @@ async function enterWith(
 function withAllowance(place: ProgramPlace, allowance: Allowance | undefined): ProgramPlace {
   if (allowance === undefined) return place;
   return {
+    isOneOfMany: place.isOneOfMany,
     pause: () => place.pause(),
     resume: () => place.resume(),
     free() {

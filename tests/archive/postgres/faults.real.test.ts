@@ -14,7 +14,7 @@ import { migrate } from "../../../archive/postgres/schema.ts";
 import { archiveRun } from "../made-archives.ts";
 import { sampleRun } from "../sample-runs.ts";
 import { CutProxy } from "./cut-proxy.ts";
-import { usePostgres, WITHOUT_POSTGRES } from "./server.ts";
+import { PostgresServer, usePostgres, WITHOUT_POSTGRES } from "./server.ts";
 
 const FOREVER = join(import.meta.dirname, "fixtures/archive-forever.ts");
 const RANDOM = (seq: number) => `${seq} ${randomBytes(2_000).toString("hex")}`;
@@ -64,6 +64,31 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     await server().start();
     const again = await openArchive(url);
     expect(await again.verify()).toMatchObject({ runs: 3, problems: [] });
+  });
+
+  it("writes lines again that a crashed server had committed and lost", async () => {
+    // Long enough for the crash to come before the server writes its log by itself.
+    const own = new PostgresServer(["fsync=off", "wal_writer_delay=10s"]);
+    onTestFinished(async () => {
+      await own.stop();
+      own.remove();
+    });
+    await own.start();
+    const db = await openDatabase(own.url());
+    const chain = new PostgresAuditChain(db, { keepMs: 1e12, wallMs: Date.now });
+    const line = (id: number) => `{"time":"x","event":"run","run_id":"${id}"}\n`;
+    const source = new PostgresAuditSource(db);
+    await chain.append([line(1)], true);
+    await chain.append([line(2), line(3)], false);
+    await chain.append([line(4)], false);
+    await own.stop("at once");
+    await own.start();
+    expect(await source.verify({})).toMatchObject({ lines: 1, problems: [] });
+    expect(await chain.append([line(5)], true)).toMatchObject({ written: 1, problem: undefined });
+    expect(await source.verify({})).toMatchObject({ lines: 5, problems: [] });
+    const found: unknown[] = [];
+    for await (const { fields } of source.entries({})) found.push(fields.run_id);
+    expect(found.sort()).toEqual(["1", "2", "3", "4", "5"]);
   });
 
   it("keeps runs and lines once whose connections are cut again and again", async () => {

@@ -53,7 +53,7 @@ function liveRun(canAsk: boolean): LiveRun {
     known: () => Promise.reject(new Error("nobody looks for tools")),
   };
   const request = { connection, signal: new AbortController().signal, progress: undefined, canAsk };
-  return new LiveRun(request, { pause() {}, resume() {}, free() {} }, clock);
+  return new LiveRun(request, { isOneOfMany: false, pause() {}, resume() {}, free() {} }, clock);
 }
 
 function atClient(): Asking {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { AuditedCall, AuditedEnding } from "../../../archive/audit/audit-line.ts";
 import type { CallToArchive, RunToArchive } from "../../../archive/build-record.ts";
 import type { ObservedCall } from "../../../execution/call-log.ts";
@@ -26,7 +26,7 @@ interface Kept {
 function record(
   broken: Partial<Record<"begin" | "addCall" | "finish" | "discard" | "call" | "run", Error>> = {},
   context: RecorderOptions["context"] = { principal: "local", source: "run" },
-  archivesFirst = false,
+  more: Partial<RecorderOptions> = {},
 ) {
   const kept: Kept = { calls: [], runs: [], discarded: 0, auditedCalls: [], auditedRuns: [], others: [] };
   const unless = (part: keyof typeof broken) => {
@@ -75,9 +75,9 @@ function record(
     tools: new Map(),
     servers: new Map(),
     context,
-    archivesFirst,
     versions: { ptc: "1.0.0", node: "24.0.0" },
     clock: { wallMs: () => 1_000 },
+    ...more,
   };
   return { kept, recording: new ArchivingRecorder(options).begin(RUN) };
 }
@@ -127,6 +127,42 @@ function report(change: Partial<RunReport> = {}): RunReport {
     ...change,
   };
 }
+
+describe("a run that is answered only once it is archived", () => {
+  const FIRST = { archivesBeforeAnswer: true };
+
+  test("is archived and audited, once, before its answer goes out", async () => {
+    const { kept, recording } = record({}, undefined, FIRST);
+    expect(await recording.beforeAnswer?.(report())).toEqual({ problem: undefined });
+    expect([kept.runs.length, kept.auditedRuns.length]).toEqual([1, 1]);
+    expect(await recording.end(report())).toBeUndefined();
+    expect([kept.runs.length, kept.auditedRuns.length]).toEqual([1, 1]);
+  });
+
+  test("is answered with the reason why it is not archived", async () => {
+    const { recording } = record({ finish: new Error("broken") }, undefined, FIRST);
+    expect(await recording.beforeAnswer?.(report())).toEqual({ problem: expect.stringContaining("broken") });
+  });
+
+  test("is answered all the same where its archive does not answer", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const silent = {
+      ...{ addCall: async () => {}, discard() {} },
+      finish: () => new Promise<never>(() => {}),
+    };
+    const { recording } = record({}, undefined, { ...FIRST, archive: { begin: () => silent } });
+    const answered = recording.beforeAnswer?.(report());
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await answered).toEqual({ problem: expect.stringContaining("not archived yet") });
+  });
+});
+
+test("a run that is archived after its answer is only audited before", async () => {
+  const { kept, recording } = record();
+  expect(await recording.beforeAnswer?.(report())).toBeUndefined();
+  expect([kept.runs.length, kept.auditedRuns.length]).toEqual([0, 1]);
+});
 
 describe("a value that cannot be written", () => {
   const unwritable: [string, Partial<ObservedCall>][] = [
@@ -237,30 +273,6 @@ describe("what a record may not hold is bounded before it is handed over", () =>
     expect([error.server.length, error.tool.length]).toEqual([512, 512]);
     expect(kept.runs[0]?.facts.file_name).toHaveLength(4_096);
   });
-});
-
-describe("an archive that other processes read", () => {
-  const shared = (broken?: Parameters<typeof record>[0]) => record(broken, undefined, true);
-
-  test("has a run before it is answered, once", async () => {
-    const { kept, recording } = shared();
-    expect(await recording.beforeAnswer?.(report())).toBeUndefined();
-    expect(kept.runs).toHaveLength(1);
-    expect(await recording.end(report())).toBeUndefined();
-    expect(kept).toMatchObject({ runs: [{}], auditedRuns: [{ outcome: "ok" }] });
-  });
-
-  test("that fails is told in the answer, and not again", async () => {
-    const { recording } = shared({ finish: new Error("broken") });
-    expect(await recording.beforeAnswer?.(report())).toBe(`run ${RUN.runId} could not be recorded: broken`);
-    expect(await recording.end(report())).toBeUndefined();
-  });
-});
-
-test("an archive that only this process reads does not delay the answer", async () => {
-  const { kept, recording } = record();
-  expect(await recording.beforeAnswer?.(report())).toBeUndefined();
-  expect(kept).toMatchObject({ runs: [], auditedRuns: [{}] });
 });
 
 describe("a log that fails is told at the end, and takes the other one not with it", () => {

@@ -268,3 +268,21 @@ test("what goes wrong as a sandbox starts is no fault of the run that asked firs
   await withinBoundary(() => true, acquired);
   expect(isOutside).toBe(true);
 });
+
+test("whoever leaves the last waiting sandbox to others has another started, and the others get the last at once", async () => {
+  const { engine, pool } = await useWarmPool({ size: 2 });
+  const [first, last] = [...engine.live.keys()];
+  engine.hold();
+  const sparing = () => pool.acquire(NO_OUTPUT, undefined, true);
+  expect((await sparing()).id).toBe(first);
+  let served = "";
+  const waiting = sparing().then(({ id }) => {
+    served = id;
+  });
+  await turns();
+  expect(served).toBe("");
+  expect((await pool.acquire(NO_OUTPUT)).id).toBe(last);
+  engine.release("all");
+  await waiting;
+  expect([first, last]).not.toContain(served);
+});

@@ -48,6 +48,26 @@ function setUp({ maxRunning = 1, maxQueued = 2_000 } = {}) {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("the queue of programs", () => {
+  it("knows the programs of whoever has more, once others are about", async () => {
+    const { ask, endOne, begun } = setUp({ maxRunning: 2 });
+    for (let n = 0; n < 3; n++) void ask(`loud ${n}`);
+    void ask("quiet");
+    await settled();
+    await endOne();
+    await endOne();
+    await endOne();
+    const found = begun.map(({ who, place }) => [who, place.isOneOfMany]);
+    expect(found.slice(0, 4)).toEqual([
+      ["loud 0", false],
+      ["loud 1", false],
+      ["quiet", false],
+      ["loud 2", false],
+    ]);
+    for (let n = 3; n < 6; n++) void ask(`loud ${n}`);
+    await endOne();
+    expect(begun.at(-1)?.place.isOneOfMany).toBe(true);
+  });
+
   it("gives the next place to a quiet principal, whose one program comes after a thousand of another", async () => {
     const { ask, endOne, order, positions } = setUp({ maxRunning: 2 });
     for (let n = 0; n < 1_000; n++) void ask(`loud ${n}`);
