@@ -13,7 +13,7 @@
 
 import type { Duplex, Readable } from "node:stream";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
-import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
+import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
 import type { EngineAdvice, SandboxLimits } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
@@ -27,6 +27,8 @@ export interface SandboxRequest {
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;
+  /** What it is for, where that is known by then. */
+  use?: SandboxUse | undefined;
   /** Called when the engine has been asked to start the sandbox and only its answer is missing. */
   onRequested?: (() => void) | undefined;
 }
@@ -90,6 +92,8 @@ export interface StartedSandbox {
    */
   clear(): Promise<void>;
   resume(): void;
+  /** Notes for people who look at the engine what the sandbox is used for. Engines that show no such notes lack this method. */
+  assign?(use: SandboxUse): void;
   /** Disconnects from the sandbox, which then ends by itself. */
   leave(): void;
   kill(): Promise<void>;

@@ -109,7 +109,7 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
-    const { runner, limits, owner, onRequested } = request;
+    const { runner, limits, owner, use, onRequested } = request;
     const { claims } = this.#cluster();
     const [template, belongsTo] = await Promise.all([
       this.#usableTemplate(request),
@@ -117,7 +117,7 @@ export class KubernetesEngine implements SandboxEngine {
     ]);
     const keys = this.#keysFor(template);
     const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
-    const claim = await claims.make({ pool: template.pool, owner, belongsTo }, patienceMs, () =>
+    const claim = await claims.make({ pool: template.pool, owner, belongsTo, use }, patienceMs, () =>
       onRequested?.(),
     );
     try {
@@ -135,7 +135,7 @@ export class KubernetesEngine implements SandboxEngine {
             `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${this.#cluster().api.namespace}\` has its pool make others`,
           );
         const channel = new PodChannel(stream, output);
-        const started = new PodSandbox({ claim, pod, claims }, channel, stream);
+        const started = new PodSandbox({ claim, pod, claims, use }, channel, stream);
         await this.#greet(channel, pod.metadata.uid, bound.name);
         return started;
       } catch (error) {

@@ -1,5 +1,5 @@
 import type { RunnerName } from "../../protocol/runners.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, shareBounds } from "./pool-policy.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -56,15 +56,20 @@ export class SandboxPool implements SandboxSource {
       get ready() {
         return isReady();
       },
-      acquire: (output, signal) => this.acquire(output, signal, runner),
+      acquire: (output, signal, use) => this.acquire(output, signal, use, runner),
     };
   }
 
-  async acquire(output: SandboxOutput, signal?: AbortSignal, runner?: RunnerName): Promise<Sandbox> {
+  async acquire(
+    output: SandboxOutput,
+    signal?: AbortSignal,
+    use?: SandboxUse,
+    runner?: RunnerName,
+  ): Promise<Sandbox> {
     const pools = this.#current;
     pools.waiting++;
     try {
-      return await pools.use(runner).acquire(output, signal);
+      return await pools.use(runner).acquire(output, signal, use);
     } finally {
       pools.waiting--;
       this.#endUnused(pools);

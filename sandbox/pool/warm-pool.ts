@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { RetryPause } from "../../base/backoff.ts";
 import { outsideBoundaries } from "../../base/faults.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "../sandbox-error.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, RefillPlan } from "./pool-policy.ts";
@@ -34,6 +34,7 @@ interface Entry {
 
 interface Applicant {
   output: SandboxOutput;
+  use: SandboxUse | undefined;
   resolve(sandbox: Sandbox): void;
   reject(error: unknown): void;
 }
@@ -107,7 +108,7 @@ export class WarmPool implements SandboxSource {
   }
 
   /** Takes or starts a sandbox at once, despite earlier failures. After a cancellation its start continues, for the pool. */
-  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+  async acquire(output: SandboxOutput, signal?: AbortSignal, use?: SandboxUse): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
@@ -127,14 +128,14 @@ export class WarmPool implements SandboxSource {
     }
     for (let entry = this.#entries.shift(); entry !== undefined; entry = this.#entries.shift()) {
       clearTimeout(entry.ageing);
-      if (this.#give(entry.waiting, output)) {
+      if (this.#give(entry.waiting, { output, use })) {
         if (this.#entries.length === 0) this.#fill();
         else this.#fillIn(this.#plan.delayMs(this.#entries.length));
         return this.#followed(entry.waiting.sandbox);
       }
       this.#clear(entry.waiting);
     }
-    return this.#followed(await this.#apply(output, isExpected, signal));
+    return this.#followed(await this.#apply({ output, use }, isExpected, signal));
   }
 
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
@@ -155,24 +156,25 @@ export class WarmPool implements SandboxSource {
     if (this.#closing.signal.aborted) throw new SandboxError("cancelled", "ptc is ending");
   }
 
-  #give(waiting: WaitingSandbox, output: SandboxOutput): boolean {
+  #give(waiting: WaitingSandbox, { output, use }: Pick<Applicant, "output" | "use">): boolean {
     const taken = waiting.take(output);
     if (taken) this.#pause.succeed();
+    if (taken && use !== undefined) waiting.sandbox.assign?.(use);
     return taken;
   }
 
   /** @param isExpected whether a sandbox was started for this caller before it asked. */
   async #apply(
-    output: SandboxOutput,
+    request: Pick<Applicant, "output" | "use">,
     isExpected: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    const applicant: Applicant = { output, resolve() {}, reject() {} };
+    const applicant: Applicant = { ...request, resolve() {}, reject() {} };
     const served = new Promise<Sandbox>((resolve, reject) => {
       Object.assign(applicant, { resolve, reject });
     });
     this.#applicants.push(applicant);
-    if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start();
+    if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start(request.use);
     try {
       return await orCancelled(served, signal);
     } finally {
@@ -221,10 +223,13 @@ export class WarmPool implements SandboxSource {
     return this.#target - fresh - (this.#starts.size - this.#applicants.length);
   }
 
-  #start(): Promise<void> {
+  /** @param use that of the program which will most likely get the sandbox. */
+  #start(use?: SandboxUse): Promise<void> {
     const begunAtMs = performance.now();
     // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
-    const start = outsideBoundaries(() => WaitingSandbox.start(this.#starter, this.#closing.signal)).then(
+    const start = outsideBoundaries(() =>
+      WaitingSandbox.start(this.#starter, this.#closing.signal, use),
+    ).then(
       (waiting) => {
         this.#starts.delete(start);
         this.#plan.noteBoot(performance.now() - begunAtMs);
@@ -243,7 +248,7 @@ export class WarmPool implements SandboxSource {
     this.#image.see(waiting.sandbox.image, begunAtMs);
     const applicant = this.#applicants.shift();
     if (applicant === undefined) this.#keep(waiting);
-    else if (this.#give(waiting, applicant.output)) applicant.resolve(waiting.sandbox);
+    else if (this.#give(waiting, applicant)) applicant.resolve(waiting.sandbox);
     else {
       this.#applicants.unshift(applicant);
       this.#clear(waiting);

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import type { RunnerName } from "../../../protocol/runners.ts";
 import { KubernetesEngine } from "../../../sandbox/kubernetes/kubernetes-engine.ts";
-import { programManifests } from "../../../sandbox/kubernetes/manifests.ts";
+import { type ManifestRequest, programManifests } from "../../../sandbox/kubernetes/manifests.ts";
 import type { ChannelPreference, KubernetesOptions } from "../../../sandbox/sandbox-engine.ts";
 
 /** A cluster for tests alone, beside the checkout. */
@@ -29,6 +29,12 @@ function findProblem(): string {
   if (PTC_TEST_KUBERNETES !== "1") return "neither PTC_TEST_KUBECONFIG nor PTC_TEST_KUBERNETES=1 is set";
   return existsSync(join(CLUSTER, "up.sh")) ? "" : "there is no cluster beside this checkout";
 }
+
+/** The cluster that these tests start, whose daemons they may kill; undefined where somebody else has named one. */
+export const TEST_CLUSTER =
+  process.env.PTC_TEST_KUBECONFIG === undefined
+    ? { root: ROOT, up: () => void execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" }) }
+    : undefined;
 
 /** `describe` for what needs a cluster. Where there is none the tests are skipped, and their title says why. */
 export function describeClustered(name: string, tests: () => void): void {
@@ -58,7 +64,7 @@ export class TestNamespace {
 
   open(replicas: number, runners: RunnerName[]): void {
     const { PTC_TEST_KUBECONFIG, PTC_TEST_CLUSTER_IMAGE = "" } = process.env;
-    if (PTC_TEST_KUBECONFIG === undefined) execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" });
+    TEST_CLUSTER?.up();
     this.#image = PTC_TEST_KUBECONFIG === undefined ? importImage() : PTC_TEST_CLUSTER_IMAGE;
     makeCertificates(this.folder);
     this.kubectl("create", "namespace", this.namespace);
@@ -85,17 +91,23 @@ export class TestNamespace {
   }
 
   manifests(replicas: number, runners: RunnerName[] = ["javascript"]): object[] {
+    return this.manifestsOf({ replicas, runners });
+  }
+
+  /** As ptc makes them. */
+  manifestsOf(request: Partial<ManifestRequest>): object[] {
     return programManifests({
       namespace: this.namespace,
       template: "ptc",
-      runners,
+      runners: ["javascript"],
       starts: RUNNER_STARTS,
       limits: LIMITS,
-      replicas,
+      replicas: 1,
       image: this.#image,
       runtimeClass: "gvisor",
       certificates: SECRET,
       ...(process.env.PTC_TEST_KUBECONFIG === undefined && { imagePullPolicy: "Never" }),
+      ...request,
     });
   }
 
@@ -112,6 +124,42 @@ export class TestNamespace {
   names(kind: string): string[] {
     const listed = this.kubectl("get", kind, "-o", "name");
     return listed.split("\n").flatMap((line) => (line === "" ? [] : [line.replace(/^[^/]*\//, "")]));
+  }
+
+  /** The objects of a kind, as the cluster has them. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of them.
+  list(kind: string): any[] {
+    return JSON.parse(this.kubectl("get", kind, "-o", "json")).items;
+  }
+
+  /** Posts an object to a path of the API. */
+  create(path: string, object: object): void {
+    execFileSync("kubectl", [...this.#flags, "create", "--raw", path, "-f", "-"], {
+      ...this.#spawn,
+      input: JSON.stringify(object),
+    });
+  }
+
+  /** Has another number of pods wait. */
+  scale(replicas: number, runner: RunnerName = "javascript"): void {
+    this.kubectl(
+      ...["patch", "sandboxwarmpool", `ptc-${runner}`, "--type=merge", "-p"],
+      JSON.stringify({ spec: { replicas } }),
+    );
+  }
+
+  /** `sandbox.kubernetes` of a configuration. */
+  get options() {
+    return { kubeconfig: this.#kubeconfig, namespace: this.namespace, certificates: this.folder };
+  }
+
+  get kubeconfigText(): string {
+    return readFileSync(this.#kubeconfig, "utf8");
+  }
+
+  /** The address of the API server. */
+  get server(): string {
+    return this.kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}");
   }
 
   engine(channel: ChannelPreference = "socket", options: KubernetesOptions = {}): KubernetesEngine {

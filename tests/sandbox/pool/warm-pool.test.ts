@@ -268,3 +268,26 @@ test("what goes wrong as a sandbox starts is no fault of the run that asked firs
   await withinBoundary(() => true, acquired);
   expect(isOutside).toBe(true);
 });
+
+test("a sandbox is told what it is used for when a program gets it, and what is started for a program knows it at once", async () => {
+  const { engine, source, pool } = usePool({ size: 1 });
+  const started: unknown[] = [];
+  const assigned = new Map<string, unknown>();
+  const acquire = source.acquire.bind(source);
+  source.acquire = async (output, signal, use) => {
+    started.push(use);
+    const sandbox = await acquire(output, signal, use);
+    sandbox.assign = (given) => void assigned.set(sandbox.id, given);
+    return sandbox;
+  };
+  pool.warm();
+  await settled(engine, 1);
+  const [one, two] = ["one", "two"].map((run) => ({ run, principal: "ann" }));
+  const taken = [
+    await pool.acquire(NO_OUTPUT, undefined, one),
+    await pool.acquire(NO_OUTPUT, undefined, two),
+  ];
+  expect(taken.map(({ id }) => assigned.get(id))).toEqual([one, two]);
+  expect(started[0]).toBeUndefined();
+  expect(started).toContain(two);
+});
