@@ -103,6 +103,21 @@ export interface StartedSandbox {
   release(): void;
 }
 
+/** One part that an engine needs, and whether it is there. */
+export interface EnginePart {
+  part: string;
+  ok: boolean;
+  /** What was found; for a part that is missing, what to do. */
+  detail: string;
+}
+
+/** What sandboxes are to be like for which an engine is examined. */
+export interface ExaminationRequest {
+  runtime: string;
+  runners: readonly RunnerName[];
+  limits: SandboxLimits;
+}
+
 /** Starts sandboxes, and knows those of all ptc processes. */
 export interface SandboxEngine {
   /** What messages call the engine. */
@@ -113,6 +128,11 @@ export interface SandboxEngine {
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
+  /**
+   * Looks part by part whether it has what sandboxes need, where that is more than `describe` can say in one line. Makes nothing.
+   * Goes on after a part that is missing, as far as others do not depend on it. Never rejects.
+   */
+  examine?(request: ExaminationRequest): AsyncIterable<EnginePart>;
   /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */

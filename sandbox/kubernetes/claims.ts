@@ -10,11 +10,10 @@ import { outsideBoundaries } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { SandboxUse } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { ApiError, type ClusterApi } from "./cluster-api.ts";
+import { ApiError, type ClusterApi, EXTENSIONS_API } from "./cluster-api.ts";
 import { MANAGED, MANAGED_SELECTOR, type OwnerReference } from "./owner-lease.ts";
 import { PodSpec } from "./program-pod.ts";
 
-export const EXTENSIONS_API = "/apis/extensions.agents.x-k8s.io/v1beta1";
 const OWNER_LABEL = "dev.ptc.owner";
 const RUN_LABEL = "dev.ptc.run";
 const PRINCIPAL_LABEL = "dev.ptc.principal";

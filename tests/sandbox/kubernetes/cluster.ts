@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import type { RunnerName } from "../../../protocol/runners.ts";
+import type { Right } from "../../../sandbox/kubernetes/examination.ts";
 import { KubernetesEngine } from "../../../sandbox/kubernetes/kubernetes-engine.ts";
 import { type ManifestRequest, programManifests } from "../../../sandbox/kubernetes/manifests.ts";
 import type { ChannelPreference, KubernetesOptions } from "../../../sandbox/sandbox-engine.ts";
@@ -148,6 +149,40 @@ export class TestNamespace {
     );
   }
 
+  /** Makes a service account with these rights in the namespace and no other. @returns a kubeconfig that is it. */
+  account(name: string, rights: readonly Right[]): string {
+    const metadata = { name, namespace: this.namespace };
+    const rbac = "rbac.authorization.k8s.io";
+    const rules = rights.map(({ group, resource, verbs }) => ({
+      ...{ apiGroups: [group], resources: [resource], verbs },
+    }));
+    this.apply(
+      { apiVersion: "v1", kind: "ServiceAccount", metadata },
+      { apiVersion: `${rbac}/v1`, kind: "Role", metadata, rules },
+      {
+        ...{ apiVersion: `${rbac}/v1`, kind: "RoleBinding", metadata },
+        subjects: [{ kind: "ServiceAccount", ...metadata }],
+        roleRef: { apiGroup: rbac, kind: "Role", name },
+      },
+    );
+    const flags = ["--kubeconfig", join(this.folder, `${name}.kubeconfig`)];
+    const config = (...args: string[]) => execFileSync("kubectl", ["config", ...args, ...flags], this.#spawn);
+    writeFileSync(join(this.folder, "server-ca.crt"), this.#serverCa);
+    config(
+      ...["set-cluster", "c", `--server=${this.server}`],
+      ...[`--certificate-authority=${join(this.folder, "server-ca.crt")}`, "--embed-certs"],
+    );
+    config("set-credentials", "u", `--token=${this.token(name)}`);
+    config("set-context", "c", "--cluster=c", "--user=u", `--namespace=${this.namespace}`);
+    config("use-context", "c");
+    return flags[1] as string;
+  }
+
+  /** A token of a service account, as the kubelet would mount it. */
+  token(account: string): string {
+    return this.kubectl("create", "token", account).trim();
+  }
+
   /** `sandbox.kubernetes` of a configuration. */
   get options() {
     return { kubeconfig: this.#kubeconfig, namespace: this.namespace, certificates: this.folder };
@@ -155,6 +190,12 @@ export class TestNamespace {
 
   get kubeconfigText(): string {
     return readFileSync(this.#kubeconfig, "utf8");
+  }
+
+  /** The certificate of the API server's authority. */
+  get #serverCa(): Buffer {
+    const path = "jsonpath={.clusters[0].cluster.certificate-authority-data}";
+    return Buffer.from(this.kubectl("config", "view", "--minify", "--raw", "-o", path), "base64");
   }
 
   /** The address of the API server. */
@@ -219,7 +260,7 @@ function importImage(): string {
 }
 
 /** An authority, and certificates of it for ptc (`tls.crt`) and for the launchers (`program.crt`). */
-function makeCertificates(folder: string): void {
+export function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256"];
   openssl(
