@@ -167,7 +167,7 @@ export class TestNamespace {
     );
     const flags = ["--kubeconfig", join(this.folder, `${name}.kubeconfig`)];
     const config = (...args: string[]) => execFileSync("kubectl", ["config", ...args, ...flags], this.#spawn);
-    writeFileSync(join(this.folder, "server-ca.crt"), this.#serverCa);
+    writeFileSync(join(this.folder, "server-ca.crt"), this.serverCa);
     config(
       ...["set-cluster", "c", `--server=${this.server}`],
       ...[`--certificate-authority=${join(this.folder, "server-ca.crt")}`, "--embed-certs"],
@@ -193,7 +193,7 @@ export class TestNamespace {
   }
 
   /** The certificate of the API server's authority. */
-  get #serverCa(): Buffer {
+  get serverCa(): Buffer {
     const path = "jsonpath={.clusters[0].cluster.certificate-authority-data}";
     return Buffer.from(this.kubectl("config", "view", "--minify", "--raw", "-o", path), "base64");
   }
