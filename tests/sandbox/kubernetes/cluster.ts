@@ -75,7 +75,8 @@ export class TestNamespace {
       ...[file("tls.crt", "program.crt"), file("tls.key", "program.key")],
     );
     this.apply(...this.manifests(replicas, runners));
-    for (const runner of runners)
+    // A pool without pods never says that it has none.
+    for (const runner of replicas === 0 ? [] : runners)
       this.kubectl(
         ...["wait", `sandboxwarmpool/ptc-${runner}`, "--timeout=90s"],
         `--for=jsonpath={.status.readyReplicas}=${replicas}`,
@@ -115,6 +116,13 @@ export class TestNamespace {
   apply(...items: object[]): void {
     const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
     execFileSync("kubectl", [...this.#flags, "apply", "-f", "-"], { ...this.#spawn, input });
+  }
+
+  /** Has the API server check manifests as if they were applied. @throws Error with what it says. */
+  tryOut(...items: object[]): void {
+    const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
+    const flags = [...this.#flags, "apply", "--dry-run=server", "-f", "-"];
+    execFileSync("kubectl", flags, { ...this.#spawn, input });
   }
 
   kubectl(...args: string[]): string {
