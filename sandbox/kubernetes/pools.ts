@@ -44,6 +44,8 @@ export interface PodTemplate {
 export class Pools {
   readonly #api: ClusterApi;
   readonly #prefix: string;
+  /** Handlers of RuntimeClasses, which never change. */
+  readonly #handlers = new Map<string, string>();
   readonly #templates = new Map<RunnerName, { found: Promise<PodTemplate>; atMs: number }>();
 
   constructor(api: ClusterApi, prefix: string) {
@@ -64,7 +66,12 @@ export class Pools {
   async #findTemplate(runner: RunnerName): Promise<PodTemplate> {
     const base = `${EXTENSIONS_API}/namespaces/${this.#api.namespace}`;
     const pool = `${this.#prefix}-${runner}`;
-    const foundPool = await this.#find(`${base}/sandboxwarmpools/${pool}`);
+    const findTemplate = (name: string) => this.#find(`${base}/sandboxtemplates/${name}`);
+    // Most pools have a template of their own name.
+    const [foundPool, ofThatName] = await Promise.all([
+      this.#find(`${base}/sandboxwarmpools/${pool}`),
+      findTemplate(pool),
+    ]);
     if (foundPool === undefined)
       throw new SandboxError(
         "image_missing",
@@ -72,7 +79,7 @@ export class Pools {
       );
     const { spec: poolSpec, status } = WarmPool.parse(foundPool);
     const { name } = poolSpec.sandboxTemplateRef;
-    const foundTemplate = await this.#find(`${base}/sandboxtemplates/${name}`);
+    const foundTemplate = name === pool ? ofThatName : await findTemplate(name);
     if (foundTemplate === undefined)
       throw new SandboxError(
         "image_missing",
@@ -91,11 +98,14 @@ export class Pools {
   /** As the cluster says; a RuntimeClass that ptc may not look at is taken by its name. */
   async #handlerOf(runtimeClass: string | undefined): Promise<string> {
     if (runtimeClass === undefined) return "the runtime of the node";
+    const known = this.#handlers.get(runtimeClass);
+    if (known !== undefined) return known;
     try {
       const found = await this.#find(`/apis/node.k8s.io/v1/runtimeclasses/${runtimeClass}`);
-      return found === undefined
-        ? `a RuntimeClass that is not there (${runtimeClass})`
-        : RuntimeClass.parse(found).handler;
+      if (found === undefined) return `a RuntimeClass that is not there (${runtimeClass})`;
+      const { handler } = RuntimeClass.parse(found);
+      this.#handlers.set(runtimeClass, handler);
+      return handler;
     } catch (error) {
       if (error instanceof ApiError && error.status === 403) return runtimeClass;
       throw error;
