@@ -13,6 +13,7 @@ import { arrivals, steady } from "./runs/arrivals.ts";
 import { engines } from "./runs/engines.ts";
 import { fairness } from "./runs/fairness.ts";
 import { http } from "./runs/http.ts";
+import { kubernetes } from "./runs/kubernetes.ts";
 import { library } from "./runs/library.ts";
 import { calls, pythonPrograms, refills, trivialRun } from "./runs/served.ts";
 import { coldRun, sharedHost } from "./runs/shell.ts";
@@ -33,6 +34,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   sharedHost,
   coldRun,
   engines,
+  kubernetes,
   arrivals,
   growth,
   thousandRuns,

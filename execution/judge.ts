@@ -11,7 +11,7 @@ export type Ending =
   /** The runner reported the end; its line has this many bytes. */
   | { kind: "done"; lineBytes: number }
   /** The container ended without a report from the runner. */
-  | { kind: "exited"; code: number; isKilledByOthers?: boolean | undefined }
+  | { kind: "exited"; code: number; isKilledByOthers?: boolean | undefined; killedBy?: string | undefined }
   | { kind: "timeout"; timeoutMs: number }
   | { kind: "cancelled" }
   | { kind: "violation"; message: string }
@@ -96,7 +96,7 @@ function judgeEnding(
       if (ending.isKilledByOthers === true)
         return failed(
           "InternalError",
-          "the sandbox was killed from outside, by somebody with access to the engine",
+          `the sandbox was killed from outside, ${ending.killedBy ?? "by somebody with access to the engine"}`,
         );
       return judgeExit(ending.code, parse, stdout, stderrTail, idioms);
   }

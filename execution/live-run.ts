@@ -66,6 +66,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
   return {
     runId,
+    principal: context.principal,
     traceId: traced?.traceId ?? (trace && traceIdOf(trace)),
     approver,
     dispatcher: new Dispatcher({

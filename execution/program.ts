@@ -15,7 +15,7 @@ import {
 } from "../protocol/limits.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
 import { bothPhases, duringPhase, type OnPhase } from "../protocol/run-context.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox/sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox/sandbox.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { Experiments } from "./experiment/experiments.ts";
 import { limitsOf, openScope } from "./live-run.ts";
@@ -256,7 +256,10 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     if (flow === undefined || session !== undefined) return undefined;
     const sandboxes = sandboxesFor(program, this.#scope);
     const { environment } = this;
-    const parts = { scope: this.#scope, program, prepared, environment, sandboxes, flow, signal };
+    const parts = {
+      ...{ scope: this.#scope, program, prepared, environment, sandboxes, flow, signal },
+      use: useOf(this.#scope),
+    };
     const experiments = new Experiments(parts, Date.now());
     flow.experimentWith(experiments.try);
     return experiments;
@@ -308,6 +311,7 @@ class RunSandbox {
   readonly #source: SandboxSource;
   readonly #output: SandboxOutput;
   readonly #signal: AbortSignal;
+  readonly #use: SandboxUse | undefined;
   readonly #onPhase: OnPhase | undefined;
   readonly #giveUp = new AbortController();
   #acquiring: Promise<Acquired> | undefined;
@@ -315,6 +319,7 @@ class RunSandbox {
   /** @param signal cancels the acquiring of the sandbox. */
   constructor(scope: ProgramScope, output: RunnerOutput, signal: AbortSignal) {
     this.#onPhase = scope.onPhase;
+    this.#use = useOf(scope);
     this.#source = sandboxesFor(scope.program, scope);
     // A warm sandbox was started outside this run's fault boundary, so its output is brought back inside.
     this.#output = {
@@ -344,12 +349,20 @@ class RunSandbox {
 
   async #acquire(): Promise<Acquired> {
     try {
-      return { ok: true, sandbox: await this.#source.acquire(this.#output, this.#signal) };
+      return { ok: true, sandbox: await this.#source.acquire(this.#output, this.#signal, this.#use) };
     } catch (error) {
       if (error instanceof SandboxError) return { ok: false, message: error.message };
       throw error;
     }
   }
+}
+
+/** What a sandbox of this run is for. A replay is nobody's. */
+export function useOf({
+  runId,
+  principal,
+}: Pick<ProgramScope, "runId" | "principal">): SandboxUse | undefined {
+  return runId === undefined || principal === undefined ? undefined : { run: runId, principal };
 }
 
 /** The sandboxes that run programs of this program's language. */

@@ -6,7 +6,7 @@ import { encodeFrame, FrameDecoder, FrameError, parsePayload } from "../protocol
 import { GUARD_EXITS } from "../protocol/guard.ts";
 import { MAX_CALL_FRAME_BYTES } from "../protocol/limits.ts";
 import { type NextRequest, SESSION_MARK_BYTES } from "../protocol/messages.ts";
-import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource } from "./sandbox.ts";
+import type { Sandbox, SandboxExit, SandboxOutput, SandboxSource, SandboxUse } from "./sandbox.ts";
 import { orCancelled, SandboxError } from "./sandbox-error.ts";
 
 const HEADER_BYTES = 4;
@@ -79,7 +79,7 @@ export class KeptSandbox implements SandboxSource {
   }
 
   /** @throws SandboxError as the source does, and when the sandbox has ended or does not answer. */
-  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+  async acquire(output: SandboxOutput, signal?: AbortSignal, use?: SandboxUse): Promise<Sandbox> {
     if (this.#sandbox !== undefined) return this.#acquireAgain(this.#sandbox, output, signal);
     const first: { output?: SandboxOutput } = { output };
     const taken = (stream: keyof SandboxOutput) => (chunk: Buffer) => {
@@ -87,7 +87,7 @@ export class KeptSandbox implements SandboxSource {
       current?.[stream](chunk);
     };
     const sandbox = await outsideBoundaries(() =>
-      this.#source.acquire({ onStdout: taken("onStdout"), onStderr: taken("onStderr") }, signal),
+      this.#source.acquire({ onStdout: taken("onStdout"), onStderr: taken("onStderr") }, signal, use),
     );
     this.#sandbox = sandbox;
     const turn = this.#begin(sandbox, output);

@@ -13,7 +13,7 @@
 
 import type { Duplex, Readable } from "node:stream";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
-import type { SandboxExit, SandboxOutput } from "./sandbox.ts";
+import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
 import type { EngineAdvice, SandboxLimits } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
@@ -27,6 +27,8 @@ export interface SandboxRequest {
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
   owner: string;
+  /** What it is for, where that is known by then. */
+  use?: SandboxUse | undefined;
   /** Called when the engine has been asked to start the sandbox and only its answer is missing. */
   onRequested?: (() => void) | undefined;
 }
@@ -90,6 +92,8 @@ export interface StartedSandbox {
    */
   clear(): Promise<void>;
   resume(): void;
+  /** Notes for people who look at the engine what the sandbox is used for. Engines that show no such notes lack this method. */
+  assign?(use: SandboxUse): void;
   /** Disconnects from the sandbox, which then ends by itself. */
   leave(): void;
   kill(): Promise<void>;
@@ -97,6 +101,21 @@ export interface StartedSandbox {
   removed(): Promise<void>;
   /** Frees what the sandbox uses on the host, such as the socket of its connection. Safe to call twice. */
   release(): void;
+}
+
+/** One part that an engine needs, and whether it is there. */
+export interface EnginePart {
+  part: string;
+  ok: boolean;
+  /** What was found; for a part that is missing, what to do. */
+  detail: string;
+}
+
+/** What sandboxes are to be like for which an engine is examined. */
+export interface ExaminationRequest {
+  runtime: string;
+  runners: readonly RunnerName[];
+  limits: SandboxLimits;
 }
 
 /** Starts sandboxes, and knows those of all ptc processes. */
@@ -109,6 +128,11 @@ export interface SandboxEngine {
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
+  /**
+   * Looks part by part whether it has what sandboxes need, where that is more than `describe` can say in one line. Makes nothing.
+   * Goes on after a part that is missing, as far as others do not depend on it. Never rejects.
+   */
+  examine?(request: ExaminationRequest): AsyncIterable<EnginePart>;
   /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */

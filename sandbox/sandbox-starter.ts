@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { inTime, settlesWithin } from "../base/waiting.ts";
 import type { RunnerName } from "../protocol/runners.ts";
 import type { KnownWalls } from "./known-walls.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "./sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "./sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "./sandbox-engine.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "./sandbox-error.ts";
 import type { SandboxLimits } from "./sandbox-profile.ts";
@@ -39,7 +39,7 @@ export class SandboxStarter implements SandboxSource {
   }
 
   /** When it rejects, also after being cancelled, the sandbox has been removed. */
-  async acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox> {
+  async acquire(output: SandboxOutput, signal?: AbortSignal, use?: SandboxUse): Promise<Sandbox> {
     const {
       engine,
       owner,
@@ -55,7 +55,7 @@ export class SandboxStarter implements SandboxSource {
     const image = await orCancelled(this.findImage(), signal);
     if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
     await prepared;
-    const started = await engine.start({ image, runtime, runner, limits, owner, onRequested }, output);
+    const started = await engine.start({ image, runtime, runner, limits, owner, use, onRequested }, output);
     try {
       return new RunningSandbox(started, image, await orCancelled(connected(started), signal), lingers);
     } catch (error) {
@@ -155,6 +155,10 @@ class RunningSandbox implements Sandbox {
 
   resume(): void {
     this.#started.resume();
+  }
+
+  assign(use: SandboxUse): void {
+    this.#started.assign?.(use);
   }
 
   async kill(): Promise<void> {

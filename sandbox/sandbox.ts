@@ -13,6 +13,15 @@ export interface SandboxExit {
   code: number;
   /** Whether somebody other than ptc told the engine to kill it. */
   isKilledByOthers?: boolean;
+  /** Who that was, and what to do, as far as the engine knows: continues "killed from outside, ". */
+  killedBy?: string;
+}
+
+/** Whose program a sandbox is for, where that is known. Nothing is decided by it: it is for people who look at an engine. */
+export interface SandboxUse {
+  /** The id of the run. */
+  readonly run: string;
+  readonly principal: string;
 }
 
 /** Receives what a container writes, in order. The receiver bounds it. */
@@ -42,6 +51,8 @@ export interface Sandbox {
   resume?(): void;
   /** Ends every process of the program except its runner, and stops the runner until `resume`. Resolves when they are gone. */
   clear?(): Promise<void>;
+  /** Says what it is used for, where it was started for something else. */
+  assign?(use: SandboxUse): void;
   /** Ends the container at once, whatever the program is doing. Safe to call twice. */
   kill(): Promise<void>;
   /** Kills the container if it still runs, and resolves when the sandbox is removed. Never rejects. */
@@ -55,9 +66,10 @@ export interface SandboxSource {
   /**
    * @param output receives what the container writes, from its first byte.
    * @param signal cancels the request. A sandbox that is being started is then pooled or removed.
+   * @param use what it is for.
    * @throws SandboxError when there is no sandbox; `cancelled` when the request was cancelled.
    */
-  acquire(output: SandboxOutput, signal?: AbortSignal): Promise<Sandbox>;
+  acquire(output: SandboxOutput, signal?: AbortSignal, use?: SandboxUse): Promise<Sandbox>;
   /** The same source for whoever leaves the last waiting sandbox to others, and has one started instead. */
   sparing?(): SandboxSource;
   /** The source of sandboxes with a certain runner. A source without this method has sandboxes of one kind only. */

@@ -28,7 +28,7 @@ import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
-import type { OpenEngine } from "../../sandbox/sandbox-engine.ts";
+import type { EnginePart, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
 import { Redactor } from "../../secrets/redaction.ts";
@@ -258,6 +258,12 @@ async function* examineSandbox(
   runners: readonly RunnerName[],
 ): AsyncGenerator<Finding> {
   const [first, ...others] = runners;
+  let isWhole = true;
+  for await (const part of engineParts(options, runners)) {
+    yield { area: "sandbox", ...part };
+    isWhole &&= part.ok;
+  }
+  if (!isWhole) return;
   const checks: EngineCheck[] = [
     ...engineChecks(options),
     ["snapshot", () => describeSnapshot({ ...options, ...(first && { runner: first }) })],
@@ -447,7 +453,11 @@ async function examineEngine(
 ): Promise<Finding | undefined> {
   const own = openState(env);
   try {
-    for (const [part, check] of engineChecks(await settle(sandboxOptions(configuration, own, engine)))) {
+    const settled = await settle(sandboxOptions(configuration, own, engine));
+    const runners = [...new Set(configuration.languages.map(runnerOf))];
+    for await (const { part, ok, detail } of engineParts(settled, runners))
+      if (!ok) return wrong("sandbox", part, detail);
+    for (const [part, check] of engineChecks(settled)) {
       try {
         await check();
       } catch (error) {
@@ -469,6 +479,15 @@ const RUNTIME_PATIENCE_MS = 5_000;
 /** One part of the engine with its check, which resolves with the result or rejects with what to do. */
 type EngineCheck = [part: string, check: () => Promise<string | undefined>];
 
+/** What an engine says of its own parts, where it has several. */
+async function* engineParts(
+  { engine, runtime, limits }: SettledOptions,
+  runners: readonly RunnerName[],
+): AsyncGenerator<EnginePart> {
+  const wanted: readonly RunnerName[] = runners.length > 0 ? runners : ["javascript"];
+  if (engine.examine !== undefined) yield* engine.examine({ runtime, limits, runners: wanted });
+}
+
 /** The checks of an engine that need no sandbox. Each needs those before it. */
 function engineChecks({
   engine,
@@ -476,6 +495,26 @@ function engineChecks({
   image,
   why,
 }: Pick<SettledOptions, "engine" | "runtime" | "image" | "why">): EngineCheck[] {
+  const channelAndImage: EngineCheck[] = [
+    [
+      "channel",
+      async () => {
+        const { runtimes } = await engine.describe();
+        const channel = runtimes.get(runtime)?.channel;
+        return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
+      },
+    ],
+    [
+      "image",
+      async () => {
+        const found = await engine.findImage(image);
+        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
+        return `${image}, ${found.digest.slice(0, 19)}`;
+      },
+    ],
+  ];
+  // Such an engine has said the rest part by part.
+  if (engine.examine !== undefined) return channelAndImage;
   return [
     ["engine", async () => why && `${engine.name}: ${why}`],
     [
@@ -496,22 +535,7 @@ function engineChecks({
         return `runtime '${runtime}', ${await runtimeVersion(known.path)}`;
       },
     ],
-    [
-      "channel",
-      async () => {
-        const { runtimes } = await engine.describe();
-        const channel = runtimes.get(runtime)?.channel;
-        return channel === undefined ? undefined : `${channel.kind}: ${channel.why}`;
-      },
-    ],
-    [
-      "image",
-      async () => {
-        const found = await engine.findImage(image);
-        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
-        return `${image}, ${found.digest.slice(0, 19)}`;
-      },
-    ],
+    ...channelAndImage,
   ];
 }
 

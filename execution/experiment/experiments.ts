@@ -8,7 +8,7 @@ import type { Prepared } from "../../languages/prepare-program.ts";
 import type { Program } from "../../languages/program.ts";
 import { MAX_CLAIM_FAILURE_BYTES } from "../../protocol/limits.ts";
 import type { ProgramEnvironment } from "../../protocol/messages.ts";
-import type { SandboxSource } from "../../sandbox/sandbox.ts";
+import type { SandboxSource, SandboxUse } from "../../sandbox/sandbox.ts";
 import { maxResultBytes, RunnerOutput } from "../output/runner-output.ts";
 import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
@@ -36,6 +36,7 @@ export interface ExperimentParts {
   readonly prepared: Extract<Prepared, { ok: true }>;
   readonly environment: ProgramEnvironment;
   readonly sandboxes: SandboxSource;
+  readonly use?: SandboxUse | undefined;
   readonly flow: RunFlow;
   /** Ends with the run. */
   readonly signal: AbortSignal;
@@ -112,7 +113,7 @@ export class Experiments {
 
   /** Runs the program again until it ends or the signal aborts. Rejects when no sandbox can be acquired. */
   async #runAgain(dispatcher: CallDispatcher, stop: AbortSignal): Promise<void> {
-    const { scope, program, prepared, environment, sandboxes, signal } = this.#parts;
+    const { scope, program, prepared, environment, sandboxes, use, signal } = this.#parts;
     const { limits, clock, redactor } = scope;
     const ends = AbortSignal.any([signal, stop, AbortSignal.timeout(MAX_RUN_MS)]);
     const output = new RunnerOutput(
@@ -125,6 +126,7 @@ export class Experiments {
     const sandbox = await sandboxes.acquire(
       { onStdout: (chunk) => output.onStdout(chunk), onStderr: (chunk) => output.onStderr(chunk) },
       ends,
+      use,
     );
     try {
       await runInside(sandbox, {

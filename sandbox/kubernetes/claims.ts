@@ -3,19 +3,26 @@
  * waiting (SandboxWarmPool), gives one to each claim and to no other, and removes it with the claim.
  */
 
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { outsideBoundaries } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { SandboxUse } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { ApiError, type ClusterApi } from "./cluster-api.ts";
+import { ApiError, type ClusterApi, EXTENSIONS_API } from "./cluster-api.ts";
 import { MANAGED, MANAGED_SELECTOR, type OwnerReference } from "./owner-lease.ts";
 import { PodSpec } from "./program-pod.ts";
 
-export const EXTENSIONS_API = "/apis/extensions.agents.x-k8s.io/v1beta1";
 const OWNER_LABEL = "dev.ptc.owner";
-/** A claim ends by itself when nobody has renewed it for this long, which is more often than that. */
+const RUN_LABEL = "dev.ptc.run";
+const PRINCIPAL_LABEL = "dev.ptc.principal";
+/** The owner as it is, where a label has its digest. */
+const OWNER_ANNOTATION = "dev.ptc/owner";
+/**
+ * A claim ends by itself when nobody has renewed it for this long. Its process renews it long before, so that it never ends under
+ * a program, whatever the program's limit is, nor under a session.
+ */
 const LIFE_MS = 2 * 60 * 60_000;
 const RENEW_AFTER_MS = 30 * 60_000;
 /** How long an ended pod can be looked at. */
@@ -78,8 +85,8 @@ export interface ClaimRequest {
   pool: string;
   owner: string;
   belongsTo: OwnerReference;
-  /** More labels, by their names. */
-  labels?: Readonly<Record<string, string>>;
+  /** What it is for, where that is known. */
+  use?: SandboxUse | undefined;
 }
 
 /** Why a claim gets no pod that waiting would not mend, by the reasons of its `Ready` condition. */
@@ -102,6 +109,8 @@ export class Claims {
   readonly #listeners = new Map<string, (claim: Claim | undefined) => void>();
   /** Claims of this process, with when their ends were put off last. */
   readonly #live = new Map<string, number>();
+  /** Claims of this process that are to go and whose removal has failed. */
+  readonly #unremoved = new Set<string>();
   #following: AbortController | undefined;
 
   constructor(api: ClusterApi) {
@@ -137,21 +146,38 @@ export class Claims {
     return found.flatMap((each) => {
       const parsed = Claim.safeParse(each);
       if (!parsed.success) return [];
-      const { name, labels = {} } = parsed.data.metadata;
-      return [{ id: name, owner: labels[OWNER_LABEL] ?? "" }];
+      const { name, labels = {}, annotations = {} } = parsed.data.metadata;
+      return [{ id: name, owner: annotations[OWNER_ANNOTATION] ?? labels[OWNER_LABEL] ?? "" }];
     });
   }
 
   /** Removes a claim, and its pod. Does nothing where there is none. */
   async remove(name: string): Promise<void> {
-    await this.#api.delete(`${this.#path}/${name}`, { propagationPolicy: "Background" });
-    this.#listeners.delete(name);
     this.#live.delete(name);
-    if (this.#listeners.size === 0) this.#unfollow();
+    try {
+      await this.#api.delete(`${this.#path}/${name}`, { propagationPolicy: "Background" });
+      this.#unremoved.delete(name);
+    } catch (error) {
+      this.#unremoved.add(name);
+      throw error;
+    } finally {
+      this.#listeners.delete(name);
+      if (this.#listeners.size === 0) this.#unfollow();
+    }
   }
 
-  /** Puts off the time at which claims of this process would end by themselves, where it comes near. Never rejects. */
+  /** Labels a claim with what it is used for. */
+  async label(name: string, use: SandboxUse): Promise<void> {
+    const body = { metadata: { labels: useLabels(use) } };
+    await this.#api.request({ method: "PATCH", path: `${this.#path}/${name}`, body });
+  }
+
+  /**
+   * Puts off the time at which claims of this process would end by themselves, where it comes near, and removes those that could not be
+   * removed before. Never rejects.
+   */
   async renewDue(): Promise<void> {
+    for (const name of this.#unremoved) await this.remove(name).catch(() => {});
     const nowMs = performance.now();
     const body = { spec: { lifecycle: lifecycle() } };
     const due = [...this.#live].filter(([, sinceMs]) => nowMs - sinceMs > RENEW_AFTER_MS);
@@ -172,13 +198,14 @@ export class Claims {
     this.#unfollow();
   }
 
-  async #post(name: string, { pool, owner, belongsTo, labels }: ClaimRequest): Promise<void> {
+  async #post(name: string, { pool, owner, belongsTo, use }: ClaimRequest): Promise<void> {
     const body = {
       apiVersion: "extensions.agents.x-k8s.io/v1beta1",
       kind: "SandboxClaim",
       metadata: {
         name,
-        labels: { ...MANAGED, [OWNER_LABEL]: labelValue(owner), ...labels },
+        labels: { ...MANAGED, [OWNER_LABEL]: labelValue(owner), ...(use && useLabels(use)) },
+        annotations: { [OWNER_ANNOTATION]: owner },
         ownerReferences: [belongsTo],
       },
       spec: { warmPoolRef: { name: pool }, lifecycle: lifecycle() },
@@ -335,10 +362,20 @@ export class BoundClaim {
   }
 }
 
-/** The value of a label that stands for a text: the text itself where it can. */
-function labelValue(text: string): string {
-  const value = text.replaceAll(/[^A-Za-z0-9._-]/g, "_").slice(0, 63);
-  return value.replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, "");
+const LABEL_VALUE = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const DIGEST_DIGITS = 32;
+
+/**
+ * The value of a label that stands for a text: the text itself where a label can have it, and else the first 32 digits of its SHA-256.
+ * No two texts have the same, as no text that looks like such a digest stands for itself. Pure.
+ */
+export function labelValue(text: string): string {
+  if (LABEL_VALUE.test(text) && !/^[0-9a-f]{32}$/.test(text)) return text;
+  return createHash("sha256").update(text).digest("hex").slice(0, DIGEST_DIGITS);
+}
+
+function useLabels({ run, principal }: SandboxUse): Record<string, string> {
+  return { [RUN_LABEL]: labelValue(run), [PRINCIPAL_LABEL]: labelValue(principal) };
 }
 
 function lifecycle() {

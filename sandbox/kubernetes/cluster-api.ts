@@ -23,6 +23,9 @@ import { SandboxError } from "../sandbox-error.ts";
 const http = process.getBuiltinModule("node:http");
 const https = process.getBuiltinModule("node:https");
 
+/** The API of agent-sandbox that has claims, templates and pools. */
+export const EXTENSIONS_API = "/apis/extensions.agents.x-k8s.io/v1beta1";
+
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 const ANSWER_LIMITS = { maxBytes: MAX_ANSWER_BYTES, maxDepth: 64 };
 const MAX_CONNECTIONS = 16;

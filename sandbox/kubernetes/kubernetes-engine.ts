@@ -3,6 +3,8 @@
  * started; each program claims one, and nothing else ever uses it:
  *
  *     claims.ts        a claim, which gets a pod of a SandboxWarmPool and is removed when the program has ended
+ *     pools.ts         the pools that pods wait in, and their templates
+ *     examination.ts   whether a cluster has what ptc needs, part by part, for `ptc doctor`
  *     program-pod.ts   what a pod must be like; each is looked at before it is used
  *     pod-channel.ts   one stream to the launcher in the pod, by TLS or through the API server
  *     pod-sandbox.ts   how the pod ends, whoever ends it
@@ -16,61 +18,37 @@ import type { Duplex } from "node:stream";
 import * as z from "zod/mini";
 import { inTime } from "../../base/waiting.ts";
 import { RELAY_PATH } from "../../protocol/launcher.ts";
-import type { RunnerName, RunnerStarts } from "../../protocol/runners.ts";
+import type { RunnerStarts } from "../../protocol/runners.ts";
 import type { SandboxOutput } from "../sandbox.ts";
 import type {
   ChannelPreference,
   ChosenChannel,
   EngineDescription,
   EngineOptions,
+  EnginePart,
+  ExaminationRequest,
   KubernetesOptions,
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { type BoundClaim, Claims, EXTENSIONS_API } from "./claims.ts";
-import { ApiError, ClusterApi } from "./cluster-api.ts";
+import { type BoundClaim, Claims } from "./claims.ts";
+import { ClusterApi } from "./cluster-api.ts";
+import { examineCluster } from "./examination.ts";
 import { KUBERNETES_ADVICE } from "./kubernetes-advice.ts";
 import { OwnerLease } from "./owner-lease.ts";
 import { connectLauncher, type LauncherKeys, PodChannel, readLauncherKeys } from "./pod-channel.ts";
 import { PodSandbox } from "./pod-sandbox.ts";
-import {
-  digestOf,
-  hasCertificates,
-  isImageNamed,
-  PodSpec,
-  problemsOfPod,
-  programPodSpec,
-} from "./program-pod.ts";
+import { GVISOR, MANIFESTS, type PodTemplate, Pools } from "./pools.ts";
+import { digestOf, hasCertificates, isImageNamed, problemsOfPod, programPodSpec } from "./program-pod.ts";
 
 const DEFAULT_TEMPLATE = "ptc";
 const DEFAULT_READY_TIMEOUT_MS = 60_000;
 const PREFACE_PATIENCE_MS = 10_000;
-/** How long what was found about a template is reused. */
-const GOOD_MS = 5_000;
-/** What `sandbox.runtime` calls gVisor, and how RuntimeClasses do: gVisor's own instructions, and GKE. */
-const GVISOR = "runsc";
-const GVISOR_HANDLERS = ["runsc", "gvisor"];
 const PERL = "/usr/bin/perl";
-const MANIFESTS = "`ptc image manifests IMAGE | kubectl apply -f -` makes one";
 
 const Version = z.object({ gitVersion: z.string() });
-const WarmPool = z.object({ spec: z.object({ sandboxTemplateRef: z.object({ name: z.string() }) }) });
-const Template = z.object({
-  spec: z.object({ podTemplate: z.object({ spec: PodSpec }) }),
-});
-const RuntimeClass = z.object({ handler: z.string() });
-
-/** What the pods of one pool are like, as its template says now. */
-interface PodTemplate {
-  pool: string;
-  name: string;
-  spec: PodSpec;
-  image: string;
-  /** What `sandbox.runtime` calls the runtime. */
-  runtime: string;
-}
 
 export class KubernetesEngine implements SandboxEngine {
   readonly name = "Kubernetes";
@@ -79,9 +57,8 @@ export class KubernetesEngine implements SandboxEngine {
   readonly #options: KubernetesOptions;
   readonly #runners: RunnerStarts;
   readonly #preference: ChannelPreference;
-  readonly #templates = new Map<RunnerName, { found: Promise<PodTemplate>; atMs: number }>();
   readonly #leases = new Map<string, OwnerLease>();
-  #opened: { api: ClusterApi; claims: Claims } | undefined;
+  #opened: { api: ClusterApi; claims: Claims; pools: Pools } | undefined;
 
   constructor({ runners, channel = "auto", kubernetes = {} }: EngineOptions) {
     this.#options = kubernetes;
@@ -102,14 +79,22 @@ export class KubernetesEngine implements SandboxEngine {
     };
   }
 
+  async *examine(request: ExaminationRequest): AsyncGenerator<EnginePart> {
+    const { api, pools } = this.#cluster();
+    const starts = this.#runners;
+    const needs = { ...request, starts, isAttached: this.#options.certificates === undefined };
+    if (this.#preference !== "auto") needs.isAttached = this.#preference === "attached";
+    yield* examineCluster(api, pools, needs);
+  }
+
   async findImage(reference: string): Promise<{ digest: string } | undefined> {
-    const { image } = await this.#templateOf("javascript");
+    const { image } = await this.#cluster().pools.templateOf("javascript");
     const digest = digestOf(image);
     return digest !== undefined && isImageNamed(image, reference) ? { digest } : undefined;
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
-    const { runner, limits, owner, onRequested } = request;
+    const { runner, limits, owner, use, onRequested } = request;
     const { claims } = this.#cluster();
     const [template, belongsTo] = await Promise.all([
       this.#usableTemplate(request),
@@ -117,7 +102,7 @@ export class KubernetesEngine implements SandboxEngine {
     ]);
     const keys = this.#keysFor(template);
     const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
-    const claim = await claims.make({ pool: template.pool, owner, belongsTo }, patienceMs, () =>
+    const claim = await claims.make({ pool: template.pool, owner, belongsTo, use }, patienceMs, () =>
       onRequested?.(),
     );
     try {
@@ -135,7 +120,7 @@ export class KubernetesEngine implements SandboxEngine {
             `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${this.#cluster().api.namespace}\` has its pool make others`,
           );
         const channel = new PodChannel(stream, output);
-        const started = new PodSandbox({ claim, pod, claims }, channel, stream);
+        const started = new PodSandbox({ claim, pod, claims, use }, channel, stream);
         await this.#greet(channel, pod.metadata.uid, bound.name);
         return started;
       } catch (error) {
@@ -171,10 +156,10 @@ export class KubernetesEngine implements SandboxEngine {
     return this.#options.template ?? DEFAULT_TEMPLATE;
   }
 
-  #cluster(): { api: ClusterApi; claims: Claims } {
+  #cluster(): { api: ClusterApi; claims: Claims; pools: Pools } {
     if (this.#opened === undefined) {
       const api = ClusterApi.open(this.#options);
-      this.#opened = { api, claims: new Claims(api) };
+      this.#opened = { api, claims: new Claims(api), pools: new Pools(api, this.#prefix) };
     }
     return this.#opened;
   }
@@ -231,7 +216,7 @@ export class KubernetesEngine implements SandboxEngine {
 
   /** The template for a request. @throws SandboxError where its pods cannot be the sandboxes that are asked for. */
   async #usableTemplate({ runner, runtime, limits, image }: SandboxRequest): Promise<PodTemplate> {
-    const template = await this.#templateOf(runner);
+    const template = await this.#cluster().pools.templateOf(runner);
     if (template.runtime !== runtime)
       throw new SandboxError(
         "runtime_missing",
@@ -249,68 +234,9 @@ export class KubernetesEngine implements SandboxEngine {
     return template;
   }
 
-  #templateOf(runner: RunnerName): Promise<PodTemplate> {
-    const known = this.#templates.get(runner);
-    if (known !== undefined && performance.now() - known.atMs < GOOD_MS) return known.found;
-    const found = this.#findTemplate(runner);
-    this.#templates.set(runner, { found, atMs: performance.now() });
-    found.catch(() => this.#templates.delete(runner));
-    return found;
-  }
-
-  async #findTemplate(runner: RunnerName): Promise<PodTemplate> {
-    const { api } = this.#cluster();
-    const base = `${EXTENSIONS_API}/namespaces/${api.namespace}`;
-    const pool = `${this.#prefix}-${runner}`;
-    const foundPool = await this.#find(`${base}/sandboxwarmpools/${pool}`);
-    if (foundPool === undefined)
-      throw new SandboxError(
-        "image_missing",
-        `there is no SandboxWarmPool '${pool}' in the namespace ${api.namespace}; ${MANIFESTS}`,
-      );
-    const { name } = WarmPool.parse(foundPool).spec.sandboxTemplateRef;
-    const foundTemplate = await this.#find(`${base}/sandboxtemplates/${name}`);
-    if (foundTemplate === undefined)
-      throw new SandboxError(
-        "image_missing",
-        `the SandboxWarmPool '${pool}' names the SandboxTemplate '${name}', which is not there; ${MANIFESTS}`,
-      );
-    const { spec } = Template.parse(foundTemplate).spec.podTemplate;
-    const handler = await this.#handlerOf(spec.runtimeClassName);
-    const runtime = GVISOR_HANDLERS.includes(handler) ? GVISOR : handler;
-    return { pool, name, spec, image: spec.containers[0]?.image ?? "", runtime };
-  }
-
-  /** As the cluster says; a RuntimeClass that ptc may not look at is taken by its name. */
-  async #handlerOf(runtimeClass: string | undefined): Promise<string> {
-    if (runtimeClass === undefined) return "the runtime of the node";
-    try {
-      const found = await this.#find(`/apis/node.k8s.io/v1/runtimeclasses/${runtimeClass}`);
-      return found === undefined
-        ? `a RuntimeClass that is not there (${runtimeClass})`
-        : RuntimeClass.parse(found).handler;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 403) return runtimeClass;
-      throw error;
-    }
-  }
-
-  async #find(path: string): Promise<unknown> {
-    try {
-      return await this.#cluster().api.find(path);
-    } catch (error) {
-      if (!(error instanceof ApiError) || path.startsWith("/apis/node.k8s.io/")) throw error;
-      throw new SandboxError(
-        "engine_unreachable",
-        `the cluster does not show what ptc needs to see: ${error.message}; \`kubectl auth can-i --list -n ${this.#cluster().api.namespace}\` shows what is allowed`,
-        { cause: error },
-      );
-    }
-  }
-
   async #describePods(): Promise<{ runtime: string; channel?: ChosenChannel; problem?: string }> {
     try {
-      const template = await this.#templateOf("javascript");
+      const template = await this.#cluster().pools.templateOf("javascript");
       return { runtime: template.runtime, channel: this.#channelOf(template) };
     } catch (error) {
       if (!(error instanceof SandboxError) || error.code !== "image_missing") throw error;

@@ -119,6 +119,14 @@ export class OwnerLease {
     await this.#sweep();
   }
 
+  /** What belongs to the lease goes with it. Another process may be faster, or the owner may have made a new one. */
+  async #remove({ name, uid }: { name: string; uid: string }): Promise<void> {
+    const body = { propagationPolicy: "Background", preconditions: { uid } };
+    await this.#api.delete(`${this.#path}/${name}`, body).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+    });
+  }
+
   /** Removes the leases that have expired. */
   async #sweep(): Promise<void> {
     const listed = await this.#api.list(this.#path, MANAGED_SELECTOR);
@@ -133,11 +141,7 @@ export class OwnerLease {
       const seen = known?.renewed === renewed ? known : { renewed, sinceMs: performance.now() };
       this.#seen.set(metadata.name, seen);
       const isStill = performance.now() - seen.sinceMs > DURATION_S * 1_000;
-      if (isStill || Date.now() - Date.parse(renewed) > LONG_AGO_MS)
-        await this.#api.delete(`${this.#path}/${metadata.name}`, {
-          propagationPolicy: "Background",
-          preconditions: { uid: metadata.uid },
-        });
+      if (isStill || Date.now() - Date.parse(renewed) > LONG_AGO_MS) await this.#remove(metadata);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { connect, type SecureContextOptions } from "node:tls";
 import { messageOf } from "../../base/faults.ts";
 import { GUARD_COMMANDS } from "../../protocol/guard.ts";
@@ -16,6 +17,7 @@ import type { SandboxOutput } from "../sandbox.ts";
 import { SandboxError } from "../sandbox-error.ts";
 
 const CONNECT_PATIENCE_MS = 10_000;
+const CONNECT_PAUSE_MS = 100;
 /** Beats without an answer after which the pod counts as lost. */
 const MAX_UNANSWERED = 4;
 
@@ -37,11 +39,29 @@ export function readLauncherKeys(folder: string): LauncherKeys {
 }
 
 /**
- * Connects to the launcher of a pod: by TLS, with a certificate on either side.
+ * Connects to the launcher of a pod: by TLS, with a certificate on either side. A pod is ready when its container has started, which
+ * is before its launcher listens, so a connection that is refused is tried again for some seconds: it has begun nothing.
  *
  * @throws SandboxError `start_failed`
  */
-export function connectLauncher(address: string, keys: LauncherKeys): Promise<Duplex> {
+export async function connectLauncher(address: string, keys: LauncherKeys): Promise<Duplex> {
+  const end = performance.now() + CONNECT_PATIENCE_MS;
+  for (;;) {
+    try {
+      return await connectOnce(address, keys);
+    } catch (error) {
+      if (!isRefused(error) || performance.now() > end) throw error;
+    }
+    await delay(CONNECT_PAUSE_MS);
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  const cause = error instanceof SandboxError ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+}
+
+function connectOnce(address: string, keys: LauncherKeys): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     const socket = connect({
       host: address,

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { SandboxExit } from "../sandbox.ts";
+import type { SandboxExit, SandboxUse } from "../sandbox.ts";
 import type { StartedSandbox } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { BoundClaim, Claims, Pod } from "./claims.ts";
@@ -25,21 +25,33 @@ export class PodSandbox implements StartedSandbox {
   readonly #claim: BoundClaim;
   readonly #channel: PodChannel;
   readonly #stream: Duplex;
+  readonly #claims: Claims;
+  /** What the labels of the claim say. */
+  #use: SandboxUse | undefined;
   readonly #removed: Promise<void>;
+  readonly #podName: string;
   #isKilled = false;
   #isLeft = false;
 
   constructor(
-    { claim, pod, claims }: { claim: BoundClaim; pod: Pod; claims: Claims },
+    {
+      claim,
+      pod,
+      claims,
+      use,
+    }: { claim: BoundClaim; pod: Pod; claims: Claims; use?: SandboxUse | undefined },
     channel: PodChannel,
     stream: Duplex,
   ) {
     this.id = claim.name;
     this.#claim = claim;
+    this.#claims = claims;
+    this.#use = use;
     this.#channel = channel;
     this.#stream = stream;
     this.connected = channel.connected;
     const { name, uid } = pod.metadata;
+    this.#podName = name;
     this.exited = this.#end(async () => {
       const found = await claims.findPod(name);
       // The cluster makes another one of the same name.
@@ -61,6 +73,13 @@ export class PodSandbox implements StartedSandbox {
 
   resume(): void {
     this.#channel.resume();
+  }
+
+  assign(use: SandboxUse): void {
+    if (this.#use?.run === use.run) return;
+    this.#use = use;
+    // A program does not wait for it, nor fail with it.
+    this.#claims.label(this.id, use).catch(() => {});
   }
 
   /** The launcher ends with its connection. */
@@ -106,7 +125,7 @@ export class PodSandbox implements StartedSandbox {
         throw lostPod(`the connection to its pod was lost, and ${messageOf(cause)}`, { cause });
       }
       if (this.#isKilled) return { code: SIGKILLED };
-      const ended = endOf(pod);
+      const ended = endOf(pod, this.#podName);
       if (typeof ended === "string") throw lostPod(ended);
       if (ended !== undefined) return ended;
       if (performance.now() > end) break;
@@ -119,8 +138,12 @@ export class PodSandbox implements StartedSandbox {
 }
 
 /** How a pod has ended; a text where the cluster has ended it; undefined while it has not. Pure. */
-export function endOf(pod: Pod | undefined): SandboxExit | string | undefined {
-  if (pod === undefined) return { code: SIGKILLED, isKilledByOthers: true };
+export function endOf(pod: Pod | undefined, name: string): SandboxExit | string | undefined {
+  const deleted = {
+    ...{ code: SIGKILLED, isKilledByOthers: true },
+    killedBy: `with its pod ${name}, by an eviction, a node that was drained, or somebody; run the program again: \`kubectl get events --field-selector involvedObject.name=${name}\` says more`,
+  };
+  if (pod === undefined) return deleted;
   const { phase, reason, message, conditions, containerStatuses } = pod.status ?? {};
   const disruption = conditions?.find(({ type, status }) => type === "DisruptionTarget" && status === "True");
   const cause = reason ?? disruption?.reason;
@@ -130,12 +153,9 @@ export function endOf(pod: Pod | undefined): SandboxExit | string | undefined {
     const said = oneLine(message ?? disruption?.message ?? "", MAX_WHY_CHARS);
     return `the cluster has ended its pod (${cause}${said === "" ? "" : `: ${said}`})`;
   }
-  if (terminated !== undefined)
-    return terminated.exitCode === SIGKILLED
-      ? { code: SIGKILLED, isKilledByOthers: pod.metadata.deletionTimestamp !== undefined }
-      : { code: terminated.exitCode };
-  if (pod.metadata.deletionTimestamp !== undefined) return { code: SIGKILLED, isKilledByOthers: true };
-  return undefined;
+  const isDeleted = pod.metadata.deletionTimestamp !== undefined;
+  if (terminated === undefined) return isDeleted ? deleted : undefined;
+  return isDeleted && terminated.exitCode === SIGKILLED ? deleted : { code: terminated.exitCode };
 }
 
 function lostPod(why: string, options?: { cause: unknown }): SandboxError {

@@ -1,5 +1,5 @@
 import type { RunnerName } from "../../protocol/runners.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, shareBounds } from "./pool-policy.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -64,7 +64,7 @@ export class SandboxPool implements SandboxSource {
       get ready() {
         return isReady();
       },
-      acquire: (output, signal) => this.acquire(output, signal, runner, isSparing),
+      acquire: (output, signal, use) => this.acquire(output, signal, use, runner, isSparing),
       withRunner: (other) => this.#sourceOf(other, isSparing),
     };
   }
@@ -73,13 +73,14 @@ export class SandboxPool implements SandboxSource {
   async acquire(
     output: SandboxOutput,
     signal?: AbortSignal,
+    use?: SandboxUse,
     runner?: RunnerName,
     isSparing = false,
   ): Promise<Sandbox> {
     const pools = this.#current;
     pools.waiting++;
     try {
-      return await pools.use(runner).acquire(output, signal, isSparing);
+      return await pools.use(runner).acquire(output, signal, use, isSparing);
     } finally {
       pools.waiting--;
       this.#endUnused(pools);

@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import { orCancelled, SandboxError } from "../sandbox-error.ts";
 
 /** The most bytes that a runner may write, on its output and its channel together, before it gets a program. */
@@ -23,9 +23,9 @@ export class WaitingSandbox {
    *
    * @throws SandboxError as the source does, and `start_failed` when the sandbox ends or stays silent; it is then removed.
    */
-  static async start(source: SandboxSource, signal: AbortSignal): Promise<WaitingSandbox> {
+  static async start(source: SandboxSource, signal: AbortSignal, use?: SandboxUse): Promise<WaitingSandbox> {
     const held = new HeldOutput(MAX_HELD_BYTES);
-    const waiting = new WaitingSandbox(await source.acquire(held, signal), held);
+    const waiting = new WaitingSandbox(await source.acquire(held, signal, use), held);
     await waiting.#ready(signal);
     return waiting;
   }

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { RetryPause } from "../../base/backoff.ts";
 import { outsideBoundaries } from "../../base/faults.ts";
-import type { Sandbox, SandboxOutput, SandboxSource } from "../sandbox.ts";
+import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import { orCancelled, refuseCancelled, SandboxError } from "../sandbox-error.ts";
 import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, RefillPlan } from "./pool-policy.ts";
@@ -36,6 +36,7 @@ interface Applicant {
   /** Whether those go first that are not. */
   isSparing: boolean;
   output: SandboxOutput;
+  use: SandboxUse | undefined;
   resolve(sandbox: Sandbox): void;
   reject(error: unknown): void;
 }
@@ -113,7 +114,12 @@ export class WarmPool implements SandboxSource {
    *
    * @param isSparing whether the last one that waits is left to others.
    */
-  async acquire(output: SandboxOutput, signal?: AbortSignal, isSparing = false): Promise<Sandbox> {
+  async acquire(
+    output: SandboxOutput,
+    signal?: AbortSignal,
+    use?: SandboxUse,
+    isSparing = false,
+  ): Promise<Sandbox> {
     this.#refuseClosed();
     refuseCancelled(signal);
     this.#plan.noteArrival();
@@ -134,14 +140,14 @@ export class WarmPool implements SandboxSource {
     while (this.#entries.length > (isSparing ? 1 : 0)) {
       const entry = this.#entries.shift() as Entry;
       clearTimeout(entry.ageing);
-      if (this.#give(entry.waiting, output)) {
+      if (this.#give(entry.waiting, { output, use })) {
         if (this.#entries.length === 0) this.#fill();
         else this.#fillIn(this.#plan.delayMs(this.#entries.length));
         return this.#followed(entry.waiting.sandbox);
       }
       this.#clear(entry.waiting);
     }
-    return this.#followed(await this.#apply({ output, isSparing }, isExpected, signal));
+    return this.#followed(await this.#apply({ output, use, isSparing }, isExpected, signal));
   }
 
   /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
@@ -162,15 +168,16 @@ export class WarmPool implements SandboxSource {
     if (this.#closing.signal.aborted) throw new SandboxError("cancelled", "ptc is ending");
   }
 
-  #give(waiting: WaitingSandbox, output: SandboxOutput): boolean {
+  #give(waiting: WaitingSandbox, { output, use }: Pick<Applicant, "output" | "use">): boolean {
     const taken = waiting.take(output);
     if (taken) this.#pause.succeed();
+    if (taken && use !== undefined) waiting.sandbox.assign?.(use);
     return taken;
   }
 
   /** @param isExpected whether a sandbox was started for this caller before it asked. */
   async #apply(
-    given: Pick<Applicant, "output" | "isSparing">,
+    given: Pick<Applicant, "output" | "use" | "isSparing">,
     isExpected: boolean,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
@@ -180,7 +187,7 @@ export class WarmPool implements SandboxSource {
     });
     const before = given.isSparing ? -1 : this.#applicants.findIndex(({ isSparing }) => isSparing);
     this.#applicants.splice(before < 0 ? this.#applicants.length : before, 0, applicant);
-    if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start();
+    if (!isExpected || this.#starts.size < this.#applicants.length) void this.#start(given.use);
     try {
       return await orCancelled(served, signal);
     } finally {
@@ -229,10 +236,13 @@ export class WarmPool implements SandboxSource {
     return this.#target - fresh - (this.#starts.size - this.#applicants.length);
   }
 
-  #start(): Promise<void> {
+  /** @param use that of the program which will most likely get the sandbox. */
+  #start(use?: SandboxUse): Promise<void> {
     const begunAtMs = performance.now();
     // A sandbox may be taken by another run than the one that had it started, so no run's boundary holds its start.
-    const start = outsideBoundaries(() => WaitingSandbox.start(this.#starter, this.#closing.signal)).then(
+    const start = outsideBoundaries(() =>
+      WaitingSandbox.start(this.#starter, this.#closing.signal, use),
+    ).then(
       (waiting) => {
         this.#starts.delete(start);
         this.#plan.noteBoot(performance.now() - begunAtMs);
@@ -256,7 +266,7 @@ export class WarmPool implements SandboxSource {
       this.#starts.size >= this.#applicants.length;
     const applicant = isSpare ? undefined : this.#applicants.shift();
     if (applicant === undefined) this.#keep(waiting);
-    else if (this.#give(waiting, applicant.output)) applicant.resolve(waiting.sandbox);
+    else if (this.#give(waiting, applicant)) applicant.resolve(waiting.sandbox);
     else {
       this.#applicants.unshift(applicant);
       this.#clear(waiting);

@@ -1,3 +1,4 @@
+import { printChart } from "./print-chart.ts";
 import { printCommands } from "./print-commands.ts";
 import { printLimits } from "./print-limits.ts";
 import { printSchema } from "./print-schema.ts";
@@ -9,6 +10,7 @@ export async function madePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/settings.md", printSettings()],
     ["docs/ptc.schema.json", printSchema()],
+    ["deploy/chart/files/programs.yaml", printChart()],
     ["docs/limits.md", printLimits()],
     ["docs/commands.md", await printCommands()],
     ...(await printSavings()),

@@ -179,7 +179,9 @@ export class HttpServer {
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     if (path === "/healthz") return send(response, 200, "ok\n");
     if (path === "/readyz") return this.#answerReady(response);
-    const wrong = this.#whyElsewhere(request);
+    // Prometheus names a pod by its address. A page in a browser, which the check of names is about, has no token to send.
+    const isScrape = path === "/metrics" && request.headers.authorization !== undefined;
+    const wrong = this.#whyElsewhere(request, isScrape);
     if (wrong !== undefined) return send(response, 403, rpcError(-32_000, wrong));
     if (path === "/metrics") return this.#answerMetrics(request, response);
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
@@ -246,7 +248,8 @@ export class HttpServer {
   async #answerMetrics(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
     const { metrics } = this.#options;
     if (metrics === undefined) return send(response, 404, rpcError(-32_000, "there are no metrics here"));
-    if (!(isLoopbackAddress(request.socket.remoteAddress) && !this.#isForwarded(request))) {
+    const isLocal = isLoopbackAddress(request.socket.remoteAddress) && !this.#isForwarded(request);
+    if (!isLocal || request.headers.authorization !== undefined) {
       const caller = await this.#identify(request);
       if (isRefusal(caller)) return this.#refuse(response, caller);
       if (!caller.scopes.has("ptc:admin")) return this.#refuse(response, lacks("ptc:admin"));
@@ -269,11 +272,12 @@ export class HttpServer {
   }
 
   /** Why a request is for another server, or comes from a page of another site. */
-  #whyElsewhere(request: IncomingMessage): string | undefined {
+  #whyElsewhere(request: IncomingMessage, byAnyName: boolean): string | undefined {
     const { authenticator, tls, listen } = this.#options;
     const isByProxy = this.#proxies.check(...addressOf(request));
     if (authenticator !== undefined && !listen.isLoopback && tls === undefined && !isByProxy)
       return "plain HTTP is taken from http.trusted_proxies alone";
+    if (byAnyName) return undefined;
     const forwarded = isByProxy ? lastOf(request.headers["x-forwarded-host"]) : undefined;
     const host = validateHostHeader(forwarded ?? request.headers.host, this.#hosts);
     if (!host.ok) return host.message;

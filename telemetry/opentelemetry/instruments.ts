@@ -20,6 +20,7 @@ export class Instruments {
   readonly #clientDuration;
   readonly #serverDuration;
   readonly #keptTokens;
+  readonly #waiting;
 
   constructor(meter: Meter) {
     this.#meter = meter;
@@ -45,6 +46,12 @@ export class Instruments {
       description: "Tokens of results that no model had to read, by an estimate of 4 bytes each.",
       unit: "{token}",
     });
+    this.#waiting = meter.createUpDownCounter("ptc.queue.length", {
+      description: "Programs and single calls that wait for their turn.",
+      unit: "{request}",
+    });
+    // What scales by it finds it before anything has waited.
+    this.#waiting.add(0);
   }
 
   run(durationMs: number, keptTokens: number, attributes: Attributes): void {
@@ -65,6 +72,11 @@ export class Instruments {
 
   request(durationMs: number, attributes: Attributes): void {
     this.#serverDuration.record(durationMs / 1_000, attributes);
+  }
+
+  /** @param change 1 when a program begins to wait for its turn, and -1 when it has waited. */
+  queue(change: 1 | -1): void {
+    this.#waiting.add(change);
   }
 
   observePool(read: () => PoolState): void {

@@ -119,10 +119,13 @@ export class OpenTelemetry implements Telemetry {
 
   queued(): () => void {
     const begun = performance.now();
-    const span = this.#signals.tracer.startSpan("queue", {}, context.active());
+    const { tracer, instruments } = this.#signals;
+    const span = tracer.startSpan("queue", {}, context.active());
+    instruments.queue(1);
     return () => {
       span.end();
-      this.#signals.instruments.phase("queue", performance.now() - begun);
+      instruments.queue(-1);
+      instruments.phase("queue", performance.now() - begun);
     };
   }
 

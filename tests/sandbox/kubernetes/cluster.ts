@@ -1,192 +1,22 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
-import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import type { RunnerName } from "../../../protocol/runners.ts";
-import { KubernetesEngine } from "../../../sandbox/kubernetes/kubernetes-engine.ts";
-import { programManifests } from "../../../sandbox/kubernetes/manifests.ts";
-import type { ChannelPreference, KubernetesOptions } from "../../../sandbox/sandbox-engine.ts";
+import { ClusterNamespace, whyNoCluster } from "./namespace.ts";
 
-/** A cluster for tests alone, beside the checkout. */
-const CLUSTER = join(import.meta.dirname, "../../../../shared/cluster");
-const ROOT = process.env.PTC_K8S_ROOT ?? "/tmp/ptc-k8s";
-const IMAGE = process.env.PTC_TEST_IMAGE ?? "ptc-runner";
-export const LIMITS = { memoryMb: 512, cpus: 1, pids: 256 };
-const SECRET = "ptc-launcher";
-
-/**
- * Where a cluster is: `PTC_TEST_KUBECONFIG` names one whose template's image `PTC_TEST_CLUSTER_IMAGE` does; with
- * `PTC_TEST_KUBERNETES=1` the one beside the checkout is started, which takes a gigabyte of memory and root.
- */
-function findProblem(): string {
-  const { PTC_TEST_KUBECONFIG, PTC_TEST_KUBERNETES, PTC_TEST_CLUSTER_IMAGE } = process.env;
-  if (PTC_TEST_KUBECONFIG !== undefined)
-    return PTC_TEST_CLUSTER_IMAGE === undefined
-      ? "PTC_TEST_CLUSTER_IMAGE is to name the image in the cluster, NAME@sha256:..."
-      : "";
-  if (PTC_TEST_KUBERNETES !== "1") return "neither PTC_TEST_KUBECONFIG nor PTC_TEST_KUBERNETES=1 is set";
-  return existsSync(join(CLUSTER, "up.sh")) ? "" : "there is no cluster beside this checkout";
-}
+export { LIMITS, makeCertificates, TEST_CLUSTER } from "./namespace.ts";
 
 /** `describe` for what needs a cluster. Where there is none the tests are skipped, and their title says why. */
 export function describeClustered(name: string, tests: () => void): void {
-  const problem = findProblem();
+  const problem = whyNoCluster();
   if (problem === "") describe(name, tests);
   else describe.skip(`${name} (skipped: ${problem})`, tests);
 }
 
 /** A namespace of the cluster with pods for programs, for the tests of one `describe`. */
-export class TestNamespace {
-  readonly namespace: string;
-  readonly folder = mkdtempSync(join(tmpdir(), "ptc-k8s-"));
-  readonly #kubeconfig = process.env.PTC_TEST_KUBECONFIG ?? join(ROOT, "pki/admin.kubeconfig");
-  #image = "";
-
-  /** Begins with what the tests are about. */
-  constructor(name: string) {
-    this.namespace = `ptc-${name}-${process.pid}`;
-  }
-
+export class TestNamespace extends ClusterNamespace {
   /** Starts the cluster unless it runs, and makes the namespace. Has the hooks of the surrounding `describe` do both. */
   use({ replicas = 3, runners = ["javascript"] }: { replicas?: number; runners?: RunnerName[] } = {}): this {
     beforeAll(() => this.open(replicas, runners));
     afterAll(() => this.close());
     return this;
-  }
-
-  open(replicas: number, runners: RunnerName[]): void {
-    const { PTC_TEST_KUBECONFIG, PTC_TEST_CLUSTER_IMAGE = "" } = process.env;
-    if (PTC_TEST_KUBECONFIG === undefined) execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" });
-    this.#image = PTC_TEST_KUBECONFIG === undefined ? importImage() : PTC_TEST_CLUSTER_IMAGE;
-    makeCertificates(this.folder);
-    this.kubectl("create", "namespace", this.namespace);
-    const file = (key: string, name: string) => `--from-file=${key}=${join(this.folder, name)}`;
-    this.kubectl(
-      ...["create", "secret", "generic", SECRET, file("ca.crt", "ca.crt")],
-      ...[file("tls.crt", "program.crt"), file("tls.key", "program.key")],
-    );
-    this.apply(...this.manifests(replicas, runners));
-    for (const runner of runners)
-      this.kubectl(
-        ...["wait", `sandboxwarmpool/ptc-${runner}`, "--timeout=90s"],
-        `--for=jsonpath={.status.readyReplicas}=${replicas}`,
-      );
-  }
-
-  close(): void {
-    rmSync(this.folder, { recursive: true, force: true });
-    spawnSync(
-      "kubectl",
-      [...this.#flags, "delete", "namespace", this.namespace, "--wait=false"],
-      this.#spawn,
-    );
-  }
-
-  manifests(replicas: number, runners: RunnerName[] = ["javascript"]): object[] {
-    return programManifests({
-      namespace: this.namespace,
-      template: "ptc",
-      runners,
-      starts: RUNNER_STARTS,
-      limits: LIMITS,
-      replicas,
-      image: this.#image,
-      runtimeClass: "gvisor",
-      certificates: SECRET,
-      ...(process.env.PTC_TEST_KUBECONFIG === undefined && { imagePullPolicy: "Never" }),
-    });
-  }
-
-  apply(...items: object[]): void {
-    const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
-    execFileSync("kubectl", [...this.#flags, "apply", "-f", "-"], { ...this.#spawn, input });
-  }
-
-  kubectl(...args: string[]): string {
-    return execFileSync("kubectl", [...this.#flags, ...args], this.#spawn);
-  }
-
-  /** The names of the objects of a kind. */
-  names(kind: string): string[] {
-    const listed = this.kubectl("get", kind, "-o", "name");
-    return listed.split("\n").flatMap((line) => (line === "" ? [] : [line.replace(/^[^/]*\//, "")]));
-  }
-
-  engine(channel: ChannelPreference = "socket", options: KubernetesOptions = {}): KubernetesEngine {
-    return new KubernetesEngine({
-      folder: this.folder,
-      runners: RUNNER_STARTS,
-      channel,
-      kubernetes: {
-        kubeconfig: this.#kubeconfig,
-        namespace: this.namespace,
-        ...(channel !== "attached" && { certificates: this.folder }),
-        ...options,
-      },
-    });
-  }
-
-  /** The name of the image, without its digest. */
-  get image(): string {
-    return this.#image.replace(/@.*$/, "");
-  }
-
-  get #flags(): string[] {
-    return ["--kubeconfig", this.#kubeconfig, "--namespace", this.namespace];
-  }
-
-  get #spawn() {
-    const env = { ...process.env, PATH: `${join(ROOT, "bin")}:${process.env.PATH}` };
-    return { env, encoding: "utf8" as const, stdio: ["pipe", "pipe", "pipe"] as ["pipe", "pipe", "pipe"] };
-  }
-}
-
-/** Gives the image of this machine's Docker to the cluster's containerd, once for each content. */
-function importImage(): string {
-  const ctr = (...args: string[]) =>
-    execFileSync("ctr", ["-a", join(ROOT, "run/containerd.sock"), "-n", "k8s.io", ...args], {
-      encoding: "utf8",
-    });
-  const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", IMAGE], {
-    encoding: "utf8",
-  }).trim();
-  const imported = `localhost/imported:${id.slice("sha256:".length)}`;
-  const digestOf = () =>
-    ctr("images", "ls")
-      .split("\n")
-      .map((line) => line.split(/\s+/))
-      .find(([reference]) => reference === imported)?.[2];
-  if (digestOf() === undefined) {
-    const folder = mkdtempSync(join(tmpdir(), "ptc-k8s-image-"));
-    execFileSync("docker", ["save", IMAGE, "-o", join(folder, "image.tar")]);
-    ctr("images", "import", join(folder, "image.tar"));
-    rmSync(folder, { recursive: true });
-    ctr("images", "tag", "--force", `docker.io/library/${IMAGE}:latest`, imported);
-  }
-  const reference = `localhost/ptc-runner@${digestOf()}`;
-  ctr("images", "tag", "--force", imported, reference);
-  return reference;
-}
-
-/** An authority, and certificates of it for ptc (`tls.crt`) and for the launchers (`program.crt`). */
-function makeCertificates(folder: string): void {
-  const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256"];
-  openssl(
-    ...["req", "-x509", ...key, "-days", "2", "-subj", "/CN=ptc-test"],
-    ...["-addext", "keyUsage=critical,keyCertSign", "-keyout", "ca.key", "-out", "ca.crt"],
-  );
-  for (const [name, usage] of [
-    ["program", "serverAuth"],
-    ["tls", "clientAuth"],
-  ] as const) {
-    writeFileSync(join(folder, "ext"), `extendedKeyUsage=${usage}\nsubjectAltName=DNS:ptc-program\n`);
-    openssl("req", "-new", ...key, "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.csr`);
-    openssl(
-      ...["x509", "-req", "-in", `${name}.csr`, "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"],
-      ...["-days", "2", "-sha256", "-extfile", "ext", "-out", `${name}.crt`],
-    );
   }
 }

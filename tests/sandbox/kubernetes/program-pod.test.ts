@@ -103,9 +103,14 @@ const terminated = (exitCode: number, reason = "Error") => ({
   containerStatuses: [{ state: { terminated: { exitCode, reason } } }],
 });
 
+const DELETED = {
+  ...{ code: 137, isKilledByOthers: true },
+  killedBy: expect.stringMatching(/^with its pod p, .* run the program again/),
+};
+
 test.each<[what: string, given: Parameters<typeof endOf>[0], want: ReturnType<typeof endOf>]>([
   ["that runs has not ended", pod({ phase: "Running" }), undefined],
-  ["that is gone was killed by others", undefined, { code: 137, isKilledByOthers: true }],
+  ["that is gone was killed by others", undefined, DELETED],
   [
     "killed for its memory has used too much",
     pod({ phase: "Failed", ...terminated(137, "OOMKilled") }),
@@ -119,7 +124,7 @@ test.each<[what: string, given: Parameters<typeof endOf>[0], want: ReturnType<ty
   [
     "that is being deleted was killed by others",
     pod({ phase: "Running" }, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
-    { code: 137, isKilledByOthers: true },
+    DELETED,
   ],
   [
     "that the cluster evicts ends with the cluster's reason",
@@ -127,5 +132,5 @@ test.each<[what: string, given: Parameters<typeof endOf>[0], want: ReturnType<ty
     "the cluster has ended its pod (Evicted: the node was low on memory)",
   ],
 ])("a pod %s", (_what, given, want) => {
-  expect(endOf(given)).toEqual(want);
+  expect(endOf(given, "p")).toEqual(want);
 });

@@ -37,7 +37,7 @@ test("sandboxes of another runner begin to wait when a program needs one, and th
 
 test("the one sandbox that waits has the runner that was used last", async () => {
   const { engine, pool, alive } = open(1);
-  const used = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT, undefined, "python")];
+  const used = [await pool.acquire(NO_OUTPUT), await pool.acquire(NO_OUTPUT, undefined, undefined, "python")];
   for (const sandbox of used) await sandbox.dispose();
   await until(() => expect(alive()).toEqual({ javascript: 0, python: 1 }));
   await settled(engine, 1);

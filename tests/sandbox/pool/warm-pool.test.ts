@@ -273,7 +273,7 @@ test("whoever leaves the last waiting sandbox to others has another started, and
   const { engine, pool } = await useWarmPool({ size: 2 });
   const [first, last] = [...engine.live.keys()];
   engine.hold();
-  const sparing = () => pool.acquire(NO_OUTPUT, undefined, true);
+  const sparing = () => pool.acquire(NO_OUTPUT, undefined, undefined, true);
   expect((await sparing()).id).toBe(first);
   let served = "";
   const waiting = sparing().then(({ id }) => {
@@ -285,4 +285,27 @@ test("whoever leaves the last waiting sandbox to others has another started, and
   engine.release("all");
   await waiting;
   expect([first, last]).not.toContain(served);
+});
+
+test("a sandbox is told what it is used for when a program gets it, and what is started for a program knows it at once", async () => {
+  const { engine, source, pool } = usePool({ size: 1 });
+  const started: unknown[] = [];
+  const assigned = new Map<string, unknown>();
+  const acquire = source.acquire.bind(source);
+  source.acquire = async (output, signal, use) => {
+    started.push(use);
+    const sandbox = await acquire(output, signal, use);
+    sandbox.assign = (given) => void assigned.set(sandbox.id, given);
+    return sandbox;
+  };
+  pool.warm();
+  await settled(engine, 1);
+  const [one, two] = ["one", "two"].map((run) => ({ run, principal: "ann" }));
+  const taken = [
+    await pool.acquire(NO_OUTPUT, undefined, one),
+    await pool.acquire(NO_OUTPUT, undefined, two),
+  ];
+  expect(taken.map(({ id }) => assigned.get(id))).toEqual([one, two]);
+  expect(started[0]).toBeUndefined();
+  expect(started).toContain(two);
 });

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
@@ -179,4 +179,23 @@ test("metrics are for this machine, and for administrators from behind a proxy",
     return (await fetch(metrics, { headers: { "X-Forwarded-For": "192.0.2.1", authorization } })).status;
   };
   expect([await statusFor("ptc:run"), await statusFor("ptc:admin")]).toEqual([403, 200]);
+});
+
+test("metrics are given to whoever names ptc by its address and has a token for it, and to no page that names it so", async () => {
+  const issuer = await serveSigningIssuer();
+  const auth = { issuers: [{ issuer: issuer.issuer, audience: "https://ptc.example.com/mcp" }] };
+  const { url } = await serveWith(auth, {}, { metrics: async () => "ptc_runs_total 1\n" });
+  const statusFor = (authorization?: string) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { host: "10.1.2.3:8080", ...(authorization && { authorization }) };
+      get(new URL("/metrics", url), { headers }, ({ statusCode = 0 }) => resolve(statusCode)).on(
+        "error",
+        reject,
+      );
+    });
+  const token = (scope: string) => issuer.sign({ scope }).then((signed) => `Bearer ${signed}`);
+  expect(await statusFor()).toBe(403);
+  expect(await statusFor("Bearer nothing")).toBe(401);
+  expect(await statusFor(await token("ptc:run"))).toBe(403);
+  expect(await statusFor(await token("ptc:admin"))).toBe(200);
 });

@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { RUNNER_STARTS } from "../../../languages/languages.ts";
+import { ClusterApi } from "../../../sandbox/kubernetes/cluster-api.ts";
+import { adviseRights, type ClusterNeeds, examineCluster } from "../../../sandbox/kubernetes/examination.ts";
+import { Pools } from "../../../sandbox/kubernetes/pools.ts";
+import { newFolder } from "../../temporary-folder.ts";
+
+const NEEDS: ClusterNeeds = {
+  ...{ runtime: "runsc", runners: ["javascript"], limits: { memoryMb: 512, cpus: 1, pids: 256 } },
+  ...{ starts: RUNNER_STARTS, isAttached: false },
+};
+const GROUP = "/apis/extensions.agents.x-k8s.io";
+
+/** What is said of a cluster that answers so, by path; it has nothing else. */
+async function examine(answers: Record<string, object>) {
+  const server = createServer((request, response) => {
+    const found = answers[request.url ?? ""];
+    response.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found ?? {}));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const kubeconfig = join(newFolder(), "kubeconfig");
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
+      clusters: [{ name: "c", cluster: { server: address, "insecure-skip-tls-verify": true } }],
+      users: [{ name: "u", user: {} }],
+      contexts: [{ name: "c", context: { cluster: "c", user: "u", namespace: "programs" } }],
+    }),
+  );
+  const api = ClusterApi.open({ kubeconfig });
+  const parts = [];
+  for await (const part of examineCluster(api, new Pools(api, "ptc"), NEEDS)) parts.push(part);
+  return parts;
+}
+
+const VERSION = { "/version": { gitVersion: "v1.34.4" } };
+const ALLOWED = {
+  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": { status: { allowed: true } },
+  "/apis/authentication.k8s.io/v1/selfsubjectreviews": { status: { userInfo: { username: "ann" } } },
+};
+
+test("a cluster without agent-sandbox is told from one with an old one, and from one without its extensions", async () => {
+  const versions = (...names: string[]) => ({ versions: names.map((version) => ({ version })) });
+  const said = async (more: Record<string, object>) =>
+    (await examine({ ...VERSION, ...ALLOWED, ...more })).find(({ part }) => part === "agent-sandbox");
+  expect(await said({})).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/has no agent-sandbox.*`kubectl apply -f`.*`kubectl get crd/),
+  });
+  expect(await said({ [GROUP]: versions("v1alpha1") })).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/serves v1alpha1, and ptc needs v1beta1: `kubectl apply -f` a newer/),
+  });
+  const resources = { resources: [{ name: "sandboxclaims" }] };
+  expect(await said({ [GROUP]: versions("v1beta1"), [`${GROUP}/v1beta1`]: resources })).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/has no sandboxtemplates, sandboxwarmpools/),
+  });
+});
+
+test("rights are looked at where agent-sandbox is missing, and pools are not", async () => {
+  const parts = await examine({ ...VERSION, ...ALLOWED });
+  expect(parts.map(({ part, ok }) => [part, ok])).toEqual([
+    ["kubernetes", true],
+    ["agent-sandbox", false],
+    ["rights", true],
+  ]);
+});
+
+test("what a user may not do is said as kubectl writes it", () => {
+  const denied = [
+    { group: "", resource: "pods/exec", verb: "get" },
+    { group: "", resource: "pods/exec", verb: "create" },
+    { group: "coordination.k8s.io", resource: "leases", verb: "list" },
+  ];
+  expect(adviseRights("ann", "programs", denied)).toBe(
+    "ann may not get, create pods/exec; list leases.coordination.k8s.io in the namespace programs: apply the Role `ptc` of docs/kubernetes.md (the chart has it), then `kubectl create rolebinding ptc --role=ptc --user=ann -n programs`",
+  );
+});
