@@ -308,6 +308,8 @@ export interface ToolReply {
   readonly isError: boolean;
   /** Of a program. */
   readonly run?: Run | undefined;
+  /** Present where what it called waits for an approval. */
+  readonly waiting?: Waiting | undefined;
 }
 
 /** One of ptc's tools for models: its definition, and the function that it stands for. */

@@ -40,6 +40,7 @@ import {
   type RunEvent,
   type RunOptions,
   type ToolReply,
+  type Waiting,
 } from "./api.ts";
 import type { OpenService } from "./service.ts";
 
@@ -341,10 +342,17 @@ class Watch implements RequestObserver {
     const content = reply.content;
     const text = textOf(content);
     const executed = this.#executed;
-    if (executed === undefined) return { text, content, isError: reply.isError === true };
+    const { "ptc/waiting": suspended } = reply._meta ?? {};
+    const waiting: Waiting | undefined = suspended && {
+      ticket: suspended.ticket,
+      tool: suspended.tool,
+      expiresAt: new Date(suspended.expires_at),
+    };
+    const told = { text, content, isError: reply.isError === true, ...(waiting && { waiting }) };
+    if (executed === undefined) return told;
     // Events come a moment later than what they tell of.
     if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
-    const { envelope, emitted, suspended } = executed;
+    const { envelope, emitted } = executed;
     const { result } = envelope;
     const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
     const run: Run = {
@@ -355,17 +363,9 @@ class Watch implements RequestObserver {
       text: textOf(said),
       emitted,
       calls: this.#calls,
-      ...(suspended === undefined
-        ? {}
-        : {
-            waiting: {
-              ticket: suspended.ticket,
-              tool: suspended.tool,
-              expiresAt: new Date(suspended.expiresAt),
-            },
-          }),
+      ...(waiting && { waiting }),
     };
-    return { text, content, isError: reply.isError === true, run };
+    return { ...told, run };
   }
 
   #tell(event: RunEvent): void {
