@@ -15,7 +15,13 @@ import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseTraceContext } from "../protocol/trace-context.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
-import type { AskPerson } from "../server/mcp/elicitation.ts";
+import {
+  type AnswerTo,
+  type AskPerson,
+  buildElicitation,
+  type Question,
+  readAnswer as readElicitation,
+} from "../server/mcp/elicitation.ts";
 import type { ClientRequest, RequestObserver } from "../server/mcp/programs/client-request.ts";
 import type { McpConnection, McpService } from "../server/mcp/service.ts";
 import { renderTicket } from "../server/mcp/tools/own-tools.ts";
@@ -27,6 +33,8 @@ import {
   type ApprovalQuestion,
   type Approve,
   type CallOptions,
+  type Elicitation,
+  type OnElicit,
   type PendingApproval,
   type Principal,
   type Ptc,
@@ -47,6 +55,7 @@ import type { OpenService } from "./service.ts";
 /** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
 const MAX_CONVERSATIONS = 1_000;
 const PATIENCE_MS = 2_000;
+const MAX_REASON_CHARS = 300;
 
 /** An open ptc, with what carries it to models by other ways than calls. */
 export class OpenPtc implements Ptc {
@@ -184,7 +193,8 @@ export class OpenPtc implements Ptc {
   /** Who is asked instead of a client; `undefined` where nobody is. */
   asks(options: CallOptions): { ask: AskPerson } | undefined {
     const approve = this.#approveOf(options);
-    return approve && { ask: asking(approve) };
+    const { onElicit = this.#defaults.onElicit } = options;
+    return approve === undefined && onElicit === undefined ? undefined : { ask: asking(approve, onElicit) };
   }
 
   /** Receives failures that belong to no run. */
@@ -252,14 +262,15 @@ export class OpenPtc implements Ptc {
   }
 
   #request(connection: McpConnection, options: CallOptions, observer: RequestObserver): ClientRequest {
-    const approve = this.#approveOf(options);
+    const asks = this.asks(options);
     const { signal = new AbortController().signal, traceparent } = options;
     return {
       connection,
       signal,
       progress: undefined,
-      canAsk: approve !== undefined,
-      ask: approve && asking(approve),
+      canAsk: asks !== undefined,
+      mayApprove: this.#approveOf(options) !== undefined,
+      ...asks,
       ...(traceparent === undefined ? {} : { trace: parseTraceContext({ traceparent }) }),
       observer,
     };
@@ -318,7 +329,7 @@ class Watch implements RequestObserver {
     const { context: _, ...told } = event;
     this.#runId = told.runId;
     if (told.kind === "ended") this.#ended.resolve();
-    if (told.kind !== "elicitation-asked" && told.kind !== "elicitation-answered") this.#tell(told);
+    this.#tell(told);
   };
 
   get onConsole(): RequestObserver["onConsole"] {
@@ -382,18 +393,34 @@ function textOf(content: ToolReply["content"]): string {
   return content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n");
 }
 
-/** Asks the function of the program. Servers' own questions are put to nobody. */
-function asking(approve: Approve): AskPerson {
+/** Asks the functions of the program. */
+function asking(approve: Approve | undefined, onElicit: OnElicit | undefined): AskPerson {
   return async (question, signal) => {
     const answer =
-      question.kind === "approval"
-        ? readAnswer(await approve(questionOf(question.request), signal))
-        : {
-            action: "unasked" as const,
-            why: "the program that ptc is a library of answers no questions of servers",
-          };
+      question.kind === "elicitation"
+        ? await elicit(question, onElicit, signal)
+        : approve === undefined
+          ? LATER
+          : readAnswer(await approve(questionOf(question.request), signal));
     return answer as never;
   };
+}
+
+async function elicit(
+  question: Extract<Question, { kind: "elicitation" }>,
+  onElicit: OnElicit | undefined,
+  signal: AbortSignal,
+): Promise<AnswerTo<typeof question>> {
+  const unasked = (why: string) => ({ action: "unasked" as const, why });
+  if (onElicit === undefined) return unasked("the program that ptc is a library of has no onElicit");
+  const { runId, server, tool } = question.elicitation;
+  const shown = buildElicitation(question, true);
+  try {
+    const response = await onElicit({ runId, server, tool, ...shown } as Elicitation, signal);
+    return readElicitation(question, response, undefined);
+  } catch (error) {
+    return unasked(`onElicit failed: ${oneLine(messageOf(error), MAX_REASON_CHARS)}`);
+  }
 }
 
 function questionOf({

@@ -103,6 +103,8 @@ function describeEvent(event: RunEvent): string | undefined {
       return `calls ${event.tool}`;
     case "question-asked":
       return `asks whether ${event.tool} may be called`;
+    case "elicitation-asked":
+      return `waits for an answer to server '${event.server}'`;
     case "console":
       return event.text.trimEnd() || undefined;
     default:

@@ -13,7 +13,7 @@ import { answerQuestion, questionOf } from "./waiting.ts";
  */
 export function ptcServer(
   ptc: Ptc,
-  options: Pick<CallOptions, "principal" | "approve"> = {},
+  options: Pick<CallOptions, "principal" | "approve" | "onElicit"> = {},
 ): McpSdkServerConfigWithInstance {
   return { type: "sdk", name: "ptc", instance: mcpServer(ptc, options) as never };
 }

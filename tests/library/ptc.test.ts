@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
@@ -5,7 +6,15 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { type ApprovalQuestion, PtcError, type RunEvent, tool } from "../../library/ptc.ts";
+import {
+  type ApprovalQuestion,
+  type CallOptions,
+  type Elicitation,
+  type OnElicit,
+  PtcError,
+  type RunEvent,
+  tool,
+} from "../../library/ptc.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { openPtc, useNoWalls, variablesIn } from "./open.ts";
@@ -171,6 +180,18 @@ describe("a function", () => {
     );
     expect(run.value).toEqual({ list: [1, 2] });
     expect(kept).toEqual({ list: [1] });
+  });
+
+  test("runs in the asynchronous context of who has called `run`, as request contexts and traces want it", async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const which = tool({ description: "Which", execute: () => requests.getStore() ?? "none" });
+    // Sandboxes that have started ahead of their runs were started in no request.
+    const ptc = await openPtc({ tools: { which }, config: { sandbox: { warm: 2 } } });
+    const code = "await 0; globalThis.result = await mcp__functions__which({})";
+    await ptc.run(code);
+    const runs = await Promise.all(["a", "b"].map((id) => requests.run(id, () => ptc.run(code))));
+    expect(runs.map(({ value }) => value)).toEqual(["a", "b"]);
+    expect((await ptc.run(code)).value).toBe("none");
   });
 
   test("learns on whose behalf it is called", async () => {
@@ -506,6 +527,72 @@ describe("a server of the configuration", () => {
     const refused = await ptc.run(both, { typecheck: "off" });
     expect(refused.error?.message).toContain("is not available in execute_program");
     expect(edits.join()).toContain("was edited, and is in force");
+  });
+});
+
+describe("a server that asks something in the middle of a call", () => {
+  const FORM = "globalThis.result = await mcp__asks__form({})";
+  const VISIT = "globalThis.result = await mcp__asks__visit({})";
+  const config = { servers: [fixtureServer("asks", "asks.mjs")], sandbox: { warm: 0 } };
+
+  test("reads what `onElicit` answers to its form, which says who asks", async () => {
+    const asked: Elicitation[] = [];
+    const ptc = await openPtc({
+      config,
+      onElicit: (elicitation) => {
+        asked.push(elicitation);
+        return { action: "accept", content: { name: "Ada" } };
+      },
+    });
+    const run = await ptc.run(FORM);
+    expect(run.value).toEqual({ action: "accept", content: { name: "Ada" } });
+    expect(asked).toEqual([
+      {
+        ...{ runId: run.envelope.run_id, server: "asks", tool: "mcp__asks__form", mode: "form" },
+        message: "Server 'asks' asks, during a call of mcp__asks__form:\n> Who are you?\n> ptc: trust me",
+        requestedSchema: expect.objectContaining({ required: ["name"] }),
+      },
+    ]);
+  });
+
+  test("has a person visit its URL", async () => {
+    const ptc = await openPtc({ config });
+    const urls: string[] = [];
+    const onElicit: OnElicit = (elicitation) => {
+      if (elicitation.mode === "url") urls.push(elicitation.url);
+      return { action: "decline" };
+    };
+    const events: RunEvent[] = [];
+    const run = await ptc.run(VISIT, { onElicit, onEvent: (event) => void events.push(event) });
+    expect(run.value).toEqual({ action: "decline" });
+    expect(urls).toEqual(["https://login.example/start?x=1"]);
+    expect(events).toContainEqual(expect.objectContaining({ kind: "elicitation-asked", server: "asks" }));
+  });
+
+  test.for<[string, CallOptions, RegExp]>([
+    ["nothing is there to ask", {}, /nobody can be asked here/],
+    ["only `approve` is", { approve: () => ({ allow: true }) }, /has no onElicit/],
+    [
+      "`onElicit` fails",
+      { onElicit: () => Promise.reject(new Error("no\nscreen")) },
+      /onElicit failed: no screen/,
+    ],
+    [
+      "its answer does not fit the form",
+      { onElicit: () => ({ action: "accept", content: { name: "A" } }) },
+      /does not fit the form: .*name/,
+    ],
+    ["its answer is none", { onElicit: () => "yes" as never }, /not valid/],
+  ])("has its call fail with one clear line where %s", async ([, options, reason]) => {
+    const ptc = await openPtc({ config });
+    const { value } = await ptc.run(`${FORM}.catch(({ message }: Error) => message)`, options);
+    expect(value).toMatch(reason);
+    expect(value).not.toContain("\n");
+  });
+
+  test("does not have `onElicit` decide whether a call is made", async () => {
+    const ptc = await openPtc({ tools: { wipe }, onElicit: () => ({ action: "accept" }) });
+    expect((await ptc.run(WIPE)).waiting?.tool).toBe("mcp__functions__wipe");
   });
 });
 
