@@ -1,7 +1,11 @@
 /**
- * What is public of the library. It refers to no other file: what a user's editor shows is this page. What is declared here, and in
- * the adapters, changes as docs/versions.md says.
+ * What is public of the library. It refers to no other file but the types of the settings: what a user's editor shows is this page.
+ * What is declared here, and in the adapters, changes as docs/versions.md says.
  */
+
+import type { PtcConfig } from "./config.ts";
+
+export type { PtcConfig };
 
 /** Any JSON Schema (2020-12), as an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -381,7 +385,7 @@ export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | 
    * The path of a `ptc.yaml`, which is followed while it is edited; or what would stand in it, as an object. Without it there are
    * no servers, and every setting has its default.
    */
-  readonly config?: string | Readonly<Record<string, unknown>>;
+  readonly config?: string | PtcConfig;
   /** Functions of your program that programs can call, as `mcp__functions__<name>` and in the module `servers/functions`. */
   readonly tools?: Readonly<Record<string, FunctionTool>>;
   /** Receives failures that belong to no run, one line each; by default they are process warnings. */

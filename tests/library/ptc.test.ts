@@ -11,6 +11,7 @@ import {
   type CallOptions,
   type Elicitation,
   type OnElicit,
+  type PtcConfig,
   PtcError,
   type RunEvent,
   tool,
@@ -72,8 +73,7 @@ describe("a program", () => {
   });
 
   test("calls functions from Python too", async () => {
-    const config = { languages: ["python"] };
-    const ptc = await openPtc({ config, tools: { lookup } });
+    const ptc = await openPtc({ config: { languages: ["python"] }, tools: { lookup } });
     const run = await ptc.run('order = await mcp__functions__lookup(id="a")\nresult = order["total"] + 1', {
       language: "python",
       typecheck: "off",
@@ -476,19 +476,25 @@ describe("the tools for models", () => {
 
 describe("a configuration", () => {
   test.for([
-    [{ servers: [{ nam: "x" }] }, "servers[0].name"],
-    [{ execution: { timeout_seconds: "long" } }, "execution.timeout_seconds"],
+    // @ts-expect-error
+    [{ servers: [{ nam: "x" }] } satisfies PtcConfig, "servers[0].name"],
+    // @ts-expect-error
+    [{ execution: { timeout_seconds: "long" } } satisfies PtcConfig, "execution.timeout_seconds"],
     [{ tools: { block: ["mcp__functions__gone"] } }, "mcp__functions__gone"],
     [
       { servers: [{ name: "functions", command: "x" }] },
       "'functions' is the name of the server of your functions",
     ],
     ["missing.yaml", "missing.yaml:1: the file named by --config does not exist"],
-  ] as const)("that cannot be used (%j) is an error in one line", async ([config, message]) => {
-    const error = await failureOf(openPtc({ config, tools: { lookup } }));
-    expect(error).toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
-    expect(error.message).not.toContain("\n");
-  });
+  ] as [PtcConfig | string, string][])(
+    "that cannot be used (%j) is an error in one line",
+    async ([config, message]) => {
+      // Its types refuse most of them.
+      const error = await failureOf(openPtc({ config, tools: { lookup } }));
+      expect(error).toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
+      expect(error.message).not.toContain("\n");
+    },
+  );
 });
 
 describe("a server of the configuration", () => {
