@@ -36,7 +36,7 @@ export interface Serving {
   printers: () => Printers;
   /** The whole outputs of runs. */
   outputs: RunOutputs;
-  /** Resolves when each server that was never listed has been listed, or could not be. @throws as `Host.warm` does. */
+  /** Resolves when each server that was never listed is in the catalog, or could not be listed. @throws as `Host.warm` does. */
   listed(): Promise<void>;
 }
 
@@ -162,6 +162,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const listed = async () => {
     await host.warm();
     await listing;
+    await catalog.absorbed();
   };
   return { host, catalog: current, printers: () => printers, outputs, listed };
 }

@@ -515,6 +515,38 @@ describe("a server of the configuration", () => {
     expect(kept).toEqual([]);
   });
 
+  test("is known to models from the start, whatever the size of what it lists", async () => {
+    const count = 400;
+    const properties = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`p${i}`, { type: "string" }]),
+    );
+    const paths = Object.fromEntries(
+      Array.from({ length: count }, (_, i) => [
+        `/things${i}`,
+        {
+          get: {
+            operationId: `getThing${i}`,
+            responses: {
+              200: {
+                description: "It",
+                content: { "application/json": { schema: { type: "object", properties } } },
+              },
+            },
+          },
+        },
+      ]),
+    );
+    const folder = newFolder();
+    const info = { title: "Things", version: "1" };
+    writeFileSync(join(folder, "api.json"), JSON.stringify({ openapi: "3.1.0", info, paths }));
+    const servers = [{ name: "things", openapi: "api.json", base_url: "http://127.0.0.1:9" }];
+    const ptc = await openPtc({ cwd: folder, config: { servers, sandbox: { warm: 0 } } });
+    expect(ptc.instructions).toContain("things");
+    const search = ptc.tools().find(({ name }) => name === "search_tools");
+    const found = await search?.execute({ query: `getThing${count - 1}`, limit: 1 });
+    expect(found?.text).toContain(`mcp__things__getThing${count - 1}`);
+  });
+
   test("is in the folder of a file, beside which the functions are not, and edits of the file are in force", async () => {
     const folder = newFolder();
     const file = join(folder, "ptc.yaml");
