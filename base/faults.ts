@@ -45,17 +45,19 @@ export function outsideBoundaries<T>(work: () => T): T {
 }
 
 /**
- * Binds a listener to the current boundary. A stream that was opened outside the boundary needs this, because its events come from
- * outside too. An example is the stream of a sandbox that started before its program was known.
+ * Binds a listener to the current boundary, and to the rest of the asynchronous context, which may hold the caller's request or
+ * trace. A stream that was opened outside needs this, because its events come from outside too. An example is the stream of a sandbox
+ * that started before its program was known.
  */
 export function inBoundary<Args extends unknown[]>(
   listener: (...args: Args) => void,
 ): (...args: Args) => void {
   const boundary = boundaries.getStore();
   if (boundary === undefined) return listener;
+  const inContext = AsyncLocalStorage.snapshot();
   return (...args) => {
     try {
-      boundaries.run(boundary, () => listener(...args));
+      inContext(listener, ...args);
     } catch (fault) {
       if (!boundary.onFault(fault)) throw fault;
     }

@@ -1,7 +1,11 @@
 /**
- * What is public of the library. It refers to no other file: what a user's editor shows is this page. What is declared here, and in
- * the adapters, changes as docs/versions.md says.
+ * What is public of the library. It refers to no other file but the types of the settings: what a user's editor shows is this page.
+ * What is declared here, and in the adapters, changes as docs/versions.md says.
  */
+
+import type { PtcConfig } from "./config.ts";
+
+export type { PtcConfig };
 
 /** Any JSON Schema (2020-12), as an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -144,6 +148,45 @@ export type Approve = (
   signal: AbortSignal,
 ) => ApprovalAnswer | "later" | Promise<ApprovalAnswer | "later">;
 
+/** What a server of the configuration asks a person in the middle of a call. Its own texts are quoted in `message`, and hold no secrets. */
+export type Elicitation = {
+  readonly runId: string;
+  /** The configured name of the server. */
+  readonly server: string;
+  /** The tool during whose call it asks, as `mcp__<server>__<tool>`, where that is known. */
+  readonly tool?: string | undefined;
+  /** What a person reads: who asks, and the server's text, each line of it marked. */
+  readonly message: string;
+} & (
+  | {
+      readonly mode: "form";
+      /** The fields of the form, as MCP has them (2025-11-25, "Requested Schema"). */
+      readonly requestedSchema: {
+        readonly type: "object";
+        readonly properties: Readonly<Record<string, JsonSchema>>;
+        readonly required?: readonly string[] | undefined;
+      };
+    }
+  | { readonly mode: "url"; readonly url: string }
+);
+
+/** What a person has answered, as MCP has it. `content` has the values of a form's fields. */
+export type ElicitationAnswer =
+  | {
+      readonly action: "accept";
+      readonly content?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+    }
+  | { readonly action: "decline" | "cancel" };
+
+/**
+ * Answers what a server asks in the middle of a call. Values that do not fit the form, and an error, fail the call. `signal` aborts
+ * when the answer is no longer wanted.
+ */
+export type OnElicit = (
+  elicitation: Elicitation,
+  signal: AbortSignal,
+) => ElicitationAnswer | Promise<ElicitationAnswer>;
+
 /** An event of a run. It holds no secrets, no arguments and no results. */
 export type RunEvent = { readonly runId: string } & (
   | { readonly kind: "started" }
@@ -158,6 +201,8 @@ export type RunEvent = { readonly runId: string } & (
     }
   | { readonly kind: "question-asked"; readonly tool: string }
   | { readonly kind: "question-answered"; readonly tool: string; readonly decision: string }
+  | { readonly kind: "elicitation-asked"; readonly server: string }
+  | { readonly kind: "elicitation-answered"; readonly server: string; readonly action: string }
   | { readonly kind: "console"; readonly stream: "out" | "err"; readonly text: string }
   | {
       readonly kind: "ended";
@@ -171,6 +216,8 @@ export type RunEvent = { readonly runId: string } & (
 export interface CallOptions {
   readonly principal?: Principal;
   readonly approve?: Approve;
+  /** Answers what servers ask. Without it, a call whose server asks something fails. */
+  readonly onElicit?: OnElicit;
   /**
    * The conversation with a model that it belongs to. Where data is labelled, what a model was shown stays with its
    * conversation; by default a principal has one.
@@ -308,6 +355,8 @@ export interface ToolReply {
   readonly isError: boolean;
   /** Of a program. */
   readonly run?: Run | undefined;
+  /** Present where what it called waits for an approval. */
+  readonly waiting?: Waiting | undefined;
 }
 
 /** One of ptc's tools for models: its definition, and the function that it stands for. */
@@ -331,12 +380,12 @@ export interface Replay {
 }
 
 /** How ptc is opened. Everything may be left out. */
-export interface PtcOptions extends Pick<CallOptions, "principal" | "approve"> {
+export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | "onElicit"> {
   /**
    * The path of a `ptc.yaml`, which is followed while it is edited; or what would stand in it, as an object. Without it there are
    * no servers, and every setting has its default.
    */
-  readonly config?: string | Readonly<Record<string, unknown>>;
+  readonly config?: string | PtcConfig;
   /** Functions of your program that programs can call, as `mcp__functions__<name>` and in the module `servers/functions`. */
   readonly tools?: Readonly<Record<string, FunctionTool>>;
   /** Receives failures that belong to no run, one line each; by default they are process warnings. */

@@ -15,7 +15,13 @@ import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import { parseTraceContext } from "../protocol/trace-context.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
-import type { AskPerson } from "../server/mcp/elicitation.ts";
+import {
+  type AnswerTo,
+  type AskPerson,
+  buildElicitation,
+  type Question,
+  readAnswer as readElicitation,
+} from "../server/mcp/elicitation.ts";
 import type { ClientRequest, RequestObserver } from "../server/mcp/programs/client-request.ts";
 import type { McpConnection, McpService } from "../server/mcp/service.ts";
 import { renderTicket } from "../server/mcp/tools/own-tools.ts";
@@ -27,6 +33,8 @@ import {
   type ApprovalQuestion,
   type Approve,
   type CallOptions,
+  type Elicitation,
+  type OnElicit,
   type PendingApproval,
   type Principal,
   type Ptc,
@@ -40,12 +48,14 @@ import {
   type RunEvent,
   type RunOptions,
   type ToolReply,
+  type Waiting,
 } from "./api.ts";
 import type { OpenService } from "./service.ts";
 
 /** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
 const MAX_CONVERSATIONS = 1_000;
 const PATIENCE_MS = 2_000;
+const MAX_REASON_CHARS = 300;
 
 /** An open ptc, with what carries it to models by other ways than calls. */
 export class OpenPtc implements Ptc {
@@ -183,7 +193,8 @@ export class OpenPtc implements Ptc {
   /** Who is asked instead of a client; `undefined` where nobody is. */
   asks(options: CallOptions): { ask: AskPerson } | undefined {
     const approve = this.#approveOf(options);
-    return approve && { ask: asking(approve) };
+    const { onElicit = this.#defaults.onElicit } = options;
+    return approve === undefined && onElicit === undefined ? undefined : { ask: asking(approve, onElicit) };
   }
 
   /** Receives failures that belong to no run. */
@@ -251,14 +262,15 @@ export class OpenPtc implements Ptc {
   }
 
   #request(connection: McpConnection, options: CallOptions, observer: RequestObserver): ClientRequest {
-    const approve = this.#approveOf(options);
+    const asks = this.asks(options);
     const { signal = new AbortController().signal, traceparent } = options;
     return {
       connection,
       signal,
       progress: undefined,
-      canAsk: approve !== undefined,
-      ask: approve && asking(approve),
+      canAsk: asks !== undefined,
+      mayApprove: this.#approveOf(options) !== undefined,
+      ...asks,
       ...(traceparent === undefined ? {} : { trace: parseTraceContext({ traceparent }) }),
       observer,
     };
@@ -317,7 +329,7 @@ class Watch implements RequestObserver {
     const { context: _, ...told } = event;
     this.#runId = told.runId;
     if (told.kind === "ended") this.#ended.resolve();
-    if (told.kind !== "elicitation-asked" && told.kind !== "elicitation-answered") this.#tell(told);
+    this.#tell(told);
   };
 
   get onConsole(): RequestObserver["onConsole"] {
@@ -341,10 +353,17 @@ class Watch implements RequestObserver {
     const content = reply.content;
     const text = textOf(content);
     const executed = this.#executed;
-    if (executed === undefined) return { text, content, isError: reply.isError === true };
+    const { "ptc/waiting": suspended } = reply._meta ?? {};
+    const waiting: Waiting | undefined = suspended && {
+      ticket: suspended.ticket,
+      tool: suspended.tool,
+      expiresAt: new Date(suspended.expires_at),
+    };
+    const told = { text, content, isError: reply.isError === true, ...(waiting && { waiting }) };
+    if (executed === undefined) return told;
     // Events come a moment later than what they tell of.
     if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
-    const { envelope, emitted, suspended } = executed;
+    const { envelope, emitted } = executed;
     const { result } = envelope;
     const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
     const run: Run = {
@@ -355,17 +374,9 @@ class Watch implements RequestObserver {
       text: textOf(said),
       emitted,
       calls: this.#calls,
-      ...(suspended === undefined
-        ? {}
-        : {
-            waiting: {
-              ticket: suspended.ticket,
-              tool: suspended.tool,
-              expiresAt: new Date(suspended.expiresAt),
-            },
-          }),
+      ...(waiting && { waiting }),
     };
-    return { text, content, isError: reply.isError === true, run };
+    return { ...told, run };
   }
 
   #tell(event: RunEvent): void {
@@ -382,18 +393,34 @@ function textOf(content: ToolReply["content"]): string {
   return content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n");
 }
 
-/** Asks the function of the program. Servers' own questions are put to nobody. */
-function asking(approve: Approve): AskPerson {
+/** Asks the functions of the program. */
+function asking(approve: Approve | undefined, onElicit: OnElicit | undefined): AskPerson {
   return async (question, signal) => {
     const answer =
-      question.kind === "approval"
-        ? readAnswer(await approve(questionOf(question.request), signal))
-        : {
-            action: "unasked" as const,
-            why: "the program that ptc is a library of answers no questions of servers",
-          };
+      question.kind === "elicitation"
+        ? await elicit(question, onElicit, signal)
+        : approve === undefined
+          ? LATER
+          : readAnswer(await approve(questionOf(question.request), signal));
     return answer as never;
   };
+}
+
+async function elicit(
+  question: Extract<Question, { kind: "elicitation" }>,
+  onElicit: OnElicit | undefined,
+  signal: AbortSignal,
+): Promise<AnswerTo<typeof question>> {
+  const unasked = (why: string) => ({ action: "unasked" as const, why });
+  if (onElicit === undefined) return unasked("the program that ptc is a library of has no onElicit");
+  const { runId, server, tool } = question.elicitation;
+  const shown = buildElicitation(question, true);
+  try {
+    const response = await onElicit({ runId, server, tool, ...shown } as Elicitation, signal);
+    return readElicitation(question, response, undefined);
+  } catch (error) {
+    return unasked(`onElicit failed: ${oneLine(messageOf(error), MAX_REASON_CHARS)}`);
+  }
 }
 
 function questionOf({

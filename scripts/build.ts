@@ -96,11 +96,12 @@ const licences = renderLicences(
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
 
 /**
- * Writes the declarations of what is exported. They refer to no other file of ours than `library/api.ts`, so each is made from its
+ * Writes the declarations of what is exported. They refer to no other file of ours than `library/api.ts` and the types of the settings, so each is made from its
  * own text alone.
  */
 function declare(): void {
-  const files = [...EXPORTED, "library/api"].map((path) => join(root, `${path}.ts`));
+  const declared = [...EXPORTED, "library/api", "library/config"];
+  const files = declared.map((path) => join(root, `${path}.ts`));
   const options = {
     ...{
       declaration: true,
@@ -118,7 +119,7 @@ function declare(): void {
     stdio: "inherit",
   });
   rmSync(configuration);
-  for (const path of [...EXPORTED, "library/api"]) {
+  for (const path of declared) {
     const file = join(dist, `${path}.d.ts`);
     writeFileSync(file, readFileSync(file, "utf8").replace(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
   }

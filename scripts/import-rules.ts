@@ -183,7 +183,7 @@ const SINGLE_IMPORTER = {
   dockerode: "sandbox/docker/",
   "@kubernetes/client-node": "sandbox/kubernetes/",
   esbuild: "languages/typescript/bundling/bundler.ts",
-  "json-schema-to-typescript": "codegen/typescript/print-types.ts",
+  "json-schema-to-typescript": ["codegen/typescript/print-types.ts", "scripts/docs/"],
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
   "@modelcontextprotocol/server": ["server/mcp/mcp-server.ts", "server/http/"],
   "@modelcontextprotocol/node": "server/http/http-server.ts",

@@ -151,6 +151,11 @@ export class ServedCatalog implements LiveCatalog {
     if (this.#absorbing.get(name) === absorbed) this.#absorbing.delete(name);
   }
 
+  /** Resolves when what servers have listed so far is in the catalog, and its modules are written. Never rejects. */
+  async absorbed(): Promise<void> {
+    await Promise.all(this.#absorbing.values());
+  }
+
   /** Prints the modules again with these types of results. Never rejects. */
   async learn(learned: LearnedTypes): Promise<void> {
     await this.#write(async () => {

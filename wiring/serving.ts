@@ -38,7 +38,7 @@ export interface Serving {
   outputs: RunOutputs;
   /** Who may have what is another's. */
   gate: AccessGate;
-  /** Resolves when each server that was never listed has been listed, or could not be. @throws as `Host.warm` does. */
+  /** Resolves when each server that was never listed is in the catalog, or could not be listed. @throws as `Host.warm` does. */
   listed(): Promise<void>;
 }
 
@@ -181,6 +181,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const listed = async () => {
     await host.warm();
     await listing;
+    await catalog.absorbed();
   };
   return { host, catalog: current, printers: () => printers, outputs, gate, listed };
 }

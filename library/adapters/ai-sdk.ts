@@ -1,6 +1,7 @@
 /** ptc's tools for the AI SDK (`ai`). */
-import { jsonSchema, type ToolSet, tool } from "ai";
+import { jsonSchema, type ModelMessage, type ToolApprovalStatus, type ToolSet, tool } from "ai";
 import type { CallOptions, Ptc, RunEvent, ToolReply } from "../api.ts";
+import { answerQuestion, askedByGoingOn, describeQuestion, questionOf } from "./waiting.ts";
 
 /** What a tool gives the AI SDK. While a program runs, `progress` says what it does, as a preliminary result. */
 export interface PtcToolOutput extends Partial<ToolReply> {
@@ -21,7 +22,11 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): ToolSet {
         ...(title === undefined ? {} : { title }),
         description,
         inputSchema: jsonSchema(inputSchema),
-        async *execute(input, { abortSignal }) {
+        async *execute(input, { abortSignal, messages, toolCallId }) {
+          const question = await questionOf(ptc, name, input, options);
+          // What was not shown was not approved.
+          if (question !== undefined && approvedReason(messages, toolCallId) === describeQuestion(question))
+            await answerQuestion(ptc, question, { allow: true, by: "AI SDK" }, options);
           const events = new EventQueue<RunEvent>();
           const onEvent = (event: RunEvent) => {
             options.onEvent?.(event);
@@ -33,12 +38,47 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): ToolSet {
             const progress = describeEvent(event);
             if (progress !== undefined) yield { progress };
           }
-          yield await reply;
+          yield askedByGoingOn(await reply);
         },
         toModelOutput: ({ output }) => modelOutput(output),
       }),
     ]),
   );
+}
+
+/**
+ * The `toolApproval` of `generateText`, `streamText` and agents that have `ptcTools`. A program whose call needs an approval, and
+ * that nobody else is asked about, waits. When the model lets it go on, the SDK asks its user, and `reason` of the request says which
+ * call with which arguments a yes allows. After a no nothing is called, and the program waits until it expires.
+ *
+ * @param options as those of `ptcTools`.
+ */
+export function ptcApproval(
+  ptc: Ptc,
+  options: Pick<CallOptions, "principal"> = {},
+): { execute_program: (input: unknown) => Promise<ToolApprovalStatus> } {
+  return {
+    async execute_program(input) {
+      const question = await questionOf(ptc, "execute_program", input, options);
+      return question && { type: "user-approval", reason: describeQuestion(question) };
+    },
+  };
+}
+
+/** What the user was shown who has approved this call of a tool; `undefined` where nobody has. */
+function approvedReason(messages: readonly ModelMessage[], toolCallId: string): string | undefined {
+  const responses = messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
+  const approved = new Set(
+    responses.flatMap((part) =>
+      part.type === "tool-approval-response" && part.approved ? [part.approvalId] : [],
+    ),
+  );
+  const requests = messages.flatMap(({ role, content }) =>
+    role === "assistant" && typeof content !== "string"
+      ? content.flatMap((part) => (part.type === "tool-approval-request" ? [part] : []))
+      : [],
+  );
+  return requests.find((each) => each.toolCallId === toolCallId && approved.has(each.approvalId))?.reason;
 }
 
 function modelOutput({ text = "", content = [], isError }: PtcToolOutput) {
@@ -63,6 +103,8 @@ function describeEvent(event: RunEvent): string | undefined {
       return `calls ${event.tool}`;
     case "question-asked":
       return `asks whether ${event.tool} may be called`;
+    case "elicitation-asked":
+      return `waits for an answer to server '${event.server}'`;
     case "console":
       return event.text.trimEnd() || undefined;
     default:

@@ -1,12 +1,19 @@
 /** ptc's tools for LangChain and LangGraph (`@langchain/core`). */
 import { ToolMessage } from "@langchain/core/messages";
 import { type StructuredToolInterface, type ToolRunnableConfig, tool } from "@langchain/core/tools";
-import type { CallOptions, ContentBlock, Ptc, RunEvent } from "../api.ts";
+import { isObject } from "../../base/json.ts";
+import type { CallOptions, ContentBlock, PendingApproval, Ptc, RunEvent } from "../api.ts";
+import { answerQuestion, askedByGoingOn, describeQuestion, questionOf } from "./waiting.ts";
 
 /**
  * ptc's tools for `createAgent({ tools })`, and for graphs. Aborting the `signal` of a call cancels the program. The model reads why
  * a program failed, in a message whose status is `error`; the artifact of a message is the `Run`. Events of runs go to those who stream with
  * `streamMode: "custom"`.
+ *
+ * A program whose call needs an approval, and that nobody else is asked about, waits. When the model lets it go on, a graph with a
+ * checkpointer is interrupted, with the request and the decisions of LangChain's own `humanInTheLoopMiddleware`:
+ * `new Command({ resume: { decisions: [{ type: "approve" }] } })` allows the call; any other decision denies it, and the program goes
+ * on with that.
  *
  * @param options for whom, and who is asked. What is left out is as `createPtc` was given it.
  */
@@ -19,7 +26,11 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): StructuredToolInt
           config.writer?.(event);
         };
         const signals = [config.signal, options.signal].filter((signal) => signal !== undefined);
-        const reply = await execute(args, { onEvent, signal: AbortSignal.any(signals) });
+        const canInterrupt = config.configurable?.__pregel_checkpointer !== undefined;
+        const question = canInterrupt ? await questionOf(ptc, name, args, options) : undefined;
+        if (question !== undefined) await answerQuestion(ptc, question, await ask(question), options);
+        const replied = await execute(args, { onEvent, signal: AbortSignal.any(signals) });
+        const reply = canInterrupt ? askedByGoingOn(replied) : replied;
         return new ToolMessage({
           name,
           tool_call_id: config.toolCall?.id ?? "",
@@ -31,6 +42,24 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): StructuredToolInt
       { name, description, schema: { ...inputSchema, type: "object" as const } },
     ),
   ) as StructuredToolInterface[];
+}
+
+/** Interrupts the graph. The tool is called again for the decision, up to here. */
+async function ask(question: PendingApproval): Promise<{ allow: boolean; by: string; reason?: string }> {
+  const { interrupt } = await import("@langchain/langgraph");
+  const { tool: name, arguments: args } = question.question;
+  const resumed: unknown = interrupt({
+    actionRequests: [{ name, args, description: describeQuestion(question) }],
+    reviewConfigs: [{ actionName: name, allowedDecisions: ["approve", "reject"] }],
+  });
+  const [decision]: unknown[] =
+    isObject(resumed) && Array.isArray(resumed.decisions) ? resumed.decisions : [];
+  const { type, message } = isObject(decision) ? decision : {};
+  return {
+    allow: type === "approve",
+    by: "LangGraph",
+    ...(typeof message === "string" ? { reason: message } : {}),
+  };
 }
 
 /** The text, with what is an image or a sound after it. */

@@ -30,12 +30,15 @@ export interface McpServer {
 
 /**
  * ptc as an MCP server in this process, in either era of the protocol. Each connection is a conversation. Questions go to `approve`
- * where there is one, else to a client that can show them.
+ * and `onElicit` where there is one of them, else to a client that can show them.
  *
  * @param options for whom, and who is asked. What is left out is as `createPtc` was given it.
  * @throws PtcError for what `createPtc` has not opened.
  */
-export function mcpServer(ptc: Ptc, options: Pick<CallOptions, "principal" | "approve"> = {}): McpServer {
+export function mcpServer(
+  ptc: Ptc,
+  options: Pick<CallOptions, "principal" | "approve" | "onElicit"> = {},
+): McpServer {
   if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
   const connections = new Set<{ close(): Promise<void> }>();
   const server: McpServer = {

@@ -8,7 +8,7 @@ import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import type { Failure } from "../../protocol/failure.ts";
 import type { DirectTool } from "../../tools/direct-tools.ts";
-import { describeSuspension, renderWarnings } from "./programs/program-reply.ts";
+import { describeSuspension, describeWaiting, renderWarnings } from "./programs/program-reply.ts";
 import { errorReply, type ProgramReply } from "./tools/reply.ts";
 
 const DRIFTED = "Its definition has just been read again: inspect_tool shows it; then call it again.";
@@ -35,11 +35,10 @@ export interface Presenting {
 export async function presentCall(executed: ExecutedCall, presenting: Presenting): Promise<ProgramReply> {
   const { envelope, suspended } = executed;
   const _meta = { "ptc/envelope": envelope };
-  if (suspended !== undefined)
-    return {
-      ...errorReply(describeSuspension("[Call waits for an approval]", suspended, presenting.answerAt)),
-      _meta,
-    };
+  if (suspended !== undefined) {
+    const text = describeSuspension("[Call waits for an approval]", suspended, presenting.answerAt);
+    return { ...errorReply(text), _meta: { ..._meta, "ptc/waiting": describeWaiting(suspended) } };
+  }
   const reply = await present(executed, presenting);
   if (executed.warnings.length === 0 || reply.isError === true) return { ...reply, _meta };
   const warned = { type: "text" as const, text: renderWarnings(executed.warnings) };

@@ -306,7 +306,9 @@ export class McpConnection implements ClientConnection {
     if (runner.call === undefined) throw new Error("there are no direct calls here");
     const context: RunContext = { ...request.context, source: "direct" };
     const call = { tool: listed.tool.namespacedName, arguments: args };
-    const executed = await runner.call(Object.freeze({ ...request, context, call, withAnswer: true }));
+    // What a single call reports is its server's progress.
+    const own = { context, call, withAnswer: true, onCallStarted: undefined };
+    const executed = await runner.call(Object.freeze({ ...request, ...own }));
     this.notices.follow(executed);
     return {
       reply: async (_, { hints, notes }) => {

@@ -296,7 +296,8 @@ export class PtcProcess {
 
 /** A fixture program as a server in the configuration. */
 export function fixtureServer(name: string, file: string, args: readonly string[] = []) {
-  return { name, transport: "stdio", command: process.execPath, args: [join(FIXTURES, file), ...args] };
+  const transport = "stdio" as const;
+  return { name, transport, command: process.execPath, args: [join(FIXTURES, file), ...args] };
 }
 
 /** The envelope on stdout, which must be one line and nothing else. */

@@ -35,10 +35,14 @@ export interface ModelApi {
 /**
  * Serves the turns, one a request, until the test is over.
  *
+ * @param turns what it says, which may depend on what it was told.
  * @param idle what it says to requests that come before there are tools of MCP servers, or after the last turn. Without it,
  * such requests are not told apart.
  */
-export async function serveModel(turns: readonly Turn[], idle?: string): Promise<ModelApi> {
+export async function serveModel(
+  turns: readonly (Turn | ((told: string) => Turn))[],
+  idle?: string,
+): Promise<ModelApi> {
   const requests: ModelRequest[] = [];
   const strays: string[] = [];
   const isEarly = ({ tools }: ModelRequest) =>
@@ -55,7 +59,8 @@ export async function serveModel(turns: readonly Turn[], idle?: string): Promise
     const parsed = ModelRequest.parse(JSON.parse(Buffer.concat(body).toString()));
     if (isEarly(parsed)) return stream(response, { text: idle ?? "" }, 0);
     requests.push(parsed);
-    stream(response, turn, requests.length);
+    const said = typeof turn === "function" ? turn(JSON.stringify(parsed.messages)) : turn;
+    stream(response, said, requests.length);
   });
   server.on("connect", ({ url }, socket) => {
     strays.push(`CONNECT ${url}`);

@@ -1,16 +1,13 @@
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import type { AddressInfo } from "node:net";
-
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { expect, inject, onTestFinished, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { usePtc } from "../cli/ptc-process.ts";
 import { pythonWith } from "../cli/python-sdks.ts";
 import { newFolder } from "../temporary-folder.ts";
-import { bridgeToStdio } from "./http-bridge.ts";
+import { serveHttp } from "./http-clients.ts";
 
 const CLIENT = join(import.meta.dirname, "../../clients/python");
 
@@ -56,7 +53,8 @@ test.skipIf(missing !== "")(
     const site = join(folder, "site");
     const install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site];
     await run(python, [...install, join(folder, wheel)]);
-    const project = newProject({ "ptc.yaml": { tools: { local: TOOLS }, sandbox: { warm: 1 } } });
+    const http = { auth: { tokens: true } };
+    const project = newProject({ "ptc.yaml": { tools: { local: TOOLS }, sandbox: { warm: 1 }, http } });
     expect(await project.ptc(["generate"])).toMatchObject({ code: 0 });
     const config = join(project.directory, "ptc.yaml");
     const env: Record<string, string> = {
@@ -68,29 +66,26 @@ test.skipIf(missing !== "")(
       PTC_KEYRING: "off",
     };
     const command = join(inject("buildFolder"), "ptc/dist/cli/ptc.js");
-    const args = [command, "serve", "--config", config];
-    const bridge = createServer(
-      bridgeToStdio({ command: process.execPath, args, env }, (message) => message),
-    );
-    await new Promise<void>((resolve) => bridge.listen(0, "127.0.0.1", resolve));
-    onTestFinished(() => {
-      bridge.closeAllConnections();
-      bridge.close();
-    });
-    const { port } = bridge.address() as AddressInfo;
+    const scopes = ["ptc:run", "ptc:approve"].flatMap((scope) => ["--scope", scope]);
+    const token = await project.ptc(["token", "create", "agent", ...scopes]);
+    const { url } = await serveHttp(project);
     const own = {
       ...env,
       PYTHONPATH: site,
       PTC_COMMAND: JSON.stringify([process.execPath, command]),
       PTC_TEST_CONFIG: config,
-      PTC_URL: `http://127.0.0.1:${port}/mcp`,
+      PTC_URL: url.href,
+      PTC_TOKEN: token.stdout.trim(),
       OPENAI_AGENTS_DISABLE_TRACING: "1",
     };
-    const { stderr } = await run(python, ["-W", "ignore", join(CLIENT, "tests/test_client.py")], {
-      env: own,
-      maxBuffer: 16 * 1024 * 1024,
-    });
-    expect(stderr).toMatch(/^Ran 1\d tests/m);
+    const options = { env: own, maxBuffer: 16 * 1024 * 1024 };
+    const tested = run(python, ["-W", "ignore", join(CLIENT, "tests/test_client.py")], options);
+    const { stderr } = await tested.catch((error: { stderr: string }) => error);
+    expect(stderr).toMatch(/^Ran \d\d tests/m);
     expect(stderr).toMatch(/^OK$/m);
+    const { stdout } = await project.ptc(["runs", "list", "--json"]);
+    expect(new Set(JSON.parse(stdout).map(({ principal }: { principal: string }) => principal))).toEqual(
+      new Set(["token#agent", "local"]),
+    );
   },
 );

@@ -8,6 +8,7 @@ import { usePtc } from "../cli/ptc-process.ts";
 import { claudeVariables } from "../clients/installed-client.ts";
 import { serveModel } from "../clients/model-api.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
+import { ticketIn } from "./open.ts";
 
 /**
  * The blocks of docs/library.md, exactly as they stand there, in a folder that has the package and the SDKs installed. What a block
@@ -29,48 +30,74 @@ const PROGRAMS = PAGE.split(/^#+ /m).flatMap((section) =>
 
 const MAX_LINES = 10;
 const ADAPTERS = /from "ptc\/(?:ai-sdk|openai-agents|langchain|claude-agent-sdk|mcp)"/;
-const CODE = JSON.stringify(JSON.stringify({ code: "globalThis.result = 6 * 7" }));
+
+const SIX = "globalThis.result = 6 * 7";
+const REFUND = "globalThis.result = await mcp__functions__refund({})";
+
+/** What every model says when it was told this: a program, its ticket where that waits, and then what it came to. */
+const SAY = `
+  const say = (told: string): { code: string } | { text: string } => {
+    if (told.includes("[Script executed successfully]"))
+      return { text: told.includes("paid") ? "It is paid." : told.includes("42") ? "It is 42." : "It is not." };
+    return { code: /ticket [0-9a-f]{16}/.exec(told)?.[0] ?? (told.includes("Pay") ? "${REFUND}" : "${SIX}") };
+  };`;
 
 /** Models that run a program and then say what it came to, for each SDK whose block imports one. */
 const MODELS: Readonly<Record<string, string>> = {
-  "ptc/ai-sdk": `
+  "ptc/ai-sdk": `${SAY}
     import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
     const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined }, outputTokens: { total: 1, text: 1, reasoning: undefined } };
-    const call = [{ type: "tool-call", toolCallId: "1", toolName: "execute_program", input: ${CODE} }, { type: "finish", usage, finishReason: { unified: "tool-calls", raw: "" } }] as const;
-    const say = (delta: string) => [{ type: "text-start", id: "1" }, { type: "text-delta", id: "1", delta }, { type: "text-end", id: "1" }, { type: "finish", usage, finishReason: { unified: "stop", raw: "" } }] as const;
+    let calls = 0;
+    const callOf = (code: string) => ({ type: "tool-call" as const, toolCallId: String(++calls), toolName: "execute_program", input: JSON.stringify({ code }) });
+    const finish = { usage, finishReason: { unified: "stop" as const, raw: "" } };
     export const model = new MockLanguageModelV4({
+      doGenerate: async ({ prompt }) => {
+        const said = say(JSON.stringify(prompt));
+        return { ...finish, warnings: [], content: ["text" in said ? { type: "text" as const, text: said.text } : callOf(said.code)] };
+      },
       doStream: async ({ prompt }) => {
-        const told = JSON.stringify(prompt);
-        const chunks = told.includes("[Script executed successfully]") ? say(told.includes("42") ? "It is 42." : "It is not.") : call;
-        return { stream: simulateReadableStream({ chunks: [{ type: "stream-start" as const, warnings: [] }, ...chunks] }) };
+        const said = say(JSON.stringify(prompt));
+        const chunks = "text" in said
+          ? [{ type: "text-start" as const, id: "1" }, { type: "text-delta" as const, id: "1", delta: said.text }, { type: "text-end" as const, id: "1" }]
+          : [callOf(said.code)];
+        return { stream: simulateReadableStream({ chunks: [{ type: "stream-start" as const, warnings: [] }, ...chunks, { type: "finish" as const, ...finish }] }) };
       },
     });`,
-  "ptc/openai-agents": `
+  "ptc/openai-agents": `${SAY}
     import { type Model, type ModelRequest, type ModelResponse, setTracingDisabled, Usage } from "@openai/agents";
     setTracingDisabled(true);
+    let calls = 0;
     export const model: Model = {
       async getResponse({ input }: ModelRequest): Promise<ModelResponse> {
-        const told = JSON.stringify(input);
-        const output = told.includes("[Script executed successfully]\\\\n42")
-          ? { type: "message" as const, id: "2", role: "assistant" as const, status: "completed" as const, content: [{ type: "output_text" as const, text: "It is 42." }] }
-          : { type: "function_call" as const, id: "1", callId: "1", name: "execute_program", status: "completed" as const, arguments: ${CODE} };
+        const said = say(JSON.stringify(input));
+        const id = String(++calls);
+        const output = "text" in said
+          ? { type: "message" as const, id, role: "assistant" as const, status: "completed" as const, content: [{ type: "output_text" as const, text: said.text }] }
+          : { type: "function_call" as const, id, callId: id, name: "execute_program", status: "completed" as const, arguments: JSON.stringify({ code: said.code }) };
         return { usage: new Usage(), output: [output] };
       },
       getStreamedResponse() { throw new Error("not streamed"); },
     };`,
-  "ptc/langchain": `
+  "ptc/langchain": `${SAY}
     import { AIMessage, type BaseMessage } from "@langchain/core/messages";
     import { FakeListChatModel } from "@langchain/core/utils/testing";
+    let calls = 0;
     class Scripted extends FakeListChatModel {
       override bindTools() { return this as never; }
       override async _generate(messages: BaseMessage[]) {
-        const isTold = messages.at(-1)?.text === "[Script executed successfully]\\n42";
-        const message = isTold ? new AIMessage("It is 42.") : new AIMessage({ content: "", tool_calls: [{ id: "1", name: "execute_program", args: JSON.parse(${CODE}) }] });
+        const said = say(JSON.stringify(messages));
+        const message = "text" in said ? new AIMessage(said.text) : new AIMessage({ content: "", tool_calls: [{ id: String(++calls), name: "execute_program", args: { code: said.code } }] });
         return { generations: [{ text: "", message }] };
       }
     }
     export const model = new Scripted({ responses: [] });`,
 };
+
+/** The functions that the blocks about approvals import. */
+const TOOLS = `
+  import { tool } from "ptc";
+  const refund = tool({ description: "Pays an order back", annotations: { destructiveHint: true }, execute: async () => "paid" });
+  export const tools = { refund };`;
 
 let folder = "";
 const places = PROGRAMS.map((_, index) => `block-${index}`);
@@ -101,6 +128,10 @@ beforeAll(() => {
       writeFileSync(join(place, "model.ts"), MODELS[sdk]);
       writeFileSync(join(place, "model.js"), 'export * from "./model.ts";\n');
     }
+    if (code.includes("./tools.js")) {
+      writeFileSync(join(place, "tools.ts"), TOOLS);
+      writeFileSync(join(place, "tools.js"), 'export * from "./tools.ts";\n');
+    }
     writeFileSync(join(place, "block.ts"), code);
   }
 });
@@ -108,12 +139,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("the lines that embed ptc into another SDK are few", () => {
   const adapters = PROGRAMS.filter(({ code }) => ADAPTERS.test(code));
-  expect(adapters.length).toBe(5);
-  for (const { title, code } of adapters)
-    expect({ title, lines: code.split("\n").filter((line) => line !== "").length <= MAX_LINES }).toEqual({
-      title,
-      lines: true,
-    });
+  expect(adapters.length).toBe(9);
+  for (const { title, code } of adapters) {
+    const lines = code.split("\n").filter((line) => line !== "");
+    // What asks a user imports its SDK's parts of that too.
+    const counted = title.startsWith("Approval")
+      ? lines.filter((line) => !line.startsWith("import "))
+      : lines;
+    expect({ title, isShort: counted.length <= MAX_LINES }).toEqual({ title, isShort: true });
+  }
 });
 
 test("the documented programs keep to the types of the package", async () => {
@@ -135,10 +169,14 @@ describeSandboxed("the program that docs/library.md shows", () => {
     async ({ code, place }) => {
       const cwd = join(folder, place);
       const isClaude = code.includes("claude-agent-sdk");
-      const turns = [
-        { tool: "mcp__ptc__execute_program", input: { code: "globalThis.result = 6 * 7" } },
-        { text: "It is 42." },
-      ];
+      const execute = "mcp__ptc__execute_program";
+      const turns = code.includes("ptcPermission")
+        ? [
+            { tool: execute, input: { code: REFUND } },
+            (told: string) => ({ tool: execute, input: { code: `ticket ${ticketIn(told)}` } }),
+            { text: "It is paid." },
+          ]
+        : [{ tool: execute, input: { code: SIX } }, { text: "It is 42." }];
       const model = isClaude ? await serveModel(turns, "Idle.") : undefined;
       const { stdout } = await run(process.execPath, ["--no-warnings", "block.ts"], {
         cwd,

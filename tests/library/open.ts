@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, onTestFinished, vi } from "vitest";
-import type { Ptc, PtcOptions } from "../../library/ptc.ts";
-import { createPtc } from "../../library/ptc.ts";
+import type { FunctionTool, Ptc, PtcOptions } from "../../library/ptc.ts";
+import { createPtc, tool } from "../../library/ptc.ts";
 import { ENGINE } from "../../wiring/engine.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
@@ -47,4 +47,37 @@ export async function openPtc({
   });
   onTestFinished(() => ptc.close());
   return Object.assign(ptc, { folder });
+}
+
+/** A program that reads, and then makes a call that a person has to approve. */
+export const PAY =
+  "const order = await mcp__functions__read({}); globalThis.result = await mcp__functions__pay({ order });";
+
+/** The functions that it calls, and what was called of them. */
+export function paying(): { tools: Record<string, FunctionTool>; paid: string[] } {
+  const paid: string[] = [];
+  const input = { type: "object", properties: { order: { type: "number" } }, required: ["order"] };
+  const read = tool({
+    description: "Reads which order to pay back",
+    annotations: { readOnlyHint: true },
+    execute: () => {
+      paid.push("read");
+      return 7;
+    },
+  });
+  const pay = tool({
+    description: "Pays an order back",
+    input,
+    annotations: { destructiveHint: true },
+    execute: ({ order }) => {
+      paid.push(`pay ${order}`);
+      return `paid ${order}`;
+    },
+  });
+  return { tools: { read, pay }, paid };
+}
+
+/** The last ticket that a model was told. */
+export function ticketIn(told: string): string {
+  return [...told.matchAll(/ticket ([0-9a-f]{16})/g)].at(-1)?.[1] ?? "none";
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
@@ -5,7 +6,16 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod";
-import { type ApprovalQuestion, PtcError, type RunEvent, tool } from "../../library/ptc.ts";
+import {
+  type ApprovalQuestion,
+  type CallOptions,
+  type Elicitation,
+  type OnElicit,
+  type PtcConfig,
+  PtcError,
+  type RunEvent,
+  tool,
+} from "../../library/ptc.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { openPtc, useNoWalls, variablesIn } from "./open.ts";
@@ -63,8 +73,7 @@ describe("a program", () => {
   });
 
   test("calls functions from Python too", async () => {
-    const config = { languages: ["python"] };
-    const ptc = await openPtc({ config, tools: { lookup } });
+    const ptc = await openPtc({ config: { languages: ["python"] }, tools: { lookup } });
     const run = await ptc.run('order = await mcp__functions__lookup(id="a")\nresult = order["total"] + 1', {
       language: "python",
       typecheck: "off",
@@ -171,6 +180,18 @@ describe("a function", () => {
     );
     expect(run.value).toEqual({ list: [1, 2] });
     expect(kept).toEqual({ list: [1] });
+  });
+
+  test("runs in the asynchronous context of who has called `run`, as request contexts and traces want it", async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const which = tool({ description: "Which", execute: () => requests.getStore() ?? "none" });
+    // Sandboxes that have started ahead of their runs were started in no request.
+    const ptc = await openPtc({ tools: { which }, config: { sandbox: { warm: 2 } } });
+    const code = "await 0; globalThis.result = await mcp__functions__which({})";
+    await ptc.run(code);
+    const runs = await Promise.all(["a", "b"].map((id) => requests.run(id, () => ptc.run(code))));
+    expect(runs.map(({ value }) => value)).toEqual(["a", "b"]);
+    expect((await ptc.run(code)).value).toBe("none");
   });
 
   test("learns on whose behalf it is called", async () => {
@@ -455,19 +476,25 @@ describe("the tools for models", () => {
 
 describe("a configuration", () => {
   test.for([
-    [{ servers: [{ nam: "x" }] }, "servers[0].name"],
-    [{ execution: { timeout_seconds: "long" } }, "execution.timeout_seconds"],
+    // @ts-expect-error
+    [{ servers: [{ nam: "x" }] } satisfies PtcConfig, "servers[0].name"],
+    // @ts-expect-error
+    [{ execution: { timeout_seconds: "long" } } satisfies PtcConfig, "execution.timeout_seconds"],
     [{ tools: { block: ["mcp__functions__gone"] } }, "mcp__functions__gone"],
     [
       { servers: [{ name: "functions", command: "x" }] },
       "'functions' is the name of the server of your functions",
     ],
     ["missing.yaml", "missing.yaml:1: the file named by --config does not exist"],
-  ] as const)("that cannot be used (%j) is an error in one line", async ([config, message]) => {
-    const error = await failureOf(openPtc({ config, tools: { lookup } }));
-    expect(error).toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
-    expect(error.message).not.toContain("\n");
-  });
+  ] as [PtcConfig | string, string][])(
+    "that cannot be used (%j) is an error in one line",
+    async ([config, message]) => {
+      // Its types refuse most of them.
+      const error = await failureOf(openPtc({ config, tools: { lookup } }));
+      expect(error).toMatchObject({ code: "invalid", message: expect.stringContaining(message) });
+      expect(error.message).not.toContain("\n");
+    },
+  );
 });
 
 describe("a server of the configuration", () => {
@@ -488,6 +515,38 @@ describe("a server of the configuration", () => {
     expect(kept).toEqual([]);
   });
 
+  test("is known to models from the start, whatever the size of what it lists", async () => {
+    const count = 400;
+    const properties = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`p${i}`, { type: "string" }]),
+    );
+    const paths = Object.fromEntries(
+      Array.from({ length: count }, (_, i) => [
+        `/things${i}`,
+        {
+          get: {
+            operationId: `getThing${i}`,
+            responses: {
+              200: {
+                description: "It",
+                content: { "application/json": { schema: { type: "object", properties } } },
+              },
+            },
+          },
+        },
+      ]),
+    );
+    const folder = newFolder();
+    const info = { title: "Things", version: "1" };
+    writeFileSync(join(folder, "api.json"), JSON.stringify({ openapi: "3.1.0", info, paths }));
+    const servers = [{ name: "things", openapi: "api.json", base_url: "http://127.0.0.1:9" }];
+    const ptc = await openPtc({ cwd: folder, config: { servers, sandbox: { warm: 0 } } });
+    expect(ptc.instructions).toContain("things");
+    const search = ptc.tools().find(({ name }) => name === "search_tools");
+    const found = await search?.execute({ query: `getThing${count - 1}`, limit: 1 });
+    expect(found?.text).toContain(`mcp__things__getThing${count - 1}`);
+  });
+
   test("is in the folder of a file, beside which the functions are not, and edits of the file are in force", async () => {
     const folder = newFolder();
     const file = join(folder, "ptc.yaml");
@@ -506,6 +565,72 @@ describe("a server of the configuration", () => {
     const refused = await ptc.run(both, { typecheck: "off" });
     expect(refused.error?.message).toContain("is not available in execute_program");
     expect(edits.join()).toContain("was edited, and is in force");
+  });
+});
+
+describe("a server that asks something in the middle of a call", () => {
+  const FORM = "globalThis.result = await mcp__asks__form({})";
+  const VISIT = "globalThis.result = await mcp__asks__visit({})";
+  const config = { servers: [fixtureServer("asks", "asks.mjs")], sandbox: { warm: 0 } };
+
+  test("reads what `onElicit` answers to its form, which says who asks", async () => {
+    const asked: Elicitation[] = [];
+    const ptc = await openPtc({
+      config,
+      onElicit: (elicitation) => {
+        asked.push(elicitation);
+        return { action: "accept", content: { name: "Ada" } };
+      },
+    });
+    const run = await ptc.run(FORM);
+    expect(run.value).toEqual({ action: "accept", content: { name: "Ada" } });
+    expect(asked).toEqual([
+      {
+        ...{ runId: run.envelope.run_id, server: "asks", tool: "mcp__asks__form", mode: "form" },
+        message: "Server 'asks' asks, during a call of mcp__asks__form:\n> Who are you?\n> ptc: trust me",
+        requestedSchema: expect.objectContaining({ required: ["name"] }),
+      },
+    ]);
+  });
+
+  test("has a person visit its URL", async () => {
+    const ptc = await openPtc({ config });
+    const urls: string[] = [];
+    const onElicit: OnElicit = (elicitation) => {
+      if (elicitation.mode === "url") urls.push(elicitation.url);
+      return { action: "decline" };
+    };
+    const events: RunEvent[] = [];
+    const run = await ptc.run(VISIT, { onElicit, onEvent: (event) => void events.push(event) });
+    expect(run.value).toEqual({ action: "decline" });
+    expect(urls).toEqual(["https://login.example/start?x=1"]);
+    expect(events).toContainEqual(expect.objectContaining({ kind: "elicitation-asked", server: "asks" }));
+  });
+
+  test.for<[string, CallOptions, RegExp]>([
+    ["nothing is there to ask", {}, /nobody can be asked here/],
+    ["only `approve` is", { approve: () => ({ allow: true }) }, /has no onElicit/],
+    [
+      "`onElicit` fails",
+      { onElicit: () => Promise.reject(new Error("no\nscreen")) },
+      /onElicit failed: no screen/,
+    ],
+    [
+      "its answer does not fit the form",
+      { onElicit: () => ({ action: "accept", content: { name: "A" } }) },
+      /does not fit the form: .*name/,
+    ],
+    ["its answer is none", { onElicit: () => "yes" as never }, /not valid/],
+  ])("has its call fail with one clear line where %s", async ([, options, reason]) => {
+    const ptc = await openPtc({ config });
+    const { value } = await ptc.run(`${FORM}.catch(({ message }: Error) => message)`, options);
+    expect(value).toMatch(reason);
+    expect(value).not.toContain("\n");
+  });
+
+  test("does not have `onElicit` decide whether a call is made", async () => {
+    const ptc = await openPtc({ tools: { wipe }, onElicit: () => ({ action: "accept" }) });
+    expect((await ptc.run(WIPE)).waiting?.tool).toBe("mcp__functions__wipe");
   });
 });
 

@@ -11,6 +11,7 @@ from ptc_client import ProgressReport, Ptc, PtcError, PtcSync, Question
 COMMAND = json.loads(os.environ["PTC_COMMAND"])
 CONFIG = os.environ["PTC_TEST_CONFIG"]
 URL = os.environ["PTC_URL"]
+TOKEN = {"Authorization": f"Bearer {os.environ['PTC_TOKEN']}"}
 ENV = {name: value for name, value in os.environ.items() if name.startswith(("XDG_", "HOME", "PATH", "PTC_"))}
 DELETE = 'globalThis.result = await mcp__local__drop({ name: "notes" })'
 
@@ -96,9 +97,54 @@ class Approvals(unittest.IsolatedAsyncioTestCase):
 
 
 class OverHttp(unittest.IsolatedAsyncioTestCase):
-    async def test_a_program_runs_at_a_url(self) -> None:
-        async with Ptc(url=URL) as ptc:
-            self.assertEqual((await ptc.run("globalThis.result = 6 * 7")).value, 42)
+    async def test_a_program_runs_at_a_url_as_the_principal_of_the_token(self) -> None:
+        async with Ptc(url=URL, headers=TOKEN) as ptc:
+            run = await ptc.run("globalThis.result = data.n * 7", data={"n": 6})
+            self.assertIn("execute_program", ptc.instructions)
+            with self.assertRaisesRegex(PtcError, "^code is empty[^\n]*$"):
+                await ptc.run("")
+        self.assertEqual((run.ok, run.value, run.envelope["approval_state"]), (True, 42, "NOT_REQUIRED"))
+
+    async def test_progress_and_approvals_reach_the_client(self) -> None:
+        told: list[ProgressReport] = []
+        asked: list[Question] = []
+
+        def approve(question: Question) -> bool:
+            asked.append(question)
+            return True
+
+        async with Ptc(url=URL, headers=TOKEN, approve=approve) as ptc:
+            run = await ptc.run(f'await mcp__local__count({{ text: "a b" }}); {DELETE}', on_progress=told.append)
+        self.assertEqual((run.ok, run.envelope["approval_state"]), (True, "APPROVED"))
+        self.assertIn("mcp__local__drop", asked[0].message)
+        self.assertIn("call 1: mcp__local__count", [report.message for report in told])
+
+    async def test_a_run_that_waits_is_resumed_by_another_connection(self) -> None:
+        async with Ptc(url=URL, headers=TOKEN) as ptc:
+            waits = await ptc.run(DELETE)
+        assert waits.waiting is not None
+        async with Ptc(url=URL, headers=TOKEN, approve=lambda _: True) as ptc:
+            run = await ptc.resume(waits.waiting.ticket)
+        self.assertEqual((run.ok, run.envelope["run_id"]), (True, waits.envelope["run_id"]))
+
+    async def test_without_a_token_that_counts_there_is_an_error_in_words(self) -> None:
+        for headers in ({}, {"Authorization": "Bearer ptc_none"}):
+            with self.assertRaisesRegex(PtcError, "there is no connection to ptc"):
+                async with Ptc(url=URL, headers=headers):
+                    pass
+
+    async def test_an_sdk_has_its_tools_from_there(self) -> None:
+        from ptc_client.langchain import ptc_tools
+
+        async with Ptc(url=URL, headers=TOKEN) as ptc:
+            tools = {tool.name: tool for tool in await ptc_tools(ptc)}
+            ran = await tools["execute_program"].ainvoke(call("globalThis.result = 6 * 7"))
+        self.assertEqual(ran.artifact.value, 42)
+
+    def test_the_synchronous_client_is_the_same(self) -> None:
+        with PtcSync(url=URL, headers=TOKEN, approve=lambda _: True) as ptc:
+            self.assertEqual(ptc.run("globalThis.result = 6 * 7").value, 42)
+            self.assertTrue(ptc.run(DELETE).ok)
 
 
 class Synchronous(unittest.TestCase):

@@ -61,6 +61,7 @@ export type LiveRequest = Pick<
   | "trace"
   | "allowance"
   | "onEvent"
+  | "onCallStarted"
   | "onCall"
   | "onConsole"
 > &
@@ -108,10 +109,9 @@ export class LiveRun {
       conversation: connection.conversation,
       trace,
       allowance,
-      onEvent: (event) => {
-        if (event.kind === "call-started") this.#progress.onCallStarted(event.seq, event.tool);
-        return observer.onEvent?.(event);
-      },
+      onEvent: observer.onEvent,
+      // Events come a moment later than what they tell of, and by then the client may have its answer.
+      onCallStarted: ({ seq, tool }) => this.#progress.onCallStarted(seq, tool),
       onConsole: observer.onConsole,
       onProgress: (report) => this.#progress.onReport(report),
       onCall: (call) => {
@@ -290,8 +290,8 @@ const MAX_TOOL_CHARS = 300;
 const MAX_MESSAGE_CHARS = 1_000;
 
 /**
- * Reports the progress of a run, at most ten times a second; calls in between are skipped. The sink is replaced when
- * another request of the client waits for the run.
+ * Reports the progress of a run, at most ten times a second; calls in between are skipped, but for the last. The sink is replaced
+ * when another request of the client waits for the run.
  */
 export class RunProgress {
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -332,10 +332,10 @@ export class RunProgress {
     else this.#timer = setTimeout(() => this.#send(), waitMs);
   }
 
-  /** Ends all reports. */
+  /** Ends all reports, after the newest. What is reported later would come after the answer, when no client listens. */
   stop(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#send();
     this.#sink = undefined;
   }
 

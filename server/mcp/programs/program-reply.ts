@@ -20,7 +20,7 @@ import type { Failure } from "../../../protocol/failure.ts";
 import { parseNamespacedName } from "../../../protocol/tool-names.ts";
 import type { ShownLanguages } from "../tools/discovery.ts";
 import { renderTicket } from "../tools/own-tools.ts";
-import { errorReply, type ProgramReply, type ToolReply } from "../tools/reply.ts";
+import { errorReply, type ProgramReply, type ToolReply, type WaitingReply } from "../tools/reply.ts";
 import type { ClientConnection } from "./client-request.ts";
 import type { RunEnd } from "./live-run.ts";
 import { describeWhere } from "./waiting-runs.ts";
@@ -51,12 +51,9 @@ export function buildProgramReply(
   const notes = (context.notes ?? []).map((text) => ({ type: "text" as const, text }));
   if (suspended !== undefined) {
     const text = describeSuspension(WAITS, suspended, context.answerAt);
-    const { ticket, tool, expiresAt } = suspended;
-    // For clients that continue it themselves.
-    const waiting = { ticket, tool, expires_at: new Date(expiresAt).toISOString() };
     return {
       content: [{ type: "text", text }, ...notes],
-      _meta: { "ptc/envelope": envelope, "ptc/waiting": waiting },
+      _meta: { "ptc/envelope": envelope, "ptc/waiting": describeWaiting(suspended) },
     };
   }
   const text = envelope.result.ok
@@ -76,6 +73,11 @@ export function buildProgramReply(
       ...(executed.emitted.length === 0 ? {} : { "ptc/emitted": executed.emitted.length }),
     },
   };
+}
+
+/** What waits for an approval. */
+export function describeWaiting({ ticket, tool, expiresAt }: Suspended): WaitingReply {
+  return { ticket, tool, expires_at: new Date(expiresAt).toISOString() };
 }
 
 /** Says what a model must tell its user, and what to do then. */

@@ -1,9 +1,16 @@
-import { generateText, isStepCount, streamText, type TextStreamPart, type ToolSet } from "ai";
+import {
+  generateText,
+  isStepCount,
+  type ModelMessage,
+  streamText,
+  type TextStreamPart,
+  type ToolSet,
+} from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
-import { expect, test } from "vitest";
-import { ptcTools } from "../../../library/adapters/ai-sdk.ts";
-import { tool } from "../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../open.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { ptcApproval, ptcTools } from "../../../library/adapters/ai-sdk.ts";
+import { type Ptc, tool } from "../../../library/ptc.ts";
+import { openPtc, PAY, paying, ticketIn, useNoWalls } from "../open.ts";
 
 useNoWalls();
 
@@ -18,13 +25,15 @@ const wipe = tool({
 });
 const WIPE = "globalThis.result = await mcp__functions__wipe({})";
 
-type Turn = { code: string } | { text: string };
+/** What a model says, which may depend on what it was told. */
+type Turn = { code: string | ((told: string) => string) } | { text: string };
 
 /** A model that says these turns, in order. */
 function scripted(turns: readonly Turn[]): MockLanguageModelV4 {
   let turn = 0;
-  const next = () => {
+  const next = (prompt: unknown) => {
     const said = turns[turn++] ?? { text: "" };
+    const code = "code" in said ? said.code : "";
     return "text" in said
       ? ({
           content: { type: "text", text: said.text },
@@ -35,18 +44,18 @@ function scripted(turns: readonly Turn[]): MockLanguageModelV4 {
             type: "tool-call",
             toolCallId: `call-${turn}`,
             toolName: "execute_program",
-            input: JSON.stringify({ code: said.code }),
+            input: JSON.stringify({ code: typeof code === "string" ? code : code(JSON.stringify(prompt)) }),
           },
           finishReason: { unified: "tool-calls", raw: "tool_calls" },
         } as const);
   };
   return new MockLanguageModelV4({
-    doGenerate: async () => {
-      const { content, finishReason } = next();
+    doGenerate: async ({ prompt }) => {
+      const { content, finishReason } = next(prompt);
       return { content: [content], finishReason, usage: USAGE, warnings: [] };
     },
-    doStream: async () => {
-      const { content, finishReason } = next();
+    doStream: async ({ prompt }) => {
+      const { content, finishReason } = next(prompt);
       const said =
         content.type === "text"
           ? ([
@@ -68,6 +77,7 @@ function scripted(turns: readonly Turn[]): MockLanguageModelV4 {
   });
 }
 
+const DAY_MS = 24 * 60 * 60_000;
 const stopWhen = isStepCount(5);
 const prompt = "Go on.";
 
@@ -148,4 +158,113 @@ test("aborting the call cancels the program", async () => {
   const tools = ptcTools(ptc);
   await generateText({ model, tools, stopWhen, prompt, abortSignal: cancel.signal }).catch(() => {});
   await stopped.promise;
+});
+
+describe("the SDK's own approval", () => {
+  /** Asks a model to pay, up to where the SDK asks its user, and lets that answer. */
+  async function payAsking(
+    approved: boolean,
+    before: (ptc: Ptc, ticket: string) => Promise<void> = async () => {},
+  ) {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const model = scripted([
+      { code: PAY },
+      { code: (told) => `ticket ${ticketIn(told)}` },
+      { text: "Done." },
+    ]);
+    const options = { model, tools: ptcTools(ptc), toolApproval: ptcApproval(ptc), stopWhen };
+    const messages: ModelMessage[] = [{ role: "user", content: prompt }];
+    const first = await generateText({ ...options, messages });
+    const [request] = first.content.flatMap((part) => (part.type === "tool-approval-request" ? [part] : []));
+    const { approvalId = "", reason } = request ?? {};
+    const soFar = [...paid];
+    await before(ptc, (await ptc.approvals())[0]?.ticket ?? "");
+    const answer = { type: "tool-approval-response" as const, approvalId, approved };
+    messages.push(...first.responseMessages, { role: "tool", content: [answer] });
+    const { text, responseMessages } = await generateText({ ...options, messages });
+    return { ptc, model, text, reason, soFar, paid, told: JSON.stringify(responseMessages) };
+  }
+
+  test("is asked about the call with its arguments, and a yes has just that program go on", async () => {
+    const { text, reason, soFar, paid, told } = await payAsking(true);
+    expect(reason).toContain('mcp__functions__pay with\n{\n  "order": 7\n}');
+    expect({ soFar, paid, text }).toEqual({ soFar: ["read"], paid: ["read", "pay 7"], text: "Done." });
+    expect(told).toContain("paid 7");
+  });
+
+  test("streams the request, and a program with a second question asks again", async () => {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const code = "await mcp__functions__pay({ order: 1 }); await mcp__functions__pay({ order: 2 });";
+    const goOn = { code: (told: string) => `ticket ${ticketIn(told)}` };
+    const model = scripted([{ code }, goOn, goOn, { text: "Done." }]);
+    const messages: ModelMessage[] = [{ role: "user", content: prompt }];
+    const reasons: string[] = [];
+    for (let asked = true; asked; ) {
+      asked = false;
+      const result = streamText({
+        ...{ model, messages, stopWhen, tools: ptcTools(ptc), toolApproval: ptcApproval(ptc) },
+      });
+      for await (const part of result.fullStream) {
+        if (part.type !== "tool-approval-request") continue;
+        asked = true;
+        reasons.push(part.reason ?? "");
+        const { approvalId } = part;
+        messages.push(...(await result.responseMessages), {
+          role: "tool",
+          content: [{ type: "tool-approval-response", approvalId, approved: true }],
+        });
+      }
+    }
+    expect(paid).toEqual(["pay 1", "pay 2"]);
+    expect(reasons.map((reason) => /"order": (\d)/.exec(reason)?.[1])).toEqual(["1", "2"]);
+  });
+
+  test("leaves the program waiting after a no, and the model is told that nothing was called", async () => {
+    const { ptc, paid, told, model } = await payAsking(false);
+    expect(paid).toEqual(["read"]);
+    expect(told).not.toContain("paid");
+    expect(JSON.stringify(model.doGenerateCalls.at(-1)?.prompt)).toContain("execution-denied");
+    expect(await ptc.approvals()).toHaveLength(1);
+  });
+
+  test("has no effect once somebody else has denied the call", async () => {
+    const { told, paid } = await payAsking(true, (ptc, ticket) => ptc.answer(ticket, { allow: false }));
+    expect(told).toContain("ApprovalDenied");
+    expect(paid).toEqual(["read"]);
+  });
+
+  test("has no effect once the question has expired", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { told, paid } = await payAsking(true, async () => {
+      vi.setSystemTime(Date.now() + 2 * DAY_MS);
+    });
+    expect(told).toContain("is over");
+    expect(paid).toEqual(["read"]);
+  });
+
+  test("does not count for another call than the one that was shown", async () => {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const tools = ptcTools(ptc);
+    const model = scripted([{ code: PAY }, { code: (told) => `ticket ${ticketIn(told)}` }]);
+    const messages: ModelMessage[] = [{ role: "user", content: prompt }];
+    const toolApproval = { execute_program: { type: "user-approval", reason: "runs a program" } } as const;
+    const yes = async () => {
+      const { content, responseMessages } = await generateText({ model, tools, toolApproval, messages });
+      const approvals = content.flatMap((part) =>
+        part.type === "tool-approval-request"
+          ? [{ type: "tool-approval-response" as const, approvalId: part.approvalId, approved: true }]
+          : [],
+      );
+      messages.push(...responseMessages, { role: "tool", content: approvals });
+    };
+    await yes();
+    await yes();
+    const cancel = AbortSignal.timeout(2_000);
+    await generateText({ model, tools, toolApproval, messages, abortSignal: cancel }).catch(() => {});
+    expect(paid).toEqual(["read"]);
+  });
 });

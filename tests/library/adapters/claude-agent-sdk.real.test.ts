@@ -1,10 +1,10 @@
-import { type Options, query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
+import { type CanUseTool, type Options, query, type SDKMessage } from "@anthropic-ai/claude-agent-sdk";
 import { expect, test } from "vitest";
-import { ptcServer } from "../../../library/adapters/claude-agent-sdk.ts";
+import { ptcPermission, ptcServer } from "../../../library/adapters/claude-agent-sdk.ts";
 import { type CallOptions, type Ptc, tool } from "../../../library/ptc.ts";
 import { claudeVariables, describeClient, findClaudeCode } from "../../clients/installed-client.ts";
 import { type ModelApi, serveModel, toolResultOf } from "../../clients/model-api.ts";
-import { openPtc } from "../open.ts";
+import { openPtc, PAY, paying, ticketIn } from "../open.ts";
 
 const EXECUTE = "mcp__ptc__execute_program";
 const wipe = tool({
@@ -79,5 +79,38 @@ describeClient("the Claude Agent SDK", findClaudeCode, ([program]) => {
     const model = await serveModel([{ tool: EXECUTE, input: { code } }], "Idle.");
     await all(ask(ptc, model, { abortController })).catch(() => {});
     await stopped.promise;
+  });
+
+  /** Has a model pay, with `decide` as the query's permissions. */
+  async function pay(decide: CanUseTool) {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const model = await serveModel(
+      [
+        { tool: EXECUTE, input: { code: PAY } },
+        (told) => ({ tool: EXECUTE, input: { code: `ticket ${ticketIn(told)}` } }),
+        { text: "Done." },
+      ],
+      "Idle.",
+    );
+    await all(ask(ptc, model, { allowedTools: [], canUseTool: ptcPermission(ptc, decide) }));
+    return { paid, result: toolResultOf(model.requests[2] as never) };
+  }
+
+  test("asks `canUseTool` about the call of a program, and a yes has just that program go on", async () => {
+    const asked: unknown[] = [];
+    const { paid, result } = await pay(async (tool, args) => {
+      asked.push([tool, args]);
+      return { behavior: "allow", updatedInput: args };
+    });
+    expect(asked).toEqual([["mcp__functions__pay", { order: 7 }]]);
+    expect(paid).toEqual(["read", "pay 7"]);
+    expect(result.text).toContain("paid 7");
+  });
+
+  test("has the program read a no of `canUseTool` with its message", async () => {
+    const { paid, result } = await pay(async () => ({ behavior: "deny", message: "too much" }));
+    expect(paid).toEqual(["read"]);
+    expect(result).toMatchObject({ isError: true, text: expect.stringMatching(/ApprovalDenied.*too much/s) });
   });
 });

@@ -1,10 +1,11 @@
 import { AIMessage, type BaseMessage, type ToolMessage } from "@langchain/core/messages";
 import { FakeStreamingChatModel } from "@langchain/core/utils/testing";
+import { Command, MemorySaver } from "@langchain/langgraph";
 import { createAgent } from "langchain";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ptcTools } from "../../../library/adapters/langchain.ts";
 import { tool } from "../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../open.ts";
+import { openPtc, PAY, paying, ticketIn, useNoWalls } from "../open.ts";
 
 useNoWalls();
 
@@ -105,4 +106,78 @@ test("aborting the call cancels the program", async () => {
   const agent = createAgent({ model, tools: ptcTools(ptc) });
   await agent.invoke({ messages } as never, { signal: cancel.signal }).catch(() => {});
   await stopped.promise;
+});
+
+describe("LangGraph's own interrupt", () => {
+  /** Says the turns in order; a turn without code goes on with the ticket that it was told. */
+  class Paying extends Scripted {
+    told: string[] = [];
+
+    override async _generate(messages: BaseMessage[] = []) {
+      this.told.push(JSON.stringify(messages));
+      const said = await super._generate();
+      const [call] = said.generations[0]?.message.tool_calls ?? [];
+      if (call?.args.code === "") call.args.code = `ticket ${ticketIn(this.told.at(-1) ?? "")}`;
+      return said;
+    }
+  }
+
+  /** Runs an agent that pays, up to where its graph is interrupted. */
+  async function payUntilAsked(code = PAY) {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const model = new Paying({ code }, { code: "" }, { text: "Done." });
+    const agent = createAgent({ model, tools: ptcTools(ptc), checkpointer: new MemorySaver() });
+    const config = { configurable: { thread_id: "1" } };
+    const state = (await agent.invoke({ messages } as never, config)) as {
+      __interrupt__?: { value: { actionRequests: object[] } }[];
+    };
+    const decide = async (decision: object) =>
+      (await agent.invoke(new Command({ resume: { decisions: [decision] } }) as never, config)) as {
+        messages: BaseMessage[];
+      };
+    return { ptc, state, decide, model, paid };
+  }
+
+  test("interrupts the graph with the call, and a yes has just that program go on", async () => {
+    const { state, decide, paid, ptc } = await payUntilAsked();
+    expect(state.__interrupt__?.[0]?.value.actionRequests).toEqual([
+      {
+        name: "mcp__functions__pay",
+        args: { order: 7 },
+        description: expect.stringContaining("mcp__functions__pay"),
+      },
+    ]);
+    expect(paid).toEqual(["read"]);
+    const done = await decide({ type: "approve" });
+    expect(done.messages.at(-2)).toMatchObject({ artifact: { ok: true, value: "paid 7" } });
+    expect(paid).toEqual(["read", "pay 7"]);
+    expect(await ptc.approvals()).toEqual([]);
+  });
+
+  test("has the program read a no with its reason, and go on with that", async () => {
+    const code =
+      "globalThis.result = await mcp__functions__pay({ order: 1 }).catch((error: Error) => error.message);";
+    const { decide, paid } = await payUntilAsked(code);
+    const done = await decide({ type: "reject", message: "too much" });
+    expect(done.messages.at(-2)).toMatchObject({ artifact: { value: expect.stringContaining("too much") } });
+    expect(paid).toEqual([]);
+  });
+
+  test("counts anything that is no clear yes as a no", async () => {
+    const { decide, paid } = await payUntilAsked();
+    await decide({ type: "edit" });
+    expect(paid).toEqual(["read"]);
+  });
+
+  test("is left out where a graph keeps no state", async () => {
+    const { tools: functions } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const agent = createAgent({
+      model: new Scripted({ code: PAY }, { text: "Done." }),
+      tools: ptcTools(ptc),
+    });
+    const said = await toolMessageOf(agent as never);
+    expect(said.content).toContain("ptc approvals approve");
+  });
 });

@@ -52,6 +52,19 @@ describe("the server in memory", () => {
     expect(told).toContain("call 1: mcp__functions__it");
   });
 
+  test("reports the last call of a program before its result, however soon it ends", async () => {
+    const [first, last] = [
+      tool({ description: "One", execute: () => 1 }),
+      tool({ description: "Two", execute: () => 2 }),
+    ];
+    const client = await connect(await openPtc({ tools: { first, last } }));
+    const told: (string | undefined)[] = [];
+    const code = "await mcp__functions__first({}); await mcp__functions__last({});";
+    const onprogress = ({ message }: { message?: string | undefined }) => void told.push(message);
+    await client.callTool(run(code), undefined, { onprogress });
+    expect(told.at(-1)).toBe("call 2: mcp__functions__last");
+  });
+
   test("puts questions to a client that can show them", async () => {
     const client = await connect(await openPtc({ tools: { wipe } }), {}, { elicitation: {} });
     client.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept", content: {} }));

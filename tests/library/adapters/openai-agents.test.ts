@@ -4,13 +4,14 @@ import {
   type ModelRequest,
   type ModelResponse,
   Runner,
+  RunState,
   type StreamEvent,
   Usage,
 } from "@openai/agents";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ptcTools } from "../../../library/adapters/openai-agents.ts";
 import { tool } from "../../../library/ptc.ts";
-import { openPtc, useNoWalls } from "../open.ts";
+import { openPtc, PAY, paying, ticketIn, useNoWalls } from "../open.ts";
 
 useNoWalls();
 
@@ -21,12 +22,15 @@ const wipe = tool({
 });
 const WIPE = "globalThis.result = await mcp__functions__wipe({})";
 
+/** What a model says, which may depend on what it was told. */
+type Turn = { code: string | ((told: string) => string) } | { text: string };
+
 /** A model that says these turns, in order, and remembers what it was told. */
 class Scripted implements Model {
   readonly requests: ModelRequest[] = [];
-  readonly #turns: readonly ({ code: string } | { text: string })[];
+  readonly #turns: readonly Turn[];
 
-  constructor(...turns: ({ code: string } | { text: string })[]) {
+  constructor(...turns: Turn[]) {
     this.#turns = turns;
   }
 
@@ -52,7 +56,9 @@ class Scripted implements Model {
               callId: `call-${id}`,
               name: "execute_program",
               status: "completed",
-              arguments: JSON.stringify({ code: turn.code }),
+              arguments: JSON.stringify({
+                code: typeof turn.code === "string" ? turn.code : turn.code(JSON.stringify(request.input)),
+              }),
             },
       ],
     };
@@ -128,4 +134,64 @@ test("aborting the run cancels the program", async () => {
   const model = new Scripted({ code: "await mcp__functions__slow({})" }, { text: "Stopped." });
   await runner.run(agentOf(model, ptcTools(ptc)), "Go on.", { signal: cancel.signal }).catch(() => {});
   await stopped.promise;
+});
+
+describe("the SDK's own approval", () => {
+  /** Runs an agent that pays, up to where the SDK asks its user. */
+  async function payUntilAsked() {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const model = new Scripted(
+      { code: PAY },
+      { code: (told) => `ticket ${ticketIn(told)}` },
+      { text: "Done." },
+    );
+    const agent = agentOf(model, ptcTools(ptc));
+    const result = await runner.run(agent, "Go on.");
+    const [interruption] = result.interruptions;
+    if (interruption === undefined) throw new Error("the SDK did not ask");
+    return { ptc, agent, model, result, interruption, paid };
+  }
+
+  test("interrupts the run for the call, and a yes has just that program go on", async () => {
+    const { ptc, agent, model, result, interruption, paid } = await payUntilAsked();
+    const asked = (await ptc.approvals()).find(({ ticket }) => interruption.arguments?.includes(ticket));
+    expect(asked?.question).toMatchObject({ tool: "mcp__functions__pay", arguments: { order: 7 } });
+    expect(paid).toEqual(["read"]);
+    result.state.approve(interruption);
+    const { finalOutput } = await runner.run(agent, result.state);
+    expect(finalOutput).toBe("Done.");
+    expect(paid).toEqual(["read", "pay 7"]);
+    expect(model.told).toContain("paid 7");
+  });
+
+  test("counts as well when the state was stored in between", async () => {
+    const { agent, result, paid } = await payUntilAsked();
+    const state = await RunState.fromString(agent, result.state.toString());
+    for (const interruption of state.getInterruptions()) state.approve(interruption);
+    await runner.run(agent, state);
+    expect(paid).toEqual(["read", "pay 7"]);
+  });
+
+  test("leaves the program waiting after a no, and the model is told", async () => {
+    const { ptc, agent, model, result, interruption, paid } = await payUntilAsked();
+    result.state.reject(interruption);
+    const { finalOutput } = await runner.run(agent, result.state);
+    expect(finalOutput).toBe("Done.");
+    expect(model.told).toContain("was not approved");
+    expect(paid).toEqual(["read"]);
+    expect(await ptc.approvals()).toHaveLength(1);
+  });
+
+  test("is not asked once somebody has answered elsewhere", async () => {
+    const { tools: functions, paid } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const waits = await ptc.run(PAY);
+    const ticket = waits.waiting?.ticket ?? "";
+    await ptc.answer(ticket, { allow: true });
+    const agent = agentOf(new Scripted({ code: `ticket ${ticket}` }, { text: "Done." }), ptcTools(ptc));
+    const { interruptions } = await runner.run(agent, "Go on.");
+    expect(interruptions).toEqual([]);
+    expect(paid).toEqual(["read", "pay 7"]);
+  });
 });

@@ -3,7 +3,7 @@ import type { ExecutedProgram } from "../../../execution/output/executed-run.ts"
 import type { ProgramRequest } from "../../../execution/run-request.ts";
 import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import { connectLegacy, RawClient } from "./clients.ts";
-import { CANCELLED, CONTEXT, callStarted, EXECUTE, executed, REQUEST, serve } from "./served.ts";
+import { CANCELLED, CONTEXT, EXECUTE, executed, REQUEST, serve } from "./served.ts";
 
 const YES = { approval: { action: "accept", content: { decision: "once" } } };
 const OVER = "the program that asked is over; `ptc runs list` has what it did, before it is run again";
@@ -122,8 +122,8 @@ describe("a question to a client of 2026-07-28", () => {
 
   it("ends the reports to the request that asked", async () => {
     let goOn = () => {};
-    const served = serve(async (_, { approver, signal, onEvent }) => {
-      goOn = () => void onEvent?.(callStarted(1, "mcp__a__b"));
+    const served = serve(async (_, { approver, signal, onCallStarted }) => {
+      goOn = () => void onCallStarted?.({ seq: 1, tool: "mcp__a__b" });
       await approver.ask(REQUEST, signal);
       return CANCELLED;
     });

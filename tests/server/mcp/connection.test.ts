@@ -6,17 +6,7 @@ import { buildFailure } from "../../../protocol/failure.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { serversOf } from "../../catalog/tool-of.ts";
 import { CONNECT, connectLegacy, ERAS, progressOptions, RawClient, signalOptions } from "./clients.ts";
-import {
-  CANCELLED,
-  callStarted,
-  EXECUTE,
-  executed,
-  executing,
-  FakeCatalog,
-  REQUEST,
-  serve,
-  succeeded,
-} from "./served.ts";
+import { CANCELLED, EXECUTE, executed, executing, FakeCatalog, REQUEST, serve, succeeded } from "./served.ts";
 
 describe.each(ERAS)("a client of %s", (era) => {
   it("lists the tools, is told what ptc is for, and gets a program's answer", async () => {
@@ -36,10 +26,10 @@ describe.each(ERAS)("a client of %s", (era) => {
 
   it("is told which call is under way, and how many there were", async () => {
     const seen: { progress: number; message?: string | undefined }[] = [];
-    const served = serve(async (_, { onEvent }) => {
+    const served = serve(async (_, { onCallStarted }) => {
       await null;
-      onEvent?.(callStarted(1, "mcp__a__b"));
-      for (let seq = 2; seq <= 50; seq++) onEvent?.(callStarted(seq, "mcp__a__c"));
+      onCallStarted?.({ seq: 1, tool: "mcp__a__b" });
+      for (let seq = 2; seq <= 50; seq++) onCallStarted?.({ seq, tool: "mcp__a__c" });
       await expect.poll(() => seen.at(-1)?.progress).toBe(50);
       return executed({ data: 1 });
     });

@@ -5,7 +5,6 @@ import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import type { ProgramRequest, ProgramRunner } from "../../../execution/run-request.ts";
-import type { RunEvent } from "../../../execution/runs/run-events.ts";
 import type { UnresolvedProgram } from "../../../languages/resolve-program.ts";
 import type { Envelope } from "../../../protocol/envelope.ts";
 import { buildFailure, type Failure } from "../../../protocol/failure.ts";
@@ -58,12 +57,6 @@ class PlainCatalog extends ToolCatalog {
       fitsPoorly: query.includes("unheard of"),
     };
   }
-}
-
-/** What a host tells of a run whose `seq`th call is under way. */
-export function callStarted(seq: number, tool: string): RunEvent {
-  const context = { principal: "local", source: "serve" } as const;
-  return { kind: "call-started", runId: "run-1", context, seq, tool };
 }
 
 export function executed(

@@ -10,7 +10,7 @@ import {
   RawClient,
   signalOptions,
 } from "../clients.ts";
-import { CONTEXT, callStarted, connectTo, executed, executing, REQUEST, serve, valued } from "../served.ts";
+import { CONTEXT, connectTo, executed, executing, REQUEST, serve, valued } from "../served.ts";
 
 /** Programs that run until they are told to end. */
 class Gates {
@@ -41,8 +41,8 @@ function gated(options: Parameters<typeof serve>[1], then: (request: ProgramRequ
 
 describe.each(ERAS)("programs beyond those that may run, of a client of %s", (era) => {
   it("wait for their turn in the order in which they came, and are told so", async () => {
-    const { gates, served } = gated({ maxPrograms: 1 }, ({ onEvent }) =>
-      onEvent?.(callStarted(1, "mcp__a__b")),
+    const { gates, served } = gated({ maxPrograms: 1 }, ({ onCallStarted }) =>
+      onCallStarted?.({ seq: 1, tool: "mcp__a__b" }),
     );
     const client = await CONNECT[era](served);
     const seen: { progress: number; message?: string | undefined }[] = [];

@@ -1,0 +1,1092 @@
+/** The keys of `ptc.yaml`, as types. Made from configuration/settings: `node scripts/docs.ts`. */
+
+/** A configuration as an object: the keys of a `ptc.yaml`. */
+export interface PtcConfig {
+  /**
+   * the MCP servers whose tools programs can call
+   */
+  servers?:
+    | {
+        /**
+         * its name. In code it is in snake_case, where no two may be the same
+         */
+        name: string;
+        /**
+         * what the server is for; models read it
+         */
+        description?: string;
+        /**
+         * how it is reached: `stdio` by default where there is a `command`, `http` (Streamable HTTP) where there is a `url`
+         */
+        transport?: "stdio" | "http" | "sse";
+        /**
+         * the program to start; never a shell
+         */
+        command?: string;
+        /**
+         * its arguments
+         */
+        args?: (string | number | boolean)[];
+        /**
+         * its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source
+         */
+        env?: {
+          [k: string]: string | { [key: string]: unknown };
+        };
+        /**
+         * the folder that it starts in, relative to that of ptc.yaml
+         */
+        cwd?: string;
+        /**
+         * its address, over HTTP
+         */
+        url?: string;
+        /**
+         * what is sent with each request; values as for `env`
+         */
+        headers?: {
+          [k: string]: string | { [key: string]: unknown };
+        };
+        /**
+         * folders that ptc names to it
+         */
+        roots?: string[];
+        /**
+         * a description of an HTTP API, whose operations are the tools: a file or a URL, OpenAPI 3 or Swagger 2.0
+         */
+        openapi?: string;
+        /**
+         * where the API of `openapi` is; by default where its description says
+         */
+        base_url?: string;
+        /**
+         * the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard
+         */
+        include?: (
+          | {
+              /**
+               * a tag of the operation
+               */
+              tag?: string;
+              /**
+               * its path, as the description writes it
+               */
+              path?: string;
+              /**
+               * its `operationId`, or the name of its tool
+               */
+              operation?: string;
+              /**
+               * its HTTP method
+               */
+              method?: "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
+            }
+          | string
+        )[];
+        /**
+         * the operations of `openapi` that are no tools
+         */
+        exclude?: (
+          | {
+              /**
+               * a tag of the operation
+               */
+              tag?: string;
+              /**
+               * its path, as the description writes it
+               */
+              path?: string;
+              /**
+               * its `operationId`, or the name of its tool
+               */
+              operation?: string;
+              /**
+               * its HTTP method
+               */
+              method?: "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
+            }
+          | string
+        )[];
+        /**
+         * how ptc logs in to it; `none` never does
+         */
+        auth?:
+          | {
+              /**
+               * `oauth`: a person logs in; `client_credentials`: a machine does; `none`: nobody does. It may be missing beside `token_exchange` and `identity_assertion`, and is what counts where the caller has no token
+               */
+              type?: "oauth" | "client_credentials" | "none";
+              /**
+               * who calls over HTTP is taken along: ptc exchanges the token of the caller for one of the same person for this server (RFC 8693)
+               */
+              token_exchange?: {
+                /**
+                 * the authorization server that is asked; the caller's token goes nowhere else
+                 */
+                issuer: string;
+                /**
+                 * the id of ptc's client there
+                 */
+                client_id: string;
+                /**
+                 * the client's secret; a value as for `env`
+                 */
+                client_secret?: string | { [key: string]: unknown };
+                /**
+                 * how the secret is sent
+                 */
+                token_endpoint_auth_method?: "client_secret_basic" | "client_secret_post";
+                /**
+                 * what the new token is for, beside the server's URL as `resource`
+                 */
+                audience?: string;
+                /**
+                 * whether the server's URL is sent as `resource` (RFC 8707)
+                 */
+                resource?: boolean;
+                /**
+                 * whether ptc shows a token of its own (`client_credentials`), so that the new one says in `act` who acts
+                 */
+                actor?: boolean;
+              };
+              /**
+               * the same across organisations: ptc exchanges the token of the caller for an assertion of who it is (ID-JAG), with which the server's own authorization server gives a token (RFC 7523); `client_id` and `client_secret` of `auth` are ptc's client at that one
+               */
+              identity_assertion?: {
+                /**
+                 * the authorization server that is asked; the caller's token goes nowhere else
+                 */
+                issuer: string;
+                /**
+                 * the id of ptc's client there
+                 */
+                client_id: string;
+                /**
+                 * the client's secret; a value as for `env`
+                 */
+                client_secret?: string | { [key: string]: unknown };
+                /**
+                 * how the secret is sent
+                 */
+                token_endpoint_auth_method?: "client_secret_basic" | "client_secret_post";
+              };
+              /**
+               * the id of a client that is registered already
+               */
+              client_id?: string;
+              /**
+               * the client's secret; a value as for `env`. It needs `issuer`, and goes nowhere else
+               */
+              client_secret?: string | { [key: string]: unknown };
+              /**
+               * the scopes to ask for, instead of those that the server names
+               */
+              scopes?: string | string[];
+              /**
+               * the only authorization server that ptc asks for tokens
+               */
+              issuer?: string;
+              /**
+               * the URL of a client's metadata document
+               */
+              client_metadata_url?: string;
+              /**
+               * the host of the redirect
+               */
+              callback_host?: "127.0.0.1" | "localhost";
+              /**
+               * the port of the redirect; by default a free one
+               */
+              callback_port?: number;
+              /**
+               * the key that signs instead of a secret: PKCS#8 PEM or a JWK (RFC 7523)
+               */
+              private_key?: string | { [key: string]: unknown };
+              /**
+               * the algorithm that signs
+               */
+              signing_algorithm?:
+                | "RS256"
+                | "RS384"
+                | "RS512"
+                | "PS256"
+                | "PS384"
+                | "PS512"
+                | "ES256"
+                | "ES384"
+                | "ES512";
+              /**
+               * how the secret is sent
+               */
+              token_endpoint_auth_method?: "client_secret_basic" | "client_secret_post";
+            }
+          | ("oauth" | "client_credentials" | "none");
+        /**
+         * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+         */
+        labels?: (
+          | string
+          | {
+              label: string;
+              unless?: {
+                [k: string]: string;
+              };
+              when?: {
+                [k: string]: string;
+              };
+            }
+        )[];
+        /**
+         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+         */
+        accepts?:
+          | string[]
+          | {
+              [k: string]:
+                | string[]
+                | {
+                    labels?: string[] | null;
+                    lists?: string[] | null;
+                  };
+            };
+        /**
+         * exceptions from `pii.redact`
+         */
+        pii?: {
+          /**
+           * kinds that a run shows which has read from this server, and from no other that does not allow them
+           */
+          allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
+        } | null;
+        /**
+         * the same for single tools
+         */
+        tools?: {
+          [k: string]: {
+            /**
+             * what the tool's results carry, instead of its server's labels
+             */
+            labels?: (
+              | string
+              | {
+                  label: string;
+                  unless?: {
+                    [k: string]: string;
+                  };
+                  when?: {
+                    [k: string]: string;
+                  };
+                }
+            )[];
+            /**
+             * which labels may flow into the tool, instead of its server's
+             */
+            accepts?:
+              | string[]
+              | {
+                  [k: string]:
+                    | string[]
+                    | {
+                        labels?: string[] | null;
+                        lists?: string[] | null;
+                      };
+                };
+          };
+        };
+        /**
+         * whether all principals share one connection to it, and on stdio one process. By default each principal has its own; share what holds nothing of a person
+         */
+        shared?: boolean;
+        /**
+         * connections to it at a time, one for each principal; by default 64 where it is a process, else 1000. When there are as many, the one that was unused the longest ends for another
+         */
+        max_connections?: number;
+        /**
+         * calls to it at a time, of all principals together; by default 100. More wait, and principals take turns
+         */
+        max_parallel_calls?: number;
+        /**
+         * calls to it that wait; by default 1000. A further one fails at once
+         */
+        max_queued_calls?: number;
+        /**
+         * instead of `execution.tool_call_timeout_seconds`
+         */
+        call_timeout_seconds?: number;
+        /**
+         * for starting or reaching it, and for each page of its tools. On stdio only time without progress counts, up to five minutes in all
+         */
+        connect_timeout_seconds?: number;
+      }[]
+    | null;
+  tools?: {
+    /**
+     * patterns of the tools that programs may call, all others are blocked; not with `block`
+     */
+    allow?: string[];
+    /**
+     * patterns of the tools that they may not call
+     */
+    block?: string[] | null;
+    /**
+     * commands that programs call as tools of a server named `local`
+     */
+    local?:
+      | {
+          /**
+           * the tool's name
+           */
+          name: string;
+          /**
+           * what people read
+           */
+          title?: string;
+          /**
+           * what models and people read
+           */
+          description?: string;
+          /**
+           * a program and its arguments, each a separate element; `{name}` in one is an argument's value. Never a shell
+           */
+          command: (string | number | boolean)[];
+          /**
+           * what the command reads; by default all arguments as one JSON object
+           */
+          stdin?: string;
+          /**
+           * JSON Schema of the arguments
+           */
+          inputSchema: string | { [key: string]: unknown };
+          /**
+           * `text`: what it prints; `json`: the value that it prints
+           */
+          output?: "text" | "json";
+          /**
+           * exit codes that mean no failure
+           */
+          exit_codes?: number[];
+          /**
+           * with `output: json`, JSON Schema of that value
+           */
+          outputSchema?: string | { [key: string]: unknown };
+          annotations?: {
+            /**
+             * as MCP has it: it changes nothing
+             */
+            readOnlyHint?: boolean;
+            /**
+             * as MCP has it: it may destroy, and needs approval
+             */
+            destructiveHint?: boolean;
+            /**
+             * as MCP has it: calling it again changes nothing more
+             */
+            idempotentHint?: boolean;
+            /**
+             * as MCP has it: it reaches out of this machine
+             */
+            openWorldHint?: boolean;
+          };
+          /**
+           * of one call; by default `execution.tool_call_timeout_seconds`
+           */
+          timeout_seconds?: number;
+          /**
+           * how much it may print
+           */
+          max_output_bytes?: number;
+          /**
+           * the folder that it runs in, relative to that of ptc.yaml
+           */
+          cwd?: string;
+          /**
+           * its own variables; values as for `servers[].env`
+           */
+          env?: {
+            [k: string]: string | { [key: string]: unknown };
+          };
+          /**
+           * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+           */
+          labels?: (
+            | string
+            | {
+                label: string;
+                unless?: {
+                  [k: string]: string;
+                };
+                when?: {
+                  [k: string]: string;
+                };
+              }
+          )[];
+          /**
+           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+           */
+          accepts?:
+            | string[]
+            | {
+                [k: string]:
+                  | string[]
+                  | {
+                      labels?: string[] | null;
+                      lists?: string[] | null;
+                    };
+              };
+        }[]
+      | null;
+  } | null;
+  approvals?: {
+    /**
+     * which tools need approval by themselves: those that say that they are destructive, or with `destructive` also those that say nothing
+     */
+    default?: "annotated" | "destructive";
+    /**
+     * patterns of tools that need approval as well
+     */
+    ask?: string[] | null;
+    /**
+     * patterns of tools that never do
+     */
+    allow?: string[] | null;
+    /**
+     * with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script
+     */
+    require?: "any" | "terminal";
+    /**
+     * whether a run that waits longer than its client can is suspended; else the call is denied
+     */
+    suspend?: boolean;
+    /**
+     * a suspended run expires after this time
+     */
+    expire_minutes?: number;
+  } | null;
+  /**
+   * rules in Cedar; a list of files is short for `files`
+   */
+  policy?:
+    | {
+        /**
+         * files of rules. Where there are any, what no rule permits is denied
+         */
+        files?: string[] | null;
+        /**
+         * groups and their principals, for rules
+         */
+        groups?: {
+          [k: string]: string[];
+        };
+      }
+    | (string[] | null);
+  labels?: {
+    /**
+     * `conversation`: once a model was shown labelled data, what it writes carries the labels too; `run`: it does not
+     */
+    scope?: "conversation" | "run";
+    /**
+     * what becomes of a call with a value that its argument does not accept: `ask` asks a person
+     */
+    refused?: "deny" | "ask";
+    /**
+     * names of `lists` whose values a model may be shown without carrying their labels, such as ids
+     */
+    plain?: string[] | null;
+  } | null;
+  /**
+   * named lists of patterns for `accepts`, `labels.plain` and rules; `*` stands for any characters but spaces and separators. `{ file: PATH }` has one a line
+   */
+  lists?: {
+    [k: string]:
+      | string[]
+      | {
+          file: string;
+        };
+  };
+  /**
+   * the languages of programs; the first is the default, and the language of signatures
+   */
+  languages?: ("typescript" | "python")[];
+  execution?: {
+    /**
+     * wall clock of one program
+     */
+    timeout_seconds?: number;
+    /**
+     * console text and envelope
+     */
+    max_output_bytes?: number;
+    /**
+     * what the reply of `ptc serve` shows a model of console text and result together; it reads the rest with `read_output`. Never more than `max_output_bytes`
+     */
+    max_reply_bytes?: number;
+    /**
+     * what a program writes with `console.error` and to stderr
+     */
+    max_stderr_bytes?: number;
+    /**
+     * of one call. Starting and listing its server counts, a person's time does not. Progress that the server reports starts the time again, up to ten times
+     */
+    tool_call_timeout_seconds?: number;
+    /**
+     * of one program; more wait their turn
+     */
+    max_parallel_calls?: number;
+    /**
+     * of one program
+     */
+    max_tool_calls?: number;
+    /**
+     * programs that run at a time; by default two for each core if the memory is enough
+     */
+    max_parallel_programs?: number;
+    /**
+     * programs of one principal that wait for their turn, in the order of arrival; a further one fails with `Busy`. Principals take turns
+     */
+    max_queued_programs?: number;
+    /**
+     * of one program
+     */
+    memory_mb?: number;
+    /**
+     * of one program
+     */
+    cpus?: number;
+    /**
+     * processes of one program, beside those of gVisor itself
+     */
+    pids?: number;
+    /**
+     * `error`: a mistake stops the program; `warn`: the reply says so
+     */
+    typecheck?: "error" | "warn" | "off";
+    /**
+     * an answer that contradicts its tool's output schema: `warn`: the program gets it, and the run a warning; `error`: the call fails, and its error has the answer
+     */
+    schema_mismatch?: "warn" | "error";
+  } | null;
+  limits?: {
+    /**
+     * all principals together
+     */
+    together?: {
+      /**
+       * programs at a time; more wait for their turn
+       */
+      max_parallel_programs?: number;
+      /**
+       * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+       */
+      max_programs_per_minute?: number;
+      /**
+       * calls of programs in one minute of the clock; a further one fails, and says when there is more
+       */
+      max_calls_per_minute?: number;
+      /**
+       * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+       */
+      max_cpu_seconds_per_day?: number;
+      /**
+       * what tools answer in one day of UTC
+       */
+      max_result_bytes_per_day?: number;
+    } | null;
+    /**
+     * each principal
+     */
+    each?: {
+      /**
+       * programs at a time; more wait for their turn
+       */
+      max_parallel_programs?: number;
+      /**
+       * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+       */
+      max_programs_per_minute?: number;
+      /**
+       * calls of programs in one minute of the clock; a further one fails, and says when there is more
+       */
+      max_calls_per_minute?: number;
+      /**
+       * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+       */
+      max_cpu_seconds_per_day?: number;
+      /**
+       * what tools answer in one day of UTC
+       */
+      max_result_bytes_per_day?: number;
+    } | null;
+    /**
+     * groups, of `policy.groups` and of logins: `together` is what the members of a group may use together, `each` what each of them may instead of `limits.each`; of several groups the most generous counts
+     */
+    groups?: {
+      [k: string]: {
+        together?: {
+          /**
+           * programs at a time; more wait for their turn
+           */
+          max_parallel_programs?: number;
+          /**
+           * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+           */
+          max_programs_per_minute?: number;
+          /**
+           * calls of programs in one minute of the clock; a further one fails, and says when there is more
+           */
+          max_calls_per_minute?: number;
+          /**
+           * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+           */
+          max_cpu_seconds_per_day?: number;
+          /**
+           * what tools answer in one day of UTC
+           */
+          max_result_bytes_per_day?: number;
+        } | null;
+        each?: {
+          /**
+           * programs at a time; more wait for their turn
+           */
+          max_parallel_programs?: number;
+          /**
+           * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+           */
+          max_programs_per_minute?: number;
+          /**
+           * calls of programs in one minute of the clock; a further one fails, and says when there is more
+           */
+          max_calls_per_minute?: number;
+          /**
+           * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+           */
+          max_cpu_seconds_per_day?: number;
+          /**
+           * what tools answer in one day of UTC
+           */
+          max_result_bytes_per_day?: number;
+        } | null;
+      } | null;
+    };
+    /**
+     * single principals, instead of what is said of each
+     */
+    principals?: {
+      [k: string]: {
+        /**
+         * programs at a time; more wait for their turn
+         */
+        max_parallel_programs?: number;
+        /**
+         * programs that begin in one minute of the clock; a further one fails with `Busy`, which says when there is more
+         */
+        max_programs_per_minute?: number;
+        /**
+         * calls of programs in one minute of the clock; a further one fails, and says when there is more
+         */
+        max_calls_per_minute?: number;
+        /**
+         * processor time of programs in one day of UTC: how long each has run, its waits for tools included and those for people not, times `execution.cpus`; counted when it has ended
+         */
+        max_cpu_seconds_per_day?: number;
+        /**
+         * what tools answer in one day of UTC
+         */
+        max_result_bytes_per_day?: number;
+      } | null;
+    };
+  } | null;
+  sessions?:
+    | {
+        /**
+         * sessions at a time; without `sessions` there are none
+         */
+        max?: number;
+        /**
+         * a session ends after this long without a program
+         */
+        idle_minutes?: number;
+      }
+    | (true | "off" | false);
+  sandbox?: {
+    /**
+     * what starts sandboxes: `docker`, gVisor's `runsc` alone, a `kubernetes` cluster, or with `auto` what is there, Docker first and never a cluster; by default what the variable `PTC_ENGINE` says, and else `auto`
+     */
+    engine?: "auto" | "docker" | "runsc" | "kubernetes";
+    /**
+     * the container runtime; any other than runsc needs `allow_weaker_isolation`
+     */
+    runtime?: string;
+    /**
+     * the image that programs run in
+     */
+    image?: string;
+    /**
+     * the fewest sandboxes that are kept started; 0 turns the pool off
+     */
+    warm?: number;
+    /**
+     * the most, while many programs come; by default four for each core if the memory is enough
+     */
+    max_warm?: number;
+    /**
+     * how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached
+     */
+    channel?: "auto" | "socket" | "attached";
+    /**
+     * packages of the distribution for programs in Python; `ptc image build` builds them in
+     */
+    python_packages?: string[] | null;
+    /**
+     * the cluster that `engine: kubernetes` uses
+     */
+    kubernetes?: {
+      /**
+       * where pods are claimed; by default the namespace of the context, or of ptc's own pod
+       */
+      namespace?: string;
+      /**
+       * what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows
+       */
+      template?: string;
+      /**
+       * a context of the kubeconfig; by default its current one
+       */
+      context?: string;
+      /**
+       * a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account
+       */
+      kubeconfig?: string;
+      /**
+       * a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server
+       */
+      certificates?: string;
+      /**
+       * how long a program waits for a pod
+       */
+      ready_timeout_seconds?: number;
+    } | null;
+    /**
+     * allows a `runtime` other than runsc
+     */
+    allow_weaker_isolation?: boolean;
+  } | null;
+  /**
+   * the background host; with `off`, every command runs alone
+   */
+  host?:
+    | {
+        /**
+         * the same as `host: off`
+         */
+        off?: true;
+        /**
+         * the background host ends after this long without a command
+         */
+        idle_seconds?: number;
+      }
+    | (("off" | false) | null);
+  search?: {
+    embedding?: {
+      /**
+       * an OpenAI-compatible API whose embeddings find tools by meaning too; the base, such as `http://127.0.0.1:11434/v1`
+       */
+      url: string;
+      /**
+       * the model's name
+       */
+      model: string;
+      /**
+       * the key of the API; a value as for `servers[].env`
+       */
+      key?: string | { [key: string]: unknown };
+      /**
+       * how long a search waits for it
+       */
+      timeout_seconds?: number;
+    };
+    rerank?: {
+      /**
+       * an OpenAI-compatible API whose model chooses from the best 30 tools; the base
+       */
+      url: string;
+      /**
+       * the model's name
+       */
+      model: string;
+      /**
+       * the key of the API; a value as for `servers[].env`
+       */
+      key?: string | { [key: string]: unknown };
+      /**
+       * how long a search waits for it
+       */
+      timeout_seconds?: number;
+    };
+  } | null;
+  extract?: {
+    /**
+     * where the model is: the base of an API, such as `https://host/v1`
+     */
+    url: string;
+    /**
+     * the model's name
+     */
+    model: string;
+    /**
+     * the key of the API; a value as for `servers[].env`
+     */
+    key?: string | { [key: string]: unknown };
+    /**
+     * which API it is; by default the URL decides
+     */
+    api?: "openai" | "anthropic";
+    /**
+     * of one program
+     */
+    max_calls?: number;
+    /**
+     * of one call
+     */
+    max_input_bytes?: number;
+    /**
+     * of one call
+     */
+    timeout_seconds?: number;
+    /**
+     * what its results carry; `{ label: L, unless: { ARGUMENT: PATTERN } }` (or `when`) for calls with other arguments alone
+     */
+    labels?: (
+      | string
+      | {
+          label: string;
+          unless?: {
+            [k: string]: string;
+          };
+          when?: {
+            [k: string]: string;
+          };
+        }
+    )[];
+    /**
+     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+     */
+    accepts?:
+      | string[]
+      | {
+          [k: string]:
+            | string[]
+            | {
+                labels?: string[] | null;
+                lists?: string[] | null;
+              };
+        };
+    /**
+     * exceptions from `pii.redact`
+     */
+    pii?: {
+      /**
+       * kinds that the model gets as they are; for others it gets marks
+       */
+      allow?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
+    } | null;
+  };
+  pii?:
+    | {
+        /**
+         * kinds of personal data that are redacted in what leaves a run; `pii: [...]` is short for it
+         */
+        redact?: ("email" | "phone" | "card" | "iban" | "national_id" | "ip")[] | null;
+        /**
+         * ISO 3166-1 codes: whose phone numbers are known without a `+`, and whose national ids are looked for
+         */
+        countries?: string[] | null;
+      }
+    | (string[] | null);
+  /**
+   * which tools `ptc serve` lists beside its own: `auto`, all where they cost less than 2 % of a context of 200,000 tokens and no call is decided by what its run has read; `direct`, all; `search`, none
+   */
+  discovery?: "auto" | "search" | "direct";
+  /**
+   * servers and tools that are listed in any case: a server's name, `<server>.<tool>`, or a pattern of `mcp__<server>__<tool>`
+   */
+  direct?: string[] | null;
+  /**
+   * whether ptc learns and uses types of results that tools do not declare: [learned types](learned-types.md)
+   */
+  learn?: boolean | ("on" | "off");
+  /**
+   * the audit log; `strict` is short for `strict: true`
+   */
+  audit?:
+    | {
+        /**
+         * a call that may change something goes out only when its line is on the disk
+         */
+        strict?: boolean;
+        /**
+         * ptc begins another file at this size
+         */
+        max_file_mb?: number;
+        /**
+         * of files, from their last line
+         */
+        keep_days?: number;
+        /**
+         * where a copy goes as RFC 5424: `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///PATH`
+         */
+        syslog?: string;
+        /**
+         * where a copy goes as OTLP log records
+         */
+        otlp?: string;
+      }
+    | ("strict" | null);
+  archive?: {
+    /**
+     * the file that keeps runs, from the folder of ptc.yaml
+     */
+    path?: string;
+    /**
+     * how long runs are kept
+     */
+    keep_days?: number;
+  } | null;
+  http?: {
+    /**
+     * where `ptc serve --http` listens, as HOST:PORT; by default 127.0.0.1:8080. Beyond this machine only with `auth`
+     */
+    listen?: string;
+    /**
+     * the URL that clients are given, and that tokens are for; its path is where MCP is served
+     */
+    public_url?: string;
+    tls?: {
+      /**
+       * a file with the certificate and those above it, in PEM; read again when it changes
+       */
+      cert: string;
+      /**
+       * a file with its private key, in PEM
+       */
+      key: string;
+    };
+    /**
+     * addresses and networks of proxies that end TLS in front of ptc, whose `X-Forwarded-*` count
+     */
+    trusted_proxies?: string[] | null;
+    /**
+     * how long running programs have to end after SIGTERM
+     */
+    drain_seconds?: number;
+    auth?: {
+      /**
+       * who says who somebody is: OAuth issuers whose tokens are accepted
+       */
+      issuers?: {
+        /**
+         * the issuer, exactly as its tokens name it in `iss`
+         */
+        issuer: string;
+        /**
+         * what a token must be for (`aud`), one of these; by default `http.public_url`
+         */
+        audience?: string | string[];
+        /**
+         * the algorithms by which its tokens may be signed
+         */
+        algorithms?: (
+          | "RS256"
+          | "RS384"
+          | "RS512"
+          | "PS256"
+          | "PS384"
+          | "PS512"
+          | "ES256"
+          | "ES384"
+          | "ES512"
+          | "EdDSA"
+        )[];
+        /**
+         * how far its clock may be from this machine's
+         */
+        clock_skew_seconds?: number;
+        /**
+         * where its keys are; by default what its metadata says
+         */
+        jwks_url?: string;
+        /**
+         * the claim that names a person for good
+         */
+        subject?: string;
+        /**
+         * the claim with a name for people; by default `name`, `preferred_username` or `email`
+         */
+        name?: string;
+        /**
+         * the claim with a person's groups; a dot leads into an object
+         */
+        groups?: string;
+        scopes?: {
+          /**
+           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:run`
+           */
+          "ptc:run"?: string[];
+          /**
+           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:approve`
+           */
+          "ptc:approve"?: string[];
+          /**
+           * who has it: whoever has one of these among scopes (`scope`, `scp`), roles (`roles`) and groups; `*` is everybody; by default the scope `ptc:admin`
+           */
+          "ptc:admin"?: string[];
+        };
+        /**
+         * the scopes that clients are told to ask for; by default those of ptc that are not mapped
+         */
+        request_scopes?: string[];
+        login?: {
+          /**
+           * ptc's own client at the issuer, whose redirect URI is `PUBLIC_URL/logins/who`: who logs in at a server with a browser is asked there who they are
+           */
+          client_id: string;
+          /**
+           * the client's secret; a value as for `servers[].env`. A public client has none
+           */
+          client_secret?: string | { [key: string]: unknown };
+        };
+        introspection?: {
+          /**
+           * ptc's own client at the issuer, which asks about opaque tokens
+           */
+          client_id: string;
+          /**
+           * the client's secret; a value as for `servers[].env`
+           */
+          client_secret: string | { [key: string]: unknown };
+          /**
+           * where tokens are asked about; by default what the issuer's metadata says
+           */
+          url?: string;
+          /**
+           * how long an answer counts, and so how long a revoked token does
+           */
+          cache_seconds?: number;
+        };
+      }[];
+      /**
+       * whether tokens of `ptc token create` are accepted
+       */
+      tokens?: boolean;
+    };
+  } | null;
+  storage?: {
+    /**
+     * a PostgreSQL that keeps runs, the audit log, approvals, logins and learned types instead of files, as `postgres://USER:PASSWORD@HOST/DATABASE`; a value as for `servers[].env`
+     */
+    url?: string | { [key: string]: unknown };
+    /**
+     * with what logins and suspended runs are encrypted there: 32 bytes in base64, as `openssl rand -base64 32` prints them; of a list the first encrypts, and all decrypt; values as for `servers[].env`
+     */
+    encryption_key?: (string | { [key: string]: unknown })[] | (string | { [key: string]: unknown });
+  } | null;
+}
