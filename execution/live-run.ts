@@ -57,6 +57,10 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     ...{ runId, context, language: program.language, parent: trace, earlier: earlier?.place },
     describeTool: (name) => describeTool(name, tools, configuration),
   });
+  const shown = {
+    ...{ fileName: program.fileName, language: program.language },
+    code: program.code === undefined ? undefined : redaction.redactor.redactText(program.code).value,
+  };
   const { require: requires, suspend: maySuspend } = configuration.approvals;
   const model = configuration.servers.find((server) => server.transport === "model");
   const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
@@ -83,7 +87,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       extracts: model && { maxCalls: model.maxCalls, made },
       allowance: request.allowance,
       shareQuestions: shareQuestions({
-        ...{ context, fileName: program.fileName, open: () => openPending(configuration, env) },
+        ...{ context, program: shown, open: () => openPending(configuration, env) },
       }),
       isTypedOnly: requires === "terminal",
     },
@@ -91,7 +95,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     redactor: redaction.redactor,
     asking: redaction.asking,
     recorder: host.recorder(context, tools, redaction),
-    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place) : undefined,
+    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place, shown) : undefined,
     limits,
     onCallStarted: request.onCallStarted,
     onCall: request.onCall,

@@ -335,6 +335,9 @@ async function listStatement(
   if (filter.status === "failed") conditions.push("status <> 'ok'");
   else equal("status", filter.status);
   equal("source", filter.source);
+  equal("principal", filter.principal);
+  if (filter.text !== undefined)
+    conditions.push(`position(lower(${value(filter.text)}) IN lower(title || chr(10) || file_name)) > 0`);
   equal("input_digest", filter.inputDigest);
   if (filter.clientSession !== undefined) {
     const beginning = value(filter.clientSession);

@@ -354,6 +354,9 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   if (filter.status === "failed") where("status <> 'ok'");
   else if (filter.status !== undefined) where("status = ?", filter.status);
   if (filter.source !== undefined) where("source = ?", filter.source);
+  if (filter.principal !== undefined) where("principal = ?", filter.principal);
+  if (filter.text !== undefined)
+    where("instr(lower(title || char(10) || file_name), lower(?)) > 0", filter.text);
   if (filter.sinceMs !== undefined) where("started_at >= ?", filter.sinceMs);
   if (filter.untilMs !== undefined) where("started_at < ?", filter.untilMs);
   if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);

@@ -45,7 +45,11 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
     answeredElsewhere,
   };
   const shared = interceptQuestions(approver, [
-    shareQuestions({ context: CONTEXT, fileName: "p.ts", open: async () => open() }),
+    shareQuestions({
+      context: CONTEXT,
+      program: { fileName: "p.ts", code: "f()" },
+      open: async () => open(),
+    }),
   ]);
   const answer = shared.ask(request, signal);
   return {
@@ -55,6 +59,11 @@ function asking(open: () => PendingApprovals, request = REQUEST, signal = new Ab
     withdrawn: () => withdrawn?.aborted,
   };
 }
+
+it("whoever answers elsewhere sees the program that asks", async () => {
+  const { pending } = await waiting();
+  expect(pending).toMatchObject({ fileName: "p.ts", code: "f()" });
+});
 
 async function listed(approvals: PendingApprovals) {
   return eventually(async () => {
