@@ -88,6 +88,17 @@ cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
 for (const machine of RESEED_MACHINES)
   writeFileSync(join(dist, `image/reseed-${machine}.so`), buildReseedLibrary(machine));
 cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
+await build({
+  absWorkingDir: root,
+  entryPoints: ["console/assets/console.js", "console/assets/console.css"],
+  outdir: join(dist, "console/assets"),
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: ["chrome120", "firefox120", "safari17"],
+  legalComments: "none",
+  logLevel: "warning",
+});
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(
   root,

@@ -40,6 +40,8 @@ export interface PendingApproval {
   /** The request as it was asked. Its arguments hold no secrets. */
   request: ApprovalRequest;
   source: RunContext["source"];
+  /** What the client calls itself that runs the program. */
+  client?: string | undefined;
   fileName: string;
   /** The beginning of its program, without secrets; `undefined` for a single call, and for questions of earlier versions. */
   code?: string | undefined;
@@ -171,9 +173,15 @@ export class PendingApprovals {
     ticket: string,
   ) {
     const { isAgain: _, ticket: __, ...asked } = request;
-    const { source, principal } = context;
+    const { source, principal, client } = context;
     const program = { fileName, code: code?.slice(0, MAX_CODE_CHARS), language };
-    const question = { request: asked, source, ...program, digest: questionDigest(request) };
+    const question = {
+      request: asked,
+      source,
+      client: client?.name,
+      ...program,
+      digest: questionDigest(request),
+    };
     const askedAt = this.#now();
     return {
       ticket,
@@ -189,11 +197,12 @@ export class PendingApprovals {
     const rows = await this.#waiting(principal);
     const listed = rows.map(async ({ ticket, askedAt, expiresAt, question, answer, isKept }) => {
       const sealed = await this.#unseal("question", ticket, question);
-      const asked = sealed as Pick<PendingApproval, "request" | "source" | "digest"> & AskingProgram;
-      const { request, source, fileName, code, language, digest } = asked;
+      const asked = sealed as Pick<PendingApproval, "request" | "source" | "client" | "digest"> &
+        AskingProgram;
+      const { request, source, client, fileName, code, language, digest } = asked;
       const state = { isAnswered: answer !== null, isLive: !isKept };
       const program = { fileName, code, language };
-      return { ticket, askedAt, expiresAt, ...state, request, source, ...program, digest };
+      return { ticket, askedAt, expiresAt, ...state, request, source, client, ...program, digest };
     });
     return Promise.all(listed);
   }

@@ -55,6 +55,10 @@ export interface HttpServerOptions {
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
   logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
+  /** Answers browsers below a path of its own, such as `/console`, by a session and not by a token. */
+  console?:
+    | { path: string; answer: (request: IncomingMessage, response: ServerResponse) => Promise<unknown> }
+    | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
   onWarning: (message: string) => void;
@@ -167,6 +171,9 @@ export class HttpServer {
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
+    const { console } = this.#options;
+    if (console !== undefined && (path === console.path || path.startsWith(`${console.path}/`)))
+      return console.answer(request, response);
     if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {
