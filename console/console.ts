@@ -44,7 +44,7 @@ import {
   renderRules,
 } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
-import { excerptRules, findApproved, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { findApproved, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderMe } from "./pages/me.ts";
 import { countListed, OVERVIEW_DAYS, renderOverviewPage } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
@@ -473,7 +473,7 @@ export class Console {
           : undefined;
       questions.push({ pending, before });
     }
-    const page = renderInbox({
+    return renderInbox({
       questions,
       answered: waiting.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
       frame: await this.#frame(c),
@@ -485,7 +485,6 @@ export class Console {
           : undefined,
       notice: NOTICES[c.req.query("done") ?? ""],
     });
-    return { ...page, rules: excerptRules(questions) };
   }
 
   async #answer(c: Asked): Promise<string> {

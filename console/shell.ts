@@ -59,7 +59,7 @@ export function renderConsolePage(page: ConsolePage, { session, project, waiting
         : undefined;
     return html`<li><a href="${path === "" ? `${BASE}/` : `${BASE}/${path}`}"${current}>${name}${badge}</a></li>`;
   });
-  const top = html`<header class="bar">
+  const top = html`<header class="masthead">
 <p class="brand"><a href="${BASE}/"><b>ptc</b> <span class="unseen">console, </span><span class="project">${project}</span></a></p>
 <nav class="places" aria-label="Console"><ul>${links}</ul></nav>
 ${renderThemes()}

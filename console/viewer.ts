@@ -17,6 +17,8 @@ export interface Viewer {
   /** What others call them; the principal where nothing is known. */
   readonly name: string;
   readonly groups?: readonly string[] | undefined;
+  /** Whether their login lets them answer questions; by default it does. */
+  readonly approves?: boolean | undefined;
 }
 
 /** What a viewer may see and do. */
@@ -40,6 +42,7 @@ const Session = z.object({
     principal: z.string(),
     name: z.string(),
     groups: z.optional(z.array(z.string())),
+    approves: z.optional(z.boolean()),
   }),
   /** The token of its forms. */
   token: z.string(),

@@ -3,7 +3,7 @@
 import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
 import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
 import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
-import { formatCount } from "../../base/quantities.ts";
+import { countNoun, formatCount } from "../../base/quantities.ts";
 import { html, type Markup, renderTable } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
@@ -119,13 +119,14 @@ function cellsOf(fields: AuditFields): (Markup | string)[] {
     of("reason"),
   ].filter((part) => part !== "");
   const run = of("run_id");
+  const called = of("calls") === "" ? "" : countNoun(Number(of("calls")), "call");
   const state = isUnwanted(fields) ? html`<span class="some">${came.join(", ")}</span>` : came.join(", ");
   return [
     html`<time datetime="${of("time")}">${of("time")
       .replace("T", " ")
       .replace(/\.\d+Z$/, "Z")}</time>`,
     of("event"),
-    html`<span class="wide">${tool === "" ? of("server") : shortToolName(tool)}</span>`,
+    html`<span class="wide">${tool === "" ? of("server") || called : shortToolName(tool)}</span>`,
     html`<span class="wide">${state}</span>`,
     html`<span class="wide">${[of("principal"), of("client")].filter((part) => part !== "").join(", ")}</span>`,
     run === "" ? "" : html`<a href="${runAddress(run)}"><code>${run.slice(0, 8)}</code></a>`,

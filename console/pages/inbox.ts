@@ -6,6 +6,7 @@ import { DEFAULT_AT_MOST, MAX_AT_MOST } from "../../broker/approvals/approval-sc
 import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
@@ -80,7 +81,7 @@ function renderQuestion({ pending, before }: ShownQuestion, index: number, page:
 <p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${frame.session.viewer.name}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
 ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
 <div class="pair">
-<div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, text)}</div>
+<div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>
 <div>${renderAsking(pending)}</div>
 </div>
 ${labels.length === 0 ? undefined : html`<div class="labels"><h3>Where its values come from</h3><ul>${labels}</ul></div>`}
@@ -92,9 +93,14 @@ ${renderAnswers(pending, page)}
 /** The arguments beside those of the newest approved call. */
 function renderBefore(
   { runId, arguments: earlier }: NonNullable<ShownQuestion["before"]>,
-  now: string,
+  now: unknown,
 ): Markup {
-  const lines = diffLines(renderApprovalArguments(earlier, WHOLE).split("\n"), now.split("\n"));
+  // The order of members says nothing.
+  const lined = (args: unknown) =>
+    renderApprovalArguments(args === undefined ? undefined : JSON.parse(canonicalJson(args)), WHOLE).split(
+      "\n",
+    );
+  const lines = diffLines(lined(earlier), lined(now));
   const run = html`<a href="${BASE}/runs/${encodeURIComponent(runId)}"><code>${runId.slice(0, 8)}</code></a>`;
   if (lines.length === 0)
     return html`<p class="soft">The same arguments as in the last call that was approved, in run ${run}.</p>`;
@@ -132,16 +138,7 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
     around.length === rendered.length
       ? undefined
       : html`<details class="fold"><summary>The whole program, ${lines.length} lines</summary><pre class="code" tabindex="0" aria-label="The whole program">${renderLines(lines, language, roles, `q-${ticket}-W`)}</pre></details>`;
-  return html`<figure class="text"><figcaption><span>${fileName}</span><span class="size">${about}</span></figcaption><pre class="code from-${Math.min(from, 4_999)}" tabindex="0" aria-label="The program around the call">${around}</pre></figure>${whole}`;
-}
-
-/** CSS by which excerpts count their lines from where they begin. */
-export function excerptRules(questions: readonly ShownQuestion[]): string {
-  const starts = questions.map(({ pending: { code, request } }) => {
-    const [first = 1] = code === undefined ? [] : linesThatMayCall(splitLines(code), request.tool);
-    return Math.min(4_999, Math.max(0, first - 1 - CONTEXT_LINES));
-  });
-  return [...new Set(starts)].map((from) => `.from-${from}{counter-reset:line ${from}}`).join("\n");
+  return html`<figure class="text"><figcaption><span>${fileName}</span><span class="size">${about}</span></figcaption><pre class="code" tabindex="0" aria-label="The program around the call">${around}</pre></figure>${whole}`;
 }
 
 /**

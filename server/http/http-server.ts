@@ -55,14 +55,14 @@ export interface HttpServerOptions {
   metrics?: (() => Promise<string>) | undefined;
   /** Answers browsers in which people log in at servers, below the path of MCP; `undefined` for what it does not know. */
   logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
-  /** Answers browsers below a path of its own, such as `/console`, by a session and not by a token. */
-  console?:
-    | { path: string; answer: (request: IncomingMessage, response: ServerResponse) => Promise<unknown> }
-    | undefined;
+  /** What answers browsers below a path of its own, such as `/console`, by sessions and not by tokens. @param url of MCP. */
+  console?: { path: string; open: (url: URL) => NodeAnswer } | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
   onWarning: (message: string) => void;
 }
+
+type NodeAnswer = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
 /** An HTTP server that listens. */
 export class HttpServer {
@@ -74,6 +74,7 @@ export class HttpServer {
   readonly #service: McpService;
   readonly #proxies: BlockList;
   readonly #hosts: string[];
+  readonly #console: { path: string; answer: NodeAnswer } | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   /** Responses that are not finished. */
   readonly #open = new Set<ServerResponse>();
@@ -88,6 +89,8 @@ export class HttpServer {
     const { address, port } = server.address() as AddressInfo;
     const own = `${options.tls === undefined ? "http" : "https"}://${isIPv6(address) ? `[${address}]` : address}:${port}/mcp`;
     this.url = new URL(options.publicUrl ?? own);
+    const { console } = options;
+    this.#console = console && { path: console.path, answer: console.open(this.url) };
     const hosts = options.publicUrl === undefined ? [] : [this.url.hostname];
     this.#hosts = [...(options.listen.isLoopback ? localhostAllowedHostnames() : []), ...hosts];
   }
@@ -171,9 +174,9 @@ export class HttpServer {
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
       return this.#answerMetadata(request, response);
     if (path.startsWith(`${this.#path}/logins/`)) return this.#answerLogin(request, response);
-    const { console } = this.#options;
-    if (console !== undefined && (path === console.path || path.startsWith(`${console.path}/`)))
-      return console.answer(request, response);
+    const pages = this.#console;
+    if (pages !== undefined && (path === pages.path || path.startsWith(`${pages.path}/`)))
+      return pages.answer(request, response);
     if (path !== this.#path) return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));
     if (this.#isDraining)
       return send(response, 503, rpcError(-32_000, "ptc is about to end here; try again"), {

@@ -237,6 +237,9 @@ function renderProgram(
   );
 }
 
+/** Of the ids of lines of the one program of a page. */
+const OWN_PREFIX = "L";
+
 /** What a line of a program is marked for, and what screen readers say of it. */
 const ROLES = { failed: "failed here: ", caller: "called from here: ", asks: "makes the call: " } as const;
 export type LineRole = keyof typeof ROLES;
@@ -251,7 +254,7 @@ export function renderLines(
   lines: readonly string[],
   language: string,
   roles: ReadonlyMap<number, LineRole>,
-  prefix = "L",
+  prefix = OWN_PREFIX,
 ): Markup[] {
   return tokenizeLines(lines.map(cutLine).join("\n"), syntaxOf(language)).map((tokens, index) =>
     renderLine(index + 1, tokens, roles.get(index + 1), prefix),
@@ -269,7 +272,9 @@ function renderLine(
   );
   // Screen readers do not announce the colour of a line.
   const said = role === undefined ? undefined : html`<span class="unseen">${ROLES[role]}</span>`;
-  return html`<span class="line${role === undefined ? "" : ` ${role}`}" id="${prefix}${number}">${said}${content}
+  // An excerpt cannot count its lines from 1.
+  const numbered = prefix === OWN_PREFIX ? undefined : html` data-line="${number}"`;
+  return html`<span class="line${role === undefined ? "" : ` ${role}`}" id="${prefix}${number}"${numbered}>${said}${content}
 </span>`;
 }
 
