@@ -9,7 +9,7 @@ const MAX_RUNS = 200;
 const MAX_CALLS = 200;
 
 /** A call of a run in progress. */
-export interface LiveCall {
+interface LiveCall {
   readonly seq: number;
   readonly tool: string;
   /** Milliseconds since 1970. */

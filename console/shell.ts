@@ -16,7 +16,7 @@ const PLACES = [
   ["audit", "Audit"],
   ["me", "Me"],
 ] as const;
-export type Place = (typeof PLACES)[number][0];
+type Place = (typeof PLACES)[number][0];
 
 /** What every page of one request has. */
 export interface Frame {

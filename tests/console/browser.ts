@@ -1,10 +1,7 @@
 /** A real Chromium for the console, by Playwright, which brings no browser of its own here. */
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { findChromium } from "../server/pages/chromium.ts";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export const hasBrowser = findChromium() !== undefined;
 
@@ -59,7 +56,7 @@ export async function openConsole(
 /** What axe finds wrong with a page, a line for each place. */
 export async function violations(page: Page): Promise<string[]> {
   // The page's own policy allows no script that is brought along.
-  const found = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ["violations"] })`);
+  const found = await page.evaluate(`${axe.source}; axe.run(document, { resultTypes: ["violations"] })`);
   const { violations: all } = found as {
     violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
   };

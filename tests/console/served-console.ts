@@ -31,7 +31,7 @@ export interface AskedQuestion {
   request?: Partial<ApprovalRequest>;
 }
 
-export const REQUEST: ApprovalRequest = {
+const REQUEST: ApprovalRequest = {
   runId: "3f9a2c11-0000-4000-8000-000000000001",
   tool: "mcp__mail__send_message",
   definitionDigest: "d",
