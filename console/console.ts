@@ -22,8 +22,10 @@ import type { ListedRun } from "../archive/listed-run.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
+import { CatalogError } from "../catalog/catalog-error.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { RunListener } from "../execution/runs/run-events.ts";
@@ -623,7 +625,7 @@ export class Console {
       const signal = AbortSignal.any([over.signal, this.#closing.signal]);
       stream.onAbort(() => over.abort());
       const beat = setInterval(() => {
-        if (session.until <= this.#parts.now()) over.abort();
+        if (!this.#sessions.counts(session)) over.abort();
         else void stream.write(": still here\n\n");
       }, HEARTBEAT_MS).unref();
       try {
@@ -674,10 +676,13 @@ function explain(error: unknown): ConsolePage {
   if (error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing"))
     return page("Not here", "There is nothing here, or nothing that you may see.", 404);
   if (error instanceof RefusedError) return page("Refused", error.message, error.status);
-  if (error instanceof ArchiveError || error instanceof PendingError)
+  if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
     return page("Cannot be read", oneLine(error.message, 2_000), 500);
   throw error;
 }
+
+/** Errors whose message is for whoever uses ptc. */
+const READABLE = [ArchiveError, PendingError, CatalogError, ConfigurationError];
 
 interface Asset {
   /** Changes with its text, so that browsers may keep it for good. */

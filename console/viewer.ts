@@ -90,8 +90,12 @@ export class Sessions {
   /** The session of a request; `undefined` where it has none that counts. */
   async of(request: Request): Promise<Session | undefined> {
     const session = await this.opened("session", Session, this.value(request, "session"));
-    if (session === undefined || session.until <= this.#options.now()) return undefined;
-    return this.#revoked.has(session.id) ? undefined : session;
+    return session !== undefined && this.counts(session) ? session : undefined;
+  }
+
+  /** Whether a session is neither over nor ended here. */
+  counts({ id, until }: Session): boolean {
+    return until > this.#options.now() && !this.#revoked.has(id);
   }
 
   /** Ends a session in this process, and in its browser. @returns the `Set-Cookie` that does so. */

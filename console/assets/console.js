@@ -6,6 +6,8 @@
   const title = document.title.replace(/^\(\d+\) /, "");
   root.dataset.scripted = "";
   keepTheme();
+  // On a narrow screen the current place may be beyond the edge.
+  $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   startKeys();
   startNotices();
   startAgain();

@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
+import { CatalogError } from "../../catalog/catalog-error.ts";
 import { linesThatMayCall } from "../../console/pages/inbox.ts";
 import { latencyByDay, quantiles } from "../../console/pages/overview.ts";
 import { whyForeign } from "../../console/viewer.ts";
@@ -590,4 +591,18 @@ it("quantiles go by the nearest rank, day by day", () => {
     ["2026-01-01", { p50: 10, p95: 10 }],
     ["2026-01-02", { p50: 20, p95: 40 }],
   ]);
+});
+
+it("what cannot be read is said on the page, in one line", async () => {
+  const { visitor, warnings } = await opened({
+    tools: async () => {
+      throw new CatalogError("edited", "generated/ was edited; run `ptc generate`");
+    },
+  });
+  const response = await visitor.get("/console/tools");
+  expect([response.status, await response.text()]).toEqual([
+    500,
+    expect.stringContaining("generated/ was edited"),
+  ]);
+  expect(warnings).toEqual([]);
 });
