@@ -39,6 +39,10 @@ export interface RunFilter {
   /** `ok`, `failed`, or a type of failure. */
   status?: string;
   source?: string;
+  /** On whose behalf they ran. */
+  principal?: string;
+  /** A text in the first line of the program or in the name of its file, in whatever case. */
+  text?: string;
   /** Runs that called a tool which this pattern matches, `*` for any characters. */
   tool?: string;
   /** Runs that called a tool of this server, by its configured name. */
@@ -50,8 +54,6 @@ export interface RunFilter {
   inputDigest?: string;
   /** The beginning of the client's name for its conversation. */
   clientSession?: string;
-  /** On whose behalf they ran. */
-  principal?: string;
   /** The account that they ran with, by its name. */
   user?: string;
   /** The machine that they ran on. */

@@ -39,6 +39,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Defi
     runs: async () => (await import("./commands/runs.ts")).runsCommand,
     replay: async () => (await import("./commands/replay.ts")).replayCommand,
     sessions: async () => (await import("./commands/sessions.ts")).sessionsCommand,
+    console: async () => (await import("./commands/console.ts")).consoleCommand,
   },
   Policy: {
     policy: async () => (await import("./commands/policy.ts")).policyCommand,

@@ -20,6 +20,7 @@ import { version } from "../system/package.ts";
 import type { CalledTool } from "../telemetry/telemetry.ts";
 import type { RunLimits } from "./output/runner-output.ts";
 import { keeperFor, openPending } from "./pending/open-pending.ts";
+import type { AskingProgram } from "./pending/pending-approvals.ts";
 import { shareQuestions, type TellOfQuestion } from "./pending/shared-questions.ts";
 import { redactRun } from "./redact-run.ts";
 import type { RunScope } from "./run.ts";
@@ -60,8 +61,13 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     ...{ runId, context, language: program.language, parent: trace, earlier: earlier?.place },
     describeTool: (name) => describeTool(name, tools, configuration),
   });
+  const shown = {
+    ...{ fileName: program.fileName, language: program.language },
+    code: program.code === undefined ? undefined : redaction.redactor.redactText(program.code).value,
+  };
   const { require: requires, suspend: maySuspend } = configuration.approvals;
-  const tell = host.notifier && tellOfQuestions(host.notifier, { context, program }, redaction.redactor);
+  const tell =
+    host.notifier && tellOfQuestions(host.notifier, { context, program: shown }, redaction.redactor);
   const model = configuration.servers.find((server) => server.transport === "model");
   const made = earlier?.calls.filter(({ tool }) => tool === EXTRACT_NAME).length ?? 0;
   return {
@@ -89,7 +95,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
       extracts: model && { maxCalls: model.maxCalls, made },
       allowance: request.allowance,
       shareQuestions: shareQuestions({
-        ...{ context, fileName: program.fileName, open: () => openPending(configuration, env) },
+        ...{ context, program: shown, open: () => openPending(configuration, env) },
         ...{ tell, tellAfterMs: host.notifier?.afterMs },
       }),
       isTypedOnly: requires === "terminal",
@@ -98,7 +104,10 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     redactor: redaction.redactor,
     asking: redaction.asking,
     recorder: host.recorder(context, tools, redaction),
-    keeper: suspends && maySuspend ? keeperFor(context, configuration, env, traced?.place, tell) : undefined,
+    keeper:
+      suspends && maySuspend
+        ? keeperFor(context, configuration, env, { place: traced?.place, program: shown, tell })
+        : undefined,
     limits,
     onCallStarted: request.onCallStarted,
     onCall: request.onCall,
@@ -111,7 +120,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
 /** Tells people of questions of one run, without secrets and without personal data that is redacted elsewhere. */
 function tellOfQuestions(
   notifier: Notifier,
-  { context, program }: Pick<RunRequest, "context"> & Pick<RunFacts, "program">,
+  { context, program }: Pick<RunRequest, "context"> & { program: AskingProgram },
   redactor: Redactor,
 ): TellOfQuestion {
   return (asked, { ticket, expiresAt }) =>
@@ -119,7 +128,7 @@ function tellOfQuestions(
       ...{ ticket, expiresAt, context },
       digest: questionDigest(asked),
       request: redactor.redactValue(asked).value as ApprovalRequest,
-      program: { fileName: program.fileName, code: redactor.redactText(program.code ?? "").value },
+      program: { fileName: program.fileName, code: program.code ?? "" },
     });
 }
 

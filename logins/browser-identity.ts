@@ -68,6 +68,16 @@ export async function identifyBrowser(
   answer: URLSearchParams,
   redirectUri: string,
 ): Promise<unknown> {
+  return (await browserClaims(issuer, asked, answer, redirectUri))[issuer.subject];
+}
+
+/** What the issuer says of whoever sits at the browser: the claims of its ID token. @throws IdentityError */
+export async function browserClaims(
+  issuer: BrowserIssuer,
+  asked: AskedBrowser,
+  answer: URLSearchParams,
+  redirectUri: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const server = await metadataOf(issuer);
   const client = { client_id: issuer.clientId };
   const { clientSecret } = issuer;
@@ -85,7 +95,7 @@ export async function identifyBrowser(
       requireIdToken: true,
     });
     await oauth.validateApplicationLevelSignature(server, response, options());
-    return oauth.getValidatedIdTokenClaims(tokens)?.[issuer.subject];
+    return oauth.getValidatedIdTokenClaims(tokens) ?? {};
   } catch (error) {
     throw new IdentityError(`${issuer.issuer} did not say who you are: ${oneLine(reasonOf(error), 300)}`);
   }

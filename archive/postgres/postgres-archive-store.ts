@@ -335,12 +335,14 @@ async function listStatement(
   if (filter.status === "failed") conditions.push("status <> 'ok'");
   else equal("status", filter.status);
   equal("source", filter.source);
+  equal("principal", filter.principal);
+  if (filter.text !== undefined)
+    conditions.push(`position(lower(${value(filter.text)}) IN lower(title || chr(10) || file_name)) > 0`);
   equal("input_digest", filter.inputDigest);
   if (filter.clientSession !== undefined) {
     const beginning = value(filter.clientSession);
     conditions.push(`client_session >= ${beginning} AND starts_with(client_session, ${beginning})`);
   }
-  equal("principal", filter.principal);
   equal('"user"', filter.user);
   equal("host", filter.host);
   equal("client", filter.client);

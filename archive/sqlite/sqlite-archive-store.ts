@@ -354,12 +354,14 @@ export function listRunPage(db: Database, filter: PageFilter): RunPage {
   if (filter.status === "failed") where("status <> 'ok'");
   else if (filter.status !== undefined) where("status = ?", filter.status);
   if (filter.source !== undefined) where("source = ?", filter.source);
+  if (filter.principal !== undefined) where("principal = ?", filter.principal);
+  if (filter.text !== undefined)
+    where("instr(lower(title || char(10) || file_name), lower(?)) > 0", filter.text);
   if (filter.sinceMs !== undefined) where("started_at >= ?", filter.sinceMs);
   if (filter.untilMs !== undefined) where("started_at < ?", filter.untilMs);
   if (filter.inputDigest !== undefined) where("input_digest = ?", filter.inputDigest);
   if (filter.clientSession !== undefined)
     where("substr(client_session, 1, length(?)) = ?", filter.clientSession, filter.clientSession);
-  if (filter.principal !== undefined) where("principal = ?", filter.principal);
   if (filter.user !== undefined) where("user = ?", filter.user);
   if (filter.host !== undefined) where("host = ?", filter.host);
   if (filter.client !== undefined) where("client = ?", filter.client);

@@ -173,6 +173,7 @@ async function serveHttp(
     surroundings.on(signal, () => (++signals === 1 ? stopped : hurried).resolve());
   const now = () => Math.round(clock.wallMs());
   const sealer = projectSealer(host.configuration, env);
+  const pages = await serveConsole(host, sealer, surroundings, onWarning);
   let server: Awaited<ReturnType<typeof HttpServer.listen>>;
   try {
     server = await HttpServer.listen(service, {
@@ -194,6 +195,7 @@ async function serveHttp(
       }),
       logins: await serveLogins(host, sealer, env),
       slack: (request) => host.answerSlack(request),
+      console: pages,
       sealer: sealedState(sealer, {
         now,
         maxAgeMs: () => host.configuration.approvals.expireMs,
@@ -209,7 +211,9 @@ async function serveHttp(
   onUrl(server.url);
   void host.warm();
   await tell(stderr, `serving MCP at ${server.url.href}`);
+  if (pages !== undefined) await tell(stderr, pages.where());
   await stopped.promise;
+  pages?.close();
   await Promise.race([server.drain(host.configuration.http.drainMs), hurried.promise]);
   if (signals > 1) await server.close();
   return EXIT.done;
@@ -229,6 +233,19 @@ async function serveLogins(
   ]);
   const issuers = () => browserIssuers(host.configuration, env);
   return host.serveLogins({ publicUrl, sealer, issuers, principalOf });
+}
+
+/** The console beside MCP; `undefined` where people have tokens, and no issuer can say who sits at a browser. */
+async function serveConsole(
+  host: OpenService["host"],
+  sealer: () => Promise<Sealer>,
+  { env }: Surroundings,
+  onWarning: (message: string) => void,
+) {
+  const { auth } = host.configuration.http;
+  if (auth !== undefined && !auth.issuers.some(({ login }) => login !== undefined)) return undefined;
+  const { openConsoleOfHost } = await import("../console-of-host.ts");
+  return openConsoleOfHost(host, sealer, { env, onWarning });
 }
 
 /** Why runs could not be kept now, where a storage is shared. */

@@ -96,7 +96,7 @@ const Issuer = mapping(
       mapping({
         client_id: setting(
           text(2_048),
-          "ptc's own client at the issuer, whose redirect URI is `PUBLIC_URL/logins/who`: who logs in at a server with a browser is asked there who they are",
+          "ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: who logs in with a browser is asked there who they are",
         ),
         client_secret: setting(
           expanded(secret(secretValue(text(8_192)).optional())),

@@ -4,7 +4,7 @@ import type { RunContext } from "../../protocol/run-context.ts";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import type { RunKeeper } from "../suspension/suspended-run.ts";
-import type { PendingApprovals } from "./pending-approvals.ts";
+import type { AskingProgram, PendingApprovals } from "./pending-approvals.ts";
 import type { TellOfQuestion } from "./shared-questions.ts";
 
 /**
@@ -19,25 +19,28 @@ export async function openPending(
   return new PendingApprovals({ configuration, env, clock });
 }
 
-/**
- * Keeps the runs of one context when they are suspended.
- *
- * @param place the run's place in a collector's traces.
- * @param tell tells people of a question of a suspended run.
- */
+/** What is kept with a run, and who is told of its question. */
+interface KeptWith {
+  /** The run's place in a collector's traces. */
+  place: TraceContext | undefined;
+  /** The program as whoever answers its questions sees it. */
+  program: AskingProgram;
+  tell?: TellOfQuestion | undefined;
+}
+
+/** Keeps the runs of one context when they are suspended. */
 export function keeperFor(
   context: RunContext,
   configuration: Configuration,
   env: EnvironmentVariables,
-  place: TraceContext | undefined,
-  tell?: TellOfQuestion | undefined,
+  { place, program, tell }: KeptWith,
 ): RunKeeper {
   return {
     startedAt: Math.round(clock.wallMs()),
-    async keep(run, question, given) {
+    async keep(run, request, ticket) {
       const pending = await openPending(configuration, env);
-      const kept = await pending.keep(context, { ...run, place }, question, given);
-      if (kept.ok) tell?.(question, kept);
+      const kept = await pending.keep(context, { ...run, place }, request, ticket, program);
+      if (kept.ok) tell?.(request, kept);
       return kept;
     },
   };

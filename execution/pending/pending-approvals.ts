@@ -26,6 +26,8 @@ import { newTicket, PendingError } from "./tickets.ts";
 
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 const MAX_PENDING = 100;
+/** How much of a program is kept beside its question. */
+const MAX_CODE_CHARS = 128 * 1024;
 
 /** A question that waits for an answer, without secrets. */
 export interface PendingApproval {
@@ -41,7 +43,12 @@ export interface PendingApproval {
   /** The request as it was asked. Its arguments hold no secrets. */
   request: ApprovalRequest;
   source: RunContext["source"];
+  /** What the client calls itself that runs the program. */
+  client?: string | undefined;
   fileName: string;
+  /** The beginning of its program, without secrets; `undefined` for a single call, and for questions of earlier versions. */
+  code?: string | undefined;
+  language?: string | undefined;
   /** The digest of the question that the answer counts for. */
   digest: string;
 }
@@ -49,6 +56,13 @@ export interface PendingApproval {
 /** What answering a question of somebody's run is to rules. */
 export function approvalOf(of: Owner, { tool, claims }: ApprovalRequest): Access {
   return { action: "approve", of, tool, server: claims?.server ?? "" };
+}
+
+/** The program that asks, as whoever answers sees it: without secrets. */
+export interface AskingProgram {
+  fileName: string;
+  code?: string | undefined;
+  language?: string | undefined;
 }
 
 /** An answer, as it is kept. */
@@ -97,18 +111,19 @@ export class PendingApprovals {
     this.#sealer = projectSealer(configuration, env);
   }
 
-  /** Keeps a run until somebody has answered. Never rejects. */
+  /** Keeps a run until somebody has answered. Never rejects. @param program as whoever answers sees it. */
   async keep(
     context: RunContext,
     run: SuspendedRun,
     request: ApprovalRequest,
     ticket = newTicket(),
+    program: AskingProgram = { fileName: run.program.fileName },
   ): Promise<KeptRun> {
     try {
       const json = Buffer.from(JSON.stringify(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
-      const question = await this.#questionRow(context, request, run.program.fileName, ticket);
+      const question = await this.#questionRow(context, request, program, ticket);
       const row = { ...question, run: await this.#seal("run", ticket, json) };
       if (!(await plainly(() => this.#store.keep(row, MAX_PENDING))))
         throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
@@ -123,10 +138,10 @@ export class PendingApprovals {
   async offer(
     context: RunContext,
     request: ApprovalRequest,
-    fileName: string,
+    program: AskingProgram,
     ticket: string,
   ): Promise<void> {
-    const question = await this.#questionRow(context, request, fileName, ticket);
+    const question = await this.#questionRow(context, request, program, ticket);
     await plainly(() => this.#store.offer({ ...question, owner: this.#owner }));
   }
 
@@ -159,10 +174,21 @@ export class PendingApprovals {
     return { digest, answer: this.#isTypedOnly ? countsTyped(answer) : answer };
   }
 
-  async #questionRow(context: RunContext, request: ApprovalRequest, fileName: string, ticket: string) {
+  async #questionRow(
+    context: RunContext,
+    request: ApprovalRequest,
+    { fileName, code, language }: AskingProgram,
+    ticket: string,
+  ) {
     const { isAgain: _, ticket: __, ...asked } = request;
-    const { source, principal, groups, name } = context;
-    const question = { request: asked, source, fileName, digest: questionDigest(request), groups, name };
+    const { source, principal, groups, name, client } = context;
+    const program = { fileName, code: code?.slice(0, MAX_CODE_CHARS), language };
+    const question = {
+      request: asked,
+      ...{ source, groups, name, client: client?.name },
+      ...program,
+      digest: questionDigest(request),
+    };
     const askedAt = this.#now();
     return {
       ticket,
@@ -179,12 +205,14 @@ export class PendingApprovals {
     const listed = rows.map(
       async ({ ticket, principal: of, askedAt, expiresAt, question, answer, isKept }) => {
         const sealed = await this.#unseal("question", ticket, question);
-        const asked = sealed as Pick<PendingApproval, "request" | "source" | "fileName" | "digest"> &
+        const asked = sealed as Pick<PendingApproval, "request" | "source" | "client" | "digest"> &
+          AskingProgram &
           Pick<RunContext, "groups" | "name">;
-        const { request, source, fileName, digest, groups, name } = asked;
+        const { request, source, client, fileName, code, language, digest, groups, name } = asked;
         const state = { isAnswered: answer !== null, isLive: !isKept };
         const owner = { principal: of, ...(groups && { groups }), ...(name !== undefined && { name }) };
-        return { ticket, owner, askedAt, expiresAt, ...state, request, source, fileName, digest };
+        const program = { fileName, code, language };
+        return { ticket, owner, askedAt, expiresAt, ...state, request, source, client, ...program, digest };
       },
     );
     return Promise.all(listed);

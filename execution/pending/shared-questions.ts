@@ -6,7 +6,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { QuestionInterceptor } from "../../broker/approvals/question-interceptors.ts";
 import type { RunContext } from "../../protocol/run-context.ts";
-import type { KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
+import type { AskingProgram, KeptAnswer, PendingApprovals } from "./pending-approvals.ts";
 import { answerElsewhere, newTicket, PendingError } from "./tickets.ts";
 
 /** A question is offered elsewhere only after this time. An option, or a client that cannot ask, answers sooner. */
@@ -20,7 +20,7 @@ export type TellOfQuestion = (
 
 interface SharedQuestionsOptions {
   context: RunContext;
-  fileName: string;
+  program: AskingProgram;
   /** Opens the store that `ptc approvals` reads. */
   open: () => Promise<PendingApprovals>;
   /** Called when nobody has answered a question for `tellAfterMs`, if that is set. */
@@ -75,14 +75,14 @@ interface OfferedQuestion {
 
 async function offerQuestion(
   request: ApprovalRequest & { ticket: string },
-  { context, fileName, open }: SharedQuestionsOptions,
+  { context, program, open }: SharedQuestionsOptions,
 ): Promise<OfferedQuestion | undefined> {
   const digest = questionDigest(request);
   const { ticket } = request;
   const answerIn = (kept: KeptAnswer | undefined) => (kept?.digest === digest ? kept.answer : undefined);
   try {
     const approvals = await open();
-    await approvals.offer(context, request, fileName, ticket);
+    await approvals.offer(context, request, program, ticket);
     return {
       given: (signal) => answerElsewhere(async () => answerIn(await approvals.offered(ticket)), signal),
       withdraw: async () => answerIn(await approvals.withdraw(ticket)),

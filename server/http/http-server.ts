@@ -60,12 +60,16 @@ export interface HttpServerOptions {
   logins?: ((request: Request) => Promise<Response | undefined>) | undefined;
   /** Takes answers that people give in Slack, at the root of the server; `undefined` where nobody gives any. */
   slack?: ((request: Request) => Promise<Response>) | undefined;
+  /** What answers browsers below a path of its own, such as `/console`, by sessions and not by tokens. @param url of MCP. */
+  console?: { path: string; open: (url: URL) => NodeAnswer } | undefined;
   /** Why requests cannot be answered now, such as a storage that is not reached; `undefined` when they can. */
   whyNotReady?: (() => Promise<string | undefined>) | undefined;
   /** How long clients may take, and how often that is looked at. */
   times?: typeof TIMES | undefined;
   onWarning: (message: string) => void;
 }
+
+type NodeAnswer = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
 /** An HTTP server that listens. */
 export class HttpServer {
@@ -79,6 +83,7 @@ export class HttpServer {
   readonly #service: McpService;
   readonly #proxies: BlockList;
   readonly #hosts: string[];
+  readonly #console: { path: string; answer: NodeAnswer } | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   /** Responses that are not finished. */
   readonly #open = new Set<ServerResponse>();
@@ -94,6 +99,8 @@ export class HttpServer {
     this.port = port;
     const own = `${options.tls === undefined ? "http" : "https"}://${isIPv6(address) ? `[${address}]` : address}:${port}/mcp`;
     this.url = new URL(options.publicUrl ?? own);
+    const { console } = options;
+    this.#console = console && { path: console.path, answer: console.open(this.url) };
     const hosts = options.publicUrl === undefined ? [] : [this.url.hostname];
     this.#hosts = [...(options.listen.isLoopback ? localhostAllowedHostnames() : []), ...hosts];
   }
@@ -190,6 +197,9 @@ export class HttpServer {
     const { slack, records } = this.#options;
     if (path === SLACK_PATH && slack !== undefined)
       return this.#handle(slack, MAX_SLACK_BYTES, request, response);
+    const pages = this.#console;
+    if (pages !== undefined && (path === pages.path || path.startsWith(`${pages.path}/`)))
+      return pages.answer(request, response);
     const isRecord = path.startsWith(`${this.#path}/`) && records !== undefined;
     if (path !== this.#path && !isRecord)
       return send(response, 404, rpcError(-32_000, `MCP is at ${this.#path}`));

@@ -56,7 +56,7 @@ export function html(strings: TemplateStringsArray, ...values: MarkupValue[]): M
 }
 
 /** The hash by which a content security policy allows the page's style or script (CSP level 3, section 2.3.1). */
-function hashSource(content: string): string {
+export function hashSource(content: string): string {
   return `'sha256-${createHash("sha256").update(content).digest("base64")}'`;
 }
 
@@ -98,6 +98,7 @@ export interface PageAssets {
   script: string;
 }
 
+/** The parts of a document. */
 export interface PageParts {
   title: string;
   /** CSS rules for this page alone. They contain numbers, never text of a run. */
@@ -153,7 +154,7 @@ ${Markup.raw("script", assets.script)}
 }
 
 /** The choice between light and dark colours. It works without a script, because the style depends on the checked input. */
-function renderThemes(): Markup {
+export function renderThemes(): Markup {
   const choices = ["Auto", "Light", "Dark"].map(
     (name) =>
       html`<label><input type="radio" name="theme" id="theme-${name.toLowerCase()}"${name === "Auto" ? CHECKED : undefined}><span>${name}</span></label>`,

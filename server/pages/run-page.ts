@@ -25,6 +25,7 @@ import {
   html,
   type Markup,
   type PageAssets,
+  type PageParts,
   renderPage,
   renderSection,
   renderText,
@@ -42,6 +43,11 @@ const MAX_VALUE_CHARS = 200_000;
  * @throws ArchiveError when the run was changed since it was read.
  */
 export async function renderRunPage(run: ArchivedRun, assets: PageAssets): Promise<string> {
+  return renderPage(await runParts(run), assets);
+}
+
+/** The parts of a page about one run, for a document that holds more. @throws ArchiveError as `renderRunPage` does. */
+export async function runParts(run: ArchivedRun): Promise<Required<PageParts>> {
   const overview = overviewOf(run);
   const { record, envelope, data } = run;
   const { result } = envelope;
@@ -61,16 +67,13 @@ ${renderEmitted(run)}
 ${renderSection("values", "Values", html`<div class="pair">${renderText("Data given", showJson(data, MAX_VALUE_CHARS))}${result.ok ? renderText("Result", showJson(wholeValueOf(run), MAX_VALUE_CHARS)) : undefined}</div>`)}
 ${renderRecord(run)}
 ${renderHelp()}`;
-  return renderPage(
-    {
-      title: `${overview.status} · ${record.file_name} · ${formatInstantWithZone(record.started_at)}`,
-      rules: called ? renderBarRules(calls, overview.timeline) : "",
-      header: renderHeader(run, overview),
-      main,
-      footer: html`Made by ptc ${record.versions.ptc} from its archive. Everything on this page was checked against its digests when it was made.`,
-    },
-    assets,
-  );
+  return {
+    title: `${overview.status} · ${record.file_name} · ${formatInstantWithZone(record.started_at)}`,
+    rules: called ? renderBarRules(calls, overview.timeline) : "",
+    header: renderHeader(run, overview),
+    main,
+    footer: html`Made by ptc ${record.versions.ptc} from its archive. Everything on this page was checked against its digests when it was made.`,
+  };
 }
 
 function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): Markup {
@@ -224,10 +227,7 @@ function renderProgram(
   { file_name, language }: Pick<ArchivedRun["record"], "file_name" | "language">,
 ): Markup {
   const roles = new Map(failingPlaces.map(({ line, role }) => [line, role]));
-  const code = lines.slice(0, MAX_LINES).map(cutLine).join("\n");
-  const rendered = tokenizeLines(code, syntaxOf(language)).map((tokens, index) =>
-    renderLine(index + 1, tokens, roles.get(index + 1)),
-  );
+  const rendered = renderLines(lines.slice(0, MAX_LINES), language, roles);
   const hidden = lines.length - MAX_LINES;
   return renderSection(
     "program",
@@ -237,20 +237,44 @@ function renderProgram(
   );
 }
 
+/** Of the ids of lines of the one program of a page. */
+const OWN_PREFIX = "L";
+
+/** What a line of a program is marked for, and what screen readers say of it. */
+const ROLES = { failed: "failed here: ", caller: "called from here: ", asks: "makes the call: " } as const;
+export type LineRole = keyof typeof ROLES;
+
+/**
+ * Renders lines of a program, coloured and with their numbers.
+ *
+ * @param roles by line, from 1.
+ * @param prefix of the ids of the lines, where several programs are on one page.
+ */
+export function renderLines(
+  lines: readonly string[],
+  language: string,
+  roles: ReadonlyMap<number, LineRole>,
+  prefix = OWN_PREFIX,
+): Markup[] {
+  return tokenizeLines(lines.map(cutLine).join("\n"), syntaxOf(language)).map((tokens, index) =>
+    renderLine(index + 1, tokens, roles.get(index + 1), prefix),
+  );
+}
+
 function renderLine(
   number: number,
   tokens: readonly CodeToken[],
-  role: "failed" | "caller" | undefined,
+  role: LineRole | undefined,
+  prefix: string,
 ): Markup {
   const content = tokens.map(({ kind, text }) =>
     kind === "plain" ? html`${text}` : html`<span class="${kind}">${text}</span>`,
   );
   // Screen readers do not announce the colour of a line.
-  const said =
-    role === undefined
-      ? undefined
-      : html`<span class="unseen">${role === "failed" ? "failed here: " : "called from here: "}</span>`;
-  return html`<span class="line${role === undefined ? "" : ` ${role}`}" id="L${number}">${said}${content}
+  const said = role === undefined ? undefined : html`<span class="unseen">${ROLES[role]}</span>`;
+  // An excerpt cannot count its lines from 1.
+  const numbered = prefix === OWN_PREFIX ? undefined : html` data-line="${number}"`;
+  return html`<span class="line${role === undefined ? "" : ` ${role}`}" id="${prefix}${number}"${numbered}>${said}${content}
 </span>`;
 }
 

@@ -170,18 +170,22 @@ function renderTools({ tools }: Stats, counted: CountedRuns): Markup {
 }
 
 /** A table cell with a bar for the value's share of `most`. The number is in a cell beside it. */
-function meterCell(value: number, most: number, kind = ""): Markup {
+export function meterCell(value: number, most: number, kind = ""): Markup {
   const width = most === 0 ? 0 : Number(((100 * value) / most).toFixed(2));
   return html`<td class="meter" aria-hidden="true"><svg width="100%" height="8"><rect class="${kind}" width="${width}%" height="8" rx="3"></rect></svg></td>`;
 }
 
-interface ChartBar {
+export interface ChartBar {
   name: string;
   value: number;
   /** The part of `value` that is drawn as failed. */
   bad?: number;
+  /** The part of `value` that is drawn darker, such as a median below a larger quantile. */
+  part?: number | undefined;
   /** The runs that it counts, for a link to them. */
   selection?: string | undefined;
+  /** Where else a link leads to. */
+  href?: string | undefined;
 }
 
 /** The size of the drawing in its own units; the page stretches it. */
@@ -190,20 +194,28 @@ const SLOT = 10;
 const GAP = 2;
 
 /** Renders one bar for each name, as SVG without a script. A tooltip on each bar says what it stands for. */
-function renderBarChart(title: string, bars: readonly ChartBar[], show: (value: number) => string): Markup {
+export function renderBarChart(
+  title: string,
+  bars: readonly ChartBar[],
+  show: (value: number) => string,
+): Markup {
   const most = Math.max(0, ...bars.map(({ value }) => value));
   const scale = (value: number) => (most === 0 ? 0 : Number(((HEIGHT * value) / most).toFixed(2)));
   const width = bars.length * SLOT;
-  const drawn = bars.map(({ name, value, bad = 0, selection }, index) => {
-    const [height, badHeight] = [scale(value), scale(bad)];
-    const failed = bad > 0 ? `, ${show(bad)} failed` : "";
+  const drawn = bars.map(({ name, value, bad = 0, part = 0, selection, href }, index) => {
+    const [height, badHeight, partHeight] = [scale(value), scale(bad), scale(part)];
+    const failed = bad > 0 ? `, ${show(bad)} failed` : part > 0 ? `, median ${show(part)}` : "";
     const x = index * SLOT + GAP / 2;
-    const bar = html`<g><title>${name}: ${show(value)}${failed}</title><rect class="slot" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"></rect><rect class="value" x="${x}" y="${HEIGHT - height}" width="${SLOT - GAP}" height="${height}"></rect>${bad > 0 ? html`<rect class="bad" x="${x}" y="${HEIGHT - badHeight}" width="${SLOT - GAP}" height="${badHeight}"></rect>` : undefined}</g>`;
+    const bar = html`<g><title>${name}: ${show(value)}${failed}</title><rect class="slot" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"></rect><rect class="value" x="${x}" y="${HEIGHT - height}" width="${SLOT - GAP}" height="${height}"></rect>${bad > 0 ? html`<rect class="bad" x="${x}" y="${HEIGHT - badHeight}" width="${SLOT - GAP}" height="${badHeight}"></rect>` : undefined}${part > 0 ? html`<rect class="part" x="${x}" y="${HEIGHT - partHeight}" width="${SLOT - GAP}" height="${partHeight}"></rect>` : undefined}</g>`;
+    if (value > 0 && href !== undefined)
+      return html`<a href="${href}" aria-label="${name}: ${show(value)}${failed}">${bar}</a>`;
     return value === 0 ? bar : renderSelection(selection, name, bar);
   });
+  // What is a picture has no links in it.
+  const role = bars.some(({ href }) => href !== undefined) ? "group" : "img";
   const [first, last] = [bars[0]?.name ?? "", bars.at(-1)?.name ?? ""];
   return html`<figure class="plot"><figcaption><span>${title}</span><span class="size">most ${show(most)}</span></figcaption>
-<svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${title}, from ${first} to ${last}, at most ${show(most)}">${drawn}</svg>
+<svg viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="${role}" aria-label="${title}, from ${first} to ${last}, at most ${show(most)}">${drawn}</svg>
 <p class="ends"><span>${first}</span><span>${last === first ? "" : last}</span></p></figure>`;
 }
 

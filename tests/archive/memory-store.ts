@@ -379,11 +379,13 @@ function matches({ columns, tools }: KeptRow, filter: RunFilter): boolean {
     called &&
     (status === "failed" ? columns.status !== "ok" : is(status, columns.status)) &&
     is(filter.source, columns.source) &&
+    is(filter.principal, columns.principal) &&
+    (filter.text === undefined ||
+      `${columns.title}\n${columns.file_name}`.toLowerCase().includes(filter.text.toLowerCase())) &&
     (sinceMs === undefined || columns.started_at >= sinceMs) &&
     (untilMs === undefined || columns.started_at < untilMs) &&
     is(inputDigest, columns.input_digest) &&
     is(runId, columns.run_id) &&
-    is(filter.principal, columns.principal) &&
     is(filter.user, columns.user) &&
     is(filter.host, columns.host) &&
     is(filter.client, columns.client) &&

@@ -182,6 +182,15 @@ export function describeSearch(kind: StoreKind<ArchiveStore>): void {
         ["the beginning of a person", () => ({ user: "ad" }), ""],
         ["the beginning of a machine", () => ({ host: "desk" }), ""],
         ["another client", () => ({ client: "ptc run" }), ""],
+        ["a principal", () => ({ principal: "local", source: "replay" }), "replay"],
+        ["another principal", () => ({ principal: "loca" }), ""],
+        [
+          "a text of a program's first line, in whatever case",
+          () => ({ text: "ONE(" }),
+          "newest middle oldest",
+        ],
+        ["a text of a file's name", () => ({ text: "Program.ts", source: "replay" }), "replay"],
+        ["a text that SQL would know", () => ({ text: "%" }), ""],
         ["an input", () => ({ inputDigest: made.silent.input_digest }), "silent"],
         ["a run", () => ({ runId: made.other.run_id }), "other"],
       ])("%s", async (_, filter, expected) => {

@@ -143,7 +143,10 @@ const QUESTION_INTERCEPTORS: [
   ["the redaction of questions", () => redactQuestions((args) => args)],
   ["telemetry of questions", async () => (await tracedRun()).aroundQuestions],
   ["the events of a run", () => report().aroundQuestions],
-  ["the sharing of questions", () => shareQuestions({ context, fileName: "p.ts", open: unshared })],
+  [
+    "the sharing of questions",
+    () => shareQuestions({ context, program: { fileName: "p.ts" }, open: unshared }),
+  ],
   ["the demand of a terminal", () => typedOnly],
 ];
 

@@ -18,6 +18,8 @@ const OWNED_PACKAGES = [
     "jose",
     "oauth4webapi",
     "@modelcontextprotocol/node",
+    "hono",
+    "@hono/node-server",
     "pg",
     "esbuild",
     "typescript",

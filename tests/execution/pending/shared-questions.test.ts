@@ -50,7 +50,10 @@ function asking(
     answeredElsewhere,
   };
   const shared = interceptQuestions(approver, [
-    shareQuestions({ context: CONTEXT, fileName: "p.ts", open: async () => open(), ...telling }),
+    shareQuestions({
+      ...{ context: CONTEXT, program: { fileName: "p.ts", code: "f()" }, ...telling },
+      open: async () => open(),
+    }),
   ]);
   const answer = shared.ask(request, signal);
   return {
@@ -60,6 +63,11 @@ function asking(
     withdrawn: () => withdrawn?.aborted,
   };
 }
+
+it("whoever answers elsewhere sees the program that asks", async () => {
+  const { pending } = await waiting();
+  expect(pending).toMatchObject({ fileName: "p.ts", code: "f()" });
+});
 
 async function listed(approvals: PendingApprovals) {
   return eventually(async () => {

@@ -21,7 +21,7 @@ function programs(tools: string[], maxPrograms = 1) {
   const { open } = pendingProject();
   const run: Run = async (_, { approver, context, signal }) => {
     const shared = interceptQuestions(approver, [
-      shareQuestions({ context, fileName: "p.ts", open: async () => open() }),
+      shareQuestions({ context, program: { fileName: "p.ts" }, open: async () => open() }),
     ]);
     const answers: string[] = [];
     for (const tool of tools) {

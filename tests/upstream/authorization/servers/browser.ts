@@ -4,6 +4,15 @@ export class ScriptedBrowser {
   /** The addresses that it was sent to, in order. */
   readonly visited: string[] = [];
 
+  /** Makes one request with the cookies of its host. */
+  async ask(address: string, init: RequestInit = {}): Promise<Response> {
+    const url = new URL(address);
+    const cookie = [...(this.#cookies.get(url.host) ?? [])]
+      .map(([name, value]) => `${name}=${value}`)
+      .join("; ");
+    return fetch(url, { ...init, redirect: "manual", headers: { ...init.headers, cookie } });
+  }
+
   /**
    * Opens an address and follows every redirect.
    *

@@ -1,0 +1,211 @@
+// The console, live: what changed is fetched again as a page and put in place, so that the server alone makes markup.
+(() => {
+  const root = document.documentElement;
+  const $ = (selector) => document.querySelector(selector);
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const title = document.title.replace(/^\(\d+\) /, "");
+  root.dataset.scripted = "";
+  keepTheme();
+  // On a narrow screen the current place may be beyond the edge.
+  $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  startKeys();
+  startNotices();
+  startAgain();
+  if (root.dataset.feed !== undefined) startFeed(root.dataset.feed);
+
+  /** The choice of colours stays from page to page. */
+  function keepTheme() {
+    const chosen = readStored("ptc-theme");
+    const input = chosen === null ? null : document.getElementById(chosen);
+    if (input?.name === "theme") input.checked = true;
+    for (const each of all('[name="theme"]'))
+      each.addEventListener("change", () => {
+        try {
+          localStorage.setItem("ptc-theme", each.id);
+        } catch {
+          // Without storage the choice lasts for the page.
+        }
+      });
+  }
+
+  function readStored(name) {
+    try {
+      return localStorage.getItem(name);
+    } catch {
+      return null;
+    }
+  }
+
+  function startFeed(address) {
+    let known;
+    let source;
+    let again;
+    const open = () => {
+      source = new EventSource(address);
+      source.addEventListener("waiting", ({ data }) => {
+        const { count, questions } = JSON.parse(data);
+        showCount(count);
+        const tickets = new Set(questions.map(({ ticket }) => ticket));
+        if (known !== undefined) {
+          const added = questions.filter(({ ticket }) => !known.has(ticket));
+          if (added.length > 0) announce(added);
+          else if (known.size > tickets.size) say("A question was answered.");
+        }
+        const isFirst = known === undefined;
+        known = tickets;
+        // What the page shows may be older than what waits now.
+        if (!isFirst || differs(tickets)) refresh("waiting");
+      });
+      source.addEventListener("runs", ({ data }) => {
+        const { runs } = JSON.parse(data);
+        say(runs.length === 1 ? `A run has ended: ${runs[0].status}.` : `${runs.length} runs have ended.`);
+        refresh("runs");
+      });
+      source.addEventListener("live", () => refresh("live"));
+      source.addEventListener("error", () => {
+        root.dataset.offline = "";
+        // A browser gives up after an answer that is no feed.
+        if (source.readyState !== EventSource.CLOSED) return;
+        clearTimeout(again);
+        again = setTimeout(open, 5000 + Math.random() * 5000);
+      });
+      source.addEventListener("open", () => delete root.dataset.offline);
+    };
+    open();
+    addEventListener("pagehide", () => source.close());
+    addEventListener("pageshow", ({ persisted }) => persisted && open());
+  }
+
+  function differs(tickets) {
+    const list = $("#questions");
+    if (list === null) return false;
+    const shown = all("#questions > [data-key]").map((each) => each.dataset.key);
+    return shown.length !== tickets.size || shown.some((ticket) => !tickets.has(ticket));
+  }
+
+  function showCount(count) {
+    document.title = count > 0 ? `(${count}) ${title}` : title;
+    const badge = $("#waiting");
+    if (badge === null) return;
+    badge.hidden = count === 0;
+    badge.firstElementChild.textContent = count;
+  }
+
+  function say(text) {
+    const said = $("#said");
+    if (said !== null) said.textContent = text;
+  }
+
+  function announce(questions) {
+    const text =
+      questions.length === 1
+        ? `A program asks about ${questions[0].tool}`
+        : `${questions.length} questions wait for you`;
+    say(text);
+    if (!("Notification" in window) || Notification.permission !== "granted" || !document.hidden) return;
+    const shown = new Notification("ptc", { body: text, tag: "ptc-waiting" });
+    shown.addEventListener("click", () => {
+      focus();
+      location.assign(`${root.dataset.feed.replace(/feed$/, "inbox")}`);
+    });
+  }
+
+  /** Parts that are to be fetched again, and whether that goes on. */
+  const due = new Set();
+  let isFetching = false;
+  let timer;
+
+  function refresh(kind) {
+    if (all(`[data-live~="${kind}"]`).length === 0) return;
+    due.add(kind);
+    clearTimeout(timer);
+    timer = setTimeout(fetchDue, 150);
+  }
+
+  async function fetchDue() {
+    if (isFetching || due.size === 0) return;
+    isFetching = true;
+    const kinds = [...due];
+    due.clear();
+    try {
+      const response = await fetch(location.href.split("#")[0], { headers: { Accept: "text/html" } });
+      if (!response.ok || response.redirected) return;
+      const next = new DOMParser().parseFromString(await response.text(), "text/html");
+      const selector = kinds.map((kind) => `[data-live~="${kind}"]`).join();
+      const fresh = [...next.querySelectorAll(selector)];
+      all(selector).forEach((part, index) => {
+        const other = fresh[index];
+        if (other === undefined) return;
+        if (part.dataset.keyed === undefined) replaceAll(part, other);
+        else mergeKeyed(part, other);
+      });
+    } catch {
+      // The next event tries again.
+    } finally {
+      isFetching = false;
+      if (due.size > 0) timer = setTimeout(fetchDue, 500);
+    }
+  }
+
+  /** Puts new content in place, unless somebody is in the middle of it. Unchanged content stays as it is. */
+  function replaceAll(part, other) {
+    if (part.innerHTML === other.innerHTML) return;
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
+    const address = focused?.getAttribute("href");
+    part.replaceChildren(...other.childNodes);
+    if (address) part.querySelector(`[href="${CSS.escape(address)}"]`)?.focus();
+  }
+
+  /** Adds and removes whole items. One that stays is not touched: somebody may be typing in it. */
+  function mergeKeyed(part, other) {
+    const wanted = [...other.children];
+    const keys = new Set(wanted.map((each) => each.dataset.key));
+    const had = part.querySelector(":scope > [data-key]:focus-within");
+    for (const each of [...part.children]) {
+      if (each.dataset.key !== undefined && keys.has(each.dataset.key)) continue;
+      const next = each.nextElementSibling ?? each.previousElementSibling;
+      each.remove();
+      if (each === had) next?.focus?.();
+    }
+    const known = new Set([...part.children].map((each) => each.dataset.key));
+    for (const each of wanted)
+      if (each.dataset.key === undefined || !known.has(each.dataset.key)) part.append(each);
+  }
+
+  /** `j` and `k` go from question to question; `a` and `d` answer the one with the focus. */
+  function startKeys() {
+    document.addEventListener("keydown", (event) => {
+      const { key, target } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (target.matches("input:not([type=radio], [type=checkbox]), textarea, select")) return;
+      const questions = all(".question");
+      if (questions.length === 0) return;
+      const at = questions.findIndex((each) => each.contains(document.activeElement));
+      if (key === "j" || key === "k") {
+        const next = at < 0 ? 0 : Math.min(questions.length - 1, Math.max(0, at + (key === "j" ? 1 : -1)));
+        questions[next].focus();
+        questions[next].scrollIntoView({ block: "start" });
+      } else if ((key === "a" || key === "d") && at >= 0) {
+        questions[at].querySelector(`[data-answer="${key === "a" ? "approve" : "deny"}"]`)?.click();
+      } else return;
+      event.preventDefault();
+    });
+    if (location.hash.startsWith("#q-")) document.getElementById(location.hash.slice(1))?.focus();
+  }
+
+  function startNotices() {
+    const button = $("#notify");
+    if (button === null || !("Notification" in window) || Notification.permission !== "default") return;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await Notification.requestPermission();
+      button.hidden = true;
+    });
+  }
+
+  /** What goes on is looked at again. */
+  function startAgain() {
+    const going = $("[data-again]");
+    if (going !== null) setTimeout(() => location.reload(), Number(going.dataset.again));
+  }
+})();

@@ -1,0 +1,707 @@
+/**
+ * The console: pages about what runs, what waits for a person and what may be called. `Console` answers requests below `/console`,
+ * whatever server they come through: `ptc console` for one person on loopback, `ptc serve --http` for people who log in.
+ *
+ * A request passes, in this order: the headers of every answer; where it comes from (`whyForeign`); what anybody may have, which is
+ * style and script; the session, or the way to one (`Entrance`); for a form its size and its token; what the viewer may see (`RightsOf`).
+ * Only then is a page made. Nothing of another's is ever told apart from what there never was.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Context } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { streamSSE } from "hono/streaming";
+import { Hono } from "hono/tiny";
+import { ArchiveError } from "../archive/archive-error.ts";
+import { type ArchiveStore, allRuns } from "../archive/archive-store.ts";
+import type { ArchivedRun } from "../archive/archived-run.ts";
+import type { LogVerification } from "../archive/audit/chain/verify-log.ts";
+import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
+import type { ListedRun } from "../archive/listed-run.ts";
+import { messageOf } from "../base/faults.ts";
+import { oneLine } from "../base/visible-text.ts";
+import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
+import { CatalogError } from "../catalog/catalog-error.ts";
+import type { ToolPrinter } from "../codegen/language-printer.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
+import type { RunListener } from "../execution/runs/run-events.ts";
+import type { Sealer } from "../secrets/sealing.ts";
+import { hashSource, html, readPageAssets } from "../server/pages/page.ts";
+import { runParts } from "../server/pages/run-page.ts";
+import { packageDirectory } from "../system/package.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
+import type { Entrance } from "./entrance.ts";
+import { Feed } from "./feed.ts";
+import { LiveRuns } from "./live-runs.ts";
+import {
+  auditFilterOf,
+  countDecisions,
+  newestLines,
+  readAuditSearch,
+  renderAudit,
+  renderRules,
+} from "./pages/audit.ts";
+import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
+import { findApproved, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { renderMe } from "./pages/me.ts";
+import { countListed, OVERVIEW_DAYS, renderOverviewPage } from "./pages/overview.ts";
+import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
+import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
+import {
+  BASE,
+  type ConsolePage,
+  type Frame,
+  renderBarePage,
+  renderConsolePage,
+  renderHeading,
+} from "./shell.ts";
+import {
+  isSameText,
+  type Rights,
+  type RightsOf,
+  type Session,
+  Sessions,
+  type Viewer,
+  whyForeign,
+} from "./viewer.ts";
+
+export interface ConsoleParts {
+  /** The project, as people know it: its folder's name. */
+  project: string;
+  /** Where browsers reach it, such as `https://ptc.example.com`. */
+  origin: string;
+  configuration: () => Configuration;
+  archive: ArchiveStore;
+  pending: () => Promise<PendingApprovals>;
+  audit: AuditSource;
+  tools: () => Promise<ProgramTools>;
+  printers: () => Promise<readonly ToolPrinter[]>;
+  /** Replays a run. Without it nothing is replayed. Never rejects. */
+  replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** Follows the runs of this process. Without it, runs are seen when they are archived. */
+  subscribe?: ((listener: RunListener) => () => void) | undefined;
+  entrance: Entrance;
+  rightsOf: RightsOf;
+  /** How a viewer stands in the audit log who answers a question. */
+  nameInAudit: (viewer: Viewer) => string;
+  /** Seals sessions; the same keys in every process that serves this console. */
+  sealer: () => Promise<Sealer>;
+  now: () => number;
+  onWarning: (message: string) => void;
+  /** How often the storage is looked into for what is new, in milliseconds. */
+  intervalMs?: number | undefined;
+}
+
+const MAX_FORM_BYTES = 64 * 1024;
+const RUNS_ON_A_PAGE = 50;
+const MAX_COUNTED_RUNS = 5_000;
+const RULE_DAYS = 7;
+const DAY_MS = 86_400_000;
+const INTERVAL_MS = 1_000;
+const HEARTBEAT_MS = 20_000;
+const MAX_ALIKE = 20;
+const MAX_REPLAYS = 2;
+const MAX_OUTCOMES = 200;
+const MAX_BESIDE = 10;
+const HOW = "ptc console";
+
+type Env = { Variables: { session: Session; rights: Rights; rules: string } };
+type Asked = Context<Env>;
+
+/** There is nothing, or nothing that this viewer may see. */
+class NotFound extends Error {
+  override readonly name = "NotFound";
+}
+
+/** What a viewer has asked for cannot be done. The message is one line, for the viewer. */
+class RefusedError extends Error {
+  override readonly name = "RefusedError";
+  readonly status: 400 | 403 | 409 | 429;
+
+  constructor(status: RefusedError["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class Console {
+  readonly #parts: ConsoleParts;
+  readonly #sessions: Sessions;
+  readonly #feed: Feed;
+  readonly #live: LiveRuns | undefined;
+  readonly #assets = readConsoleAssets();
+  readonly #app: { fetch(request: Request): Response | Promise<Response> };
+  readonly #replays = new Map<string, ReplayOutcome | "under way">();
+  readonly #closing = new AbortController();
+
+  constructor(parts: ConsoleParts) {
+    this.#parts = parts;
+    const { origin, sealer, now, subscribe, archive, pending, intervalMs = INTERVAL_MS } = parts;
+    this.#sessions = new Sessions({ origin, sealer, now });
+    this.#live = subscribe && new LiveRuns(subscribe, now);
+    this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
+    this.#app = this.#routes();
+  }
+
+  /** Answers a request below `/console`. Never rejects. */
+  async fetch(request: Request): Promise<Response> {
+    return this.#app.fetch(request);
+  }
+
+  /** Ends feeds and replays. */
+  close(): void {
+    this.#closing.abort();
+    this.#feed.close();
+  }
+
+  #routes(): { fetch(request: Request): Response | Promise<Response> } {
+    const app = new Hono<Env>().basePath(BASE);
+    const { style, script } = this.#assets;
+    app.use(async (c, next) => {
+      await next();
+      this.#protect(c);
+    });
+    app.use(async (c, next) => {
+      const why = whyForeign(c.req.raw, this.#parts.origin);
+      return why === undefined ? next() : this.#bare(c, 403, "Refused", why);
+    });
+    for (const [{ name, text }, type] of [
+      [style, "text/css"],
+      [script, "text/javascript"],
+    ] as const)
+      app.get(`/assets/${name}`, (c) =>
+        c.body(text, 200, {
+          "Content-Type": `${type}; charset=utf-8`,
+          "Cache-Control": "public, max-age=31536000, immutable",
+        }),
+      );
+    app.use((c, next) => this.#identify(c, next));
+    app.use(
+      bodyLimit({
+        maxSize: MAX_FORM_BYTES,
+        onError: (c) => this.#bare(c as Asked, 403, "Refused", "This form is too large."),
+      }),
+    );
+    app.use((c, next) => this.#checkToken(c, next));
+
+    app.get("/", (c) => this.#page(c, () => this.#overview(c)));
+    app.get("/runs", (c) => this.#page(c, () => this.#runs(c)));
+    app.get("/runs/:id", (c) => this.#page(c, () => this.#run(c)));
+    app.post("/runs/:id/replay", (c) => this.#act(c, () => this.#replay(c)));
+    app.get("/diff", (c) => this.#page(c, () => this.#difference(c)));
+    app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
+    app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
+    app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
+    app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
+    app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
+    app.get("/programs", (c) => this.#page(c, () => this.#programs()));
+    app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
+    app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
+    app.post("/audit/verify", (c) => this.#page(c, () => this.#verify(c)));
+    app.get("/audit/export", (c) => this.#export(c));
+    app.get("/me", (c) => this.#page(c, async () => renderMe(await this.#frame(c), c.get("rights"))));
+    app.post("/logout", (c) => this.#logout(c));
+    app.get("/feed", (c) => this.#watch(c));
+    app.notFound((c) => this.#page(c as Asked, () => Promise.reject(new NotFound())));
+    app.onError((error, c) => {
+      this.#parts.onWarning(`the console could not answer: ${messageOf(error)}`);
+      return this.#bare(
+        c as Asked,
+        500,
+        "Fault",
+        "ptc could not answer this. Whoever runs it finds the reason in its messages.",
+      );
+    });
+    return app;
+  }
+
+  /** Headers of every answer. A page loads its own style and script, and nothing else; nobody frames it. */
+  #protect(c: Asked): void {
+    const rules = c.get("rules") as string | undefined;
+    const policy = [
+      "default-src 'none'",
+      `style-src 'self'${rules ? ` ${hashSource(rules)}` : ""}`,
+      "script-src 'self'",
+      "img-src data:",
+      "connect-src 'self'",
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ];
+    const headers = {
+      "Content-Security-Policy": policy.join("; "),
+      "X-Frame-Options": "DENY",
+      "X-Content-Type-Options": "nosniff",
+      // Forms say where they come from only where something is referred to at all.
+      "Referrer-Policy": "same-origin",
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    };
+    for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value);
+    if (!c.res.headers.has("Cache-Control")) c.res.headers.set("Cache-Control", "no-store");
+  }
+
+  /** Lets in who has a session, and shows everybody else the way to one. */
+  async #identify(c: Asked, next: () => Promise<void>): Promise<Response | undefined> {
+    const { raw, path } = c.req;
+    const below = path.slice(BASE.length + 1);
+    const isEntering = below === "open" || below === "login" || below === "callback";
+    const session = await this.#sessions.of(raw);
+    if (session !== undefined && !isEntering) {
+      c.set("session", session);
+      c.set("rights", await this.#parts.rightsOf(session.viewer));
+      await next();
+      return undefined;
+    }
+    if (raw.method !== "GET" || below === "feed")
+      return this.#bare(c, 401, "No session", "Your session has ended. Open the console again.");
+    const entered = await this.#parts.entrance.enter(below, raw, this.#wantedPage(c, below), this.#sessions);
+    switch (entered.kind) {
+      case "in": {
+        const cookie = await this.#sessions.begin(entered.viewer);
+        if (cookie === undefined)
+          return this.#bare(
+            c,
+            403,
+            "Refused",
+            "Your issuer says more of you than a browser keeps: more groups than fit.",
+          );
+        c.header("Set-Cookie", cookie, { append: true });
+        c.header("Set-Cookie", this.#sessions.cookie("login", "", 0), { append: true });
+        return c.redirect(entered.to, 303);
+      }
+      case "sent":
+        if (entered.cookie !== undefined) c.header("Set-Cookie", entered.cookie, { append: true });
+        return c.redirect(entered.to, 303);
+      case "refused":
+        return this.#bare(c, entered.status, "ptc console", entered.message, entered.choices);
+    }
+  }
+
+  /** The page that a browser wanted before it had a session. It is one of the console's, whatever the address says. */
+  #wantedPage(c: Asked, below: string): string {
+    const { search } = new URL(c.req.url);
+    const wanted =
+      below === "login" ? (c.req.query("to") ?? "") : below === "callback" ? "" : `${BASE}/${below}${search}`;
+    return /^\/console\/[\w/?=&%.:*+-]*$/.test(wanted) ? wanted : `${BASE}/`;
+  }
+
+  /** A form that changes something has the token of the session in it. */
+  async #checkToken(c: Asked, next: () => Promise<void>): Promise<Response | undefined> {
+    if (c.req.method === "GET" || c.req.method === "HEAD") {
+      await next();
+      return undefined;
+    }
+    const token = await formOf(c).then(
+      (form) => form.get("token") ?? "",
+      () => "",
+    );
+    if (c.req.method !== "POST" || !isSameText(token, c.get("session").token))
+      return this.#bare(
+        c,
+        403,
+        "Refused",
+        "This form is not of your session. Go back, load the page again and send it once more.",
+      );
+    await next();
+    return undefined;
+  }
+
+  async #page(c: Asked, make: () => Promise<ConsolePage>): Promise<Response> {
+    const page = await make().catch((error: unknown) => explain(error));
+    if (page.rules) c.set("rules", page.rules);
+    return c.html(renderConsolePage(page, await this.#frame(c)), (page.status ?? 200) as 200);
+  }
+
+  /** Does something, and sends the browser on to a page. */
+  async #act(c: Asked, act: () => Promise<string>): Promise<Response> {
+    try {
+      return c.redirect(await act(), 303);
+    } catch (error) {
+      const page = explain(error);
+      return c.html(renderConsolePage(page, await this.#frame(c)), (page.status ?? 500) as 500);
+    }
+  }
+
+  #bare(
+    c: Asked,
+    status: 400 | 401 | 403 | 500,
+    title: string,
+    message: string,
+    choices: readonly { name: string; href: string }[] = [],
+  ): Response {
+    const links = choices.map(
+      ({ name, href }) => html`<p><a class="button primary" href="${href}">${name}</a></p>`,
+    );
+    const page = { title, header: renderHeading(title), main: html`<p class="empty">${message}</p>${links}` };
+    return c.html(renderBarePage(page, this.#names()), status);
+  }
+
+  #names() {
+    return { style: this.#assets.style.name, script: this.#assets.script.name };
+  }
+
+  async #frame(c: Asked): Promise<Frame> {
+    const waiting = await this.#waiting(c).catch(() => []);
+    const { project } = this.#parts;
+    return {
+      session: c.get("session"),
+      project,
+      waiting: waiting.filter(({ isAnswered }) => !isAnswered).length,
+      assets: this.#names(),
+    };
+  }
+
+  async #waiting(c: Asked): Promise<PendingApproval[]> {
+    return (await this.#parts.pending()).list(c.get("session").viewer.principal);
+  }
+
+  /** Limits runs to those that a viewer sees. */
+  #seen(c: Asked): { principal?: string } {
+    return c.get("rights").runs === "all" ? {} : { principal: c.get("session").viewer.principal };
+  }
+
+  async #overview(c: Asked): Promise<ConsolePage> {
+    const { archive, now } = this.#parts;
+    const rights = c.get("rights");
+    const sinceMs = Math.floor(now() / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
+    const waiting = await this.#waiting(c).catch(() => []);
+    const open = waiting.filter(({ isAnswered }) => !isAnswered).length;
+    if (!(await archive.exists()))
+      return renderOverviewPage({ stats: countListed([]), runs: [], isAll: true, waiting: open, rights });
+    const runs: ListedRun[] = [];
+    let isAll = true;
+    for await (const run of allRuns(archive, { ...this.#seen(c), sinceMs }, () => {})) {
+      if (run.source === "replay") continue;
+      isAll = runs.length < MAX_COUNTED_RUNS;
+      if (!isAll) break;
+      runs.push(run);
+    }
+    const stats = rights.runs === "all" ? await archive.stats({ sinceMs }) : countListed(runs);
+    return renderOverviewPage({ stats, runs, isAll, waiting: open, rights });
+  }
+
+  async #runs(c: Asked): Promise<ConsolePage> {
+    const { archive, now } = this.#parts;
+    const [rights, { viewer }] = [c.get("rights"), c.get("session")];
+    const query = new URL(c.req.url).searchParams;
+    const search = readRunSearch(query);
+    const before = query.get("before") ?? undefined;
+    const filter = { ...filterOf(search, viewer.principal, rights), limit: RUNS_ON_A_PAGE };
+    const page = (await archive.exists())
+      ? await archive.list(before === undefined ? filter : { ...filter, before })
+      : { runs: [], damaged: [], next: undefined };
+    const live = before === undefined ? (this.#live?.runsFor(viewer, rights) ?? []) : [];
+    // Damaged runs are not known to be anybody's.
+    const damaged = rights.runs === "all" ? page.damaged : [];
+    return renderRuns({
+      page: { ...page, damaged },
+      search,
+      live,
+      rights,
+      isFirst: before === undefined,
+      nowMs: now(),
+    });
+  }
+
+  /** A run that the viewer sees. @throws NotFound for any other, whether there is one or not. */
+  async #seenRun(c: Asked, runId: string): Promise<{ run: ArchivedRun; listed: ListedRun }> {
+    const { archive } = this.#parts;
+    if (!/^[\w-]{1,64}$/.test(runId) || !(await archive.exists())) throw new NotFound();
+    const { runs } = await archive.list({ ...this.#seen(c), runId, limit: 1 });
+    const [listed] = runs;
+    if (listed === undefined) throw new NotFound();
+    return { run: await archive.read(runId), listed };
+  }
+
+  async #run(c: Asked): Promise<ConsolePage> {
+    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    const { run_id: id, input_digest: inputDigest } = run.record;
+    const { runs } = await this.#parts.archive.list({ ...this.#seen(c), inputDigest, limit: MAX_ALIKE + 1 });
+    return renderRun({
+      run,
+      parts: await runParts(run),
+      frame: await this.#frame(c),
+      replay: this.#replays.get(id),
+      replays: this.#parts.replay !== undefined && c.get("rights").replays,
+      alike: runs.filter(({ run_id }) => run_id !== id).slice(0, MAX_ALIKE),
+    });
+  }
+
+  async #replay(c: Asked): Promise<string> {
+    const { replay } = this.#parts;
+    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    const { run_id: id } = run.record;
+    if (replay === undefined || !c.get("rights").replays)
+      throw new RefusedError(403, "You may not replay runs here.");
+    if (this.#replays.get(id) !== "under way") {
+      const underWay = [...this.#replays.values()].filter((each) => each === "under way").length;
+      if (underWay >= MAX_REPLAYS)
+        throw new RefusedError(429, "Other replays are under way; try again when they have ended.");
+      this.#keepOutcome(id, "under way");
+      void replay(id, this.#closing.signal).then((outcome) => this.#keepOutcome(id, outcome));
+    }
+    return `${runAddress(id)}#replay`;
+  }
+
+  #keepOutcome(id: string, outcome: ReplayOutcome | "under way"): void {
+    this.#replays.delete(id);
+    this.#replays.set(id, outcome);
+    const oldest = this.#replays.keys().next().value;
+    if (this.#replays.size > MAX_OUTCOMES && oldest !== undefined) this.#replays.delete(oldest);
+  }
+
+  async #difference(c: Asked): Promise<ConsolePage> {
+    const { run: a } = await this.#seenRun(c, c.req.query("a") ?? "");
+    const { run: b } = await this.#seenRun(c, c.req.query("b") ?? "");
+    return renderDifference(a, b);
+  }
+
+  async #inbox(c: Asked): Promise<ConsolePage> {
+    const { archive, now, configuration } = this.#parts;
+    const { principal } = c.get("session").viewer;
+    const waiting = await this.#waiting(c);
+    const open = waiting.filter(({ isAnswered }) => !isAnswered);
+    const questions: ShownQuestion[] = [];
+    for (const [index, pending] of open.entries()) {
+      const before =
+        index < MAX_BESIDE
+          ? await findApproved(archive, pending.request.tool, principal).catch(() => undefined)
+          : undefined;
+      questions.push({ pending, before });
+    }
+    return renderInbox({
+      questions,
+      answered: waiting.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
+      frame: await this.#frame(c),
+      nowMs: now(),
+      approves: c.get("rights").approves,
+      whyNoApproval:
+        configuration().approvals.require === "terminal"
+          ? "approvals.require is `terminal`: an approval has to be typed there, with ptc approvals approve."
+          : undefined,
+      notice: NOTICES[c.req.query("done") ?? ""],
+    });
+  }
+
+  async #answer(c: Asked): Promise<string> {
+    const { viewer } = c.get("session");
+    if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
+    const approvals = await this.#parts.pending();
+    const ticket = c.req.param("ticket") ?? "";
+    const pending = (await approvals.find(viewer.principal, ticket)).find((each) => each.ticket === ticket);
+    if (pending === undefined) return `${BASE}/inbox?done=gone`;
+    const scope = scopeIn(await formOf(c), pending);
+    const by = this.#parts.nameInAudit(viewer);
+    const isFirst = await approvals.answer(viewer.principal, pending, { ...scope, by, how: HOW });
+    await this.#feed.refresh();
+    return `${BASE}/inbox?done=${isFirst ? (scope.decision === "denied" ? "denied" : "approved") : "before"}`;
+  }
+
+  async #servers(c: Asked): Promise<ConsolePage> {
+    const { archive, now, configuration } = this.#parts;
+    const catalog = await this.#catalog(c);
+    const sinceMs = now() - OVERVIEW_DAYS * DAY_MS;
+    const isAll = c.get("rights").runs === "all";
+    const stats =
+      isAll && (await archive.exists()) ? (await archive.stats({ sinceMs })).tools : isAll ? [] : undefined;
+    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS);
+  }
+
+  async #catalog(c: Asked) {
+    const { principal, groups } = c.get("session").viewer;
+    return (await this.#parts.tools()).callableFor({
+      principal,
+      ...(groups === undefined ? {} : { groups }),
+    });
+  }
+
+  async #tools(c: Asked): Promise<ConsolePage> {
+    const catalog = await this.#catalog(c);
+    const query = (c.req.query("q") ?? "").trim().slice(0, 500);
+    const server = catalog.server(c.req.query("server") ?? "")?.module ?? "";
+    if (query === "") {
+      const all = catalog.servers
+        .filter(({ module }) => server === "" || module === server)
+        .flatMap(({ tools }) => tools);
+      return renderTools({
+        query,
+        server,
+        catalog,
+        tools: all.slice(0, MAX_SHOWN_TOOLS),
+        total: all.length,
+        fitsPoorly: false,
+      });
+    }
+    const found = await catalog.search(query, {
+      limit: MAX_SHOWN_TOOLS,
+      server: server === "" ? undefined : server,
+    });
+    return renderTools({ query, server, catalog, fitsPoorly: false, ...found });
+  }
+
+  async #tool(c: Asked): Promise<ConsolePage> {
+    const tool = (await this.#catalog(c)).find(c.req.param("name") ?? "");
+    if (tool === undefined) throw new NotFound();
+    return renderTool(tool, await this.#parts.printers());
+  }
+
+  async #programs(): Promise<ConsolePage> {
+    const { programs } = await this.#parts.tools();
+    return renderPrograms(programs?.programs ?? [], programs?.problems ?? new Map());
+  }
+
+  async #rules(c: Asked): Promise<ConsolePage> {
+    const { audit, now, configuration } = this.#parts;
+    const rights = c.get("rights");
+    const filter = auditFilterOf(
+      readAuditSearch(new URLSearchParams({ event: "decision" })),
+      c.get("session").viewer,
+      rights,
+    );
+    const counts = await countDecisions(audit.entries({ ...filter, sinceMs: now() - RULE_DAYS * DAY_MS }));
+    const { tools, approvals } = configuration();
+    const configured = [
+      ["tools.allow", tools.allow ?? ["every tool"]],
+      ["tools.block", tools.block],
+      ["approvals.ask", approvals.ask ?? []],
+    ] as const;
+    return renderRules({ counts, days: RULE_DAYS, configured, rights });
+  }
+
+  async #audit(c: Asked, verified?: LogVerification): Promise<ConsolePage> {
+    const search = readAuditSearch(new URL(c.req.url).searchParams);
+    const rights = c.get("rights");
+    const filter = auditFilterOf(search, c.get("session").viewer, rights);
+    const { lines, total } = await newestLines(this.#parts.audit.entries(filter));
+    return renderAudit({ search, lines, total, verified, rights, frame: await this.#frame(c) });
+  }
+
+  async #verify(c: Asked): Promise<ConsolePage> {
+    if (c.get("rights").audit !== "all") throw new RefusedError(403, "You may not verify the whole log.");
+    return this.#audit(c, await this.#parts.audit.verify({}));
+  }
+
+  #export(c: Asked): Response {
+    const filter = auditFilterOf(
+      readAuditSearch(new URL(c.req.url).searchParams),
+      c.get("session").viewer,
+      c.get("rights"),
+    );
+    const lines = this.#parts.audit.entries(filter);
+    const iterator = lines[Symbol.asyncIterator]();
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await iterator.next();
+        if (done) controller.close();
+        else controller.enqueue(Buffer.from(`${value.line}\n`));
+      },
+      cancel: async () => void (await iterator.return?.()),
+    });
+    const headers = {
+      "Content-Type": "application/jsonl; charset=utf-8",
+      "Content-Disposition": 'attachment; filename="audit.jsonl"',
+    };
+    return c.body(body, 200, headers);
+  }
+
+  #logout(c: Asked): Response {
+    c.header("Set-Cookie", this.#sessions.end(c.get("session")), { append: true });
+    return this.#bare(c, 401, "You have left", "This browser has no session here any more.");
+  }
+
+  /** Tells a browser what happens, until it goes or the session ends. */
+  #watch(c: Asked): Response {
+    const [session, rights] = [c.get("session"), c.get("rights")];
+    if (!this.#feed.hasRoomFor(session.viewer)) return c.body("too many watch", 429, { "Retry-After": "30" });
+    const lastId = c.req.header("last-event-id");
+    return streamSSE(c, async (stream) => {
+      const over = new AbortController();
+      const signal = AbortSignal.any([over.signal, this.#closing.signal]);
+      stream.onAbort(() => over.abort());
+      const beat = setInterval(() => {
+        if (!this.#sessions.counts(session)) over.abort();
+        else void stream.write(": still here\n\n");
+      }, HEARTBEAT_MS).unref();
+      try {
+        await stream.write("retry: 2000\n\n");
+        for await (const { event, id, data } of this.#feed.watch(session.viewer, rights, lastId, signal))
+          await stream.writeSSE({ event, id, data: JSON.stringify(data) });
+      } finally {
+        clearInterval(beat);
+      }
+    });
+  }
+}
+
+const NOTICES: Readonly<Record<string, string>> = {
+  approved: "Approved.",
+  denied: "Denied.",
+  before: "It was answered before, and the first answer counts.",
+  gone: "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.",
+};
+
+/** The fields of a form. It is read once for a request. */
+async function formOf(c: Asked): Promise<URLSearchParams> {
+  return new URLSearchParams(await c.req.text());
+}
+
+/** What a form approves. @throws RefusedError for what is no answer. */
+function scopeIn(form: URLSearchParams, { request }: PendingApproval): ApprovalScope {
+  const decision = form.get("decision");
+  if (decision === "denied" || decision === "once") return { decision };
+  if (decision !== "run") throw new RefusedError(400, "This is no answer to a question.");
+  const calls = form.get("calls") === "all" ? "all" : "like";
+  const names = form.getAll("likeName");
+  const except =
+    calls === "all"
+      ? []
+      : form.getAll("like").flatMap((pattern, i) => (pattern === "" ? [] : [`${names[i]}=${pattern}`]));
+  const read = parseScope({ calls, except, atMost: form.get("atMost") ?? undefined }, request.arguments);
+  if (read.ok) return read.scope;
+  throw new RefusedError(400, read.why);
+}
+
+/** The page that says what is wrong. @throws what is no mistake of a viewer, and nothing of the archive. */
+function explain(error: unknown): ConsolePage {
+  const page = (title: string, text: string, status: number): ConsolePage => ({
+    ...{ title, place: undefined, status, header: renderHeading(title) },
+    main: html`<p class="empty">${text}</p><p><a href="${BASE}/">To the overview</a></p>`,
+  });
+  if (error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing"))
+    return page("Not here", "There is nothing here, or nothing that you may see.", 404);
+  if (error instanceof RefusedError) return page("Refused", error.message, error.status);
+  if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
+    return page("Cannot be read", oneLine(error.message, 2_000), 500);
+  throw error;
+}
+
+/** Errors whose message is for whoever uses ptc. */
+const READABLE = [ArchiveError, PendingError, CatalogError, ConfigurationError];
+
+interface Asset {
+  /** Changes with its text, so that browsers may keep it for good. */
+  name: string;
+  text: string;
+}
+
+/** Reads style and script, from beside this module in the sources, or as the build has bundled them. */
+function readConsoleAssets(): { style: Asset; script: Asset } {
+  const shared = readPageAssets();
+  const built = import.meta.url.endsWith(".js");
+  const folder = join(packageDirectory, built ? "dist" : "", "console/assets");
+  const own = (file: string) => readFileSync(join(folder, file), "utf8");
+  const named = (text: string, extension: string): Asset => {
+    const digest = createHash("sha256").update(text).digest("hex").slice(0, 16);
+    return { name: `console-${digest}.${extension}`, text };
+  };
+  return {
+    style: named(shared.style + own("console.css"), "css"),
+    script: named(`${shared.script}\n${own("console.js")}`, "js"),
+  };
+}

@@ -1,0 +1,147 @@
+/** How somebody comes into the console: by a one-time address on their own machine, or by a login at an issuer. */
+import { randomBytes } from "node:crypto";
+import * as z from "zod/mini";
+import { askBrowser, type BrowserIssuer, browserClaims, IdentityError } from "../logins/browser-identity.ts";
+import { BASE } from "./shell.ts";
+import { isSameText, type Sessions, type Viewer } from "./viewer.ts";
+
+/** What a request without a session gets. */
+export type Entered =
+  /** A session begins, and the browser goes on to a page. */
+  | { kind: "in"; viewer: Viewer; to: string }
+  /** The browser is sent elsewhere, with a cookie of its own. */
+  | { kind: "sent"; to: string; cookie?: string | undefined }
+  /** A person reads why not, and what to do. */
+  | {
+      kind: "refused";
+      status: 400 | 401 | 403;
+      message: string;
+      choices?: readonly { name: string; href: string }[];
+    };
+
+export interface Entrance {
+  /**
+   * @param path below the console, such as `open`.
+   * @param to the page that was asked for, below the console.
+   */
+  enter(path: string, request: Request, to: string, sessions: Sessions): Promise<Entered>;
+}
+
+const KEY_MS = 10 * 60_000;
+
+/** The address that `ptc console` prints. It opens the console once, in one browser. */
+export class OneTimeAddress implements Entrance {
+  readonly #viewer: Viewer;
+  readonly #now: () => number;
+  #key: { text: string; until: number } | undefined;
+
+  constructor(viewer: Viewer, now: () => number) {
+    this.#viewer = viewer;
+    this.#now = now;
+  }
+
+  /** Makes another address, and forgets the last one. @param origin of the console. */
+  make(origin: string): string {
+    const text = randomBytes(24).toString("base64url");
+    this.#key = { text, until: this.#now() + KEY_MS };
+    return `${origin}${BASE}/open?key=${text}`;
+  }
+
+  async enter(path: string, request: Request): Promise<Entered> {
+    const key = new URL(request.url).searchParams.get("key") ?? "";
+    if (path !== "open")
+      return {
+        kind: "refused",
+        status: 401,
+        message: "This browser has no session here. Open the address that ptc console prints.",
+      };
+    const known = this.#key;
+    if (known === undefined || known.until <= this.#now() || !isSameText(known.text, key))
+      return {
+        kind: "refused",
+        status: 403,
+        message:
+          "This address was used already, or it is too old. Start ptc console again, or press Enter where it runs, for another.",
+      };
+    this.#key = undefined;
+    return { kind: "in", viewer: this.#viewer, to: `${BASE}/` };
+  }
+}
+
+const Asked = z.object({
+  asked: z.object({ issuer: z.string(), state: z.string(), nonce: z.string(), codeVerifier: z.string() }),
+  to: z.string(),
+  until: z.number(),
+});
+
+const LOGIN_MS = 10 * 60_000;
+
+interface PeopleOptions {
+  /** Where people log in, with ptc's client there. Its redirect URI is `ORIGIN/console/callback`. */
+  issuers: () => Promise<readonly BrowserIssuer[]>;
+  /** Who somebody is of whom an issuer says this, or why they may not come in. */
+  viewerOf: (issuer: string, claims: Readonly<Record<string, unknown>>) => Viewer | { readonly why: string };
+  origin: string;
+  now: () => number;
+}
+
+/** A login at an issuer (OpenID Connect, authorization code with PKCE), bound to the browser that begins it. */
+export class PeopleLogin implements Entrance {
+  readonly #options: PeopleOptions;
+
+  constructor(options: PeopleOptions) {
+    this.#options = options;
+  }
+
+  async enter(path: string, request: Request, to: string, sessions: Sessions): Promise<Entered> {
+    try {
+      if (path === "callback") return await this.#finish(request, sessions);
+      return await this.#begin(request, to, sessions);
+    } catch (error) {
+      if (error instanceof IdentityError) return { kind: "refused", status: 400, message: error.message };
+      throw error;
+    }
+  }
+
+  async #begin(request: Request, to: string, sessions: Sessions): Promise<Entered> {
+    const { now } = this.#options;
+    const issuers = await this.#options.issuers();
+    const wanted = new URL(request.url).searchParams.get("issuer");
+    const issuer = issuers.length === 1 ? issuers[0] : issuers.find((each) => each.issuer === wanted);
+    if (issuer === undefined) {
+      const query = (name: string) => new URLSearchParams({ issuer: name, to }).toString();
+      const choices = issuers.map((each) => ({
+        name: each.issuer,
+        href: `${BASE}/login?${query(each.issuer)}`,
+      }));
+      return { kind: "refused", status: 401, message: "Log in to see what ptc does for you.", choices };
+    }
+    const { url, asked } = await askBrowser(issuer, this.#redirectUri);
+    const sealed = await sessions.seal("login", { asked, to, until: now() + LOGIN_MS });
+    return { kind: "sent", to: url.href, cookie: sessions.cookie("login", sealed, LOGIN_MS) };
+  }
+
+  async #finish(request: Request, sessions: Sessions): Promise<Entered> {
+    const { now, viewerOf } = this.#options;
+    const { searchParams } = new URL(request.url);
+    const held = await sessions.opened("login", Asked, sessions.value(request, "login"));
+    if (held === undefined || held.until <= now() || held.asked.state !== searchParams.get("state"))
+      return {
+        kind: "refused",
+        status: 400,
+        message: "This does not belong to a login that was begun in this browser, or it took too long.",
+        choices: [{ name: "Log in again", href: `${BASE}/login` }],
+      };
+    const issuer = (await this.#options.issuers()).find((each) => each.issuer === held.asked.issuer);
+    if (issuer === undefined)
+      return { kind: "refused", status: 400, message: "This issuer does not count here any more." };
+    const claims = await browserClaims(issuer, held.asked, searchParams, this.#redirectUri);
+    const viewer = viewerOf(issuer.issuer, claims);
+    if ("why" in viewer) return { kind: "refused", status: 403, message: viewer.why };
+    return { kind: "in", viewer, to: held.to };
+  }
+
+  get #redirectUri(): string {
+    return `${this.#options.origin}${BASE}/callback`;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * What happens, as it happens, for browsers: runs that were archived, runs in progress where this process has them, and questions that
+ * wait. It looks into the storage at an interval while somebody watches, once for all who watch, so that a console that nobody has open
+ * costs nothing. A browser gets states and no deltas: what comes while it is busy is in the next one, so that nothing queues up. The
+ * id of an event is the place of the newest run in the archive, from which a browser goes on when it comes back.
+ */
+import { ArchiveError } from "../archive/archive-error.ts";
+import type { ArchiveStore } from "../archive/archive-store.ts";
+import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import type { Rights, Viewer } from "./viewer.ts";
+
+/** One message to a browser. */
+export interface FeedEvent {
+  readonly event: "runs" | "waiting" | "live";
+  /** Where the archive was. */
+  readonly id: string;
+  readonly data: object;
+}
+
+const MAX_WATCHERS = 1_000;
+const MAX_OF_ONE = 20;
+/** The most runs that one event names. */
+const MAX_NAMED = 50;
+const MAX_AT_ONCE = 500;
+
+export interface FeedOptions {
+  archive: Pick<ArchiveStore, "following" | "list">;
+  pending: () => Promise<Pick<PendingApprovals, "list">>;
+  live: LiveRuns | undefined;
+  /** How often the storage is looked into, in milliseconds. */
+  intervalMs: number;
+}
+
+interface Watcher {
+  viewer: Viewer;
+  wake: () => void;
+}
+
+export class Feed {
+  readonly #options: FeedOptions;
+  readonly #watchers = new Set<Watcher>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #newest: number | undefined;
+  readonly #waiting = new Map<string, { key: string; questions: readonly PendingApproval[] }>();
+  #stopLive: (() => void) | undefined;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  /** How many browsers watch. */
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  /** Whether one more browser of a viewer may watch. */
+  hasRoomFor({ principal }: Viewer): boolean {
+    const own = [...this.#watchers].filter(({ viewer }) => viewer.principal === principal);
+    return this.#watchers.size < MAX_WATCHERS && own.length < MAX_OF_ONE;
+  }
+
+  /**
+   * The events for one browser, until the signal is aborted. The first says what waits now.
+   *
+   * @param lastId of the last event that the browser had; it gets what has come since.
+   */
+  async *watch(
+    viewer: Viewer,
+    rights: Rights,
+    lastId: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<FeedEvent> {
+    let wake = Promise.withResolvers<void>();
+    const watcher: Watcher = { viewer, wake: () => wake.resolve() };
+    const onAbort = () => wake.resolve();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#watchers.add(watcher);
+    this.#start();
+    try {
+      await this.#look();
+      let at = placeIn(lastId) ?? this.#newest;
+      let [waiting, live] = ["", -1];
+      while (!signal.aborted) {
+        wake = Promise.withResolvers<void>();
+        const id = () => String(at ?? 0);
+        const now = this.#waiting.get(viewer.principal);
+        if (now !== undefined && now.key !== waiting) {
+          waiting = now.key;
+          yield { event: "waiting", id: id(), data: describeWaiting(now.questions) };
+        }
+        if (this.#newest !== undefined && at !== this.#newest) {
+          const runs = await this.#since(at ?? 0, viewer, rights);
+          at = this.#newest;
+          if (runs.length > 0) yield { event: "runs", id: id(), data: { runs } };
+        }
+        const version = this.#options.live?.versionFor(viewer, rights) ?? -1;
+        if (version !== live) {
+          live = version;
+          const running = this.#options.live?.runsFor(viewer, rights).length ?? 0;
+          yield { event: "live", id: id(), data: { running } };
+        }
+        await wake.promise;
+      }
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#watchers.delete(watcher);
+      if (this.#watchers.size === 0) this.#stop();
+    }
+  }
+
+  /** Looks at once, so that those who watch see what was just done here. */
+  async refresh(): Promise<void> {
+    if (this.#watchers.size > 0) await this.#look();
+  }
+
+  close(): void {
+    this.#stop();
+    for (const { wake } of this.#watchers) wake();
+  }
+
+  #start(): void {
+    this.#timer ??= setInterval(() => void this.#look(), this.#options.intervalMs).unref();
+    this.#stopLive ??= this.#options.live?.watch(() => this.#wakeAll());
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#stopLive?.();
+    this.#stopLive = undefined;
+    this.#waiting.clear();
+    this.#newest = undefined;
+  }
+
+  #wakeAll(): void {
+    for (const { wake } of this.#watchers) wake();
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    const { archive, pending } = this.#options;
+    // A position beyond every run, so that only the newest place is read.
+    const newest = await orNothing(async () => (await archive.following(Number.MAX_SAFE_INTEGER, 1)).newest);
+    let isChanged = newest !== undefined && newest !== this.#newest;
+    this.#newest = newest ?? this.#newest;
+    const approvals = await pending();
+    const principals = new Set([...this.#watchers].map(({ viewer }) => viewer.principal));
+    for (const principal of principals) {
+      const questions = await orNothing(() => approvals.list(principal));
+      if (questions === undefined) continue;
+      const open = questions.filter(({ isAnswered }) => !isAnswered);
+      const key = open.map(({ ticket }) => ticket).join() || "none";
+      if (this.#waiting.get(principal)?.key === key) continue;
+      this.#waiting.set(principal, { key, questions: open });
+      isChanged = true;
+    }
+    if (isChanged) this.#wakeAll();
+  }
+
+  /** The runs after a place that a viewer sees, the newest last. */
+  async #since(place: number, viewer: Viewer, rights: Rights): Promise<object[]> {
+    const { archive } = this.#options;
+    const found = await orNothing(() => archive.following(place, MAX_AT_ONCE));
+    const runs: object[] = [];
+    for (const { runId } of (found?.runs ?? []).slice(-MAX_NAMED)) {
+      const filter = rights.runs === "all" ? {} : { principal: viewer.principal };
+      const page = await orNothing(() => archive.list({ ...filter, runId, limit: 1 }));
+      runs.push(
+        ...(page?.runs ?? []).map(({ run_id, status, file_name }) => ({ run_id, status, file_name })),
+      );
+    }
+    return runs;
+  }
+}
+
+function placeIn(lastId: string | undefined): number | undefined {
+  return lastId !== undefined && /^\d{1,15}$/.test(lastId) ? Number(lastId) : undefined;
+}
+
+function describeWaiting(questions: readonly PendingApproval[]): object {
+  return {
+    count: questions.length,
+    questions: questions.map(({ ticket, request }) => ({ ticket, tool: request.tool })),
+  };
+}
+
+/** What the storage has, or nothing while it cannot be read or is not there yet. */
+async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ArchiveError || error instanceof PendingError) return undefined;
+    throw error;
+  }
+}

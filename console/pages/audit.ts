@@ -1,0 +1,201 @@
+/** The audit log: its lines, whether they are as they were written, and what rules decided. */
+
+import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
+import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
+import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
+import { countNoun, formatCount } from "../../base/quantities.ts";
+import { html, type Markup, renderTable } from "../../server/pages/page.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
+import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
+import type { Rights, Viewer } from "../viewer.ts";
+import { runAddress } from "./runs.ts";
+
+export interface AuditSearch {
+  event: string;
+  tool: string;
+  principal: string;
+  run: string;
+  since: string;
+  unwanted: boolean;
+}
+
+const MAX_FIELD_CHARS = 200;
+
+export function readAuditSearch(query: URLSearchParams): AuditSearch {
+  const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
+  const event = field("event");
+  const since = field("since");
+  return {
+    event: (AUDIT_EVENTS as readonly string[]).includes(event) ? event : "",
+    ...{ tool: field("tool"), principal: field("principal"), run: field("run") },
+    since: /^\d{4}-\d\d-\d\d$/.test(since) && Number.isFinite(Date.parse(since)) ? since : "",
+    unwanted: query.get("unwanted") === "on",
+  };
+}
+
+/** The filter of a search, within what a viewer sees. */
+export function auditFilterOf(search: AuditSearch, viewer: Viewer, { audit }: Rights): AuditFilter {
+  const { event, tool, principal, run, since, unwanted } = search;
+  const orNone = (text: string) => (text === "" ? undefined : text);
+  return {
+    events: event === "" ? undefined : [event],
+    tool: tool === "" ? undefined : tool.includes("*") ? tool : `*${tool.replaceAll(".", "__")}*`,
+    principal: audit === "own" ? viewer.principal : orNone(principal),
+    run: orNone(run),
+    sinceMs: since === "" ? undefined : Date.parse(`${since}T00:00:00Z`),
+    isUnwanted: unwanted,
+  };
+}
+
+const MAX_LINES = 200;
+
+/** The newest lines that match, the newest first. */
+export async function newestLines(
+  entries: AsyncIterable<AuditEntry>,
+): Promise<{ lines: AuditEntry[]; total: number }> {
+  let lines: AuditEntry[] = [];
+  let total = 0;
+  for await (const entry of entries) {
+    total++;
+    lines.push(entry);
+    if (lines.length >= 2 * MAX_LINES) lines = lines.slice(-MAX_LINES);
+  }
+  return { lines: lines.slice(-MAX_LINES).reverse(), total };
+}
+
+interface AuditPage {
+  search: AuditSearch;
+  lines: readonly AuditEntry[];
+  total: number;
+  verified: LogVerification | undefined;
+  rights: Rights;
+  frame: Frame;
+}
+
+export function renderAudit({ search, lines, total, verified, rights, frame }: AuditPage): ConsolePage {
+  const rows = lines.map(({ fields }) => ({ cells: cellsOf(fields) }));
+  const field = (name: "tool" | "principal" | "run", label: string) =>
+    html`<label><span>${label}</span><input type="search" name="${name}" value="${search[name]}" autocomplete="off" spellcheck="false"></label>`;
+  const events = ["", ...AUDIT_EVENTS].map(
+    (event) =>
+      html`<option value="${event}"${event === search.event ? html` selected` : undefined}>${event === "" ? "any" : event}</option>`,
+  );
+  const query = new URLSearchParams(
+    Object.entries(search).flatMap(([name, value]): [string, string][] =>
+      value === "" || value === false ? [] : [[name, value === true ? "on" : String(value)]],
+    ),
+  ).toString();
+  const shown =
+    total > lines.length
+      ? `the newest ${formatCount(lines.length)} of ${formatCount(total)} lines`
+      : `${formatCount(total)} ${total === 1 ? "line" : "lines"}`;
+  return {
+    title: "Audit",
+    place: "audit",
+    header: renderHeading("Audit", `${shown}${rights.audit === "own" ? ", of what ran for you" : ""}`),
+    main: html`<div class="actions">
+${rights.audit === "all" ? renderForm(`${BASE}/audit/verify`, frame, html`<button type="submit" class="primary">Verify the log</button>`) : undefined}
+<a class="button" href="${BASE}/audit/export${query === "" ? "" : `?${query}`}" download="audit.jsonl">Export as JSON lines</a></div>
+${verified === undefined ? undefined : renderVerified(verified)}
+<search><form class="filters" method="get" action="${BASE}/audit">
+<label><span>Event</span><select name="event">${events}</select></label>
+${field("tool", "Tool")}${rights.audit === "all" ? field("principal", "Principal") : undefined}${field("run", "Run")}
+<label><span>Since</span><input type="date" name="since" value="${search.since}"></label>
+<label class="choice"><input type="checkbox" name="unwanted"${search.unwanted ? html` checked` : undefined}> <span>Refused or failed only</span></label>
+<button type="submit" class="primary">Search</button></form></search>
+${rows.length === 0 ? renderNothing("No line matches.") : html`<div class="left">${renderTable(["When", "Event", "What", "Came of it", "Who", "Run"], rows)}</div>`}`,
+  };
+}
+
+function cellsOf(fields: AuditFields): (Markup | string)[] {
+  const of = (member: string) => (fields[member] === undefined ? "" : String(fields[member]));
+  const first = (...members: string[]) => members.map(of).find((text) => text !== "") ?? "";
+  const tool = of("tool");
+  const came = [
+    first("decision", "outcome", "login", "what"),
+    of("scope") && `for ${of("scope")}`,
+    of("approver") && `by ${of("approver")}`,
+    of("rule") && `rule ${of("rule")}`,
+    of("reason"),
+  ].filter((part) => part !== "");
+  const run = of("run_id");
+  const called = of("calls") === "" ? "" : countNoun(Number(of("calls")), "call");
+  const state = isUnwanted(fields) ? html`<span class="some">${came.join(", ")}</span>` : came.join(", ");
+  return [
+    html`<time datetime="${of("time")}">${of("time")
+      .replace("T", " ")
+      .replace(/\.\d+Z$/, "Z")}</time>`,
+    of("event"),
+    html`<span class="wide">${tool === "" ? of("server") || called : shortToolName(tool)}</span>`,
+    html`<span class="wide">${state}</span>`,
+    html`<span class="wide">${[of("principal"), of("client")].filter((part) => part !== "").join(", ")}</span>`,
+    run === "" ? "" : html`<a href="${runAddress(run)}"><code>${run.slice(0, 8)}</code></a>`,
+  ];
+}
+
+function renderVerified({ lines, problems, notes, head }: LogVerification): Markup {
+  const isGood = problems.length === 0;
+  const said = isGood
+    ? head === undefined
+      ? "Nothing is audited yet."
+      : `All ${formatCount(lines)} lines are as they were written.`
+    : `Of ${formatCount(lines)} lines, not all is as it was written: do not trust the log.`;
+  return html`<div class="outcome ${isGood ? "same" : "diverged"}" role="status" id="verified"><p><strong>${said}</strong></p>${head === undefined ? undefined : html`<p class="soft">The last is <code>${head}</code>. A copy kept elsewhere proves later that nothing before it was rewritten.</p>`}${problems.length === 0 ? undefined : html`<ul>${problems.slice(0, 100).map((problem) => html`<li>${problem}</li>`)}</ul>`}${notes.length === 0 ? undefined : html`<ul class="soft">${notes.slice(0, 20).map((note) => html`<li>${note}</li>`)}</ul>`}</div>`;
+}
+
+/** What one rule decided about calls of one tool. */
+export interface RuleCount {
+  rule: string;
+  decision: string;
+  tool: string;
+  calls: number;
+}
+
+const MAX_COUNTED = 1_000;
+
+/** Counts the decisions of policy by rule, decision and tool, the most frequent first. */
+export async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleCount[]> {
+  const counts = new Map<string, RuleCount>();
+  for await (const { fields } of entries) {
+    const of = (member: string) => (fields[member] === undefined ? "" : String(fields[member]));
+    const each = { rule: of("rule"), decision: of("decision"), tool: of("tool") };
+    const key = JSON.stringify([each.rule, each.decision, each.tool]);
+    const known = counts.get(key);
+    if (known !== undefined) known.calls++;
+    else if (counts.size < MAX_COUNTED) counts.set(key, { ...each, calls: 1 });
+  }
+  return [...counts.values()].sort((a, b) => b.calls - a.calls);
+}
+
+interface RulesPage {
+  counts: readonly RuleCount[];
+  days: number;
+  /** Where rules stand, and how many there are of each kind. */
+  configured: readonly (readonly [what: string, entries: readonly string[]])[];
+  rights: Rights;
+}
+
+export function renderRules({ counts, days, configured, rights }: RulesPage): ConsolePage {
+  const rows = counts.map(({ rule, decision, tool, calls }) => ({
+    cells: [
+      rule === "" ? html`<span class="soft">no rule by name</span>` : html`<code>${rule}</code>`,
+      html`<span class="${decision === "deny" || decision === "denied" ? "some" : ""}">${decision}</span>`,
+      html`<span class="wide"><a href="${BASE}/audit?event=decision&tool=${encodeURIComponent(tool)}">${shortToolName(tool)}</a></span>`,
+      formatCount(calls),
+    ],
+  }));
+  const lists = configured.map(
+    ([what, entries]) =>
+      html`<dt>${what}</dt><dd>${entries.length === 0 ? html`<span class="soft">none</span>` : html`<ul>${entries.slice(0, 100).map((entry) => html`<li><code>${entry}</code></li>`)}</ul>`}</dd>`,
+  );
+  return {
+    title: "Rules",
+    place: "rules",
+    header: renderHeading(
+      "Rules",
+      `what policy decided in the last ${days} days${rights.audit === "own" ? ", about your calls" : ""}`,
+    ),
+    main: html`${rows.length === 0 ? renderNothing("No rule has decided about a call in these days.") : html`<div class="left">${renderTable(["Rule", "Decision", "Tool", "Calls"], rows)}</div>`}
+<section aria-labelledby="configured"><div class="section-head"><h2 id="configured">As configured</h2></div><dl class="facts-list">${lists}</dl><p class="soft"><code>ptc policy check TOOL</code> says what would be decided about a call, and why.</p></section>`,
+  };
+}

@@ -1,0 +1,211 @@
+/** The questions that wait for a person, each with everything that is known of the call, and how to answer it. */
+import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { formatDuration } from "../../base/quantities.ts";
+import { unmistakableLine } from "../../base/unmistakable-line.ts";
+import { DEFAULT_AT_MOST, MAX_AT_MOST } from "../../broker/approvals/approval-scope.ts";
+import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
+import { diffLines } from "../../configuration/diff-lines.ts";
+import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import { canonicalJson } from "../../protocol/canonical-json.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
+import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
+import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
+import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
+import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
+
+/** A question, with what else helps to answer it. */
+export interface ShownQuestion {
+  readonly pending: PendingApproval;
+  /** The arguments of the newest call of its tool that somebody approved; `undefined` where none is known. */
+  readonly before: { readonly runId: string; readonly arguments: unknown } | undefined;
+}
+
+interface InboxPage {
+  questions: readonly ShownQuestion[];
+  /** Answered questions whose runs have not gone on yet. */
+  answered: readonly PendingApproval[];
+  frame: Frame;
+  nowMs: number;
+  approves: boolean;
+  /** Why nothing can be approved here; it can be denied. */
+  whyNoApproval: string | undefined;
+  /** What came of the last answer. */
+  notice: string | undefined;
+}
+
+export function renderInbox(page: InboxPage): ConsolePage {
+  const { questions, answered, notice } = page;
+  const items = questions.map((question, index) => renderQuestion(question, index, page));
+  const list =
+    items.length === 0
+      ? renderNothing("Nothing waits for you. A question appears here as soon as a program asks one.")
+      : html`${items}`;
+  const said = notice === undefined ? undefined : html`<p class="notice" role="status">${notice}</p>`;
+  const after =
+    answered.length === 0
+      ? undefined
+      : renderSection(
+          "answered",
+          "Answered, not gone on yet",
+          html`<ul class="plain">${answered.map(({ ticket, request }) => html`<li data-key="${ticket}"><code>${shortToolName(request.tool)}</code> <span class="soft">ticket ${ticket}; its client, or <code>ptc run --ticket ${ticket}</code>, continues the run</span></li>`)}</ul>`,
+        );
+  return {
+    title: "Inbox",
+    place: "inbox",
+    header: renderHeading(
+      "Inbox",
+      html`Calls that wait for your answer. <span class="scripted">Keys: <kbd>j</kbd> <kbd>k</kbd> go from one to the next, <kbd>a</kbd> approves, <kbd>d</kbd> denies.</span>`,
+    ),
+    main: html`${said}
+<p class="scripted notify"><button type="button" id="notify" hidden>Notify me of questions</button></p>
+<div id="questions" data-live="waiting" data-keyed>${list}</div>
+<div data-live="waiting" id="gone">${after}</div>`,
+  };
+}
+
+const CONTEXT_LINES = 6;
+
+function renderQuestion({ pending, before }: ShownQuestion, index: number, page: InboxPage): Markup {
+  const { ticket, request, askedAt, expiresAt, isLive, fileName, source, client } = pending;
+  const { nowMs, frame } = page;
+  const { tool, reason, origins = [], claims } = request;
+  const until = isLive
+    ? "its run waits just now"
+    : `suspended; expires in ${formatDuration(Math.max(0, expiresAt - nowMs))}`;
+  const said = renderClaims(claims);
+  const text = renderApprovalArguments(request.arguments, WHOLE);
+  const args = { text, bytes: Buffer.byteLength(text), cut: "" };
+  const labels = origins.map((line) => html`<li>${unmistakableLine(line)}</li>`);
+  return html`<article class="question" data-key="${ticket}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
+<header><h2 id="q-${ticket}-title"><span class="unseen">Question ${index + 1}: </span><code>${unmistakableLine(tool)}</code></h2>
+<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${frame.session.viewer.name}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
+${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
+<div class="pair">
+<div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>
+<div>${renderAsking(pending)}</div>
+</div>
+${labels.length === 0 ? undefined : html`<div class="labels"><h3>Where its values come from</h3><ul>${labels}</ul></div>`}
+${said === undefined ? undefined : html`<details class="fold"><summary>${said.heading}</summary>${renderText("Said by its server", showText(said.said.join("\n"), 10_000))}</details>`}
+${renderAnswers(pending, page)}
+</article>`;
+}
+
+/** The arguments beside those of the newest approved call. */
+function renderBefore(
+  { runId, arguments: earlier }: NonNullable<ShownQuestion["before"]>,
+  now: unknown,
+): Markup {
+  // The order of members says nothing.
+  const lined = (args: unknown) =>
+    renderApprovalArguments(args === undefined ? undefined : JSON.parse(canonicalJson(args)), WHOLE).split(
+      "\n",
+    );
+  const lines = diffLines(lined(earlier), lined(now));
+  const run = html`<a href="${BASE}/runs/${encodeURIComponent(runId)}"><code>${runId.slice(0, 8)}</code></a>`;
+  if (lines.length === 0)
+    return html`<p class="soft">The same arguments as in the last call that was approved, in run ${run}.</p>`;
+  return html`<figure class="text"><figcaption><span>Beside the last call that was approved, in run ${run}</span></figcaption>${renderDiff(lines, "Differences of the arguments")}</figure>`;
+}
+
+/** Lines that begin with `+ `, `- ` or two spaces. */
+export function renderDiff(lines: readonly string[], label: string): Markup {
+  const shown = lines.map((line) => {
+    const kind = line.startsWith("+") ? "ins" : line.startsWith("-") ? "del" : "same";
+    return html`<span class="${kind}">${line}
+</span>`;
+  });
+  return html`<pre class="diff" tabindex="0" aria-label="${label}">${shown}</pre>`;
+}
+
+/** The program around the call. Which line makes it is known by the name of the function; several may. */
+function renderAsking({ ticket, code, language = "typescript", request, fileName }: PendingApproval): Markup {
+  if (code === undefined)
+    return html`<p class="soft">A call from a shell or a client, without a program.</p>`;
+  const lines = splitLines(code);
+  const calling = linesThatMayCall(lines, request.tool);
+  const roles = new Map(calling.map((line): [number, LineRole] => [line, "asks"]));
+  const rendered = renderLines(lines, language, roles, `q-${ticket}-L`);
+  const [first] = calling;
+  const about =
+    first === undefined
+      ? "which line makes the call is not known"
+      : calling.length === 1
+        ? `line ${first} makes the call`
+        : `lines ${calling.join(", ")} may make the call`;
+  const from = Math.max(0, (first ?? 1) - 1 - CONTEXT_LINES);
+  const around = rendered.slice(from, (first ?? 1) + CONTEXT_LINES);
+  const whole =
+    around.length === rendered.length
+      ? undefined
+      : html`<details class="fold"><summary>The whole program, ${lines.length} lines</summary><pre class="code" tabindex="0" aria-label="The whole program">${renderLines(lines, language, roles, `q-${ticket}-W`)}</pre></details>`;
+  return html`<figure class="text"><figcaption><span>${fileName}</span><span class="size">${about}</span></figcaption><pre class="code" tabindex="0" aria-label="The program around the call">${around}</pre></figure>${whole}`;
+}
+
+/**
+ * The lines, from 1, that call a function of a tool's name, however the language writes it: `files.readFile(` and `files.read_file(`
+ * both call `read_file`. A program that calls it through another name has none.
+ */
+export function linesThatMayCall(lines: readonly string[], tool: string): number[] {
+  const wanted = plain(parseNamespacedName(tool)?.tool ?? tool);
+  return lines.flatMap((line, index) => {
+    const called = [...line.slice(0, 10_000).matchAll(/([\p{L}_$][\p{L}\p{N}_$]*)\s*\(/gu)];
+    return called.some(([, name = ""]) => plain(name) === wanted) ? [index + 1] : [];
+  });
+}
+
+function plain(name: string): string {
+  return name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
+}
+
+function renderAnswers(
+  { ticket, request }: PendingApproval,
+  { frame, approves, whyNoApproval }: InboxPage,
+): Markup {
+  if (!approves) return html`<p class="soft">You may not answer this here.</p>`;
+  const action = `${BASE}/inbox/${encodeURIComponent(ticket)}`;
+  const deny = html`<button type="submit" name="decision" value="denied" class="danger" data-answer="deny">Deny</button>`;
+  if (whyNoApproval !== undefined)
+    return html`<div class="answers">${renderForm(action, frame, html`${deny}<p class="soft">${whyNoApproval}</p>`)}</div>`;
+  const given = request.arguments;
+  const names =
+    typeof given === "object" && given !== null && !Array.isArray(given) ? Object.keys(given) : [];
+  const patterns = names
+    .slice(0, 20)
+    .map(
+      (name) =>
+        html`<label><span>${unmistakableLine(name)} may be</span><input type="text" name="like" data-name="${name}" placeholder="as it is" autocomplete="off" spellcheck="false"><input type="hidden" name="likeName" value="${name}"></label>`,
+    );
+  return html`<div class="answers">
+${renderForm(action, frame, html`<button type="submit" name="decision" value="once" class="primary" data-answer="approve">Approve this call</button>${deny}`)}
+<details class="alike"><summary>Approve alike, within bounds</summary>
+${renderForm(
+  action,
+  frame,
+  html`<fieldset><legend>Also further calls of this tool in this run</legend>
+<label class="choice"><input type="radio" name="calls" value="like" checked> with the same arguments, but for these (<code>*</code> stands for anything)</label>
+<div class="patterns">${patterns}</div>
+<label class="choice"><input type="radio" name="calls" value="all"> with any arguments</label>
+<label><span>At most</span><input type="number" name="atMost" min="1" max="${MAX_AT_MOST}" value="${DEFAULT_AT_MOST}" required> <span>calls, this one among them</span></label>
+<button type="submit" name="decision" value="run">Approve these</button></fieldset>`,
+)}
+</details></div>`;
+}
+
+const LOOKED_AT = 4;
+
+/** The newest call of a tool that somebody approved, among the newest runs of a principal that called it. */
+export async function findApproved(
+  archive: Pick<ArchiveStore, "list" | "read">,
+  tool: string,
+  principal: string,
+): Promise<ShownQuestion["before"]> {
+  const { runs } = await archive.list({ tool, principal, limit: LOOKED_AT });
+  for (const { run_id: runId } of runs) {
+    const run = await archive.read(runId);
+    const call = run.record.calls.findLast(
+      (each) => each.tool === tool && each.decision.startsWith("approved") && each.unkept === undefined,
+    );
+    if (call !== undefined) return { runId, arguments: await run.argumentsOf(call) };
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+/** The viewer, and the session that they look with. */
+import { html, renderTime } from "../../server/pages/page.ts";
+import { BASE, type ConsolePage, type Frame, renderForm, renderHeading } from "../shell.ts";
+import type { Rights } from "../viewer.ts";
+
+export function renderMe(frame: Frame, rights: Rights): ConsolePage {
+  const { viewer, until } = frame.session;
+  const groups = viewer.groups ?? [];
+  const facts = [
+    ["Name", viewer.name],
+    ["Principal", html`<code>${viewer.principal}</code>`],
+    ["Groups", groups.length === 0 ? "none" : groups.join(", ")],
+    ["Sees runs", rights.runs === "all" ? "of everybody" : "of their own"],
+    ["Sees the audit log", rights.audit === "all" ? "all of it" : "of their own"],
+    ["Answers questions", rights.approves ? "those that wait for them" : "none here"],
+    ["Replays runs", rights.replays ? "those that they see" : "none here"],
+    ["Session ends", renderTime(until)],
+  ] as const;
+  return {
+    title: "Me",
+    place: "me",
+    header: renderHeading("Me"),
+    main: html`<dl class="facts-list">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+<div class="actions">${renderForm(`${BASE}/logout`, frame, html`<button type="submit">Leave the console</button>`)}</div>`,
+  };
+}

@@ -1,0 +1,236 @@
+/** The first page: how the last days went. */
+import type { ListedRun } from "../../archive/listed-run.ts";
+import { type DayStats, type Stats, totalOf } from "../../archive/run-stats.ts";
+import {
+  estimateTokens,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatShare,
+  formatTokens,
+} from "../../base/quantities.ts";
+import {
+  html,
+  type Markup,
+  renderSection,
+  renderTable,
+  renderTile,
+  renderTiles,
+} from "../../server/pages/page.ts";
+import { meterCell, renderBarChart } from "../../server/pages/stats-page.ts";
+import { bucketDays, nameBucket } from "../../server/reports/day-buckets.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
+import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.ts";
+import type { Rights } from "../viewer.ts";
+import { runRow } from "./runs.ts";
+
+/** How far back the page looks. */
+export const OVERVIEW_DAYS = 30;
+const MAX_TOOLS = 12;
+const NEWEST = 8;
+
+interface OverviewPage {
+  stats: Pick<Stats, "days" | "failures" | "total" | "tools">;
+  /** The newest runs of these days, at most as many as are looked at. */
+  runs: readonly ListedRun[];
+  /** Whether `runs` are all of these days. */
+  isAll: boolean;
+  waiting: number;
+  rights: Rights;
+}
+
+export function renderOverviewPage({ stats, runs, isAll, waiting, rights }: OverviewPage): ConsolePage {
+  const { total, days, failures, tools } = stats;
+  const header = renderHeading(
+    "Overview",
+    `the last ${OVERVIEW_DAYS} days, in UTC${rights.runs === "all" ? "" : ", your runs"}`,
+  );
+  if (total.runs === 0)
+    return {
+      ...{ title: "Overview", place: "" as const, header },
+      main: html`<div data-live="runs">${renderNothing(html`No run was archived in the last ${OVERVIEW_DAYS} days. <code>ptc run program.ts</code> makes one, and so does a model behind <code>ptc serve</code>.`)}</div>`,
+    };
+  const latency = latencyByDay(runs);
+  const all = quantiles(runs.map(({ duration_ms }) => duration_ms));
+  const waits =
+    waiting === 0
+      ? undefined
+      : html`<p class="waits"><a class="button primary" href="${BASE}/inbox">${countOf(waiting)} for you</a></p>`;
+  return {
+    title: "Overview",
+    place: "",
+    header,
+    main: html`<div data-live="waiting">${waits}</div><div data-live="runs">${renderTiles([
+      renderTile(
+        "Runs",
+        html`<a href="${BASE}/runs">${formatCount(total.runs)}</a>`,
+        `${formatCount(total.calls)} calls`,
+      ),
+      renderTile(
+        "Failed",
+        html`<a href="${BASE}/runs?status=failed">${formatCount(total.failed)}</a>`,
+        `${formatShare(total.failed, total.runs)} of the runs`,
+      ),
+      renderTile(
+        "Kept out of context",
+        formatTokens(estimateTokens(total.kept_bytes)),
+        `tokens, estimated; ${formatBytes(total.kept_bytes)}`,
+      ),
+      renderTile("Median time", formatDuration(all.p50), `p95 ${formatDuration(all.p95)}`),
+    ])}
+${renderDays(days, latency, isAll ? undefined : runs.length)}
+${failures.length === 0 ? undefined : renderFailures(failures, total.runs)}
+${tools.length === 0 ? undefined : renderTools(tools)}
+${renderSection(
+  "newest",
+  "Newest runs",
+  renderTable(
+    ["Run", "Started", "Status", "Program", "Calls", "Time", "Kept out"],
+    runs.slice(0, NEWEST).map((run) => runRow(run, rights)),
+  ),
+  html`<a href="${BASE}/runs">All runs</a>`,
+)}</div>`,
+    footer: html`Made by ptc from its archive. Tokens are an estimate, at 4 bytes each. Replays are not counted.`,
+  };
+}
+
+function countOf(waiting: number): string {
+  return waiting === 1 ? "1 question waits" : `${formatCount(waiting)} questions wait`;
+}
+
+interface Quantiles {
+  p50: number;
+  p95: number;
+}
+
+/** Quantiles by the nearest rank; 0 without values. */
+export function quantiles(values: readonly number[]): Quantiles {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+  return { p50: at(0.5), p95: at(0.95) };
+}
+
+export function latencyByDay(runs: readonly ListedRun[]): ReadonlyMap<string, Quantiles> {
+  const byDay = Map.groupBy(runs, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10));
+  return new Map(
+    [...byDay].map(([day, each]) => [day, quantiles(each.map(({ duration_ms }) => duration_ms))]),
+  );
+}
+
+/** Counts over listed runs, for a viewer who sees none but their own. Tools are not known from lists. */
+export function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
+  const counted = runs.filter(({ source }) => source !== "replay");
+  const days = [...Map.groupBy(counted, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10))]
+    .map(([day, each]): DayStats => {
+      const sum = (of: (run: ListedRun) => number) => each.reduce((total, run) => total + of(run), 0);
+      return {
+        day,
+        runs: each.length,
+        failed: each.filter(({ status }) => status !== "ok").length,
+        calls: sum(({ calls }) => calls),
+        duration_ms: sum(({ duration_ms }) => duration_ms),
+        result_bytes: sum(({ result_bytes }) => result_bytes),
+        kept_bytes: sum(({ result_bytes, returned_bytes }) => Math.max(0, result_bytes - returned_bytes)),
+      };
+    })
+    .sort((a, b) => (a.day < b.day ? -1 : 1));
+  const failures = [
+    ...Map.groupBy(
+      counted.filter(({ status }) => status !== "ok"),
+      ({ status }) => status,
+    ),
+  ]
+    .map(([type, each]) => ({ type, runs: each.length }))
+    .sort((a, b) => b.runs - a.runs);
+  return { days, failures, total: totalOf(days), tools: [] };
+}
+
+function renderDays(
+  days: Stats["days"],
+  latency: ReadonlyMap<string, Quantiles>,
+  newest: number | undefined,
+): Markup {
+  const bars = bucketDays(days, OVERVIEW_DAYS + 1).map((bucket) => ({ ...bucket, name: nameBucket(bucket) }));
+  const dayLink = ({ from, to }: { from: string; to: string }) => `${BASE}/runs?since=${from}&until=${to}`;
+  const charts = [
+    renderBarChart(
+      "Runs",
+      bars.map((bar) => ({ name: bar.name, value: bar.runs, bad: bar.failed, href: dayLink(bar) })),
+      formatCount,
+    ),
+    renderBarChart(
+      "Tokens kept out of context",
+      bars.map((bar) => ({ name: bar.name, value: estimateTokens(bar.kept_bytes) })),
+      (value) => formatTokens(value),
+    ),
+    renderBarChart(
+      "Time of a run, p95 and median",
+      bars.map((bar) => {
+        const { p50 = 0, p95 = 0 } = latency.get(bar.from) ?? {};
+        return { name: bar.name, value: p95, part: p50 };
+      }),
+      formatDuration,
+    ),
+    renderBarChart(
+      "Calls",
+      bars.map((bar) => ({ name: bar.name, value: bar.calls })),
+      formatCount,
+    ),
+  ];
+  const rows = days.toReversed().map((day) => {
+    const times = latency.get(day.day);
+    return {
+      cells: [
+        html`<a href="${dayLink({ from: day.day, to: day.day })}">${day.day}</a>`,
+        formatCount(day.runs),
+        day.failed > 0 ? html`<span class="some">${formatCount(day.failed)}</span>` : "0",
+        formatCount(day.calls),
+        times === undefined ? "" : formatDuration(times.p50),
+        times === undefined ? "" : formatDuration(times.p95),
+        formatTokens(estimateTokens(day.kept_bytes)),
+      ],
+    };
+  });
+  const note =
+    newest === undefined
+      ? undefined
+      : html`<p class="cut">p50 and p95 are those of the newest ${formatCount(newest)} runs.</p>`;
+  return renderSection(
+    "days",
+    "By day",
+    html`${note}<div class="pair">${charts}</div><details class="fold"><summary>As a table</summary>${renderTable(["Day", "Runs", "Failed", "Calls", "p50", "p95", "Tokens kept out"], rows)}</details>`,
+  );
+}
+
+function renderFailures(failures: Stats["failures"], runs: number): Markup {
+  const most = Math.max(...failures.map((each) => each.runs));
+  const rows = failures.map(({ type, runs: failed }) => ({
+    cells: [
+      html`<a href="${BASE}/runs?status=${encodeURIComponent(type)}">${type}</a>`,
+      formatCount(failed),
+      formatShare(failed, runs),
+    ],
+    meter: meterCell(failed, most, "bad"),
+  }));
+  return renderSection("failures", "Failures by cause", renderTable(["Cause", "Runs", "Of all"], rows));
+}
+
+function renderTools(tools: Stats["tools"]): Markup {
+  const shown = tools.slice(0, MAX_TOOLS);
+  const most = Math.max(...shown.map(({ calls }) => calls));
+  const rows = shown.map((tool) => ({
+    cells: [
+      html`<a href="${BASE}/runs?tool=${encodeURIComponent(tool.tool)}">${shortToolName(tool.tool)}</a>`,
+      formatCount(tool.calls),
+      tool.failed_calls > 0 ? html`<span class="some">${formatCount(tool.failed_calls)}</span>` : "0",
+      formatDuration(tool.calls === 0 ? 0 : tool.duration_ms / tool.calls),
+      formatTokens(estimateTokens(tool.result_bytes)),
+    ],
+    meter: meterCell(tool.calls, most),
+  }));
+  return renderSection(
+    "tools",
+    "Most called tools",
+    renderTable(["Tool", "Calls", "Failed", "A call takes", "Tokens answered"], rows),
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * Who looks at the console, and how ptc knows: a session, sealed in a cookie that only the browser of that person has. Nothing of it
+ * is in a process, so that each process with the same keys knows it, and a process of its own forgets all with its key.
+ *
+ * A session begins in one of two ways: with the one-time address that `ptc console` prints, or with a login at an issuer. Each time it
+ * is a new one: a browser never brings along the session that it will have. A request that changes something brings the session's token
+ * in its form besides the cookie, and says that it comes from a page of the console.
+ */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import * as z from "zod/mini";
+import { parseForeignJson } from "../base/json.ts";
+import { type Sealer, SealingError } from "../secrets/sealing.ts";
+
+/** A person who looks at the console. */
+export interface Viewer {
+  readonly principal: string;
+  /** What others call them; the principal where nothing is known. */
+  readonly name: string;
+  readonly groups?: readonly string[] | undefined;
+  /** Whether their login lets them answer questions; by default it does. */
+  readonly approves?: boolean | undefined;
+}
+
+/** What a viewer may see and do. */
+export interface Rights {
+  /** Whose runs they see: their own, or everybody's. */
+  readonly runs: "own" | "all";
+  /** Whose lines of the audit log they see. */
+  readonly audit: "own" | "all";
+  /** Whether they answer the questions that wait for them. */
+  readonly approves: boolean;
+  /** Whether they replay runs that they see. */
+  readonly replays: boolean;
+}
+
+/** Decides what a viewer may see and do. It is asked for each request, so that a changed rule counts at once. */
+export type RightsOf = (viewer: Viewer) => Promise<Rights>;
+
+const Session = z.object({
+  id: z.string(),
+  viewer: z.object({
+    principal: z.string(),
+    name: z.string(),
+    groups: z.optional(z.array(z.string())),
+    approves: z.optional(z.boolean()),
+  }),
+  /** The token of its forms. */
+  token: z.string(),
+  /** Milliseconds since 1970. */
+  until: z.number(),
+});
+export type Session = z.infer<typeof Session>;
+
+const SESSION_MS = 12 * 60 * 60_000;
+const MAX_REVOKED = 10_000;
+/** What a browser keeps in one cookie, its name and attributes included. */
+const MAX_COOKIE_CHARS = 4_000;
+const LIMITS = { maxBytes: 16 * 1024, maxDepth: 8 };
+
+interface SessionsOptions {
+  sealer: () => Promise<Sealer>;
+  now: () => number;
+  /** Where browsers reach the console. A cookie with the prefix `__Host-` needs HTTPS, so that on loopback it has another name. */
+  origin: string;
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #isSecure: boolean;
+  /** Sessions that were ended here before their time. */
+  readonly #revoked = new Set<string>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#isSecure = options.origin.startsWith("https:");
+  }
+
+  /** Begins a session. @returns its `Set-Cookie`; `undefined` where there is more in it than a browser keeps. */
+  async begin(viewer: Viewer): Promise<string | undefined> {
+    const { now } = this.#options;
+    const random = () => randomBytes(18).toString("base64url");
+    const session: Session = {
+      ...{ id: random(), token: random(), until: now() + SESSION_MS },
+      viewer: { ...viewer, groups: viewer.groups === undefined ? undefined : [...viewer.groups] },
+    };
+    const cookie = this.cookie("session", await this.seal("session", session), SESSION_MS);
+    return cookie.length > MAX_COOKIE_CHARS ? undefined : cookie;
+  }
+
+  /** The session of a request; `undefined` where it has none that counts. */
+  async of(request: Request): Promise<Session | undefined> {
+    const session = await this.opened("session", Session, this.value(request, "session"));
+    return session !== undefined && this.counts(session) ? session : undefined;
+  }
+
+  /** Whether a session is neither over nor ended here. */
+  counts({ id, until }: Session): boolean {
+    return until > this.#options.now() && !this.#revoked.has(id);
+  }
+
+  /** Ends a session in this process, and in its browser. @returns the `Set-Cookie` that does so. */
+  end({ id }: Session): string {
+    if (this.#revoked.size >= MAX_REVOKED) this.#revoked.clear();
+    this.#revoked.add(id);
+    return this.cookie("session", "", 0);
+  }
+
+  /** A cookie of the console, which no script of a page reads. It comes along with links from elsewhere, and with no form from there. */
+  cookie(name: string, value: string, maxAgeMs: number): string {
+    const secure = this.#isSecure ? "; Secure" : "";
+    return `${this.#name(name)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${Math.floor(maxAgeMs / 1_000)}${secure}`;
+  }
+
+  value(request: Request, name: string): string | undefined {
+    const wanted = `${this.#name(name)}=`;
+    const pairs = (request.headers.get("cookie") ?? "").split(/; */);
+    const found = pairs.filter((pair) => pair.startsWith(wanted));
+    // Two of one name: somebody else has set one of them.
+    return found.length === 1 ? found[0]?.slice(wanted.length) : undefined;
+  }
+
+  /** Only a host itself sets a cookie with that prefix. Ports share cookies, so that the port is part of the other name. */
+  #name(name: string): string {
+    return this.#isSecure
+      ? `__Host-ptc-console-${name}`
+      : `ptc-console-${name}-${new URL(this.#options.origin).port}`;
+  }
+
+  async seal(purpose: string, value: object): Promise<string> {
+    const sealer = await this.#options.sealer();
+    return sealer.seal(Buffer.from(JSON.stringify(value)), `ptc console 1 ${purpose}`).toString("base64url");
+  }
+
+  async opened<T>(
+    purpose: string,
+    schema: z.ZodMiniType<T>,
+    sealed: string | null | undefined,
+  ): Promise<T | undefined> {
+    if (!sealed || sealed.length > LIMITS.maxBytes || !/^[\w-]+$/.test(sealed)) return undefined;
+    const sealer = await this.#options.sealer();
+    try {
+      const bytes = sealer.unseal(Buffer.from(sealed, "base64url"), `ptc console 1 ${purpose}`);
+      return schema.safeParse(parseForeignJson(bytes, LIMITS)).data;
+    } catch (error) {
+      if (error instanceof SealingError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Compares texts in a time that says nothing of where they differ. */
+export function isSameText(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/**
+ * Why a request is not from a page of the console itself, as its browser says (Fetch Metadata, `Origin`); `undefined` when it may be.
+ * Links from elsewhere lead to pages, and to nothing else.
+ */
+export function whyForeign(request: Request, origin: string): string | undefined {
+  const { headers, method } = request;
+  const site = headers.get("sec-fetch-site");
+  const isReading = method === "GET" || method === "HEAD";
+  if (site !== null && site !== "same-origin" && site !== "none") {
+    const isLink =
+      headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
+    if (!(isReading && isLink)) return "This request comes from a page of another site.";
+  }
+  const from = headers.get("origin");
+  if (from !== null && from !== origin) return "This request comes from a page of another site.";
+  if (!isReading && from === null && site === null) return "This request does not say where it comes from.";
+  return undefined;
+}

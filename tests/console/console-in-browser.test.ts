@@ -1,0 +1,320 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasBrowser, openConsole, startBrowser, violations } from "./browser.ts";
+import { fill, REPORT } from "./sample.ts";
+import { serveConsole } from "./served-console.ts";
+
+if (!hasBrowser)
+  console.warn(
+    "SKIPPED: the console in a browser. Chromium is not installed (Debian's package is `chromium`).",
+  );
+
+const SETTINGS = {
+  servers: [
+    { name: "docs", command: "docs-server" },
+    { name: "mail", command: "mail-server" },
+    { name: "github", url: "http://localhost:1/mcp" },
+  ],
+  approvals: { ask: ["mcp__docs__delete_*"] },
+};
+
+/** The pages, and one of each kind of page below them. */
+const PAGES = [
+  ...[
+    "",
+    "inbox",
+    "runs",
+    "runs/RUN",
+    "diff?a=RUN&b=OTHER",
+    "servers",
+    "tools",
+    "tools/mcp__mail__send_message",
+  ],
+  ...["programs", "rules", "audit", "me", "nothing-here"],
+];
+const WIDTHS = [360, 768, 1440];
+
+/** What servers and programs could say so that a page does what they want. */
+const ATTACKS = [
+  "</script><script>alert(1)</script>",
+  "</style><style>*{display:none}</style>",
+  "<img src=x onerror=alert(1)>",
+  "\"' onfocus=alert(1) autofocus x='",
+  "<svg/onload=alert(1)>",
+  "]]><iframe src=//example.invalid></iframe>",
+  "<base href=//example.invalid><form action=//example.invalid>",
+  "javascript:alert(1)",
+  "\u202egnp.exe\u2028",
+].join(" ");
+/** As long as names may be. */
+const SHORT = ATTACKS.slice(0, 120);
+
+describe.skipIf(!hasBrowser)("the console in Chromium", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  }, 60_000);
+  afterAll(() => browser?.close());
+
+  const filled = async () => {
+    const served = await serveConsole(
+      { replay: async () => ({ at: Date.now(), kind: "same", message: "3 calls, and the same result." }) },
+      SETTINGS,
+    );
+    const ids = await fill(served);
+    const path = (page: string) =>
+      `${served.origin}/console/${page.replaceAll("RUN", ids.at(-1) ?? "").replaceAll("OTHER", ids.at(-3) ?? "")}`;
+    return { ...served, path };
+  };
+
+  it("every page fits, in light and in dark, on a phone, a tablet and a desk, and axe finds nothing wrong with it", async () => {
+    const { path, address } = await filled();
+    const { page, context, complaints, requests } = await openConsole(browser, address());
+    const wrong: string[] = [];
+    for (const each of PAGES) {
+      await page.goto(path(each));
+      for (const colorScheme of ["light", "dark"] as const)
+        for (const width of WIDTHS) {
+          await page.setViewportSize({ width, height: 900 });
+          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+          const where = `${each} ${colorScheme} ${width}`;
+          const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+          if (over > 0) wrong.push(`${where}: wider than its window by ${over}`);
+          // What axe says of a width in light it says in dark, but for colours.
+          if (colorScheme === "light" || width === 1440)
+            wrong.push(...(await violations(page)).map((line) => `${where}: ${line}`));
+        }
+    }
+    expect(wrong).toEqual([]);
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(
+      requests.filter(
+        (url) => !url.startsWith(path("").slice(0, -"/console/".length)) && !url.startsWith("data:"),
+      ),
+    ).toEqual([]);
+    await context.close();
+  }, 600_000);
+
+  it("nothing that a server or a program says does anything, wherever it stands", async () => {
+    const served = await serveConsole();
+    const { archived, ask, audit, path, runs, address } = {
+      ...served,
+      path: (page: string) => `${served.origin}/console/${page}`,
+    };
+    const sample = {
+      ...{
+        code: `// ${ATTACKS}\n`,
+        fileName: ATTACKS,
+        names: SHORT,
+        user: SHORT,
+        clientSession: SHORT,
+      },
+      ...{ consoleText: ATTACKS, stderrText: ATTACKS, data: { [ATTACKS]: ATTACKS }, startedAt: Date.now() },
+      calls: [
+        {
+          tool: `mcp__x__${SHORT}`,
+          from: 0,
+          took: 1,
+          arguments: { [ATTACKS]: ATTACKS },
+          error: ATTACKS,
+          approver: SHORT,
+        },
+      ],
+    };
+    const id = await archived({ ...sample, failure: { type: "ScriptError", message: ATTACKS } });
+    const other = await archived({ ...sample, value: ATTACKS });
+    await ask({
+      ...{ ticket: "t1", code: `${ATTACKS}\nsendMessage()`, fileName: ATTACKS, client: ATTACKS },
+      request: {
+        ...{
+          tool: `mcp__mail__${ATTACKS}`,
+          arguments: { [ATTACKS]: ATTACKS },
+          reason: ATTACKS,
+          origins: [ATTACKS],
+        },
+        claims: { server: ATTACKS, description: ATTACKS, annotations: { [ATTACKS]: ATTACKS } },
+      },
+    });
+    audit.login({ principal: ATTACKS, server: ATTACKS, event: "failed", reason: ATTACKS });
+    await audit.close();
+    const { page, context, complaints, requests } = await openConsole(browser, address());
+    const query = encodeURIComponent(ATTACKS);
+    const pages = [
+      "",
+      "inbox",
+      "runs",
+      `runs/${id}`,
+      `runs/${other}`,
+      `diff?a=${id}&b=${other}`,
+      "audit",
+      "rules",
+      "servers",
+    ];
+    for (const each of [
+      ...pages,
+      `runs?text=${query}&status=${query}&tool=${query}`,
+      `tools?q=${query}&server=${query}`,
+      `audit?run=${query}`,
+      `tools/${query}`,
+      query,
+    ]) {
+      await page.goto(path(each));
+      if (each === "runs")
+        runs.publish({
+          runId: "live",
+          context: { principal: ATTACKS, source: "serve", client: { name: ATTACKS } },
+          kind: "call-started",
+          seq: 0,
+          tool: ATTACKS,
+        });
+      const found = await page.evaluate(
+        "[document.querySelectorAll('iframe, base, img:not([src^=\"data:\"]), script:not([src]), [onerror], [onload], [onfocus], svg[onload]').length, getComputedStyle(document.body).display]",
+      );
+      expect([each.slice(0, 20), found]).toEqual([each.slice(0, 20), [0, "block"]]);
+      expect(
+        await page.evaluate(
+          "[...document.querySelectorAll('form')].every(({ action }) => new URL(action).origin === location.origin)",
+        ),
+      ).toBe(true);
+      expect(
+        await page.evaluate("[...document.links].every(({ href }) => href.startsWith(location.origin))"),
+      ).toBe(true);
+    }
+    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(requests.filter((url) => new URL(url).host === "example.invalid")).toEqual([]);
+    await context.close();
+  });
+
+  it("a question appears by itself, is in the title and the list, and is answered with the keyboard alone", async () => {
+    const { ask, pending, address, origin } = await serveConsole();
+    const { page, context, complaints } = await openConsole(browser, address());
+    await page.goto(`${origin}/console/inbox`);
+    await page.getByText("Nothing waits for you").waitFor();
+    await ask({ ticket: "t1", code: REPORT });
+    await ask({ ticket: "t2", code: REPORT });
+    await page.locator("#q-t2").waitFor();
+    await expect.poll(() => page.title()).toBe("(2) Inbox · ptc");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    expect(await page.evaluate("document.activeElement.id")).toBe("q-t2");
+    await page.keyboard.press("a");
+    await page.getByText("Approved.").waitFor();
+    expect((await pending.offered("t2"))?.answer).toMatchObject({ decision: "once" });
+    await page.keyboard.press("j");
+    await page.keyboard.press("d");
+    await page.getByText("Denied.").waitFor();
+    expect((await pending.offered("t1"))?.answer).toMatchObject({ decision: "denied" });
+    await expect.poll(() => page.title()).toBe("Inbox · ptc");
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("a question that is answered elsewhere goes at once, and what somebody types about another one stays", async () => {
+    const { ask, pending, address, origin } = await serveConsole();
+    const { page, context } = await openConsole(browser, address());
+    await ask({ ticket: "t1" });
+    await ask({ ticket: "t2" });
+    await page.goto(`${origin}/console/inbox`);
+    await page.locator("#q-t2 .alike > summary").click();
+    await page.locator("#q-t2 input[name=like]").first().fill("half a wo");
+    await pending.withdraw("t1");
+    await page.locator("#q-t1").waitFor({ state: "detached" });
+    expect(await page.locator("#q-t2 input[name=like]").first().inputValue()).toBe("half a wo");
+    await context.close();
+  });
+
+  it("runs appear as they end, and those in progress with their calls", async () => {
+    const { archived, runs, address, origin } = await serveConsole();
+    await archived({ fileName: "first.ts", code: "first()\n" });
+    const { page, context, complaints } = await openConsole(browser, address());
+    await page.goto(`${origin}/console/runs`);
+    await page.getByText("first()").waitFor();
+    const run = {
+      runId: "0badc0de-0000-4000-8000-000000000000",
+      context: { principal: "local", source: "serve" as const },
+    };
+    // The page follows only once its feed is open.
+    await expect
+      .poll(async () => {
+        runs.publish({ ...run, kind: "call-started", seq: 0, tool: "mcp__docs__get_document" });
+        return page.getByText("Running now").count();
+      })
+      .toBe(1);
+    runs.publish({ ...run, kind: "ended", outcome: "ok", durationMs: 1, toolCalls: 1 });
+    await page.getByText("Running now").waitFor({ state: "detached" });
+    await archived({ code: "second()\n" });
+    await page.getByText("second()").waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("every control is reached with the Tab key, in sight of whoever presses it", async () => {
+    const { path, address } = await filled();
+    const { page, context } = await openConsole(browser, address());
+    for (const each of ["inbox", "runs", "audit"]) {
+      await page.goto(path(each));
+      const wanted = await page.evaluate<number>(
+        "[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, pre[tabindex]')].filter((each) => each.checkVisibility() && !each.disabled && each.tabIndex >= 0 && !(each.type === 'radio' && !each.checked)).length",
+      );
+      const reached = new Set<string>();
+      for (let i = 0; i < wanted + 30; i++) {
+        await page.keyboard.press("Tab");
+        reached.add(
+          await page.evaluate<string>(
+            "(() => { const each = document.activeElement; const { width, height } = each.getBoundingClientRect(); each.dataset.seen ??= String(Math.random()); return width > 0 && height > 0 ? each.dataset.seen : ''; })()",
+          ),
+        );
+      }
+      // The fields of a date are several stops of one control.
+      expect(reached.size).toBeGreaterThanOrEqual(wanted);
+      expect(reached).not.toContain("");
+    }
+    await context.close();
+  });
+
+  it("without a script a question is read and answered", async () => {
+    const { ask, pending, address, origin } = await serveConsole();
+    await ask({ ticket: "t1", code: REPORT });
+    const { page, context } = await openConsole(browser, address(), { script: false });
+    await page.goto(`${origin}/console/inbox`);
+    expect(await page.locator(".line.asks").count()).toBeGreaterThan(0);
+    await page.getByRole("button", { name: "Approve this call" }).click();
+    await page.getByText("Approved.").waitFor();
+    expect((await pending.offered("t1"))?.answer).toMatchObject({ decision: "once" });
+    await context.close();
+  });
+
+  it("a page of another origin frames nothing, and its form changes nothing", async () => {
+    const { ask, pending, address, origin } = await serveConsole();
+    await ask({ ticket: "t1" });
+    const { page, context } = await openConsole(browser, address());
+    const evil = origin.replace("127.0.0.1", "localhost");
+    await page.route(`${evil}/evil`, (route) =>
+      route.fulfill({
+        contentType: "text/html",
+        body: `<iframe src="${origin}/console/inbox"></iframe><form method="post" action="${origin}/console/inbox/t1"><input name="decision" value="once"></form>`,
+      }),
+    );
+    await page.goto(`${evil}/evil`);
+    expect(
+      await page
+        .frames()[1]
+        ?.locator("#q-t1")
+        .count()
+        .catch(() => 0),
+    ).toBe(0);
+    await page.evaluate("document.forms[0].submit()");
+    await page.getByText("Refused").waitFor();
+    expect(await pending.offered("t1")).toBeUndefined();
+    await context.close();
+  });
+
+  it("the choice of colours stays from page to page", async () => {
+    const { address, origin } = await serveConsole();
+    const { page, context } = await openConsole(browser, address());
+    await page.locator("#theme-dark + span").click();
+    await page.goto(`${origin}/console/me`);
+    expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("dark");
+    await context.close();
+  });
+});

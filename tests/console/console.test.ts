@@ -1,0 +1,608 @@
+import { request } from "node:http";
+import { describe, expect, it } from "vitest";
+import { CatalogError } from "../../catalog/catalog-error.ts";
+import { linesThatMayCall } from "../../console/pages/inbox.ts";
+import { latencyByDay, quantiles } from "../../console/pages/overview.ts";
+import { whyForeign } from "../../console/viewer.ts";
+import { ALL, enter, serveConsole, Visitor } from "./served-console.ts";
+
+const CODE = `import * as mail from "./servers/mail/index.js";
+const names = ["ada"];
+for (const to of names) {
+  await mail.sendMessage({ to, subject: "Figures" });
+}
+`;
+
+/** Own pages, each with what it has to say. */
+const PAGES: [path: string, says: string][] = [
+  ["/console/", "Kept out of context"],
+  ["/console/inbox", "mcp__mail__send_message"],
+  ["/console/runs", "report.ts"],
+  ["/console/servers", "Servers"],
+  ["/console/tools", "docs.get_document"],
+  ["/console/tools/mcp__mail__send_message", "sendMessage"],
+  ["/console/programs", "No program is saved"],
+  ["/console/rules", "tools.block"],
+  ["/console/audit", "No line matches"],
+  ["/console/me", "local"],
+];
+
+async function opened(more: Parameters<typeof serveConsole>[0] = {}, configuration: object = {}) {
+  const served = await serveConsole(more, configuration);
+  const visitor = await enter(served.origin, served.address());
+  return { ...served, visitor };
+}
+
+describe("the console", () => {
+  it.each(PAGES)("shows %s", async (path, says) => {
+    const { visitor, ask, archived, warnings } = await opened();
+    await ask({ ticket: "t1", code: CODE });
+    await archived({ fileName: "report.ts", code: "// report.ts\n", startedAt: Date.now() - 1_000 });
+    const response = await visitor.get(path);
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining(says)]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("says what is missing before there is anything", async () => {
+    const { visitor } = await opened();
+    expect(await visitor.text("/console/")).toContain("No run was archived");
+    expect(await visitor.text("/console/runs")).toContain("No run is archived yet");
+    expect(await visitor.text("/console/inbox")).toContain("Nothing waits for you");
+  });
+
+  it("finds runs by text, tool, status, principal and day, page by page", async () => {
+    const { visitor, archived } = await opened();
+    const day = Date.UTC(2026, 10, 20, 9);
+    await archived({
+      code: "findMe()\n",
+      startedAt: day,
+      calls: [{ tool: "mcp__docs__get_document", from: 0, took: 1 }],
+    });
+    await archived({
+      code: "broken()\n",
+      startedAt: day + 86_400_000,
+      failure: { type: "ScriptError", message: "no" },
+    });
+    await archived({ code: "others()\n", startedAt: day, names: "https://login.example.com#eve" });
+    for (let i = 0; i < 50; i++) await archived({ code: `many${i}()\n`, startedAt: day - 1_000 - i });
+    const found = async (query: string) =>
+      [...(await visitor.text(`/console/runs?${query}`)).matchAll(/class="program" title="(\w+)/g)].map(
+        ([, name]) => name,
+      );
+    expect(await found("text=FINDME")).toEqual(["findMe"]);
+    expect(await found("tool=docs.get")).toEqual(["findMe"]);
+    expect(await found("status=failed")).toEqual(["broken"]);
+    expect(await found("principal=https%3A%2F%2Flogin.example.com%23eve")).toEqual(["others"]);
+    expect(await found("since=2026-11-21&until=2026-11-21")).toEqual(["broken"]);
+    expect(await found("since=nonsense&text=broken")).toEqual(["broken"]);
+    const first = await visitor.text("/console/runs");
+    const [, next = ""] = /rel="next" href="([^"]+)"/.exec(first) ?? [];
+    expect(await visitor.text(next)).toContain("many49");
+    expect(first).not.toContain("many49");
+  });
+
+  it("marks the line of the program that makes the call that is asked about", async () => {
+    const { visitor, ask } = await opened();
+    await ask({ ticket: "t1", code: CODE });
+    const page = await visitor.text("/console/inbox");
+    expect(page).toContain("line 4 makes the call");
+    expect(page).toMatch(/class="line asks" id="q-t1-L4"/);
+    expect(page).toContain("rule &#39;mail-asks&#39;");
+    expect(page).toContain("labelled untrusted");
+  });
+
+  it.each([
+    ["once", { decision: "once" }, { decision: "once" }],
+    ["not at all", { decision: "denied" }, { decision: "denied" }],
+    ["with any arguments", { decision: "run", calls: "all", atMost: "3" }, { decision: "run", atMost: 3 }],
+    [
+      "with arguments alike",
+      { decision: "run", calls: "like", likeName: "to", like: "*@example.com", atMost: "2" },
+      { decision: "run", atMost: 2, except: { to: "*@example.com" } },
+    ],
+  ] as const)("approves a call %s", async (_, fields, expected) => {
+    const { visitor, ask, pending } = await opened();
+    await ask({ ticket: "t1", code: CODE });
+    const token = await visitor.token();
+    const answered = await visitor.post("/console/inbox/t1", { ...fields, token });
+    expect([answered.status, answered.headers.get("location")]).toEqual([
+      303,
+      expect.stringMatching(/done=(approved|denied)/),
+    ]);
+    expect((await pending.offered("t1"))?.answer).toMatchObject({
+      ...expected,
+      by: "ada",
+      how: "ptc console",
+    });
+    expect(await visitor.text("/console/inbox")).toContain("Nothing waits for you");
+  });
+
+  it("approves nothing by a form that says no such thing, and says why", async () => {
+    const { visitor, ask, pending } = await opened();
+    await ask({ ticket: "t1" });
+    const token = await visitor.token();
+    for (const fields of [
+      {},
+      { decision: "later" },
+      { decision: "run", calls: "all", atMost: "0" },
+      { decision: "run", calls: "like", likeName: "nothing", like: "*" },
+    ] as Record<string, string>[])
+      expect((await visitor.post("/console/inbox/t1", { ...fields, token })).status).toBe(400);
+    expect(await pending.offered("t1")).toBeUndefined();
+  });
+
+  it("counts the first answer, and says so where another came before", async () => {
+    const { visitor, ask, pending } = await opened();
+    await ask({ ticket: "t1" });
+    const [question] = await pending.list("local");
+    const token = await visitor.token();
+    if (question !== undefined) await pending.answer("local", question, { decision: "denied", by: "eve" });
+    const late = await visitor.post("/console/inbox/t1", { decision: "once", token });
+    expect(late.headers.get("location")).toContain("done=before");
+    expect((await pending.offered("t1"))?.answer).toMatchObject({ decision: "denied", by: "eve" });
+  });
+
+  it("approves nothing where an approval has to be typed at a terminal, and can deny", async () => {
+    const { visitor, ask } = await opened({}, { approvals: { require: "terminal" } });
+    await ask({ ticket: "t1" });
+    const page = await visitor.text("/console/inbox");
+    expect(page).toContain("ptc approvals approve");
+    expect(page).not.toContain('data-answer="approve"');
+    expect(page).toContain('data-answer="deny"');
+  });
+
+  it("replays a run by one click, and shows what came of it", async () => {
+    const replayed = Promise.withResolvers<void>();
+    const { visitor, archived } = await opened({
+      replay: async () => {
+        await replayed.promise;
+        return { at: 0, kind: "diverged", message: "call 1 differs", result: { value: { now: 2 } } };
+      },
+    });
+    const id = await archived({ value: { before: 1 } });
+    const token = await visitor.token(`/console/runs/${id}`);
+    const asked = await visitor.post(`/console/runs/${id}/replay`, { token });
+    expect(asked.headers.get("location")).toBe(`/console/runs/${id}#replay`);
+    expect(await visitor.text(`/console/runs/${id}`)).toContain("The replay goes on");
+    replayed.resolve();
+    await expect.poll(() => visitor.text(`/console/runs/${id}`)).toContain("call 1 differs");
+    expect(await visitor.text(`/console/runs/${id}`)).toContain("&quot;now&quot;: 2");
+  });
+
+  it("shows how two runs differ", async () => {
+    const { visitor, archived } = await opened();
+    const [a, b] = [
+      await archived({ code: "one()\nsame()\n", value: 1 }),
+      await archived({ code: "two()\nsame()\n", value: 2 }),
+    ];
+    const page = await visitor.text(`/console/diff?a=${a}&b=${b}`);
+    for (const line of ["- one()", "+ two()", "- 1", "+ 2"]) expect(page).toContain(`>${line}\n<`);
+  });
+
+  it("verifies, filters and exports the audit log", async () => {
+    const { visitor, audit } = await opened();
+    const run = { runId: "r1", traceId: "t", principal: "local", codeDigest: "c" };
+    audit.run(run, { outcome: "ok", calls: 1, durationMs: 1, redactions: 0 });
+    audit.login({ principal: "local", server: "docs", event: "failed", reason: "no" });
+    await audit.close();
+    const token = await visitor.token();
+    expect(await (await visitor.post("/console/audit/verify", { token })).text()).toContain(
+      "are as they were written",
+    );
+    expect(await visitor.text("/console/audit?unwanted=on")).toContain("1 line");
+    const lines = (await visitor.text("/console/audit/export?event=run")).trim().split("\n");
+    expect(lines.map((line) => JSON.parse(line).event)).toEqual(["run"]);
+  });
+
+  it("leaves its pages to whoever has no script: every page is whole without one", async () => {
+    const { visitor, ask } = await opened();
+    await ask({ ticket: "t1", code: CODE });
+    const page = await visitor.text("/console/inbox");
+    expect(page).not.toMatch(/<script(?![^>]* src=)/);
+    expect(page).not.toMatch(/\son\w+=/);
+    expect(page).not.toContain(" style=");
+  });
+});
+
+describe("the feed", () => {
+  async function* events(response: Response): AsyncGenerator<{ event: string; id: string; data: unknown }> {
+    const decoder = new TextDecoder();
+    let held = "";
+    for await (const piece of response.body ?? []) {
+      held += decoder.decode(piece as Uint8Array, { stream: true });
+      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+        const lines = Object.fromEntries(
+          held
+            .slice(0, end)
+            .split("\n")
+            .map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]),
+        );
+        held = held.slice(end + 2);
+        if (lines.event !== undefined)
+          yield { event: lines.event, id: lines.id ?? "", data: JSON.parse(lines.data ?? "null") };
+      }
+    }
+  }
+
+  async function next(stream: AsyncGenerator<{ event: string; id: string; data: unknown }>, event: string) {
+    for (;;) {
+      const { value } = await stream.next();
+      if (value?.event === event) return value;
+    }
+  }
+
+  it("tells of questions that appear and vanish, and of runs that end", async () => {
+    const { visitor, ask, pending, archived } = await opened();
+    await archived({});
+    const stream = events(await visitor.get("/console/feed"));
+    expect(await next(stream, "waiting")).toMatchObject({ data: { count: 0 } });
+    await ask({ ticket: "t1" });
+    expect(await next(stream, "waiting")).toMatchObject({
+      data: { count: 1, questions: [{ ticket: "t1", tool: "mcp__mail__send_message" }] },
+    });
+    await pending.withdraw("t1");
+    expect(await next(stream, "waiting")).toMatchObject({ data: { count: 0 } });
+    const id = await archived({ failure: { type: "Timeout", message: "late" } });
+    expect(await next(stream, "runs")).toMatchObject({ data: { runs: [{ run_id: id, status: "Timeout" }] } });
+    await stream.return(undefined);
+  });
+
+  it("goes on where a browser left off", async () => {
+    const { visitor, archived } = await opened();
+    await archived({});
+    const first = events(await visitor.get("/console/feed"));
+    const { id } = await next(first, "waiting");
+    await first.return(undefined);
+    const missed = [await archived({}), await archived({})];
+    const again = events(await visitor.get("/console/feed", { "Last-Event-ID": id }));
+    expect(await next(again, "runs")).toMatchObject({ data: { runs: missed.map((run_id) => ({ run_id })) } });
+    await again.return(undefined);
+  });
+
+  it("tells of runs in progress, which the list shows with their calls", async () => {
+    const { visitor, runs } = await opened();
+    const stream = events(await visitor.get("/console/feed"));
+    await next(stream, "live");
+    const run = {
+      runId: "0badc0de-0000-4000-8000-000000000000",
+      context: { principal: "local", source: "serve" as const },
+    };
+    runs.publish({ ...run, kind: "started" });
+    runs.publish({ ...run, kind: "call-started", seq: 0, tool: "mcp__docs__get_document" });
+    await expect.poll(async () => (await next(stream, "live")).data).toEqual({ running: 1 });
+    await expect.poll(() => visitor.text("/console/runs")).toContain("docs.get_document");
+    runs.publish({ ...run, kind: "ended", outcome: "ok", durationMs: 1, toolCalls: 1 });
+    await expect.poll(async () => (await next(stream, "live")).data).toEqual({ running: 0 });
+    await stream.return(undefined);
+  });
+
+  it("is refused to a browser that has too many open already", async () => {
+    const { visitor } = await opened();
+    const streams = [];
+    for (let i = 0; i < 20; i++) streams.push(await visitor.get("/console/feed"));
+    expect((await visitor.get("/console/feed")).status).toBe(429);
+    await Promise.all(streams.map((each) => each.body?.cancel()));
+  });
+});
+
+describe("somebody without a session", () => {
+  it("reads how to get one, and nothing else", async () => {
+    const { origin, archived } = await serveConsole();
+    const id = await archived({ code: "secretProgram()\n" });
+    const stranger = new Visitor(origin);
+    for (const path of [
+      "/console/",
+      "/console/runs",
+      `/console/runs/${id}`,
+      "/console/inbox",
+      "/console/feed",
+      "/console/audit/export",
+      "/console/nothing",
+    ]) {
+      const response = await stranger.get(path);
+      expect([path, response.status]).toEqual([path, 401]);
+      expect(await response.text()).not.toContain("secretProgram");
+    }
+    expect((await stranger.post("/console/inbox/t1", { decision: "once", token: "" })).status).toBe(401);
+  });
+
+  it("gets in by the one-time address once", async () => {
+    const { origin, address } = await serveConsole();
+    const url = address();
+    const first = await enter(origin, url);
+    expect((await first.get("/console/")).status).toBe(200);
+    expect((await new Visitor(origin).get(url.slice(origin.length))).status).toBe(403);
+    const [cookie = ""] = (
+      await new Visitor(origin).get(address().slice(origin.length))
+    ).headers.getSetCookie();
+    expect(cookie).toMatch(
+      /^ptc-console-session-\d+=[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=43200$/,
+    );
+  });
+
+  it("does not get in by an address that was replaced", async () => {
+    const { origin, address } = await serveConsole();
+    const [old, current] = [address(), address()];
+    expect((await new Visitor(origin).get(old.slice(origin.length))).status).toBe(403);
+    await enter(origin, current);
+  });
+});
+
+describe("an attack", () => {
+  it("by a form of another site changes nothing (CSRF)", async () => {
+    const { visitor, ask, pending, origin } = await opened();
+    await ask({ ticket: "t1" });
+    const token = await visitor.token();
+    const forged: [fields: Record<string, string>, headers: Record<string, string>][] = [
+      [{ decision: "once" }, {}],
+      [{ decision: "once", token: "A".repeat(token.length) }, {}],
+      [
+        { decision: "once", token },
+        { Origin: "https://evil.example", "Sec-Fetch-Site": "cross-site" },
+      ],
+      [
+        { decision: "once", token },
+        { Origin: "null", "Sec-Fetch-Site": "cross-site" },
+      ],
+      [
+        { decision: "once", token },
+        { Origin: "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site" },
+      ],
+      [
+        { decision: "once", token },
+        { Origin: origin, "Sec-Fetch-Site": "same-site" },
+      ],
+    ];
+    for (const [fields, headers] of forged)
+      expect((await visitor.post("/console/inbox/t1", fields, headers)).status).toBe(403);
+    for (const method of ["PUT", "DELETE", "PATCH"])
+      expect(
+        (await fetch(`${origin}/console/inbox/t1`, { method, headers: { Origin: origin } })).status,
+      ).toBe(401);
+    expect(await pending.offered("t1")).toBeUndefined();
+  });
+
+  it("by a page of another site reads nothing, and a link from there leads to pages alone", () => {
+    const origin = "http://127.0.0.1:1";
+    const why = (mode: string, dest: string, site = "cross-site") =>
+      whyForeign(
+        new Request(`${origin}/console/inbox`, {
+          headers: { "Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest },
+        }),
+        origin,
+      );
+    expect(why("no-cors", "image")).toContain("another site");
+    expect(why("cors", "empty", "same-site")).toContain("another site");
+    expect(why("navigate", "iframe")).toContain("another site");
+    expect(why("navigate", "document")).toBeUndefined();
+    expect(why("cors", "empty", "same-origin")).toBeUndefined();
+    expect(whyForeign(new Request(origin, { method: "POST" }), origin)).toContain("does not say");
+  });
+
+  it("by a frame is kept out by every answer (clickjacking)", async () => {
+    const { visitor } = await opened();
+    for (const path of ["/console/", "/console/inbox", "/console/nothing", "/console/open?key=wrong"]) {
+      const { headers } = await visitor.get(path);
+      expect(headers.get("x-frame-options")).toBe("DENY");
+      expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+      expect(headers.get("content-security-policy")).not.toMatch(/unsafe|\*|https?:/);
+      expect(headers.get("cache-control")).toBe("no-store");
+    }
+  });
+
+  it("by a session that the browser was given before has no part in the one that it gets (fixation)", async () => {
+    const { origin, address } = await serveConsole();
+    const port = new URL(origin).port;
+    const attacker = await enter(origin, address());
+    const planted = attacker.cookies.get(`ptc-console-session-${port}`) ?? "";
+    const victim = new Visitor(origin);
+    victim.cookies.set(`ptc-console-session-${port}`, planted);
+    const opening = await victim.get(address().slice(origin.length));
+    expect(opening.status).toBe(303);
+    expect(victim.cookies.get(`ptc-console-session-${port}`)).not.toBe(planted);
+    expect(await victim.token()).not.toBe(await attacker.token());
+  });
+
+  it("by a cookie that was made up, changed, or set twice is no session", async () => {
+    const { origin, visitor } = await opened();
+    const name = `ptc-console-session-${new URL(origin).port}`;
+    const good = visitor.cookies.get(name) ?? "";
+    const status = (cookie: string) =>
+      fetch(`${origin}/console/me`, { headers: { Cookie: cookie } }).then((each) => each.status);
+    expect(await status(`${name}=${good}`)).toBe(200);
+    for (const cookie of [
+      `${name}=`,
+      `${name}=made-up`,
+      `${name}=${good.slice(0, -3)}AAA`,
+      `${name}=${"A".repeat(20_000 / 2)}`,
+      `${name}=${good}; ${name}=${good}`,
+      `x${name}=${good}`,
+    ])
+      expect(await status(cookie)).toBe(401);
+  });
+
+  it("by a session that was ended is none", async () => {
+    const { visitor, origin } = await opened();
+    const kept = new Map(visitor.cookies);
+    expect((await visitor.post("/console/logout", { token: await visitor.token() })).status).toBe(401);
+    expect(visitor.cookies.size).toBe(0);
+    const thief = new Visitor(origin);
+    for (const [name, value] of kept) thief.cookies.set(name, value);
+    expect((await thief.get("/console/me")).status).toBe(401);
+  });
+
+  it("by a name that leads to this machine gets nothing (DNS rebinding)", async () => {
+    const { origin, visitor } = await opened();
+    const { port } = new URL(origin);
+    const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const status = await new Promise((resolve, reject) => {
+      const headers = { Host: `evil.example:${port}`, Cookie: cookie };
+      request({ host: "127.0.0.1", port, path: "/console/runs", headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .on("error", reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+
+  it("by a large form is refused", async () => {
+    const { visitor } = await opened();
+    const token = await visitor.token();
+    expect((await visitor.post("/console/inbox/t1", { token, decision: "x".repeat(100_000) })).status).toBe(
+      403,
+    );
+  });
+
+  it("by an address that leads elsewhere after a login stays in the console", async () => {
+    const to: string[] = [];
+    const { origin } = await serveConsole({
+      entrance: {
+        enter: async (_path, _request, page) => {
+          to.push(page);
+          return { kind: "refused", status: 401, message: "no" };
+        },
+      },
+    });
+    const visitor = new Visitor(origin);
+    for (const path of [
+      "login?to=https://evil.example",
+      "login?to=//evil.example",
+      "login?to=/console/%0d%0aX:1",
+      "login?to=/console/inbox",
+      "runs?text=a",
+    ])
+      await visitor.get(`/console/${path}`);
+    expect(to).toEqual(["/console/", "/console/", "/console/", "/console/inbox", "/console/runs?text=a"]);
+  });
+});
+
+describe("a viewer of their own things", () => {
+  const OWN = { ...ALL, runs: "own", audit: "own" } as const;
+  const EVE = "https://login.example.com#eve";
+
+  it("finds nothing of another's: a run, its replay, a question, the feed and the log are as if there were none", async () => {
+    const replayed: string[] = [];
+    const { visitor, archived, ask, pending, audit, archive } = await opened({
+      rightsOf: async () => OWN,
+      replay: async (id) => {
+        replayed.push(id);
+        return { at: 0, kind: "same", message: "" };
+      },
+    });
+    const theirs = await archived({ names: EVE, code: "secretProgram()\n", startedAt: Date.now() });
+    const mine = await archived({ code: "ownProgram()\n", startedAt: Date.now() });
+    await ask({ ticket: "t-eve", principal: EVE, code: "secretProgram()" });
+    audit.run(
+      { runId: theirs, traceId: "t", principal: EVE, codeDigest: "c" },
+      { outcome: "ok", calls: 0, durationMs: 1, redactions: 0 },
+    );
+    await audit.close();
+    const token = await visitor.token();
+    const never = "3f9a2c11-0000-4000-8000-00000000dead";
+    const same = async (path: (id: string) => string) => {
+      const [a, b] = [await visitor.get(path(theirs)), await visitor.get(path(never))];
+      expect([a.status, await a.text()]).toEqual([404, await b.text()]);
+    };
+    await same((id) => `/console/runs/${id}`);
+    await same((id) => `/console/diff?a=${id}&b=${mine}`);
+    await same((id) => `/console/diff?a=${mine}&b=${id}`);
+    expect((await visitor.post(`/console/runs/${theirs}/replay`, { token })).status).toBe(404);
+    const answered = await visitor.post("/console/inbox/t-eve", { decision: "once", token });
+    expect(answered.headers.get("location")).toContain("done=gone");
+    expect(await pending.offered("t-eve")).toBeUndefined();
+    expect(replayed).toEqual([]);
+    for (const path of [
+      "/console/",
+      "/console/runs",
+      `/console/runs?principal=${encodeURIComponent(EVE)}`,
+      "/console/inbox",
+      `/console/audit?principal=${encodeURIComponent(EVE)}`,
+      "/console/audit/export",
+      "/console/rules",
+    ]) {
+      const text = await visitor.text(path);
+      expect(text).not.toContain("secretProgram");
+      expect(text).not.toContain(theirs.slice(0, 8));
+    }
+    expect(await visitor.text("/console/runs")).toContain("ownProgram");
+    expect((await visitor.post("/console/audit/verify", { token })).status).toBe(403);
+    expect((await archive.list({ limit: 10 })).runs).toHaveLength(2);
+  });
+
+  it("hears nothing of another's in the feed", async () => {
+    const { visitor, archived, ask, runs } = await opened({ rightsOf: async () => OWN });
+    await archived({});
+    const response = await visitor.get("/console/feed");
+    const reader = response.body?.getReader();
+    let heard = "";
+    const listening = (async () => {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+        if (done) return;
+        heard += Buffer.from(value ?? []).toString();
+      }
+    })();
+    await expect.poll(() => heard).toContain("event: waiting");
+    await ask({ ticket: "t-eve", principal: EVE });
+    const theirs = await archived({ names: EVE });
+    runs.publish({ runId: theirs, context: { principal: EVE, source: "serve" }, kind: "started" });
+    const mine = await archived({});
+    await expect.poll(() => heard).toContain(mine);
+    expect(heard).not.toContain("t-eve");
+    expect(heard).not.toContain(theirs);
+    expect(heard).not.toContain('"running":1');
+    await reader?.cancel();
+    await listening;
+  });
+
+  it("answers and replays nothing where it may not", async () => {
+    const { visitor, ask, pending, archived } = await opened({
+      rightsOf: async () => ({ ...OWN, approves: false, replays: false }),
+      replay: async () => ({ at: 0, kind: "same", message: "" }),
+    });
+    await ask({ ticket: "t1" });
+    const id = await archived({});
+    const token = await visitor.token();
+    expect((await visitor.post("/console/inbox/t1", { decision: "once", token })).status).toBe(403);
+    expect((await visitor.post(`/console/runs/${id}/replay`, { token })).status).toBe(403);
+    expect(await pending.offered("t1")).toBeUndefined();
+  });
+});
+
+it.each([
+  ["in TypeScript", "await mail.sendMessage({})", [1]],
+  ["in Python", "x = 1\nawait mail.send_message(to=1)", [2]],
+  ["by several lines", "sendMessage()\nsend_message ()", [1, 2]],
+  ["by no line that has its name", "const f = mail.sendMessage;\nf()", []],
+  ["by none that has but a part of it", "sendMessages(); resendMessage()", []],
+])("the line that makes a call is found %s", (_, code, lines) => {
+  expect(linesThatMayCall(code.split("\n"), "mcp__mail__send_message")).toEqual(lines);
+});
+
+it("quantiles go by the nearest rank, day by day", () => {
+  expect(quantiles([])).toEqual({ p50: 0, p95: 0 });
+  expect(quantiles([5])).toEqual({ p50: 5, p95: 5 });
+  expect(quantiles(Array.from({ length: 100 }, (_, i) => i + 1))).toEqual({ p50: 50, p95: 95 });
+  const at = (day: number, duration_ms: number) => ({ started_at: Date.UTC(2026, 0, day), duration_ms });
+  const runs = [at(1, 10), at(2, 20), at(2, 40)] as never;
+  expect([...latencyByDay(runs)]).toEqual([
+    ["2026-01-01", { p50: 10, p95: 10 }],
+    ["2026-01-02", { p50: 20, p95: 40 }],
+  ]);
+});
+
+it("what cannot be read is said on the page, in one line", async () => {
+  const { visitor, warnings } = await opened({
+    tools: async () => {
+      throw new CatalogError("edited", "generated/ was edited; run `ptc generate`");
+    },
+  });
+  const response = await visitor.get("/console/tools");
+  expect([response.status, await response.text()]).toEqual([
+    500,
+    expect.stringContaining("generated/ was edited"),
+  ]);
+  expect(warnings).toEqual([]);
+});

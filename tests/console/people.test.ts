@@ -1,0 +1,127 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { openConsoleOfHost } from "../../cli/console-of-host.ts";
+import { parseConfiguration } from "../../configuration/parse.ts";
+import { openAuthenticator } from "../../identity/identity.ts";
+import { KeyList } from "../../secrets/sealing.ts";
+import { openHost } from "../../wiring/open-host.ts";
+import { serveHttpHere } from "../server/http/served-http.ts";
+import { executed, serviceOf } from "../server/mcp/served.ts";
+import { archiveIn } from "../server/reports/sample-archive.ts";
+import { newFolder } from "../temporary-folder.ts";
+import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
+import { serveOidc } from "../upstream/authorization/servers/oidc-server.ts";
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** ptc over HTTP with its console, and an issuer at which whoever `person` names logs in. */
+async function serveTeam({ scopes = {} }: { scopes?: object } = {}) {
+  const port = await freePort();
+  const origin = `http://127.0.0.1:${port}`;
+  let person = "ada";
+  const oidc = await serveOidc({
+    clients: [
+      {
+        ...{ client_id: "ptc", client_secret: "s3cret", redirect_uris: [`${origin}/console/callback`] },
+        ...{ grant_types: ["authorization_code"], response_types: ["code"] },
+      },
+    ],
+    person: () => person,
+  });
+  const login = { client_id: "ptc", client_secret: "s3cret" };
+  const issuer = { issuer: oidc.issuer, scopes, login };
+  const directory = newFolder();
+  const env = { HOME: directory, PTC_KEYRING: "off" };
+  const configuration = parseConfiguration(
+    JSON.stringify({ http: { public_url: `${origin}/mcp`, auth: { issuers: [issuer] } } }),
+    { file: "ptc.yaml", directory, environment: {} },
+  );
+  const warnings: string[] = [];
+  const onWarning = (message: string) => void warnings.push(message);
+  const host = openHost({ configuration, env, warm: 0, onWarning });
+  onTestFinished(() => host.close());
+  const pages = openConsoleOfHost(host, async () => new KeyList([Buffer.alloc(32, 5)]), { env, onWarning });
+  onTestFinished(() => pages.close());
+  await serveHttpHere(
+    serviceOf(async () => executed({ data: 1 })),
+    {
+      listen: { host: "127.0.0.1", port, isLoopback: true },
+      publicUrl: `${origin}/mcp`,
+      authenticator: openAuthenticator(configuration, { env, onWarning }),
+      console: pages,
+    },
+  );
+  const enter = async (name: string, path = "/console/") => {
+    person = name;
+    const browser = new ScriptedBrowser();
+    return { browser, ended: await browser.open(`${origin}${path}`) };
+  };
+  const text = async (browser: ScriptedBrowser, path: string) =>
+    (await browser.ask(`${origin}${path}`)).text();
+  return {
+    origin,
+    issuer: oidc.issuer,
+    host,
+    enter,
+    text,
+    warnings,
+    pages,
+    authorizations: oidc.authorizations,
+  };
+}
+
+it("people log in at their issuer, and each sees what is their own, on the page that they wanted", async () => {
+  const { enter, text, origin, issuer, host, warnings, authorizations } = await serveTeam();
+  for (const name of ["ada", "eve"])
+    await archiveIn(host.archive, { names: `${issuer}#${name}`, code: `programOf${name}()\n` });
+  const { browser: ada, ended } = await enter("ada", "/console/runs?text=program");
+  expect(ended).toEqual({ url: `${origin}/console/runs?text=program`, status: 200 });
+  expect(await text(ada, "/console/runs")).toContain("programOfada");
+  expect(await text(ada, "/console/runs")).not.toContain("programOfeve");
+  expect(await text(ada, "/console/me")).toContain(`${issuer}#ada`);
+  const { browser: eve } = await enter("eve");
+  expect(await text(eve, "/console/runs")).toContain("programOfeve");
+  expect(await text(eve, "/console/runs")).not.toContain("programOfada");
+  expect(authorizations.map((query) => query.get("code_challenge_method"))).toEqual(["S256", "S256"]);
+  expect(warnings).toEqual([]);
+});
+
+it("an answer of the issuer counts in the browser that asked alone, and once", async () => {
+  const { enter, origin } = await serveTeam();
+  const victim = new ScriptedBrowser();
+  const { browser: attacker } = await enter("eve");
+  const stopped = await attacker.open(
+    `${origin}/console/login`,
+    ({ pathname }) => pathname === "/console/callback",
+  );
+  expect((await victim.open(stopped.url)).status).toBe(400);
+  expect((await victim.ask(`${origin}/console/me`)).status).toBe(303);
+  expect((await attacker.open(stopped.url)).status).toBe(200);
+  expect((await attacker.open(stopped.url)).status).toBe(400);
+});
+
+it("a token for MCP opens no page, and a session of the console no MCP", async () => {
+  const { enter, origin } = await serveTeam();
+  const { browser } = await enter("ada");
+  expect((await browser.ask(`${origin}/mcp`, { method: "POST" })).status).toBe(401);
+  const bearer = await fetch(`${origin}/console/runs`, {
+    redirect: "manual",
+    headers: { Authorization: "Bearer x" },
+  });
+  expect(bearer.status).toBe(303);
+});
+
+it("whoever has not what `scopes` asks of people for running comes in nowhere, and for approving answers nothing", async () => {
+  const { enter } = await serveTeam({ scopes: { "ptc:run": ["staff"] } });
+  expect((await enter("ada")).ended.status).toBe(403);
+  const team = await serveTeam({ scopes: { "ptc:approve": ["leads"] } });
+  const { browser } = await team.enter("ada");
+  expect(await team.text(browser, "/console/me")).toContain("none here");
+});
