@@ -39,7 +39,7 @@ export interface RunFilter {
   /** `ok`, `failed`, or a type of failure. */
   status?: string;
   source?: string;
-  /** Runs that called a tool which this pattern matches, `*` for any characters. */
+  /** Runs that called a tool that matches this pattern, in which `*` stands for any characters. */
   tool?: string;
   /** Runs that called a tool of this server, by its configured name. */
   server?: string;
@@ -54,7 +54,7 @@ export interface RunFilter {
   user?: string;
   /** The machine that they ran on. */
   host?: string;
-  /** What a client calls itself, or the command of ptc. */
+  /** The name that a client gives itself, or the command of ptc. */
   client?: string;
   runId?: string;
 }
@@ -67,10 +67,10 @@ export interface PageFilter extends RunFilter {
 }
 
 export interface RunPage {
-  /** The newest first. */
+  /** Newest first. */
   runs: ListedRun[];
   /** Matching runs that cannot be listed. */
   damaged: DamagedRun[];
-  /** The `before` of the next page; `undefined` on the last page. */
+  /** The `before` of the next page, or `undefined` on the last page. */
   next: string | undefined;
 }

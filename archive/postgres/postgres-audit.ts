@@ -1,7 +1,7 @@
 /**
- * The audit log in PostgreSQL: rows of one line each, linked as the lines of a file are (../audit/chain/chain-head.ts). Whoever
- * appends holds the head for as long as one transaction takes, which does not wait for the disk (schema.ts); lines that are waited
- * for are flushed afterwards.
+ * The audit log in PostgreSQL: rows of one line each, linked like the lines of a file (../audit/chain/chain-head.ts). A process
+ * that appends locks the head for one transaction, which does not wait for the disk (schema.ts). If a caller waits for the lines,
+ * they are flushed afterwards.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -22,18 +22,18 @@ const LineRow = z.object({ seq: z.int(), line: z.string() });
 const BatchRow = z.object({ line: z.string() });
 const FirstRow = z.object({ first: z.nullable(z.int()) });
 
-/** How long lines are tried again while the server cannot be reached. */
+/** How long to retry lines while the server cannot be reached. */
 const PATIENCE_MS = 5_000;
 const DAY_MS = 86_400_000;
 const PAGE = 1_000;
 
-/** The newest line; `undefined` where none was written yet, or somebody has removed it. */
+/** The newest line, or `undefined` if none was written yet, or somebody has removed the head. */
 async function readAuditHead(db: Statements): Promise<ChainEnd | undefined> {
   const head = await db.get(HeadRow, "SELECT seq, hash FROM audit_head");
   return head === undefined || head.seq === 0 ? undefined : head;
 }
 
-/** The lines in the order of their rows, from one that follows the line `after`. */
+/** The lines after the line number `after`, in order. */
 async function* readAuditLines(db: Statements, after = 0): AsyncGenerator<LogLine> {
   for (let last = after; ; ) {
     const page = await db.all(
@@ -58,7 +58,7 @@ export class PostgresAuditChain implements AuditChain {
   readonly #db: PgDatabase;
   readonly #keepMs: number;
   readonly #wallMs: () => number;
-  /** Lines of which it is not known whether they were written, because a connection was lost. */
+  /** Lines that may or may not be written, because a connection was lost. */
   #unsure: Batch | undefined;
   #trimmedAt = 0;
 
@@ -89,7 +89,7 @@ export class PostgresAuditChain implements AuditChain {
     return { written: lines.length, lines: written, problem };
   }
 
-  /** The lines of a batch of before that were written after all. */
+  /** The lines of an earlier batch that were written after all. */
   async #settle(): Promise<string[]> {
     const unsure = this.#unsure;
     if (unsure === undefined) return [];
@@ -113,7 +113,7 @@ export class PostgresAuditChain implements AuditChain {
     return linked;
   }
 
-  /** Removes lines that are old, once a day. A line of the chain says so first. */
+  /** Removes old lines once a day. A line of the chain says so first. */
   async #trim(): Promise<void> {
     const nowMs = this.#wallMs();
     if (nowMs - this.#trimmedAt < DAY_MS) return;
@@ -122,13 +122,13 @@ export class PostgresAuditChain implements AuditChain {
   }
 }
 
-/** Of some lines those that are not among others, which have their links as well. */
+/** The lines that are not among `written`, whose lines also have their links. */
 function withoutWritten(lines: readonly string[], written: readonly string[]): string[] {
   const bodies = new Set(written.map((line) => line.replace(/,"seq":\d+,"prev":"[^"]*"\}\n$/, "}\n")));
   return lines.filter((line) => !bodies.has(line));
 }
 
-/** Appends lines. Returns them as they are kept. Must be called in a transaction. */
+/** Appends lines and returns them with their links. Must be called in a transaction. */
 async function appendLines(
   tx: Statements,
   lines: readonly string[],
@@ -153,7 +153,7 @@ async function appendLines(
   return all.map((each) => each.line);
 }
 
-/** Removes the lines from before a moment that are at the beginning, and says so in the chain first. */
+/** Removes the lines at the beginning that are older than `beforeMs`, and says so in the chain first. */
 async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number): Promise<void> {
   const oldest = "SELECT at AS first FROM audit_lines ORDER BY seq LIMIT 1";
   if (((await db.get(FirstRow, oldest))?.first ?? nowMs) >= beforeMs) return;
@@ -177,7 +177,7 @@ const POLL_MS = 500;
 const UNPROVEN =
   "nothing in the database can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
 
-/** The audit log in PostgreSQL, to be read. */
+/** Reads the audit log in PostgreSQL. */
 export class PostgresAuditSource implements AuditSource {
   readonly place: string;
   readonly #db: PgDatabase;
