@@ -105,7 +105,7 @@ class EventOrder:
         self.on_trace_request: Callable[[], None] = lambda: None
         self.on_first_thread: Callable[[], None] = lambda: None
         self._wake_in, self._wake_out = -1, -1
-        # The file that is readable when files of an event loop need attention, if it has any, and the function that handles them.
+        # The file that is readable when an event loop has files to handle, if it has any, and the function that handles them.
         self.watched: Callable[[], int | None] = lambda: None
         self.look_at_files: Callable[[], None] = lambda: None
         self._watching: int | None = None
@@ -178,7 +178,7 @@ class EventOrder:
     # Who runs
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Lets others run, and events happen, until `ready` returns true. `ready` is called often and must not change anything."""
+        """Lets others run, and events happen, until `ready` returns true. `ready` is called often and must change nothing."""
         if self._abandoned:
             self._end_abandoned()
         if self.astray:

@@ -18,8 +18,8 @@ _COARSER_EVERY_BYTES = 8 * 1024
 
 
 class ProgramClock:
-    """Every reading is logged. A replay returns the readings of the log. After the last of them, the clock continues from there,
-    or from the current time if a run is resumed."""
+    """Every reading is logged. A replay returns the readings of the log. After the last of them, the clock continues from
+    there, or from the current time if a run is resumed."""
 
     def __init__(self, max_log_bytes: int) -> None:
         self._max_log_bytes = max_log_bytes
