@@ -4,7 +4,7 @@ import { printSchema } from "./print-schema.ts";
 import { printSettings } from "./print-settings.ts";
 import { printSavings } from "./savings/print-savings.ts";
 
-/** The pages and the schema that are made from code, all of them or a part, by their paths in the repository. */
+/** The pages and the schema that are generated, wholly or in part, by their paths in the repository. */
 export async function madePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ["docs/settings.md", printSettings()],
