@@ -19,15 +19,15 @@ import type { RunHistory } from "./run-history.ts";
 export interface RuleAuthorizerOptions {
   policy: Policy;
   flow: DataFlow;
-  /** `undefined` where the configuration names no files of rules. */
+  /** `undefined` if the configuration names no rule files. */
   rules: DecidingRules | undefined;
   clock: Pick<Clock, "wallMs">;
 }
 
-/** What rules decide. */
+/** The decisions of rules. */
 type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility">;
 
-/** Several sets of rules. A call needs the permission of every set. */
+/** Combines several sets of rules. A call needs the permission of every set. */
 export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
   const [only, ...others] = sets;
   if (only === undefined || others.length === 0) return only;
@@ -45,8 +45,7 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
 const MAX_SEEN = 10_000;
 
 /**
- * Decides by the lists of `ptc.yaml`, then by the labels of what the run has read, then by rules. Each can only take away what
- * those before it have left.
+ * Decides by the lists of `ptc.yaml`, then by the labels of what the run has read, then by rules. Each can only restrict further.
  */
 export class RuleAuthorizer implements Authorizer {
   readonly #options: RuleAuthorizerOptions;
@@ -83,7 +82,7 @@ export class RuleAuthorizer implements Authorizer {
     return { kind: "ask", rule, reason };
   }
 
-  /** A value that an argument does not take. What content does not decide is decided by the run, as far as that can. */
+  /** Finds a value that an argument does not accept. Undecided values are settled by the run as far as possible. */
   async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
     if (flow.argumentsOf(tool) === undefined) return undefined;
@@ -119,7 +118,7 @@ export class RuleAuthorizer implements Authorizer {
   }
 }
 
-/** Decides by rules. Where they look at what values carry and do not allow the call, what content does not decide is decided first. */
+/** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */
 async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
   const ruled = rules.decide(call);
   const { flow } = call.run;

@@ -1,7 +1,7 @@
 /** The actions that rules decide about. */
 export type RuleAction = "list" | "call" | "read" | "approve";
 
-/** What rules are validated against, in Cedar's own notation: the only home of the names that rules may use. */
+/** The schema against which rules are validated, in Cedar's notation. It defines all names that rules may use. */
 export const RULE_SCHEMA = `// What the rules of ptc may speak of. Written by \`ptc policy schema\`.
 
 // A group of principals: \`policy.groups\` in ptc.yaml.
