@@ -8,7 +8,7 @@ import type { ApiDescription } from "./description.ts";
 import { type ApiOperation, kindOf, type OperationFilter, readOperations } from "./operations.ts";
 import { type ApiRequest, buildRequest, UnusableArguments } from "./request.ts";
 
-/** The largest answer, as of MCP servers. */
+/** The maximum size of an answer, as for MCP servers. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const MAX_SAID_CHARS = 2_000;
@@ -16,21 +16,20 @@ const ACCEPT = "application/json, application/*+json;q=0.9, text/*;q=0.5, */*;q=
 
 export interface OpenApiConnectionOptions {
   readonly description: ApiDescription;
-  /** Requests go below it. */
+  /** All requests go to paths below it. */
   readonly base: URL;
   readonly filter: OperationFilter;
-  /** What is sent with each request. */
+  /** Headers of each request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Adds tokens, where there is a login. */
+  /** Adds tokens if there is a login. */
   readonly fetch: Fetch;
-  /** What is sent as `user-agent`. */
+  /** The version in the `user-agent` header. */
   readonly version: string;
   readonly secrets?: (() => readonly string[]) | undefined;
 }
 
 /**
- * An HTTP API as a server that lists and answers: each operation of its description is a tool, and each call is one request, which is
- * sent once.
+ * Presents an HTTP API as a server: each operation of its description is a tool, and each call is one request, which is sent once.
  */
 export class OpenApiConnection implements UpstreamConnection {
   readonly #options: OpenApiConnectionOptions;
@@ -88,11 +87,11 @@ export class OpenApiConnection implements UpstreamConnection {
   }
 
   onToolsChanged(): void {
-    // The description is read anew with the next connection.
+    // The description is read again with the next connection.
   }
 
   onLost(): void {
-    // Each request has a connection of its own.
+    // Each request uses a separate connection.
   }
 
   secrets(): readonly string[] {
@@ -103,7 +102,7 @@ export class OpenApiConnection implements UpstreamConnection {
     this.#closed.abort();
   }
 
-  /** Follows redirects of requests that change nothing, and to the API's own origin alone, since credentials go with them. */
+  /** Follows redirects only of requests that change nothing, and only to the API's own origin, because they carry credentials. */
   async #send({ url, method, headers, body }: ApiRequest, signal: AbortSignal): Promise<Response> {
     let at = url;
     for (let redirects = 0; ; redirects++) {
@@ -126,7 +125,7 @@ export class OpenApiConnection implements UpstreamConnection {
   }
 }
 
-/** An answer as the result of a tool. */
+/** Turns an answer into the result of a tool. */
 async function answerOf({ method }: ApiOperation, response: Response): Promise<unknown> {
   const bytes = await boundedBody(response);
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
@@ -173,10 +172,10 @@ function readValue(type: string, text: string): unknown {
   }
 }
 
-/** A status that says that another try may help. */
+/** Status codes after which another attempt may succeed. */
 const TRY_AGAIN = [408, 425, 429, 502, 503, 504];
 
-/** The failure that an API tells: its status, its own words, and when it may be asked again (RFC 9110, section 10.2.3). */
+/** The failure reported by an API: its status, its message, and when to try again (RFC 9110, section 10.2.3). */
 function refused({ status, statusText, headers }: Response, value: unknown): unknown {
   const said = saidIn(value) ?? statusText;
   const after = secondsUntil(headers.get("retry-after"));
@@ -190,7 +189,7 @@ function refused({ status, statusText, headers }: Response, value: unknown): unk
   };
 }
 
-/** What an error says, as APIs commonly have it, among them problem details (RFC 9457). */
+/** The message in an error body, in common forms, including problem details (RFC 9457). */
 function saidIn(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (!isObject(value)) return undefined;
