@@ -1,7 +1,7 @@
 /**
- * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process,
- * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. What isolates a sandbox is
- * declared once for all engines (sandbox-profile.ts). Above this line nothing knows an engine:
+ * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process, passes on
+ * its output, pauses and kills it, and lists sandboxes and images. The isolation of sandboxes is declared once for all engines
+ * (sandbox-profile.ts). Nothing above this layer knows an engine:
  *
  *     OpenEngine           one line in wiring/engine.ts
  *       └ SandboxEngine    start, list, remove, describe, find an image
@@ -22,7 +22,7 @@ export interface SandboxRequest {
   image: string;
   /** The engine's name for the runtime that runs the sandbox. */
   runtime: string;
-  /** What runs in the sandbox. */
+  /** The runner in the sandbox. */
   runner: RunnerName;
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
@@ -32,8 +32,8 @@ export interface SandboxRequest {
 }
 
 /**
- * How the programs in containers reach ptc: by a Unix socket that is mounted or a connection to their pod, or over stdin and stdout
- * of the container, which the engine relays.
+ * How the programs in containers reach ptc: over a mounted Unix socket or a connection to their pod, or over the stdin and stdout of
+ * the container, which the engine relays.
  */
 export type ChannelKind = "socket" | "attached";
 
@@ -41,20 +41,20 @@ export type ChannelKind = "socket" | "attached";
 export type ChannelPreference = ChannelKind | "auto";
 
 export interface ChosenChannel {
-  /** `direct` is a socket that the sandbox gets from ptc, whose child it is. */
+  /** `direct` is a socket that the sandbox inherits from ptc, its parent process. */
   kind: ChannelKind | "direct";
-  /** Why it is this one, in words that follow "socket, " or "attached, ". */
+  /** Why this one was chosen, phrased to follow "socket, " or "attached, ". */
   why: string;
 }
 
-/** What an engine says of itself. What is known of its walls holds while `identity` and `profile` stay the same. */
+/** An engine's description of itself. Findings about its walls are valid as long as `identity` and `profile` stay the same. */
 export interface EngineDescription {
   version: string;
   /** A text that changes with the engine, its version and the settings of its runtimes. */
   identity: string;
   /** Digest of how the engine isolates a sandbox. */
   profile: string;
-  /** The address of the engine, and what named it. */
+  /** The address of the engine, and the source of the address. */
   endpoint: string;
   /** Processors of the engine's machine. */
   processors?: number | undefined;
@@ -68,7 +68,7 @@ interface RuntimeDescription {
   path?: string | undefined;
   /** How its sandboxes reach ptc. */
   channel?: ChosenChannel | undefined;
-  /** Why no sandbox can run with it, and what to do: continues "runtime 'NAME'". */
+  /** Why no sandbox can run with it, and what to do: phrased to follow "runtime 'NAME'". */
   problem?: string | undefined;
 }
 
@@ -80,13 +80,13 @@ export interface StartedSandbox {
    * that ends before that.
    */
   readonly connected: Promise<Duplex>;
-  /** Resolves when the sandbox has ended and its output has been delivered. Rejects when the engine is lost. */
+  /** Resolves when the sandbox has ended and its output has been delivered. Rejects if the engine is lost. */
   readonly exited: Promise<SandboxExit>;
   /** Stops every process of the program until {@link resume}. */
   pause(): void;
   /**
-   * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes
-   * are gone, and never when the sandbox ends first.
+   * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes are
+   * gone; never if the sandbox ends first.
    */
   clear(): Promise<void>;
   resume(): void;
@@ -95,26 +95,26 @@ export interface StartedSandbox {
   kill(): Promise<void>;
   /** Resolves when the engine has removed the sandbox. */
   removed(): Promise<void>;
-  /** Frees what the sandbox uses on the host, such as the socket of its connection. Safe to call twice. */
+  /** Frees the sandbox's resources on the host, such as the socket of its connection. Safe to call twice. */
   release(): void;
 }
 
 /** Starts sandboxes, and knows those of all ptc processes. */
 export interface SandboxEngine {
-  /** What messages call the engine. */
+  /** The engine's name in messages. */
   readonly name: string;
-  /** What to do where a wall does not hold, or the runtime is missing. */
+  /** What to do if a wall does not hold, or the runtime is missing. */
   readonly advice: EngineAdvice;
-  /** Whether sandboxes have the limits that were set where they are made, and none can be asked for with others. */
+  /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
-  /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
+  /** The digest of an image; `undefined` if no image has that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
-  /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */
+  /** Finds out in advance what `start` needs to know about a runtime. Never rejects. */
   prepare?(runtime: string): Promise<void>;
   /**
-   * @param output receives what the sandbox writes, from its first byte.
+   * @param output receives the sandbox's output, from the first byte.
    * @throws SandboxError `start_failed`, `runtime_missing`, `engine_unreachable`; the sandbox is then removed.
    */
   start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox>;
@@ -123,8 +123,8 @@ export interface SandboxEngine {
   /** Whether the engine stores what a sandbox writes. @throws SandboxError `engine_unreachable` */
   keepsOutput(id: string): Promise<boolean>;
   /**
-   * Whether the kernel of a running sandbox, where it has one of its own, has no rights over its host: it is not root there and
-   * has no capability. `undefined` where that cannot be seen from here.
+   * Whether the kernel of a running sandbox, if it has its own, has no rights over its host: it is not root there and has no
+   * capabilities. `undefined` if that cannot be seen from here.
    *
    * @throws SandboxError `engine_unreachable`
    */
