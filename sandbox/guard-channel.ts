@@ -104,7 +104,7 @@ export class SocketListener {
     this.connection = new Promise((resolve) => {
       server.once("connection", (socket) => {
         server.close();
-        // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+        // An error before anything reads must not end the process. The reader notices the end by `close`.
         socket.on("error", () => {});
         resolve(socket);
       });
@@ -281,7 +281,7 @@ export class AttachedChannel extends FramedGuard {
         this.#sendWaiting();
       },
     });
-    // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+    // An error before anything reads must not end the process. The reader notices the end by `close`.
     this.#duplex.on("error", () => {});
   }
 

@@ -132,21 +132,21 @@ export interface SandboxEngine {
   /** Kills and removes a sandbox. Does nothing if there is none. @throws SandboxError `engine_unreachable` */
   remove(id: string): Promise<void>;
   /**
-   * Makes in advance that from which sandboxes of this kind are started faster, unless it is there. Engines without this method have
-   * nothing of the kind. @throws Error that says why there is none.
+   * Makes a snapshot in advance, from which sandboxes of this kind start faster, unless there is one. Engines without this method have
+   * no snapshots. @throws Error that says why there is none.
    */
   snapshot?(request: SandboxRequest): Promise<void>;
   /** Whether sandboxes of this kind are started from a snapshot, as a sentence. */
   describeSnapshot?(request: SandboxRequest): Promise<string>;
-  /** Its images, where it can build them. Sends no request yet. */
+  /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
-  /** Gives up what it holds outside this process, such as its lease. Its sandboxes have ended. Never rejects. */
+  /** Releases its resources outside this process, such as its lease, after its sandboxes have ended. Never rejects. */
   close?(): Promise<void>;
-  /** The engine that this one stands for, where it is chosen when it is first needed, and why it is that one. Never rejects. */
+  /** For an engine that is chosen when it is first needed: the chosen engine, and why it was chosen. Never rejects. */
   settled?(): Promise<{ engine: SandboxEngine; why: string }>;
 }
 
-/** The engines that there are, and the choice among them. */
+/** The available engines. */
 export const ENGINE_NAMES = ["docker", "runsc", "kubernetes"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export type EngineChoice = EngineName | "auto";
@@ -154,7 +154,7 @@ export type EngineChoice = EngineName | "auto";
 export interface EngineOptions {
   /** Which engine; `auto` by default. */
   choice?: EngineChoice | undefined;
-  /** The runtime that sandboxes are to have; gVisor's by default. */
+  /** The runtime of sandboxes; gVisor's by default. */
   runtime?: string | undefined;
   /** An existing folder of this process for the engine's files, with a path short enough for sockets in it. */
   folder: string;
@@ -162,22 +162,22 @@ export interface EngineOptions {
   runners: RunnerStarts;
   /** How programs reach ptc; `auto` by default. */
   channel?: ChannelPreference | undefined;
-  /** The address of the only engine to use; by default the one that is found. */
+  /** The address of the only engine to use; by default ptc searches for one. */
   address?: string | undefined;
-  /** Whether sandboxes may run where a limit cannot hold. */
+  /** Whether sandboxes may run if a limit is not possible. */
   allowsWeakerIsolation?: boolean | undefined;
-  /** Where sandboxes are pods of a cluster. */
+  /** For sandboxes that are pods of a cluster. */
   kubernetes?: KubernetesOptions | undefined;
 }
 
-/** Which cluster has the pods, and what they are claimed from. */
+/** Which cluster has the pods, and from which pools they are claimed. */
 export interface KubernetesOptions {
-  /** By default the one that `kubectl` would use, or of the pod that ptc is in. */
+  /** By default the one that `kubectl` would use, or that of the pod in which ptc runs. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
-  /** By default that of the context, or of the pod that ptc is in. */
+  /** By default that of the context, or of the pod in which ptc runs. */
   namespace?: string | undefined;
-  /** What the names of the SandboxWarmPools begin with; `-` and the name of the runner follow. */
+  /** The prefix of the names of the SandboxWarmPools; `-` and the name of the runner follow. */
   template?: string | undefined;
   /** A folder with `ca.crt`, `tls.crt` and `tls.key`, for connections to pods. */
   certificates?: string | undefined;
@@ -188,12 +188,12 @@ export interface KubernetesOptions {
 /** Opens an engine. Sends no request yet. */
 export type OpenEngine = (options: EngineOptions) => SandboxEngine;
 
-/** What the image of the runners is made of. */
+/** The contents of the runner image. */
 export interface ImageRequest {
   reference: string;
-  /** The image that it is built on. */
+  /** The base image. */
   base: string;
-  /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which says how and what else the image needs. */
+  /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which defines everything else in the image. */
   files: ReadonlyMap<string, Uint8Array>;
   /** A digest of `base` and `files`, stored with the image. */
   content: string;
@@ -203,12 +203,12 @@ export interface ImageRequest {
 export interface StoredImage {
   /** The id of the image, `sha256:...`. */
   digest: string;
-  /** The digest of its content, as {@link ImageStore.build} got it; undefined for an image that `build` has not made. */
+  /** The digest of its content, as passed to {@link ImageStore.build}; undefined for an image that `build` did not make. */
   content?: string | undefined;
 }
 
 export interface ListedImage {
-  /** Its name, or its digest where it has none. */
+  /** Its name, or its digest if it has none. */
   reference: string;
   bytes: number;
 }
@@ -216,21 +216,21 @@ export interface ListedImage {
 /** Receives the progress, one short line at a time. */
 export type OnProgress = (line: string) => void;
 
-/** The images of an engine. image/runner-image.ts builds the one that programs run in. */
+/** The images of an engine. image/runner-image.ts builds the one in which programs run. */
 export interface ImageStore {
-  /** Undefined when there is no such image. */
+  /** Undefined if there is no such image. */
   inspect(reference: string): Promise<StoredImage | undefined>;
-  /** Pulls an image. Throws `base_unavailable`, without a long wait, when no registry can be reached. */
+  /** Pulls an image. Throws `base_unavailable`, without a long wait, if no registry can be reached. */
   pull(reference: string, onProgress: OnProgress): Promise<StoredImage>;
   /**
-   * Builds the image that programs run in, and removes the one that had its name before, unless a container uses it. Throws
+   * Builds the image in which programs run, and removes the one that had its name before, unless a container uses it. Throws
    * `build_failed`.
    */
   build(request: ImageRequest): Promise<StoredImage>;
   /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
   importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
-  /** The images that ptc has made: those that programs run in, and the bases of these. Layers that images share count for each. */
+  /** The images that ptc has made: those in which programs run, and their bases. Shared layers count for each image. */
   listOwn(): Promise<ListedImage[]>;
-  /** Removes an image by its name or digest. @throws SandboxError where a sandbox uses it. */
+  /** Removes an image by its name or digest. @throws SandboxError if a sandbox uses it. */
   remove(reference: string): Promise<void>;
 }
