@@ -10,8 +10,8 @@ _LOOK_EVERY_S = 0.02
 _LOOKS = 3
 """How many times in a row a thread is found asleep before it loses its turn."""
 _MAX_TICKS = 100
-"""How long a thread may compute while others could run, in ticks of 10 ms of its own processor time. This does not depend on how
-busy the machine is, so few turns are lost that a replay would not lose at the same place."""
+"""How long a thread may compute while others could run, in ticks of 10 ms of its own processor time. This does not depend on
+how busy the machine is, so few turns are lost that a replay would not lose at the same place."""
 _ORDER_FILE = EventOrder.wait_until.__code__.co_filename
 _current_frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]
 
