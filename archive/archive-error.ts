@@ -7,7 +7,7 @@ export type ArchiveErrorCode =
   | "foreign"
   /** A newer ptc has written it: the archive, or one run. */
   | "newer"
-  /** Its file or folder may be under another user's control. */
+  /** Another user may control its file or folder. */
   | "unsafe"
   | "unwritable"
   | "busy"
@@ -23,11 +23,11 @@ export type ArchiveErrorCode =
   | "bad-file"
   /** The archive has another run with the id of an imported one. */
   | "conflict"
-  /** A value is larger or deeper than readers of an archive accept. */
+  /** A value is larger or nests deeper than readers of an archive accept. */
   | "unkeepable"
   | "failed";
 
-/** Why the archive cannot be read or written: one line that names what, and what to do. */
+/** The archive cannot be read or written. The message is one line that says what is wrong and what to do. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
   readonly code: ArchiveErrorCode;

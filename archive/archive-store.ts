@@ -29,7 +29,7 @@ export interface ArchiveStore extends RunArchiver {
    */
   find(reference: string): Promise<FoundRuns>;
   /**
-   * The ids of all runs that a reference means, including damaged runs: for an input digest every run of it. Empty when
+   * The ids of all runs that a reference means, including damaged runs. An input digest means every run with it. Empty when
    * there are none. Rejects with `bad-reference`, also for an ambiguous reference.
    */
   findIds(reference: string): Promise<string[]>;
@@ -41,10 +41,10 @@ export interface ArchiveStore extends RunArchiver {
   /** Counts over the runs that started at `sinceMs` or later, in milliseconds since 1970. */
   stats(filter: { sinceMs?: number }): Promise<Stats>;
   /**
-   * Checks every record and all that it names, that no record is missing from the chain but those that the chain says were
-   * pruned, and that there is nothing else. Problems are part of the result.
+   * Checks every record and everything that it names. Checks that the chain lacks only records that it says were pruned, and
+   * that the archive contains nothing else. Problems are part of the result.
    *
-   * @param heads what `head` gave at earlier times, kept elsewhere: they prove everything up to the newest of them.
+   * @param heads results of `head` from earlier times, kept elsewhere. They prove everything up to the newest of them.
    */
   verify(heads?: readonly KeptHead[]): Promise<Verification>;
   /** The newest entry of the chain, in the form of `Verification.head`. */
@@ -57,11 +57,11 @@ export interface ArchiveStore extends RunArchiver {
   beginImport(origin: RunOrigin): Promise<RunImport>;
 }
 
-/** Archives runs in progress. Failures of the archive are reported only at the end of a run. */
+/** Archives runs in progress. Reports failures of the archive only at the end of a run. */
 export interface RunArchiver {
   /** Begins to archive a run. Never throws. */
   begin(runId: string): PendingRun;
-  /** Resolves when every finished run is archived or has failed to be. Unfinished runs are not archived. */
+  /** Resolves when every finished run is archived, or its archiving has failed. Unfinished runs are not archived. */
   close(): Promise<void>;
 }
 
@@ -106,7 +106,7 @@ export interface Verification {
   pruned: number;
   /** One line for each difference from what was archived. */
   problems: string[];
-  /** What a reader should know, though it is no fault of the archive. */
+  /** Remarks for a reader that are no fault of the archive. */
   notes: string[];
   /** The newest entry, as `PLACE:LINK`. A copy kept elsewhere proves later that nothing before it was rewritten. */
   head: string;
@@ -124,7 +124,7 @@ interface FollowingRun {
   position: number;
   runId: string;
   source: string;
-  /** Namespaced names of the tools that it called. */
+  /** The namespaced names of the tools that it called. */
   tools: readonly string[];
 }
 

@@ -11,7 +11,7 @@ const MAX_JSON_VALUES = 4_000_000;
 /**
  * Parses JSON text of unknown origin.
  *
- * @throws ForeignJsonError for what is no JSON, nests too deep, or holds too much or what cannot be written again.
+ * @throws ForeignJsonError for text that is not JSON, nests too deep, holds too many values, or cannot be written again.
  */
 export function parseArchived(json: string): unknown {
   return parseForeignJson(json, {
@@ -22,8 +22,8 @@ export function parseArchived(json: string): unknown {
 }
 
 /**
- * Parses JSON text of unknown origin by schema. `undefined` when it is not what the schema says, nests too deep, or holds
- * what cannot be written again.
+ * Parses JSON text of unknown origin by schema. Returns `undefined` when it does not match the schema, nests too deep, or
+ * cannot be written again.
  */
 export function parseJson<T>(schema: z.ZodMiniType<T>, json: string): T | undefined {
   let value: unknown;
@@ -36,8 +36,8 @@ export function parseJson<T>(schema: z.ZodMiniType<T>, json: string): T | undefi
 }
 
 /**
- * A schema that also accepts members of objects that it does not name, because a later version added them, and keeps or drops
- * them. All else is as the schema says.
+ * Returns a schema that also accepts unknown members of objects, which a later version may have added, and keeps or drops
+ * them. Everything else stays as strict as in the given schema.
  */
 export function openToMore<T>(schema: z.ZodMiniType<T>, more: "keep" | "drop" = "keep"): z.ZodMiniType<T> {
   const { def } = schema._zod as unknown as { def: SchemaDef };
@@ -56,7 +56,7 @@ export function openToMore<T>(schema: z.ZodMiniType<T>, more: "keep" | "drop" = 
   return z.clone(schema, { ...schema._zod.def, ...opened });
 }
 
-/** The parts of a schema's definition that hold other schemas: of objects, arrays, optional and nullable values, and unions. */
+/** The parts of a schema's definition that hold other schemas: in objects, arrays, optional and nullable values, and unions. */
 interface SchemaDef {
   shape?: Readonly<Record<string, z.ZodMiniType>>;
   element?: z.ZodMiniType;

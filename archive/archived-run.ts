@@ -25,14 +25,14 @@ export type TextRead = { ok: true; json: string } | { ok: false; problem: string
 export interface RunContents {
   code: string;
   data: unknown;
-  /** The files that the program was handed. */
+  /** The files that the program received. */
   files: readonly ProgramFile[];
   consoleText: string;
   /** What the program wrote to stderr. */
   stderrText: string;
   /** What the program emitted for the client. */
   emitted: readonly EmittedBlock[];
-  /** The complete texts of what `consoleText` and the envelope contain only in part. */
+  /** The complete texts where `consoleText` or the envelope contains only a part. */
   whole: { consoleText: string | undefined; resultJson: string | undefined };
   envelope: Envelope;
   environment: unknown;
@@ -64,8 +64,8 @@ export class RecordProblem extends Error {
 }
 
 /**
- * Reads a record by the format that it says it has, or by the given form only. A record may have members that this ptc does not
- * know, where its form allows them.
+ * Reads a record by the given form, or else by the format that the record states. A record may have members that this ptc
+ * does not know, if its form allows them.
  *
  * @throws RecordProblem
  */
@@ -84,7 +84,7 @@ export function parseRecord(json: string, form?: RunForm): RunRecord {
   return record;
 }
 
-/** How the run of a record is read. @throws RecordProblem for a format that no ptc has written. */
+/** The form by which a record's run is read. @throws RecordProblem for a format that no ptc has written. */
 function formOf({ format }: { format?: unknown }): RunForm {
   const form = FORMS.get(Number(format));
   if (form === undefined) throw new RecordProblem(NO_RECORD);
@@ -102,7 +102,7 @@ function describeIssue(value: unknown, path: readonly PropertyKey[] | undefined)
 const MAX_PATH_CHARS = 100;
 
 /**
- * Reads and checks everything that a record names. Returns all but the values of calls, which may be large.
+ * Reads and checks everything that a record names. Returns everything except the values of calls, which may be large.
  *
  * @throws RecordProblem for the first text that is missing, changed or invalid.
  */
@@ -150,7 +150,7 @@ export async function readContents(
   return { code, data, files, consoleText, stderrText, emitted, whole, envelope, environment, modules };
 }
 
-/** Output that this ptc knows. A later version may have kept more; only its digests are checked. */
+/** Output that this ptc knows. A later version may have kept more: ptc checks only the digests of that output. */
 const KNOWN_OUTPUT: ReadonlySet<string> = new Set(["stderr", "emitted", "console", "result"]);
 
 const EnvelopeNumbers = z.object({
@@ -176,7 +176,7 @@ async function readArguments(call: CallRecord, read: ReadText): Promise<unknown>
   return value;
 }
 
-/** A file that the program was handed, checked by the digest of its bytes. @throws RecordProblem */
+/** A file that the program received, checked by the digest of its bytes. @throws RecordProblem */
 async function readFile(file: NonNullable<RunRecord["files"]>[number], read: ReadText): Promise<ProgramFile> {
   const { name, bytes, digest, content } = file;
   const subject = `the file '${visibleLine(name)}'`;
@@ -232,7 +232,7 @@ export function withValues(
   };
 }
 
-/** Does some work on one run. A problem with its record becomes an error that names the run. @throws ArchiveError */
+/** Does work on one run. Turns a problem with its record into an error that names the run. @throws ArchiveError */
 export async function namingRun<T>(runId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -70,8 +70,8 @@ function keepOutput(
 }
 
 /**
- * Stores the values of a call. When a value cannot be stored, the rest of the run still is, and the facts say why the value
- * is missing.
+ * Stores the values of a call. If a value cannot be stored, the facts say why it is missing, and the rest of the run is
+ * stored.
  *
  * @param put stores a JSON text. Its error `unkeepable` concerns only that text.
  * @throws ArchiveError of any other code, from `put`.
@@ -122,7 +122,7 @@ function checkRecord(record: RunRecord, envelope: Envelope): void {
 }
 
 /**
- * What a run hands over to be archived, already redacted. Values are JSON text, because a text is cheap to send to the
+ * A call that a run hands over for archiving, already redacted. Values are JSON text, because text is cheap to send to the
  * writing thread, and the sender already has it.
  */
 export interface CallToArchive {
@@ -147,7 +147,7 @@ export function unkeptOutcome(ok: boolean): string {
   });
 }
 
-/** Why values are not archived, cut to the length that a record allows. */
+/** Cuts a reason why values are not archived to the length that a record allows. */
 export function boundWhy(why: string): string {
   return why.slice(0, MAX_WHY_CHARS);
 }
@@ -156,19 +156,19 @@ export interface RunToArchive {
   facts: RunFacts;
   code: string;
   dataJson: string;
-  /** The files that the program was handed. */
+  /** The files that the program received. */
   files?: readonly ProgramFile[] | undefined;
   consoleText: string;
-  /** What the program wrote to stderr, which may be nothing. */
+  /** Everything that the program wrote to stderr, which may be empty. */
   stderrText: string;
-  /** The blocks that the program emitted, as JSON; `undefined` when there are none. */
+  /** The blocks that the program emitted, as JSON, or `undefined` if there are none. */
   emittedJson?: string | undefined;
-  /** All that the program printed, where `consoleText` is a bounded form of it. */
+  /** Everything that the program printed, if `consoleText` is a bounded form of it. */
   wholeConsoleText?: string | undefined;
-  /** The program's value as JSON, where the envelope has a bounded form of it. */
+  /** The program's result as JSON, if the envelope has a bounded form of it. */
   wholeResultJson?: string | undefined;
   envelope: Envelope;
-  /** The generated modules that the program imported, as they were. */
+  /** The generated modules that the program imported, with their texts at that time. */
   modules: { module: string; text: string }[];
   /** Clock, time zone, locale and randomness for a replay. The archive does not read it. */
   environmentJson: string;

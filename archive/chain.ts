@@ -3,11 +3,11 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import { parseJson } from "./archived-json.ts";
 
 /**
- * The records of an archive form a chain: each link is a digest over the previous link and its own entry, so that removing,
+ * The records of an archive form a chain. Each link is a digest over the previous link and its own entry, so that removing,
  * inserting or replacing a record breaks every later link. A pruned run leaves its entry, and pruning adds an entry that
- * says which places it removed runs from. If a run is gone without such an entry, ptc did not prune it. There is no key: the
- * chain detects damage and edits, but not somebody who rewrites it from the edit to its end, cuts off its end, or adds an
- * entry. A copy of the newest link, kept elsewhere, detects that too.
+ * says which places it removed runs from. If a run is gone without such an entry, ptc did not prune it. There is no key. The
+ * chain therefore detects damage and single edits, but not a person who rewrites it from the edit to its end, cuts off its
+ * end, or adds an entry. A copy of the newest link, kept elsewhere, detects that too.
  */
 export interface ChainEntry {
   recordDigest: string;
@@ -29,12 +29,12 @@ export interface ChainEnd {
   link: string;
 }
 
-/** What an entry says of runs that ptc has pruned. */
+/** The content of an entry about runs that ptc has pruned. */
 const PruningEntry = z.strictObject({
   at: z.int(),
-  /** Nothing is left of this place and the places before it. */
+  /** No entry is left at this place or any place before it. */
   through: Place,
-  /** Places whose entries are left, as ranges of the first and the last. */
+  /** Pruned places whose entries are left, as ranges with their first and last place. */
   pruned: z.array(z.tuple([Place, Place])),
 });
 export type PruningEntry = z.infer<typeof PruningEntry>;
@@ -42,7 +42,7 @@ export type PruningEntry = z.infer<typeof PruningEntry>;
 /** An entry that says what was pruned, with its place. */
 export type Pruning = PruningEntry & { id: number };
 
-/** `undefined` for a text that no ptc has written. */
+/** Parses an entry. Returns `undefined` for text that no ptc has written. */
 export function parsePruning(json: string): PruningEntry | undefined {
   return parseJson(PruningEntry, json);
 }
@@ -58,7 +58,7 @@ export function pruningDigest({ at, through, pruned }: PruningEntry): string {
   return digestOf({ pruning: { at, through, pruned } });
 }
 
-/** What the first entry of a chain follows. */
+/** The link that the first entry of a chain follows. */
 export const NO_LINK = "none";
 
 /** The link of an entry that follows the link `previous`. */
@@ -66,7 +66,7 @@ export function linkTo(previous: string, entry: string): string {
   return digestOf({ previous, entry });
 }
 
-/** Ascending numbers as ranges, each with its first and its last. */
+/** Groups ascending numbers into ranges, each with its first and last number. */
 export function toRanges(ids: readonly number[]): [from: number, to: number][] {
   const ranges: [number, number][] = [];
   for (const id of ids) {
@@ -78,11 +78,12 @@ export function toRanges(ids: readonly number[]): [from: number, to: number][] {
 }
 
 /**
- * What pruning does to a chain: the entry to append, which says which places were pruned, and where the chain starts then. The
- * start moves past the entries that have no run before them: those of pruned runs, and those that say what was pruned, because
- * the new one says more. It stays before what is gone, but was never said to be pruned: nobody would find that after it.
+ * Returns what pruning does to a chain: the entry to append, which says which places were pruned, and the new start of the
+ * chain. The start moves past entries that no run precedes: entries of pruned runs, and earlier entries about pruning, which
+ * the new one replaces. It stops before a run that is gone although no entry says that it was pruned: a later start would hide
+ * that gap.
  *
- * @param entryAt what is left of a pruned run at a place; `undefined` for any other place.
+ * @param entryAt returns the entry that a pruned run left at a place, or `undefined` for any other place.
  */
 export function statePruning(
   start: ChainEnd,

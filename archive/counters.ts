@@ -1,12 +1,12 @@
 /**
- * Counts what principals use, against limits, for one process or for all that share a storage. A count has a name and a span: of a
- * `minute` and a `day` (both of UTC) it begins anew with each, and `held` is what is in use now. Whoever holds something says so
- * again within `HOLD_MS`; else it counts no longer, as when its process was killed.
+ * Counts what principals use, against limits, for one process or for all processes that share a storage. A count has a name and
+ * a span. A count per `minute` or `day` (in UTC) starts again at 0 with each. A count of span `held` is what is in use now. A
+ * holder repeats what it holds within `HOLD_MS`. Otherwise, for example because its process was killed, it no longer counts.
  */
 export interface Counters {
   /**
-   * Settles what was used, says what the holder holds, and admits: each admission takes all that it asks for, or nothing. The
-   * holder sends one request after the other. What a request has done whose answer is lost may be done twice.
+   * Settles what was used, records what the holder holds, and admits. Each admission takes everything that it asks for, or
+   * nothing. A holder sends one request at a time. If the answer to a request is lost, its effects may happen twice.
    *
    * @throws ArchiveError when the counts cannot be reached.
    */
@@ -16,20 +16,20 @@ export interface Counters {
 export type Span = "minute" | "day" | "held";
 
 export interface CountRequest {
-  /** Who holds what `holds` says, by a name that nobody else has. */
+  /** The unique name of the holder. */
   readonly holder: string;
-  /** All that the holder holds, by name. What is missing it holds no longer. */
+  /** Everything that the holder holds, by name. It no longer holds anything that is missing here. */
   readonly holds: Readonly<Record<string, number>>;
   readonly settle: readonly Settlement[];
   readonly admissions: readonly (readonly Take[])[];
 }
 
-/** What was used, or is given back. */
+/** An amount that was used, or is given back. */
 export interface Settlement {
   readonly name: string;
   readonly span: "minute" | "day";
   readonly amount: number;
-  /** Counts only while the span is still the one that began then, in milliseconds since 1970. */
+  /** Applies the settlement only to the span that began then, in milliseconds since 1970. */
   readonly began?: number;
 }
 
@@ -37,9 +37,9 @@ export interface Take {
   readonly name: string;
   readonly span: Span;
   readonly limit: number;
-  /** At least so much must be left. */
+  /** The amount that must be left at least. */
   readonly need: number;
-  /** So much is taken, or what is left where that is less. */
+  /** The amount to take, or whatever is left if that is less. */
   readonly want: number;
 }
 
@@ -53,18 +53,18 @@ export interface Count {
   /** Before anything was taken. */
   readonly used: number;
   readonly granted: number;
-  /** When the span began, in milliseconds since 1970; 0 for `held`. */
+  /** When the span began, in milliseconds since 1970. 0 for `held`. */
   readonly began: number;
-  /** Until the next span begins; 0 for `held`, of which nobody knows. */
+  /** The time until the next span begins. 0 for `held`, where the time is unknown. */
   readonly moreInMs: number;
 }
 
-/** How long something counts as held that is not said again. */
+/** How long something counts as held unless its holder repeats it. */
 export const HOLD_MS = 20_000;
 
 const SPAN_MS = { minute: 60_000, day: 86_400_000 };
 
-/** Counts of one process alone, which end with it. */
+/** Counts of a single process. They end with it. */
 export class MemoryCounters implements Counters {
   readonly #wallMs: () => number;
   readonly #counts = new Map<string, { began: number; used: number }>();
@@ -127,7 +127,7 @@ export class MemoryCounters implements Counters {
     return count;
   }
 
-  /** Forgets what is over, once there is much of it. */
+  /** Forgets counts of past spans once there are many counts. */
   #sweep(now: number): void {
     if (this.#counts.size < 10_000) return;
     for (const [key, { began }] of this.#counts) {

@@ -16,7 +16,7 @@ import type { Documents } from "./documents.ts";
 import type { PageFilter } from "./listed-run.ts";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "./pending-store.ts";
 
-/** Opens something when it is first needed, and again when that has failed. */
+/** Opens something on first use, and again if that failed. */
 function once<T>(open: () => Promise<T>): () => Promise<T> {
   let opened: Promise<T> | undefined;
   return () => {
@@ -30,7 +30,7 @@ function once<T>(open: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** A store of runs that is opened with its first use, because its place has to be found out first. */
+/** A store of runs that opens on first use, because its place must be found out first. */
 export class LateArchiveStore implements ArchiveStore {
   readonly #open: () => Promise<ArchiveStore>;
   #store: ArchiveStore | undefined;
@@ -48,7 +48,7 @@ export class LateArchiveStore implements ArchiveStore {
     return this.#store?.begin(runId) ?? this.#beginLate(runId);
   }
 
-  /** Keeps what a run hands over until the store is there. */
+  /** Keeps what a run hands over until the store is open. */
   #beginLate(runId: string): PendingRun {
     const begun = this.#open().then(
       (store) => ({ ok: true as const, run: store.begin(runId) }),
@@ -142,7 +142,7 @@ export class LateArchiveStore implements ArchiveStore {
   }
 }
 
-/** What waits for approvals, in a store that is opened with its first use. */
+/** Runs and questions that wait for approval, in a store that opens on first use. */
 export class LatePendingStore implements PendingStore {
   readonly #open: () => Promise<PendingStore>;
 
@@ -187,7 +187,7 @@ export class LatePendingStore implements PendingStore {
   }
 }
 
-/** An audit chain that is opened with its first lines. */
+/** An audit chain that opens when it gets its first lines. */
 export class LateAuditChain implements AuditChain {
   readonly place: string;
   readonly #open: () => Promise<AuditChain>;
@@ -202,7 +202,7 @@ export class LateAuditChain implements AuditChain {
   }
 }
 
-/** An audit log that is opened when it is first read. */
+/** An audit log that opens when it is first read. */
 export class LateAuditSource implements AuditSource {
   readonly place: string;
   readonly #open: () => Promise<AuditSource>;
@@ -229,7 +229,7 @@ export class LateAuditSource implements AuditSource {
   }
 }
 
-/** Documents in a store that is opened with its first use. */
+/** Documents in a store that opens on first use. */
 export class LateDocuments implements Documents {
   readonly #open: () => Promise<Documents>;
 
@@ -266,7 +266,7 @@ export class LateDocuments implements Documents {
   }
 }
 
-/** Counts that are opened with their first use. */
+/** Counts that open on first use. */
 export class LateCounters implements Counters {
   readonly #open: () => Promise<Counters>;
 

@@ -58,7 +58,7 @@ export interface RunFilter {
   user?: string;
   /** The machine that they ran on. */
   host?: string;
-  /** What a client calls itself, or the command of ptc. */
+  /** The name that a client gives itself, or the command of ptc. */
   client?: string;
   runId?: string;
 }
@@ -71,10 +71,10 @@ export interface PageFilter extends RunFilter {
 }
 
 export interface RunPage {
-  /** The newest first. */
+  /** Newest first. */
   runs: ListedRun[];
   /** Matching runs that cannot be listed. */
   damaged: DamagedRun[];
-  /** The `before` of the next page; `undefined` on the last page. */
+  /** The `before` of the next page, or `undefined` on the last page. */
   next: string | undefined;
 }

@@ -1,6 +1,7 @@
 /**
- * Opens what keeps runs, what waits for approvals, the audit log and documents: in files and SQLite, or in PostgreSQL where a
- * `database` is given. Nothing is read, made or connected before the first use, and what PostgreSQL takes is loaded only then.
+ * Opens the stores of runs, of what waits for approval, of the audit log, documents and counts: in files and SQLite, or in
+ * PostgreSQL if a `database` is given. A store reads, creates and connects nothing before its first use, and loads the code for
+ * PostgreSQL only then.
  */
 import { moduleUrl } from "../system/package.ts";
 import type { ArchiveStore } from "./archive-store.ts";
@@ -45,7 +46,7 @@ export function openArchive({ path, keepDays, database }: ArchiveSettings): Arch
   });
 }
 
-/** Opens what waits for approvals: at a path, or in a database. @param now the time in milliseconds since 1970. */
+/** Opens the store of what waits for approval, at a path or in a database. @param now returns milliseconds since 1970. */
 export function openPendingStore(path: string, now: () => number, database?: DatabaseUrl): PendingStore {
   if (database === undefined) return new SqlitePendingStore(path, now);
   return new LatePendingStore(async () => {
@@ -54,7 +55,7 @@ export function openPendingStore(path: string, now: () => number, database?: Dat
   });
 }
 
-/** Opens the audit log in a database. @param keepMs how long lines are kept. */
+/** Opens the audit log in a database for writing. */
 export function openAuditChain(
   database: DatabaseUrl,
   options: { keepMs: number; wallMs: () => number },
@@ -65,7 +66,7 @@ export function openAuditChain(
   });
 }
 
-/** Opens the audit log to be read: of a file, or in a database. */
+/** Opens the audit log for reading, in a file or a database. */
 export function openAuditSource(path: string, database?: DatabaseUrl): AuditSource {
   if (database === undefined) return auditFiles(path);
   return new LateAuditSource("the audit log in PostgreSQL", async () => {
@@ -74,10 +75,10 @@ export function openAuditSource(path: string, database?: DatabaseUrl): AuditSour
   });
 }
 
-/** What is done with a database as a whole. */
+/** Loads the operations on a database as a whole. */
 export const openMaintenance = () => import("./postgres/maintenance.ts");
 
-/** Reads the rows of an archive in a file, all of one state. @throws ArchiveError, `missing` when there is none. */
+/** Reads the rows of an archive in a file, all of one state. @throws ArchiveError `missing` when there is none, and others. */
 export async function readSqliteRows<T>(path: string, work: (rows: StoredRows) => Promise<T>): Promise<T> {
   const db = openForReading(path);
   try {

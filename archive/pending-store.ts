@@ -1,16 +1,16 @@
 /**
- * What waits for approvals, independent of where it is kept: runs that were suspended until somebody answers, and questions of
- * runs that wait just now with their sandbox. Several processes share it, so each method is one step that is done as a whole or
- * not at all and survives a power failure: of two answers the first counts, and of two processes one goes on with a run. What
- * has expired is gone. Questions, answers and runs are sealed by the caller; a store never sees what is in them. Every method
- * rejects with an `ArchiveError` when the store cannot be used.
+ * The store of what waits for approval, independent of where it is: runs that are suspended until somebody answers, and
+ * questions of runs that wait with their sandbox. Several processes share it, so each method takes effect completely or not at
+ * all, and survives a power failure. Of two answers, the first counts. Of two processes, only one continues a run. Expired rows
+ * are gone. The caller seals questions, answers and runs, so that a store never sees their content. Every method rejects with
+ * an `ArchiveError` when the store cannot be used.
  */
 export interface PendingStore {
-  /** Keeps a suspended run. False when its principal has `most` that wait already. */
+  /** Keeps a suspended run. False when `most` runs of its principal already wait. */
   keep(run: RowToKeep, most: number): Promise<boolean>;
   /** Offers the question of a run that waits with its sandbox in the process `owner`. */
   offer(question: LiveRow): Promise<void>;
-  /** The answer to a question that this owner has offered; `undefined` as long as there is none. */
+  /** The answer to a question that this owner has offered, or `undefined` as long as there is none. */
   offered(ticket: string, owner: string): Promise<Uint8Array | undefined>;
   /** Takes back a question that this owner has offered, and returns its answer if it has one by now. */
   withdraw(ticket: string, owner: string): Promise<Uint8Array | undefined>;
@@ -18,7 +18,7 @@ export interface PendingStore {
   list(principal: string | undefined): Promise<PendingRow[]>;
   /** Gives the first answer. False when there is one already, or nothing waits under the ticket. */
   answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean>;
-  /** Claims a run that was answered, also from a process that ended before it called anything. */
+  /** Claims a run whose question was answered, if need be from a process that ended before it called anything. */
   claim(
     ticket: string,
     principal: string,
@@ -27,7 +27,7 @@ export interface PendingStore {
   ): Promise<Claimed>;
   /** Gives a claim back. */
   release(ticket: string, owner: string): Promise<void>;
-  /** Deletes a claimed run for good. False when it is not this owner's. */
+  /** Deletes a claimed run. False when this owner has not claimed it. */
   remove(ticket: string, owner: string): Promise<boolean>;
 }
 
@@ -45,7 +45,7 @@ export interface RowToKeep extends Row {
   run: Uint8Array;
 }
 
-/** A question whose run keeps its sandbox and waits, in a process that `isDead` can be asked about. */
+/** A question whose run waits with its sandbox, in a process that `isDead` can check. */
 export interface LiveRow extends Row {
   owner: string;
 }
@@ -59,7 +59,7 @@ export interface PendingRow extends Row {
   isKept: boolean;
 }
 
-/** What came of claiming a run. */
+/** The result of claiming a run. */
 export type Claimed =
   | { kind: "claimed"; run: Uint8Array; answer: Uint8Array }
   | { kind: "unanswered" }
@@ -69,13 +69,13 @@ export type Claimed =
   | { kind: "live" }
   | { kind: "unknown" };
 
-/** The form of what is sealed. Another version of ptc that has another form does not go on with it. */
+/** The format of sealed values. A version of ptc with another format does not continue them. */
 const FORMAT = 1;
 
-/** What is sealed of a row. */
+/** The sealed parts of a row. */
 export type Sealed = "question" | "answer" | "run";
 
-/** What a value is sealed for, so that one thing cannot be taken for another. */
+/** The purpose that a value is sealed for, so that one value cannot be passed off as another. */
 export function sealedAs(what: Sealed, ticket: string): string {
   return `ptc approval ${FORMAT} ${what} ${ticket}`;
 }

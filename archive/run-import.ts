@@ -5,9 +5,9 @@ import { type ReadText, RecordProblem, readContents } from "./archived-run.ts";
 import { digestsIn, type RunRecord, WRITTEN } from "./run-record.ts";
 import { type RunSummary, summarizeRun } from "./run-summary.ts";
 
-/** What an import needs from a store. Each step is kept completely or not at all. */
+/** The operations that an import needs from a store. Each takes effect completely or not at all. */
 export interface ImportRows {
-  /** The digest of the record of a run; `undefined` for an unknown run. */
+  /** The digest of a run's record, or `undefined` for an unknown run. */
   recordDigestOf(runId: string): Promise<string | undefined>;
   /** Keeps texts until the end of the import, and returns why a text cannot be kept, by its digest. */
   hold(texts: readonly string[]): Promise<ReadonlyMap<string, string>>;
@@ -19,10 +19,10 @@ export interface ImportRows {
   end(): Promise<void>;
 }
 
-/** Characters of texts that are kept in one step, for which other writers wait. */
+/** The most characters of texts that are stored in one step, because other writers wait for each step. */
 const BATCH_CHARS = 4 * 1024 * 1024;
 
-/** Imports runs into a store. Checks everything of a run that reading it would check. */
+/** Imports runs into a store. Checks everything in a run that reading it would check. */
 export class CheckedImport implements RunImport {
   readonly #rows: ImportRows;
   readonly #origin: RunOrigin;

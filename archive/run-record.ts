@@ -11,7 +11,7 @@ import { Count, Duration, Instant, MAX_CALLS } from "./bounds.ts";
 
 /**
  * The record of a run, as JSON on disk and in exports. Values that may be large or repeated are blobs, which the record
- * names by the digest of their JSON text. So the digest of the record covers everything.
+ * names by the digest of their JSON text. The digest of the record therefore covers everything.
  */
 
 export const RunId = z
@@ -21,23 +21,23 @@ export const RunId = z
 const text = (maxChars: number) => z.string().check(z.maxLength(maxChars));
 const list = <T extends z.ZodMiniType>(item: T) => z.array(item).check(z.maxLength(100_000));
 
-/** Where a value of a call came from, and what it carried, where values were followed. No value is in it. */
+/** Where a value of a call came from, and its labels, for runs that followed values. It does not contain the value. */
 const ValueFlow = z.strictObject({
-  /** As rules write it: `to`, `message.subject`, `items[0].id`. */
+  /** In the notation of rules: `to`, `message.subject`, `items[0].id`. */
   path: text(512),
   origins: list(
     z.strictObject({
       kind: z.enum(["user", "program", "data", "result"]),
-      /** Of a result: the namespaced tool, and the number of the call within its run, from 0. */
+      /** For a result: the namespaced tool, and the number of the call within its run, from 0. */
       tool: z.optional(text(512)),
       call: z.optional(Count),
-      /** Whether it is of an earlier run of the conversation. */
+      /** Set for a value from an earlier run of the conversation. */
       earlier: z.optional(z.literal(true)),
       labels: list(text(64)),
     }),
   ),
   labels: list(text(64)),
-  /** What it may have carried, because its content does not say where it came from. */
+  /** Labels that it may have, because its content does not show where it came from. */
   undecided: z.optional(list(text(64))),
 });
 export type ValueFlow = z.infer<typeof ValueFlow>;
@@ -45,34 +45,34 @@ export type ValueFlow = z.infer<typeof ValueFlow>;
 const callFacts = {
   /** The number of the call within its run, from 0, in the order in which calls began. */
   seq: Count,
-  /** Namespaced name, `mcp__<server_module>__<tool>`; or the program's own text if there is no such tool. */
+  /** Namespaced name, `mcp__<server_module>__<tool>`, or the program's text if there is no such tool. */
   tool: text(512),
   server: text(512),
   /** Milliseconds since the program was sent to its sandbox. */
   started_ms: Duration,
   duration_ms: Duration,
-  /** How much of that a person took to answer, where somebody was asked. */
+  /** The part of the duration that a person took to answer, if somebody was asked. */
   waited_ms: z.optional(Duration),
   /** The broker's decision about the call. */
   decision: text(64),
   /** Who approved or denied the call, if anybody was asked. */
   approver: z.optional(text(256)),
-  /** What decided about the call, and why, where something said anything of it. */
+  /** The rule that decided about the call, and its reason, if known. */
   rule: z.optional(text(512)),
   reason: z.optional(text(512)),
-  /** Where its values came from, as far as that says something. */
+  /** Where its values came from, if that is informative. */
   values: z.optional(list(ValueFlow)),
   ok: z.boolean(),
-  /** Why what the server answered is not what its tool promises, where the program was given it all the same. */
+  /** Why the server's answer differs from what its tool promises, if the program received it nevertheless. */
   warning: z.optional(text(512)),
-  /** Size of what the server answered, in bytes. */
+  /** Size of the server's answer, in bytes. */
   result_bytes: Count,
   redactions: Count,
-  /** Why the values of the call could not be archived. `null`, or an error that says so, stands for them. */
+  /** Why the values of the call could not be archived. `null`, or an error that says so, replaces them. */
   unkept: z.optional(text(512)),
 };
 
-/** What is known of a call besides its values. */
+/** The facts about a call, without its values. */
 export const CallFacts = z.strictObject(callFacts);
 export type CallFacts = z.infer<typeof CallFacts>;
 
@@ -89,11 +89,11 @@ const runFacts = {
   groups: z.optional(z.array(text(256)).check(z.maxLength(1_000))),
   client_id: z.optional(text(256)),
   source: z.enum(RUN_SOURCES),
-  /** The client's own name for the conversation that the run belongs to. */
+  /** The client's name for the conversation that the run belongs to. */
   client_session: z.optional(text(128)),
-  /** The account and the machine that it ran with, as the system named them. Runs of earlier versions do not say. */
+  /** The account and the machine, as the system names them. Missing in runs of earlier versions. */
   actor: z.optional(z.strictObject({ user: text(256), uid: z.optional(Count), host: text(256) })),
-  /** What it came through: what an MCP client calls itself, or the command of ptc. */
+  /** Where the run came from: the name that an MCP client gives itself, or the command of ptc. */
   client: z.optional(z.strictObject({ name: text(128), version: z.optional(text(128)) })),
   started_at: Instant,
   language: text(64),
@@ -107,22 +107,22 @@ const runFacts = {
     ptc: text(64),
     node: text(64),
     protocol: Count,
-    /** What ran the program in its sandbox: an interpreter with its version, and packages with theirs. */
+    /** The interpreter in the sandbox and its packages, each with its version. */
     runtime: z.optional(text(4096)),
   }),
   servers: list(z.strictObject({ server: text(512), name: text(512), version: text(512) })),
   /** Limits and modes that it ran under. */
   options: z.json(),
   /**
-   * The session that it ran in, its place there from 1, and the run of the program before. Only with what those before have
-   * left can it be replayed.
+   * The session that it ran in, its place there from 1, and the run of the previous program. A replay needs the state that
+   * earlier programs have left.
    */
   session: z.optional(z.strictObject({ id: RunId, position: Count, after: z.optional(RunId) })),
   /** How many secrets were replaced in everything that is archived of the run. */
   redactions: Count,
 };
 
-/** What is known of a run besides its values and its calls. */
+/** The facts about a run, without its values and calls. */
 export const RunFacts = z.strictObject(runFacts);
 export type RunFacts = z.infer<typeof RunFacts>;
 
@@ -139,31 +139,31 @@ export const RunRecord = z.strictObject({
   modules: list(z.strictObject({ module: text(512), digest: Digest })),
   calls: z.array(CallRecord).check(z.maxLength(MAX_CALLS)),
   /**
-   * The files that the program was handed, with the digests of their bytes, and of the blobs that have them as base64. Runs
-   * without any do not have this member.
+   * The files that the program received, with the digests of their bytes, and of the blobs that contain them as base64. Runs
+   * without files lack this member.
    */
   files: z.optional(
     z
       .array(z.strictObject({ name: ProgramFileName, bytes: Count, digest: Digest, content: Digest }))
       .check(z.minLength(1), z.maxLength(MAX_PROGRAM_FILES)),
   ),
-  /** Output that is neither in the console nor in the envelope. Runs that have none do not have this member. */
+  /** Output that is neither in the console nor in the envelope. Runs without such output lack this member. */
   kept: z.optional(
     z.strictObject({
       /** What the program wrote to stderr. */
       stderr: z.optional(Digest),
-      /** What it emitted for the client. */
+      /** The blocks that it emitted for the client. */
       emitted: z.optional(Digest),
-      /** All that it printed, where the console has a bounded form of it. */
+      /** Everything that it printed, if the console has a bounded form of it. */
       console: z.optional(Digest),
-      /** Its value, where the envelope has a bounded form of it. */
+      /** Its result, if the envelope has a bounded form of it. */
       result: z.optional(Digest),
     }),
   ),
 });
 export type RunRecord = z.infer<typeof RunRecord>;
 
-/** The parts of a record that are blobs of their own, in the order in which they are checked. */
+/** The parts of a record that are separate blobs, in the order in which they are checked. */
 const RUN_PARTS = ["code", "data", "console", "envelope", "environment"] as const;
 export type RunPart = (typeof RUN_PARTS)[number];
 
@@ -193,8 +193,8 @@ const ArchivedError = z.strictObject({
 });
 
 /**
- * The outcome of a call: what the program was given, with the raw MCP result if that was kept. A failure has `data`
- * where the answer is not what its tool promises.
+ * The outcome of a call: the value that the program received, with the raw MCP result if that was kept. A failure has `data`
+ * if the answer differs from what its tool promises.
  */
 export const ArchivedOutcome = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), data: z.unknown(), raw: z.optional(z.unknown()) }),
@@ -207,7 +207,7 @@ export const ArchivedOutcome = z.discriminatedUnion("ok", [
 ]);
 export type ArchivedOutcome = z.infer<typeof ArchivedOutcome>;
 
-/** How a run is written as texts: the schemas of its record and of texts that are objects. */
+/** The written form of a run: the schemas of its record and of its other parts. */
 export interface RunForm {
   record: z.ZodMiniType<RunRecord>;
   envelope: z.ZodMiniType<Envelope>;
@@ -215,7 +215,7 @@ export interface RunForm {
   emitted: z.ZodMiniType<EmittedBlock[]>;
 }
 
-/** What this ptc writes, and nothing else. */
+/** The form that this ptc writes. */
 export const WRITTEN: RunForm = {
   record: RunRecord,
   envelope: Envelope,
@@ -231,7 +231,7 @@ const MetricsOfFormat1 = z.looseObject({
 });
 const FailureOfFormat1 = z.looseObject({ type: FailureType, message: z.string(), retryable: z.boolean() });
 
-/** The envelope that every ptc has written of runs of format 1. */
+/** The envelope of runs of format 1, as every version of ptc has written it. */
 const EnvelopeOfFormat1 = z.looseObject({
   run_id: z.string(),
   trace_id: z.string(),
@@ -249,9 +249,9 @@ const EnvelopeOfFormat1 = z.looseObject({
 });
 
 /**
- * How archived runs are read, by the `format` of their record. What a version adds without another format is a member that older
- * readers may ignore: they read the rest of the run, and the digests show whether it was changed. What older readers
- * would misread is another format, which they refuse by its number.
+ * The forms for reading archived runs, by the `format` of their record. A version may add a member without another format if
+ * older readers may ignore it. They then read the rest of the run, and the digests show whether it was changed. A change that
+ * older readers would misread needs another format, which they refuse by its number.
  */
 export const FORMS: ReadonlyMap<number, RunForm> = new Map([
   [

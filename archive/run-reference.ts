@@ -10,9 +10,9 @@ export type FoundRuns =
   /** Some of the input digests and run ids with this prefix. */
   | { kind: "ambiguous"; candidates: string[] };
 
-/** Candidates that are named at most. */
+/** The most candidates that are named. */
 export const MAX_CANDIDATES = 10;
-/** Runs of one input that are listed at most. */
+/** The most runs of one input that are listed. */
 const MAX_OF_INPUT = 100;
 const MIN_PREFIX_CHARS = 4;
 
@@ -22,7 +22,7 @@ const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /**
  * The prefixes that an input digest or a run id must have to match a reference. The reference may be a prefix of either.
  *
- * @throws ArchiveError `bad-reference` for what is no digest, no run id, and no prefix of at least four characters.
+ * @throws ArchiveError `bad-reference` for text that is neither a digest, a run id, nor a prefix of at least four characters.
  */
 export function parseReference(reference: string): { digestPrefix?: string; runIdPrefix?: string } {
   const lower = reference.toLowerCase();
@@ -31,7 +31,7 @@ export function parseReference(reference: string): { digestPrefix?: string; runI
   if (digest === undefined && !isRunId) {
     // The text may contain escape sequences for a terminal.
     const shown = `'${reference.slice(0, 40).replace(/[^ -~]/g, "?")}'`;
-    const message = `${shown} finds no run: give the sha256:... of an input, a run id, or at least ${MIN_PREFIX_CHARS} characters of one`;
+    const message = `${shown} names no run: give the sha256:... of an input, a run id, or at least ${MIN_PREFIX_CHARS} characters of one`;
     throw new ArchiveError("bad-reference", message);
   }
   return {
@@ -49,7 +49,8 @@ export interface Meant {
 /**
  * Finds the runs that a reference means.
  *
- * @param list lists runs of a store, and `countOf` counts those of an input.
+ * @param list lists runs of a store.
+ * @param countOf counts the runs of an input.
  * @throws ArchiveError `tampered` when none of the runs found can be listed.
  */
 export function findMeant(
@@ -61,7 +62,7 @@ export function findMeant(
   return "kind" in asked ? asked : foundAmong(list(asked), asked.inputDigest, countOf);
 }
 
-/** What selects the runs that are meant, or what is found where no run has to be looked for. */
+/** The filter that selects the runs, or the result if no lookup is necessary. */
 export function filterFor({
   runIds,
   digests,
@@ -74,9 +75,10 @@ export function filterFor({
 }
 
 /**
- * What is found, of the runs that were selected.
+ * The result for the runs that a filter selected.
  *
- * @param inputDigest that by which they were selected, and `countOf` counts all of them.
+ * @param inputDigest the digest that the filter had.
+ * @param countOf counts all runs of an input.
  * @throws ArchiveError `tampered` when none of them can be listed.
  */
 export function foundAmong(

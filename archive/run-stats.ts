@@ -22,27 +22,27 @@ export const DayStats = z.object({
   calls: count,
   duration_ms: count,
   result_bytes: count,
-  /** Bytes that tools returned and no model was shown. */
+  /** Bytes that tools returned and that no model saw. */
   kept_bytes: count,
 });
 export type DayStats = z.infer<typeof DayStats>;
 
-/** Counts over many runs, without replays, because these call no server. */
+/** Counts over many runs. Excludes replays, because they call no server. */
 export interface Stats {
   runs: number;
-  /** By type, the most frequent first. */
+  /** By type, most frequent first. */
   failures: { type: string; runs: number }[];
-  /** The most called first. */
+  /** Most called first. */
   tools: ToolStats[];
-  /** Days on which there were runs, the oldest first. */
+  /** Days with runs, oldest first. */
   days: DayStats[];
   /** Over all days. */
   total: Omit<DayStats, "day">;
-  /** Runs without a date, or with other numbers that no run can have. They are not counted. */
+  /** The number of runs with an invalid date or other impossible numbers, which the counts exclude. */
   undated: number;
 }
 
-/** The sums over all days, each no more than the largest safe integer. */
+/** The sums over all days, each at most the largest safe integer. */
 export function totalOf(days: readonly DayStats[]): Omit<DayStats, "day"> {
   const sum = (key: Exclude<keyof DayStats, "day">) =>
     days.reduce((total, day) => Math.min(total + day[key], Number.MAX_SAFE_INTEGER), 0);

@@ -4,8 +4,8 @@ import type { CallRecord, RunRecord } from "./run-record.ts";
 const MAX_TITLE_CHARS = 120;
 
 /**
- * The columns by which runs are found and counted. All follow from the record and what it names, and readers check that. A
- * change to how they follow needs a migration that updates the columns of older runs.
+ * The columns for finding and counting runs. All are derived from the record and what it names, and readers check that. A
+ * change to the derivation needs a migration that updates the columns of older runs.
  */
 export interface RunSummary {
   run_id: string;
@@ -13,21 +13,21 @@ export interface RunSummary {
   started_at: number;
   source: string;
   principal: string;
-  /** The client's own name for its conversation. */
+  /** The client's name for its conversation. */
   client_session: string | null;
-  /** The account and the machine that it ran with, and what it came through; runs of earlier versions do not say. */
+  /** The account, the machine and the client. Missing in runs of earlier versions. */
   user: string | null;
   host: string | null;
   client: string | null;
   /** `ok`, or the type of the failure. */
   status: string;
-  /** Without the time for which the run waited for a person. */
+  /** Excludes the time for which the run waited for a person. */
   duration_ms: number;
   calls: number;
   failed_calls: number;
-  /** Bytes that tools answered. */
+  /** Bytes of the tools' answers. */
   result_bytes: number;
-  /** Bytes of console text and result: what a model was shown instead. */
+  /** Bytes of console text and result, which a model saw instead. */
   returned_bytes: number;
   redactions: number;
   file_name: string;
@@ -40,7 +40,7 @@ export interface ToolSummary {
   server: string;
   calls: number;
   failed_calls: number;
-  /** Without the time for which calls waited for a person. */
+  /** Excludes the time for which calls waited for a person. */
   duration_ms: number;
   result_bytes: number;
 }
@@ -72,7 +72,7 @@ export function summarizeRun(
   };
 }
 
-/** For how long a person was waited for, in whole milliseconds: calls that wait side by side count once, from when they began. */
+/** How long calls waited for a person, in whole milliseconds. Calls that wait at the same time count once, from when they began. */
 function waitedMs(calls: readonly Pick<CallRecord, "started_ms" | "waited_ms">[]): number {
   const waits = calls
     .flatMap(({ started_ms, waited_ms = 0 }) => (waited_ms > 0 ? [[started_ms, started_ms + waited_ms]] : []))
@@ -105,7 +105,7 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   return [...summaries.values()];
 }
 
-/** How many bytes of a run a model has to read. */
+/** The number of bytes of a run that a model has to read. */
 export function returnedBytes(consoleText: string, { result }: Envelope): number {
   const consoleBytes = Buffer.byteLength(consoleText);
   if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
@@ -114,7 +114,7 @@ export function returnedBytes(consoleText: string, { result }: Envelope): number
   return consoleBytes + Buffer.byteLength(JSON.stringify(result.data) ?? "");
 }
 
-/** A text as a database holds it: in UTF-8, where halves of surrogate pairs become U+FFFD. Programs and cuts produce them. */
+/** A text in the form that survives UTF-8. Lone surrogates, which programs and cuts produce, become U+FFFD. */
 function asStored(text: string): string {
   return text.replaceAll(/\p{Cs}/gu, "\ufffd");
 }

@@ -1,4 +1,4 @@
-/** How a store keeps the JSON texts that records name by their digests: compressed where that is worth it, and checked when read. */
+/** Encodes and decodes the JSON texts that records name by their digests. Compresses long texts, and checks texts on reading. */
 import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 import { textDigest } from "../protocol/canonical-json.ts";
 import { MAX_BLOB_BYTES } from "./archived-json.ts";
@@ -6,21 +6,21 @@ import { MAX_BLOB_BYTES } from "./archived-json.ts";
 /** Compressing shorter texts costs more time than the space is worth. */
 const MIN_COMPRESSED_BYTES = 512;
 
-/** How content is stored. Brotli at its fastest is in every Node, and starts faster than zstd, which counts for small values. */
+/** How content is stored. Every Node has Brotli. At its fastest level it starts faster than zstd, which matters for small values. */
 const CODEC = { plain: 0, brotli: 1 } as const;
 const FASTEST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
-/** What is wrong with a stored text, in words that follow its name. */
+/** The problem of a stored text, as a phrase that follows its name. */
 export type TextProblem = "is missing" | "does not match its digest" | "is too large";
 
-/** A text in a row of a store, of which nothing is trusted. */
+/** A text in a row of a store. Nothing in it is trusted. */
 interface StoredText {
   codec: number;
   size: number;
   content: Uint8Array;
 }
 
-/** The text of a row, checked against its digest. */
+/** Decodes the text of a row and checks it against its digest. */
 export function decodeText(
   row: StoredText,
   digest: string,
@@ -32,7 +32,7 @@ export function decodeText(
   return { ok: true, json: bytes.toString("utf8") };
 }
 
-/** A text as it is stored. */
+/** Encodes a text for storage. */
 export function encodeText(bytes: Buffer): { codec: number; content: Uint8Array } {
   if (bytes.length >= MIN_COMPRESSED_BYTES) {
     const content = brotliCompressSync(bytes, FASTEST);
@@ -41,7 +41,7 @@ export function encodeText(bytes: Buffer): { codec: number; content: Uint8Array 
   return { codec: CODEC.plain, content: bytes };
 }
 
-/** Decodes content; `undefined` if `encodeText` did not write it. Never makes more bytes than `size`. */
+/** Decodes content, or returns `undefined` if `encodeText` did not write it. Never produces more bytes than `size`. */
 function decode({ codec, size, content }: StoredText): Buffer | undefined {
   if (codec === CODEC.plain) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   if (codec !== CODEC.brotli) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Checks what a store holds against what was archived. A store yields rows as they are (`StoredRows`); everything that decides
- * whether to trust them is here: each value against its digest, each record against its place in the chain (chain.ts), what a
- * run is found by against its record, and the chain against what it says was pruned and against heads that were kept elsewhere.
+ * Checks that a store still holds what was archived. A store yields raw rows (`StoredRows`). This file decides whether to trust
+ * them. It checks each value against its digest, each record against its place in the chain (chain.ts), and the columns of a run
+ * against its record. It checks the chain against its entries about pruned runs, and against heads that were kept elsewhere.
  */
 import { visibleLine } from "../base/visible-text.ts";
 import { ArchiveError, isAboutOneRun } from "./archive-error.ts";
@@ -39,13 +39,13 @@ import { summarizeRun, summarizeTools, type ToolSummary } from "./run-summary.ts
 export interface StoredRows {
   /** Names the archive in messages. */
   readonly place: string;
-  /** One line for each fault of what keeps the rows, such as a damaged file. */
+  /** One line for each fault of the storage itself, such as a damaged file. */
   faults(): Promise<readonly string[]>;
   /** Rejects with `corrupt` when there is none. */
   chainEnd(name: "start" | "head"): Promise<ChainEnd>;
   /** Every entry of the chain, in the order of their places. */
   entries(): AsyncIterable<StoredEntry>;
-  /** The link that the entry at a place says it follows; `undefined` where there is none, or only what is left of a pruned run. */
+  /** The link that the entry at a place follows. `undefined` if there is no entry, or only the one that a pruned run left. */
   previousAt(place: number): Promise<string | undefined>;
   /** `undefined` for an unknown run id. */
   run(runId: string): Promise<StoredRun | { damaged: DamagedRun } | undefined>;
@@ -57,9 +57,9 @@ export interface StoredRows {
 
 export type StoredEntry =
   | { kind: "run"; place: number; previous: string; runId: string; entry: ChainEntry }
-  /** What is left of a run that was pruned. */
+  /** The entry that a pruned run left. */
   | { kind: "pruned"; place: number; entry: string }
-  /** Says what was pruned. */
+  /** An entry that says which runs were pruned. */
   | { kind: "pruning"; place: number; previous: string; statement: string }
   /** A row that cannot be read. */
   | { kind: "damaged"; message: string };
@@ -68,9 +68,9 @@ export interface StoredRun extends ChainEntry {
   place: number;
   previous: string;
   link: string;
-  /** What the run is found by, in the form of `RunSummary`. */
+  /** The columns for finding the run, in the form of `RunSummary`. */
   columns: Readonly<Record<string, unknown>>;
-  /** The counts of its calls by tool; `undefined` for those that cannot be read. */
+  /** The counts of its calls by tool, with `undefined` for counts that cannot be read. */
   tools: readonly (StoredTool | undefined)[];
   /** The digests of all texts that are kept because of this run. */
   references: readonly string[];
@@ -83,17 +83,17 @@ export interface StoredTool extends ToolSummary {
 
 export interface StoredText {
   digest: string;
-  /** What it is kept for: a run, or one that has not ended yet. */
+  /** The reason to keep it: a run, an unfinished run, or nothing. */
   keptFor: "run" | "unfinished" | "nothing";
 }
 
 /**
  * Reads one run and checks all of it: every value against its digest, the record against its own digest, that digest against
- * its place in the chain, and what the run is found by against the record.
+ * its place in the chain, and the columns of the run against the record.
  *
- * @param readLater reads values that are asked for later, when `rows` are gone.
- * @throws ArchiveError `tampered`, naming what differs from what was archived; `newer` for a record that a newer ptc wrote in a
- *   form of its own; `missing` for an unknown run id.
+ * @param readLater reads values later, when `rows` are gone.
+ * @throws ArchiveError `tampered`, naming what differs from what was archived, `newer` for a record in a form that only a newer
+ *   ptc reads, and `missing` for an unknown run id.
  */
 export async function readRun(
   rows: StoredRows,
@@ -123,7 +123,7 @@ async function checkRun(
   const contents = await readContents(record, rows.readText);
   for (const [column, value] of Object.entries(summarizeRun(record, contents))) {
     if (stored.columns[column] !== value)
-      throw new RecordProblem(`the column ${column} says something else than the record`);
+      throw new RecordProblem(`the column ${column} differs from the record`);
   }
   checkTools(stored, record);
   checkReferences(stored, record);
@@ -136,7 +136,7 @@ async function checkLink(rows: StoredRows, { place, previous, link, ...entry }: 
   const head = await rows.chainEnd("head");
   const follower = place === head.id ? head.link : await rows.previousAt(place + 1);
   if (follower !== undefined && follower !== link)
-    throw new RecordProblem("the chain does not go on from its record");
+    throw new RecordProblem("the chain does not continue from its record");
 }
 
 function checkTools({ tools }: StoredRun, record: RunRecord): void {
@@ -155,14 +155,14 @@ function checkTools({ tools }: StoredRun, record: RunRecord): void {
   const ofRun = { started_at: record.started_at, isReplay: record.source === "replay" };
   const expected = summarizeTools(record.calls).map((each) => key({ ...each, ...ofRun }));
   if (found.size !== expected.length || expected.some((each) => !found.has(each)))
-    throw new RecordProblem("the counts of its calls say something else than the record");
+    throw new RecordProblem("the counts of its calls differ from the record");
 }
 
 /** Checks the references of the run to texts. If one is missing, pruning another run would delete its text. */
 function checkReferences({ recordDigest, references }: StoredRun, record: RunRecord): void {
   const expected = new Set([recordDigest, ...digestsIn(record)]);
   if (references.length !== expected.size || references.some((digest) => !expected.has(digest)))
-    throw new RecordProblem("the list of what it refers to says something else than the record");
+    throw new RecordProblem("the list of its references differs from the record");
 }
 
 const MAX_ID_CHARS = 64;
@@ -175,11 +175,11 @@ export function damagedRun(id: unknown, columns: readonly string[]): DamagedRun 
 }
 
 /**
- * Checks a whole archive: every record and all that it names, that no record is missing from the chain but those that the chain
- * says were pruned, and that there is nothing else. One damaged run hides no other.
+ * Checks a whole archive: every record and everything that it names. Checks that the chain lacks only records that it says were
+ * pruned, and that the archive contains nothing else. One damaged run hides no other.
  *
- * @param heads newest links of earlier times that were kept elsewhere. What the chain says of pruned records counts only up to
- *   the newest of them, because everybody can add an entry.
+ * @param heads newest links from earlier times that were kept elsewhere. Entries about pruned records count only up to the
+ *   newest of these heads, because anybody can add an entry.
  * @throws ArchiveError when the archive cannot be read at all.
  */
 export async function verifyArchive(
@@ -214,7 +214,7 @@ export async function verifyArchive(
   const blobs = await checkTexts(rows, problems);
   if (heads.length === 0) notes.push(UNPROVEN);
   else if (newest !== undefined && newest < head.id)
-    notes.push(`what came after record ${newest} is proven by no head that was kept elsewhere`);
+    notes.push(`no head that was kept elsewhere proves what came after record ${newest}`);
   return { runs, blobs, pruned: tombstones.length, problems, notes, head: `${head.id}:${head.link}` };
 }
 
@@ -226,7 +226,7 @@ class ChainWalk {
   readonly #start: ChainEnd;
   readonly #heads: readonly KeptHead[];
   readonly #problems: string[];
-  /** Where the kept heads are in the chain. */
+  /** The places of the kept heads in the chain. */
   readonly #found = new Map<KeptHead, number>();
   #at: ChainEnd;
 
@@ -262,17 +262,15 @@ class ChainWalk {
       if (kept.id === undefined || kept.id >= this.#start.id) this.#problems.push(whyUnfound(kept, head.id));
       else {
         this.#found.set(kept, kept.id);
-        notes.push(`record ${kept.id} was pruned, and can be compared no more`);
+        notes.push(`record ${kept.id} was pruned, and can no longer be compared`);
       }
     }
     if (this.#start.id > 0 && [...this.#found.keys()].some(({ id }) => id === undefined))
-      notes.push(
-        "a head without its place cannot tell whether pruned records are all that is gone before it",
-      );
+      notes.push("a head without its place cannot show whether only pruned records are missing before it");
     return notes;
   }
 
-  /** The place of the newest head that was found; `undefined` without one. */
+  /** The place of the newest head that was found, or `undefined` if none was found. */
   get newest(): number | undefined {
     return this.#found.size === 0 ? undefined : Math.max(...this.#found.values());
   }
@@ -288,12 +286,12 @@ class ChainWalk {
       this.prunings.push({ ...pruning, id: stored.place });
       return pruningDigest(pruning);
     }
-    this.#problems.push(`entry ${stored.place} is none that ptc has written`);
+    this.#problems.push(`entry ${stored.place} was not written by ptc`);
     return entryDigest({ recordDigest: "", importedAt: null, origin: null });
   }
 
   #look(): void {
-    // The place counts too: links alone would also follow each other where the beginning was cut off and all places moved up.
+    // The place counts too: links alone would also match if somebody cut off the beginning and moved all places up.
     for (const kept of this.#heads)
       if (kept.link === this.#at.link && (kept.id === undefined || kept.id === this.#at.id))
         this.#found.set(kept, this.#at.id);
@@ -307,10 +305,10 @@ function whyUnfound({ id, link }: KeptHead, head: number): string {
   if (id === undefined)
     return `${link}, the head that was kept, is the link of no record: the chain was cut off, written anew, or pruned beyond it`;
   if (id > head) return missing(head + 1, id);
-  return `record ${id} is another than the one whose head was kept: the chain was written anew`;
+  return `record ${id} is not the one whose head was kept: the chain was written anew`;
 }
 
-/** The places whose runs are gone, though nothing says, or proves, that ptc has pruned them. */
+/** Describes the places whose runs are gone although nothing proves that ptc has pruned them. */
 function unstated(
   start: number,
   tombstones: readonly number[],
@@ -327,12 +325,12 @@ function unstated(
       from === to ? [`record ${from} is gone`, "it"] : [`records ${from} to ${to} are gone`, "them"];
     const isStated = [from, to].every((place) => coverPlace(sound, place));
     return isStated
-      ? `${what}, and the entry that says that ptc pruned ${it} is newer than record ${newest}: only a head that was kept elsewhere after it can tell`
+      ? `${what}, and the entry that says that ptc pruned ${it} is newer than record ${newest}: only a newer head that was kept elsewhere can prove that`
       : `${what}, and nothing in the chain says that ptc pruned ${it}`;
   });
 }
 
-/** Checks the texts that no run uses; the others were checked with their runs. Each must be kept for an unfinished run. */
+/** Checks the texts that no run uses, each of which must belong to an unfinished run. The others were checked with their runs. */
 async function checkTexts(rows: StoredRows, problems: string[]): Promise<number> {
   let count = 0;
   for await (const { digest, keptFor } of rows.texts()) {

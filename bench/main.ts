@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures, and prints a table and one line of JSON. Every figure is measured in this run. Exit codes: 0 done,
- * 1 when a bound is missed, something could not be measured or, with `--compare`, a ratio got worse; 2 bad usage.
+ * `npm run bench`: measures, and prints a table and one line of JSON. Every figure is measured in this run. Exit codes: 0 done;
+ * 1 if a bound is missed, something could not be measured or, with `--compare`, a ratio got worse; 2 bad usage.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -47,9 +47,9 @@ const MIN_ROUNDS = 3;
 const USAGE = `npm run bench -- [--only NAME]... [--quick] [--json FILE] [--compare] [--record]
 
   --only NAME   measure only this; may be repeated
-  --quick       fewer rounds: to see that it works, not to trust
+  --quick       fewer rounds: shows that it works, but the figures are unreliable
   --json FILE   write the JSON there instead of printing it
-  --compare     beside bench/baseline.json; exit 1 only when a ratio got worse beyond its tolerance
+  --compare     compare with bench/baseline.json; exit 1 only if a ratio got worse beyond the tolerance
   --record      make this run's ratios the baseline
 
 ${MEASUREMENTS.map(({ name, about }) => `  ${name.padEnd(16)}${about}`).join("\n")}
@@ -111,7 +111,7 @@ interface Flags {
   json: string | undefined;
 }
 
-/** Reads the command line. Prints what is wrong, or the usage, and returns the exit code then. */
+/** Reads the command line. If it is wrong or asks for help, prints that and returns the exit code. */
 function readFlags(args: string[]): Flags | 0 | 2 {
   try {
     const { values } = parseArgs({

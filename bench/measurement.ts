@@ -5,9 +5,9 @@ export interface Bench {
   image: string;
   /** Whether everything is to be measured in fewer rounds. */
   isQuick: boolean;
-  /** How many rounds to measure, of as many as it takes for a figure that can be trusted. */
+  /** How many rounds to measure, given how many a reliable figure takes. */
   rounds(count: number): number;
-  /** Says that something is not measured, and why. */
+  /** Reports that something is not measured, and why. */
   skip(what: string, why: string): void;
 }
 
@@ -16,11 +16,11 @@ export interface Measurement {
   name: string;
   /** What it measures, in half a line. */
   about: string;
-  /** Measures in pairs with its peer, so that whatever else the machine does reaches both. */
+  /** Measures alternately with its peer, so that other load on the machine affects both. */
   measure(bench: Bench): Promise<Figure[]>;
 }
 
-/** One number of this run: a ratio to something that was measured beside it, or an absolute figure, and its bound. */
+/** One number of this run: a ratio to something measured alongside, or an absolute figure, and its bound. */
 export interface Figure {
   name: string;
   value: number;
@@ -28,7 +28,7 @@ export interface Figure {
   unit: string;
   against?: string;
   bound?: { atLeast: number } | { atMost: number };
-  /** What the number was computed from. */
+  /** The numbers it was computed from. */
   detail?: string;
 }
 
@@ -38,7 +38,7 @@ export interface Comparison {
   measuredMs: readonly number[];
   against: string;
   baselineMs: readonly number[];
-  /** Largest ratio that is still good. Without it the ratio is only recorded. */
+  /** The largest acceptable ratio. Without it the ratio is only recorded. */
   maxRatio?: number | undefined;
   /** Which percentiles are compared, from 0 to 1; the medians by default. */
   at?: number;
@@ -56,7 +56,7 @@ export function ratio({ name, measuredMs, against, baselineMs, maxRatio, at = 0.
   };
 }
 
-/** Whether a figure keeps its bound; `undefined` when it has none. */
+/** Whether a figure keeps its bound; `undefined` if it has none. */
 export function isKept({ value, bound }: Figure): boolean | undefined {
   if (bound === undefined) return undefined;
   return "atLeast" in bound ? value >= bound.atLeast : value <= bound.atMost;

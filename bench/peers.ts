@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 
-/** A bare MCP client of a server that it starts, over standard streams. */
+/** A bare MCP client of a server that it starts, over stdio. */
 export interface Served {
   client: Client;
   pid: number;
-  /** From the start of the server's process to its answer to `initialize`. */
+  /** The time from starting the server's process to its answer to `initialize`. */
   startMs: number;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function serveMcp(
   return { client, pid: transport.pid ?? 0, startMs, close: () => client.close() };
 }
 
-/** Calls a tool, and says how long the answer took. @throws Error when the answer is an error. */
+/** Calls a tool and returns how long the answer took. @throws Error if the answer is an error. */
 export async function timeCall({ client }: Served, name: string, args: object): Promise<number> {
   const startedAt = performance.now();
   const reply = await client.callTool({ name, arguments: { ...args } });
@@ -45,7 +45,7 @@ export async function timeCall({ client }: Served, name: string, args: object): 
   return tookMs;
 }
 
-/** The command under measurement, as `npm run build` made it. */
+/** The command being measured, as built by `npm run build`. */
 export const PTC = join(import.meta.dirname, "../dist/cli/ptc.js");
 
 /** The server that programs and bare clients call. */
@@ -62,14 +62,14 @@ export const BENCH_SERVERS: readonly BenchServer[] = [
   { name: "echo", command: process.execPath, args: [ECHO_SERVER] },
 ];
 
-/** Makes a project: its configuration and its generated modules. */
+/** Creates a project with a configuration and generated modules. */
 export function makeProject(
   folder: string,
   settings: object = {},
   servers: readonly BenchServer[] = BENCH_SERVERS,
 ): string {
   mkdirSync(folder, { recursive: true });
-  // JSON is YAML as well.
+  // JSON is also YAML.
   writeFileSync(join(folder, "ptc.yaml"), JSON.stringify({ servers, ...settings }));
   const { status, stderr } = spawnSync(process.execPath, [PTC, "generate"], {
     cwd: folder,
@@ -84,14 +84,14 @@ export function servePtc(project: string): Promise<Served> {
   return serveMcp(process.execPath, [PTC, "serve"], { cwd: project });
 }
 
-/** Times a program. @param language to be said where more than one is on. */
+/** Times a program. @param language required if more than one is on. */
 export function runProgram(ptc: Served, code: string, language?: string): Promise<number> {
   return timeCall(ptc, "execute_program", { code, ...(language !== undefined && { language }) });
 }
 
 const EXECUTOR = join(import.meta.dirname, "node_modules/.bin/executor");
 
-/** `executor mcp`, which runs programs in its own process and isolates nothing; `undefined` when it is not installed. */
+/** `executor mcp`, which runs programs in its own process without isolation; `undefined` if it is not installed. */
 export async function serveExecutor(scope: string): Promise<Served | undefined> {
   if (!existsSync(EXECUTOR)) return undefined;
   const home = join(scope, "home");

@@ -12,7 +12,7 @@ import type { ToolReply } from "../server/mcp/tools/reply.ts";
 import { serversOf } from "../tests/catalog/tool-of.ts";
 import type { Figure } from "./measurement.ts";
 
-/** What models look for, in their words. */
+/** Queries in the words of models. */
 const QUERIES = [
   "list open issues of a repository",
   "create a pull request",
@@ -27,7 +27,7 @@ const QUERIES = [
 ];
 const LIMIT = 5;
 
-/** What a model reads of ptc before it writes its first program, and what looking at single tools costs. */
+/** What a model reads about ptc before it writes its first program, and the cost of inspecting single tools. */
 export async function measureReading(
   listings: readonly ServerListing[],
   countTokens: (text: string) => number,
@@ -68,11 +68,11 @@ export async function measureReading(
   ];
 }
 
-/** What all examples together must save, at least. */
+/** The least that all examples together must save. */
 const MIN_AGAINST_ALL = 8;
 const MIN_AGAINST_SEARCH = 2;
 
-/** What a model reads to do what the examples do, without ptc and with it, in tokens and in turns. */
+/** What a model reads to do the same as the examples, with and without ptc, in tokens and turns. */
 export async function measureExamples(): Promise<Figure[]> {
   const savings = await countSavings();
   const unseen = savings.flatMap(({ unseen }) => unseen);
@@ -108,7 +108,7 @@ function sum(readings: readonly Reading[]): Reading {
   return { tokens: add("tokens"), turns: add("turns") };
 }
 
-/** What a model reads of every tool of some servers, by the count of a tokenizer. */
+/** What a model reads about every tool of some servers, in tokens. */
 export async function measureTokens(
   listings: readonly ServerListing[],
   countTokens: (text: string) => number,

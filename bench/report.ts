@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as z from "zod/mini";
 import { type Figure, isKept } from "./measurement.ts";
 
-/** Figures as a table, ratios first, each beside its bound. Pure. */
+/** Renders figures as a table, ratios first, each with its bound. Pure. */
 export function renderFigures(figures: readonly Figure[]): string {
   const ratios = figures.filter(({ unit }) => unit === "times");
   const others = figures.filter(({ unit }) => unit !== "times");
@@ -17,7 +17,7 @@ export function renderFigures(figures: readonly Figure[]): string {
   return layOut([["", "figure", "measured", "bound", "from (p50/p95)"], ...rows]);
 }
 
-/** Ratios beside those of the baseline. Pure. */
+/** Renders ratios next to those of the baseline. Pure. */
 export function renderComparison(compared: readonly Compared[]): string {
   const rows = compared.map(({ name, before, now, isWorse }) => [
     isWorse ? "WORSE" : "ok",
@@ -56,15 +56,15 @@ function layOut(rows: readonly (readonly string[])[]): string {
 const BASELINE_PATH = join(import.meta.dirname, "baseline.json");
 const USUAL_TOLERANCE = 0.3;
 
-/** The ratios of a run that was good. Absolute figures are not in it: they belong to the machine. */
+/** The ratios of a good run. It has no absolute figures, which depend on the machine. */
 const Baseline = z.strictObject({
-  /** By which share a ratio may be worse. */
+  /** The share by which a ratio may be worse. */
   tolerance: z.number(),
   ratios: z.record(z.string(), z.number()),
 });
 type Baseline = z.infer<typeof Baseline>;
 
-/** A ratio beside the one of the baseline. */
+/** A ratio and the corresponding one of the baseline. */
 export interface Compared {
   name: string;
   before: number;
@@ -72,7 +72,7 @@ export interface Compared {
   isWorse: boolean;
 }
 
-/** Compares the ratios that the baseline has. Larger is worse, except where a bound is a least value. */
+/** Compares the ratios that the baseline has. Larger is worse, unless the bound is a minimum. */
 export function compare(figures: readonly Figure[], { tolerance, ratios }: Baseline): Compared[] {
   return figures.filter(isRatio).flatMap(({ name, value: now, bound }) => {
     const before = ratios[name];
@@ -86,11 +86,11 @@ export function compare(figures: readonly Figure[], { tolerance, ratios }: Basel
 }
 
 export function readBaseline(path = BASELINE_PATH): Baseline {
-  if (!existsSync(path)) throw new Error(`${path} is not there; record one with --record`);
+  if (!existsSync(path)) throw new Error(`${path} does not exist; create it with --record`);
   return Baseline.parse(JSON.parse(readFileSync(path, "utf8")));
 }
 
-/** Records the ratios of this run; those that were not measured stay as they are. */
+/** Records the ratios of this run; those that were not measured stay unchanged. */
 export function recordBaseline(figures: readonly Figure[], path = BASELINE_PATH): void {
   const { tolerance, ratios } = existsSync(path)
     ? readBaseline(path)

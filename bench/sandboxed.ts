@@ -12,7 +12,7 @@ import {
   type SandboxedBench,
 } from "./parts/brokered-call.ts";
 
-/** What measurements need that start sandboxes themselves, without a `ptc` around them. */
+/** Opens what measurements need to start sandboxes themselves, without `ptc`. */
 export function openSandboxed({ folder, image }: Bench): SandboxedBench {
   const containers = new DockerEngine();
   const sockets = join(folder, "s");
@@ -27,7 +27,7 @@ export function openSandboxed({ folder, image }: Bench): SandboxedBench {
 
 const ROUNDS = 15;
 
-/** A trivial program inside a started sandbox: from the message that sends it until its claim is here. */
+/** A trivial program inside a started sandbox, from sending it until its claim arrives. */
 export const insideSandbox: Measurement = {
   name: "inside-sandbox",
   about: "a trivial program in a started sandbox, from sending it to its claim",

@@ -26,7 +26,7 @@ interface Grown {
   memoryMb: number;
 }
 
-/** What grows with servers and tools: the start of `ptc serve`, a warm run, memory. */
+/** How the start of `ptc serve`, a warm run and memory grow with servers and tools. */
 export const growth: Measurement = {
   name: "growth",
   about: "start, warm run and memory of `ptc serve`, from 1 to 100 servers and 10 to 10,000 tools",
@@ -93,7 +93,7 @@ async function measureSize(bench: Bench, { servers, tools }: Size): Promise<Grow
 const RUNS = 1_000;
 const QUICK_RUNS = 100;
 const IN_FLIGHT = 2;
-/** Long enough for the pool to be full, and for what was started to be idle. */
+/** Long enough for the pool to be full and everything started to be idle. */
 const IDLE_MS = 5_000;
 
 /** Memory of `ptc serve` and its processes when idle and after many runs, and the processor time of a run. */
@@ -150,7 +150,7 @@ export const thousandRuns: Measurement = {
   },
 };
 
-/** What a process and those below it use, by Linux's `/proc`. */
+/** What a process and its descendants use, according to Linux's `/proc`. */
 interface Usage {
   memoryMb: number;
   cpuSeconds: number;
@@ -159,7 +159,7 @@ interface Usage {
 const TICKS_PER_SECOND = 100;
 const KB_PER_MB = 1_024;
 
-/** Resident memory and processor time of a process and all below it, and the time of those that have ended. */
+/** Resident memory and processor time of a process and its descendants, including the time of those that have ended. */
 function usageOf(pid: number): Usage {
   const processes = listProcesses();
   const total = { memoryMb: 0, cpuSeconds: 0 };

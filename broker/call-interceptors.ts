@@ -8,14 +8,14 @@ import type { CallDispatcher, CallingRun } from "./dispatcher.ts";
 type Dispatch = CallDispatcher["dispatch"];
 
 /**
- * Surrounds every call of one run. It is given what answers calls, and returns what answers them in its place: it may look at
- * a call and its outcome, change what is passed on, answer by itself, or call `next` again. Like `next`, it throws only for
- * faults of the host.
+ * Wraps every call of one run. It receives the function that answers calls, and returns one that replaces it: it may look at a call
+ * and its outcome, change what is passed on, answer by itself, or call `next` again. Like `next`, it throws only for faults of the
+ * host.
  */
 export type CallInterceptor = (next: Dispatch) => Dispatch;
 
 /**
- * A dispatcher with interceptors around it. The first of the list is the outermost: it sees a call first and its outcome last.
+ * Wraps a dispatcher in interceptors. The first of the list is the outermost: it sees a call first and its outcome last.
  * `execution/interceptors.ts` has the list of a run.
  */
 export function interceptCalls(
@@ -27,12 +27,12 @@ export function interceptCalls(
   return { dispatch };
 }
 
-/** Passes the trace of the caller on to servers, where no collector makes a trace for the run. */
+/** Passes the caller's trace context on to servers, for runs without a trace of their own. */
 export function passTraceOn(trace: TraceContext): CallInterceptor {
   return (next) => (call, run) => next(call, { ...run, meta: { ...run.meta, ...trace } });
 }
 
-/** Has the first call wait for `announce`, and all other calls with it. */
+/** Makes the first call wait for `announce`, and all other calls with it. */
 export function announceFirstCall(announce: () => Promise<void>): CallInterceptor {
   let announced: Promise<void> | undefined;
   return (next) => async (call, run) => {
@@ -50,7 +50,7 @@ interface OfferedLogin {
   cancel(reason: string): void;
 }
 
-/** Starts the login at a server; resolves with `undefined` when it has none. @throws UpstreamError */
+/** Starts the login at a server; resolves with `undefined` if it has none. @throws UpstreamError */
 export type StartLogin = (server: string, signal: AbortSignal) => Promise<OfferedLogin | undefined>;
 
 const LOGIN_MESSAGE = "ptc waits for you to log in, so that programs can use this server.";
@@ -134,15 +134,15 @@ export function limitExtracts(maxCalls: number, made: number): CallInterceptor {
   };
 }
 
-/** What the calls of a run may use of what its principal has left. */
+/** The remaining allowance of a run's principal, which its calls use up. */
 export interface CallAllowance {
-  /** Takes one call. Resolves with why there is none left, and when there is more, in one line. Never rejects. */
+  /** Takes one call. If none is left, resolves with one line that says so and when there will be more. Never rejects. */
   takeCall(): Promise<string | undefined>;
-  /** Counts what a call has answered. */
+  /** Counts the size of a call's answer. */
   useBytes(bytes: number): void;
 }
 
-/** Refuses calls beyond what the principal of a run has left. */
+/** Refuses calls beyond the remaining allowance of a run's principal. */
 export function limitUse(allowance: CallAllowance): CallInterceptor {
   return (next) => async (call, run) => {
     const refusal = await allowance.takeCall();

@@ -2,7 +2,7 @@ import { oneLine } from "../base/visible-text.ts";
 import type { Tool } from "../catalog/tool.ts";
 import type { ApprovalAnswered, CallDecision, PolicyDecided } from "../protocol/call-decision.ts";
 
-/** A call of a tool that does not say that it only reads, when nothing is left to be checked. */
+/** A call of a tool that is not annotated as read-only, after all checks. */
 export interface CallGoingOut {
   /** The number of the call within its run, from 1. */
   seq: number;
@@ -13,15 +13,15 @@ export interface CallGoingOut {
   approver?: string | undefined;
 }
 
-/** Receives what happens in one run beside its calls, such as for a log. No method throws. */
+/** Receives what happens in one run besides its calls, for example to log it. No method throws. */
 export interface RunEvents {
-  /** Resolves when the call may go out, or with the reason why its log cannot be kept, for which it must not. */
+  /** Resolves when the call may be sent. If the call cannot be logged, resolves with the reason, and the call must not be sent. */
   beforeEffect?: ((call: CallGoingOut) => Promise<string | undefined>) | undefined;
   onDecision?(decided: PolicyDecided): void;
   onApproval?(answered: ApprovalAnswered): void;
 }
 
-/** Has a call noted before it goes out, unless its tool says that it only reads. Returns why the call must not. */
+/** Logs a call before it is sent, unless its tool is annotated as read-only. Returns the reason if it must not be sent. */
 export async function announceCall(
   { annotations }: Pick<Tool, "annotations">,
   call: CallGoingOut,

@@ -47,11 +47,11 @@ const MAX_NAME_CHARS = 80;
 export type CallAnswer = {
   /** The size of the server's result. */
   bytes: number;
-} /** `warning`: why the answer is not what its tool promises, in one line that names tool and path. */ & (
+} /** `warning`: why the answer contradicts its tool's definition, in one line that names the tool and the path. */ & (
   | { ok: true; data: unknown; raw: unknown; warning?: string | undefined }
   /**
-   * `data`: what the tool answered, where that is not what it promises. `loginAt`: where a person has to log in first.
-   * `upstream`: what went wrong between ptc and the server.
+   * `data`: the tool's answer, if it contradicts the definition. `loginAt`: the server at which a person has to log in first.
+   * `upstream`: the problem between ptc and the server.
    */
   | {
       ok: false;
@@ -67,11 +67,11 @@ interface Decided extends DecisionGround {
   /** When the call began and how long it took, if it was made before its run was suspended. */
   earlier?: { startedMs: number; durationMs: number };
   decision: CallDecision;
-  /** Who approved or denied the call, if anybody was asked. */
+  /** Who approved or denied the call, if anyone was asked. */
   approver?: string;
-  /** Where its values come from, where any of them may carry a label. */
+  /** The origins of its values, if any of them may carry a label. */
   flow?: CallFlow | undefined;
-  /** How much of the call's time a person took to answer, where that is a millisecond or more. */
+  /** How much of the call's time a person took to answer, if it is a millisecond or more. */
   waitedMs?: number;
 }
 
@@ -94,9 +94,9 @@ export interface CallingRun {
   bytes?: number | undefined;
   /** Receives what is decided about the call. */
   events?: RunEvents | undefined;
-  /** What the request to the server holds in its `_meta` besides what MCP needs. */
+  /** What the request to the server contains in `_meta` besides what MCP needs. */
   meta?: RequestMeta | undefined;
-  /** Receives the server's reports of how far the call has come. */
+  /** Receives the server's progress reports. */
   onProgress?: OnCallProgress | undefined;
 }
 
@@ -111,7 +111,7 @@ export interface DispatcherOptions {
   /** The context of the run whose calls it answers. */
   context: RunContext;
   authorizer: Authorizer;
-  /** What the run has done so far, where it is one that is taken up again. */
+  /** What a resumed run did before. */
   state?: RunState | undefined;
   /** Follows the values of the run's calls. */
   flow?: { readonly run: RunFlow; readonly labels: DataFlow } | undefined;
@@ -119,7 +119,7 @@ export interface DispatcherOptions {
   validator: SchemaValidator;
   /** Redacts messages, because servers quote their environment and headers in them. */
   redact?: (message: string) => string;
-  /** What an answer is that contradicts its tool's outputSchema: data with a warning, or an error that has the data. */
+  /** What becomes of an answer that contradicts its tool's outputSchema: data with a warning, or an error with the data. */
   schemaMismatch?: SchemaMismatch | undefined;
 }
 
@@ -141,8 +141,8 @@ class PersonWait {
 
 /**
  * Takes one call through all checks: known, allowed, unchanged since its types were generated, arguments valid, approved.
- * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried. Whatever is wrong with the answer
- * of a call that was made, the outcome has the answer, or says first that the call was made: who sees only an error calls twice.
+ * Then calls the tool and checks its answer. Every failure is an outcome; nothing is retried. Whatever is wrong with the answer of a
+ * call that was made, the outcome contains the answer or begins by saying that the call was made: otherwise a model would call again.
  */
 export class Dispatcher implements CallDispatcher {
   readonly #options: DispatcherOptions;
@@ -217,7 +217,7 @@ export class Dispatcher implements CallDispatcher {
     return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }), ...(flow && { flow }) };
   }
 
-  /** Says where the values of a call come from, once. */
+  /** Finds the origins of a call's values, once. */
   #following(call: RequestedCall, seq: number): (() => CallFlow) | undefined {
     const run = this.#options.flow?.run;
     if (run === undefined) return undefined;
@@ -230,7 +230,7 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  /** Notes what a tool has answered, or how it failed, before the program is given it. */
+  /** Records a tool's answer or failure before the program receives it. */
   #noteRead(
     tool: Tool,
     { arguments: args }: RequestedCall,
@@ -279,7 +279,7 @@ export class Dispatcher implements CallDispatcher {
         permission = { decision: approval.decision, approver: approval.by };
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
-        // A person may have taken minutes to answer, and the approval is only for the tool as it was then.
+        // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
         found = await this.#connect(tool, budget, run.signal);
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
@@ -300,7 +300,7 @@ export class Dispatcher implements CallDispatcher {
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
       return { ...answer, ...permission };
     } catch (error) {
-      // What a server says in an error is its data too.
+      // The text of a server's error is also data from that server.
       if (sent) this.#noteRead(tool, call, seq, flow, [messageOf(error)]);
       if (!(error instanceof UpstreamError)) {
         if (!sent) throw error;
@@ -319,7 +319,7 @@ export class Dispatcher implements CallDispatcher {
     }
   }
 
-  /** Puts what the server asks in the middle of a call to the person for whom the program runs. */
+  /** Passes a server's question during a call to the person for whom the program runs. */
   #asking(tool: Tool, { approvals }: CallingRun, wait: PersonWait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
@@ -327,7 +327,7 @@ export class Dispatcher implements CallDispatcher {
       answerQuestion(question, by, (asked) => wait.during(approvals.elicit(asked, signal)), redact);
   }
 
-  /** Why a tool is not known, if its server is. */
+  /** Why a tool of a known server is not known. */
   #whyUnknown(name: string): string {
     const module = parseNamespacedName(name)?.module ?? "";
     const why = this.#options.tools.unlisted?.get(module);
@@ -355,7 +355,7 @@ export class Dispatcher implements CallDispatcher {
     return { ok: false, error: callError(name, message, false), data, raw, bytes };
   }
 
-  /** Why an answer is not what its tool promises, in one line; `undefined` where it is. */
+  /** Why an answer contradicts its tool's definition, in one line; `undefined` if it does not. */
   async #mismatchOf(tool: Tool, raw: unknown, data: unknown): Promise<string | undefined> {
     if (tool.outputSchema === undefined) return undefined;
     const name = tool.namespacedName;
@@ -368,7 +368,7 @@ export class Dispatcher implements CallDispatcher {
   }
 }
 
-/** A call's values, which tells what they are once more of them is decided. */
+/** Wraps a call's values, and reports the new ones once more of them are settled. */
 function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): CallFlow {
   return {
     ...flow,
@@ -380,7 +380,7 @@ function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): Ca
   };
 }
 
-/** All that the program may see of an answer. */
+/** Everything that the program may see of an answer. */
 export function answersOf(answer: CallAnswer, isRaw = false): unknown[] {
   const seen = answer.ok ? [answer.data] : [answer.error.message, answer.data];
   return isRaw || !answer.ok ? [...seen, answer.raw] : seen;
@@ -394,7 +394,7 @@ function describeUpstream(name: string, { code, message }: UpstreamError, sent: 
   return `'${name}' failed: ${message}${unsure}`;
 }
 
-/** An argument that its tool does not have, and that its schema may let pass. */
+/** The problem with an argument that the tool does not have but its schema may accept. */
 function misnamedProblem({ inputSchema }: Tool, args: unknown): SchemaViolation | undefined {
   const misnamed = misnamedArgument(inputSchema, args);
   if (misnamed === undefined) return undefined;
@@ -408,7 +408,7 @@ function isUnreachable({ code }: UpstreamError, sent: boolean): boolean {
   return NOT_CONNECTED.has(code) || (!sent && code !== "cancelled");
 }
 
-/** Without members where a decision has no ground, as most have none. */
+/** The ground of a decision, without members if it has none, like most decisions. */
 function groundOf({ rule, reason }: DecisionGround): DecisionGround {
   return { ...(rule === undefined ? {} : { rule }), ...(reason === undefined ? {} : { reason }) };
 }
@@ -417,7 +417,7 @@ function refuse(name: string, decision: CallDecision, message: string): CallOutc
   return { ok: false, error: callError(name, message, false), decision, bytes: 0 };
 }
 
-/** A model reads this, often one with a shell: it says what was decided, and never how the decision could be changed. */
+/** A model reads this, often one with a shell, so it says what was decided, and never how to change the decision. */
 function refuseApproval(name: string, { isUnasked, why }: Approval, reason?: string): CallOutcome {
   const decided = why ?? (isUnasked === true ? "nobody can be asked here" : "was refused by the user");
   const because = reason === undefined ? "" : `: ${oneLine(reason)}`;
@@ -426,7 +426,7 @@ function refuseApproval(name: string, { isUnasked, why }: Approval, reason?: str
   return refused.ok ? refused : { ...refused, error: { ...refused.error, type: "ApprovalDenied" } };
 }
 
-/** What can be done about an approval that a rule wants: a person lifts it for the call, and no list of the configuration does. */
+/** Advice for an approval that a rule requires: only a person can approve the call; no list of the configuration can. */
 const UNASKED_ADVICE = "; tell the user, who can approve the call where a person can be asked";
 
 function callError(name: string, message: string, retryable: boolean): CallError {
@@ -434,7 +434,7 @@ function callError(name: string, message: string, retryable: boolean): CallError
   return { type: "ToolError", server: parsed?.module ?? "", tool: parsed?.tool ?? name, message, retryable };
 }
 
-/** Bytes that this result would have put before the model: its text and blocks, or else its structured content. */
+/** The bytes of this result that a model would have read: its text and blocks, or else its structured content. */
 export function resultBytes(result: unknown): number {
   if (!isObject(result)) return 0;
   const content = Array.isArray(result.content) ? (result.content as unknown[]) : [];
@@ -456,13 +456,13 @@ function jsonBytes(value: unknown): number {
 interface AskedBy {
   /** The configured name of the server. */
   server: string;
-  /** The namespaced name of what is called. */
+  /** The namespaced name of the called tool. */
   tool: string;
 }
 
 /**
- * Puts a question of a server to a person, and gives what the server is sent. A refusal and no answer are passed on as what
- * they are; nothing is answered in a person's stead.
+ * Asks a person a server's question, and returns the reply for the server. A refusal and a missing answer are passed on as such;
+ * nothing is answered on behalf of a person.
  */
 async function answerQuestion(
   { params, isCertain }: ServerQuestion,

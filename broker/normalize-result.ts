@@ -29,7 +29,7 @@ export function isStructured(result: unknown): boolean {
   return isObject(result) && result.structuredContent !== undefined;
 }
 
-/** The texts of content that is nothing but text; `undefined` when there is none or something else beside it. */
+/** The texts of content that is only text; `undefined` if there is none, or anything else. */
 function textsOf(content: readonly unknown[]): string[] | undefined {
   const texts: string[] = [];
   for (const block of content) {
@@ -39,13 +39,13 @@ function textsOf(content: readonly unknown[]): string[] | undefined {
   return texts.length === 0 ? undefined : texts;
 }
 
-/** Texts of at least so many characters are kept for the reply. */
+/** Texts of at least this many characters are kept for the reply. */
 const LARGE_CHARS = 64 * 1024;
 
-/** The texts of large values that JSON.stringify would write just so, until the reply is written. */
+/** The texts of large values, if JSON.stringify would write the same, until the reply is written. */
 const largeTexts = new WeakMap<object, string>();
 
-/** The JSON text of a value that `normalizeResult` has parsed, once, where it is that of JSON.stringify and large. */
+/** The JSON text of a large value that `normalizeResult` parsed, if it equals that of JSON.stringify. Returns it only once. */
 export function takeText(value: unknown): string | undefined {
   if (!isContainer(value)) return undefined;
   const text = largeTexts.get(value);
@@ -61,11 +61,11 @@ function isContainer(value: unknown): value is object {
 const MAY_BE_JSON = /^[ \t\n\r]*(?:[[{"\d-]|(?:true|false|null)[ \t\n\r]*$)/;
 
 /**
- * Parses text that is JSON. Text whose value would lose something stays text: a 20-digit id, a number that is infinite, an
- * object with a key twice, a value that is deeper or larger than the bounds.
+ * Parses text that is JSON. Text whose value would lose something stays text: a 20-digit id, an infinite number, an object with a
+ * duplicate key, a value that is deeper or larger than the bounds.
  */
 function parseText(text: string): unknown {
-  // Most text is no JSON, and an error for it takes longer than all else that is done for a call.
+  // Most text is not JSON, and an error for it takes longer than the rest of a call.
   if (!MAY_BE_JSON.test(text)) return text;
   try {
     const { value, isCompact } = parseWrittenJson(text, {

@@ -35,20 +35,20 @@ import {
 import type { CallAnswer } from "./dispatcher.ts";
 import { takeText } from "./normalize-result.ts";
 
-/** The bytes of all frames with emitted blocks: of the blocks, and some around each. */
+/** The maximum size of all frames with emitted blocks: the blocks, and some overhead for each. */
 const MAX_EMIT_FRAMES_BYTES = MAX_EMITTED_BYTES + MAX_EMITTED_BLOCKS * 256;
 
 /** Limits on the calls of a run. */
 export interface CallLimits {
-  /** The most calls in progress at the same time. Further calls wait. */
+  /** The maximum number of calls in progress at the same time. Further calls wait. */
   maxParallelCalls: number;
-  /** The most calls in all. */
+  /** The maximum total number of calls. */
   maxToolCalls: number;
 }
 
 /** How a connection ended. */
 export type ConnectionEnd =
-  /** The runner reported the end of the program, and how many bytes it has written. */
+  /** The runner reported the end of the program and the number of bytes it has written. */
   | { kind: "done"; lineBytes: number; consoleBytes: number }
   /** The sandbox broke the wire protocol. */
   | { kind: "violation"; message: string }
@@ -58,8 +58,8 @@ export type ConnectionEnd =
   | { kind: "closed" };
 
 /**
- * The host's end of the connection to one sandbox, over any duplex byte stream. The stream identifies the sandbox, not the
- * content of a frame. Reading pauses while too much is queued, so that a flood stays in the sandbox.
+ * The host's end of the connection to one sandbox, over any duplex byte stream. The stream identifies the sandbox; the content of
+ * frames does not. Reading pauses while too much is queued, so that a flood stays in the sandbox.
  */
 export class SandboxConnection {
   /** Resolves with the runner's hello. Rejects if anything else comes first. */
@@ -68,7 +68,7 @@ export class SandboxConnection {
   readonly ended: Promise<ConnectionEnd>;
   /** The number of calls that were started, and the bytes of their results. */
   readonly metrics = { toolCalls: 0, toolResultBytes: 0 };
-  /** What the program has emitted, in order: claims, which hold what they like within bounds. */
+  /** What the program has emitted, in order. These are claims, which may contain anything within bounds. */
   readonly emitted: EmittedBlock[] = [];
 
   readonly #channel: Duplex;
@@ -98,7 +98,7 @@ export class SandboxConnection {
     this.#channel = channel;
     this.#limits = limits;
     this.#dispatch = dispatch;
-    // Each call under way may listen to them, and a run may have more of them than Node.js takes for a leak.
+    // Each call in progress may add listeners, and a run may have more of them than Node.js expects.
     setMaxListeners(0, this.#abort.signal, channel);
     this.ready = new Promise((resolve, reject) => {
       this.#settleReady = { resolve, reject };
@@ -117,17 +117,17 @@ export class SandboxConnection {
     if (channel.destroyed || channel.readableEnded) queueMicrotask(() => this.#end({ kind: "closed" }));
   }
 
-  /** The trace for a replay, as the runner last sent it. It is a claim, which is stored and sent back unchecked. */
+  /** The trace for a replay, as last sent by the runner. It is a claim, which is stored and sent back unchecked. */
   get trace(): Trace | undefined {
     return this.#trace;
   }
 
-  /** Sends the one program. @throws FrameError when it is too large for the wire. */
+  /** Sends the one program. @throws FrameError if it is too large for the protocol. */
   sendProgram(program: ProgramMessage): void {
     this.#channel.write(encodeFrame(program, MAX_REPLY_FRAME_BYTES));
   }
 
-  /** The number of calls that were started and have no answer yet. */
+  /** The number of started calls without an answer. */
   get active(): number {
     return this.#active;
   }
@@ -143,8 +143,8 @@ export class SandboxConnection {
   }
 
   /**
-   * Asks the runner for a trace of all that was delivered to the program so far, and waits for it. Resolves without one when
-   * none comes in time, as of a program that computes.
+   * Asks the runner for a trace of everything delivered to the program so far, and waits for it. Resolves without one if none arrives
+   * in time, for example because the program is computing.
    */
   async requestTrace(patienceMs: number): Promise<void> {
     const came = new Promise<void>((resolve) => {
@@ -155,7 +155,7 @@ export class SandboxConnection {
     await Promise.race([came, late]);
   }
 
-  /** The program has ended: drops waiting calls, and still reads what the runner sends. */
+  /** The program has ended: drops waiting calls, but continues to read what the runner sends. */
   finish(): void {
     this.#finishing = true;
     this.#queue.length = 0;
@@ -163,7 +163,7 @@ export class SandboxConnection {
     this.#channel.resume();
   }
 
-  /** Cancels every call in flight. The stream stays open, for its opener to close. */
+  /** Cancels every call in flight. Leaves the stream open for its owner to close. */
   close(): void {
     this.finish();
     this.#abort.abort();
@@ -276,8 +276,8 @@ export class SandboxConnection {
   }
 
   /**
-   * Writes frames with nothing between them. Resolves when the stream can take more, so that a sandbox that does not read its
-   * replies gets no further ones.
+   * Writes frames without anything between them. Resolves when the stream can take more, so that a sandbox that does not read its
+   * replies gets no more.
    */
   async #write(...frames: Buffer[]): Promise<void> {
     if (!this.#channel.writable) return;
@@ -309,7 +309,7 @@ export class SandboxConnection {
 }
 
 /**
- * The frames of a reply, which are sent one right after the other; of one that is too large, that of a failure that says so.
+ * The frames of a reply, which are sent directly one after the other. If the reply is too large, a failure that says so.
  *
  * @param bytes the size of the result.
  */
@@ -325,7 +325,7 @@ export function encodeReply(call: Call, reply: ReplyMessage, bytes: number): Buf
   }
 }
 
-/** To write a large value again would take longer than its way into the sandbox. */
+/** Reuses the text of a large value, because writing it again would take longer than sending it to the sandbox. */
 function encodeLarge(reply: ReplyMessage & { ok: true }): Buffer[] | undefined {
   const lifted = liftTexts(reply.data);
   if (lifted !== undefined) {
@@ -341,7 +341,7 @@ function encodeLarge(reply: ReplyMessage & { ok: true }): Buffer[] | undefined {
   return [encodeJson(`{"type":"reply","id":${reply.id},"ok":true,"data":${text}}`, MAX_REPLY_FRAME_BYTES)];
 }
 
-/** The answer to a call that ptc itself does not make. */
+/** The answer to a call that ptc fails without the dispatcher. */
 function failedCall(call: Call, message: string): CallAnswer {
   return {
     ok: false,

@@ -14,13 +14,13 @@ const JSON_TYPES: ReadonlySet<string> = new Set<JsonType>([
   "object",
 ]);
 
-/** What is known of a value from its schema. */
+/** The facts about a value that its schema states. */
 interface ValueModel {
-  /** The types that it may have; `undefined` where the schema does not say. */
+  /** The types that it may have. `undefined` if the schema does not say. */
   readonly types: ReadonlySet<JsonType> | undefined;
-  /** The only values that it may have, where the schema lists them. */
+  /** The only values that it may have, if the schema lists them. */
   readonly choices: readonly unknown[] | undefined;
-  /** Its entries, if it is a list and the schema says what they are. */
+  /** The type of its items, if it is a list and the schema describes them. */
   readonly items: ValueModel | undefined;
 }
 
@@ -32,15 +32,15 @@ export interface Parameter extends ValueModel {
   readonly default: unknown;
 }
 
-/** The arguments of a tool as a person writes them. The validator checks everything else that the schema says. */
+/** The arguments of a tool that a person can write. The validator checks everything else in the schema. */
 export interface ToolParameters {
-  /** Required ones first, otherwise in the order of the schema. */
+  /** Required parameters first, otherwise in the order of the schema. */
   readonly parameters: readonly Parameter[];
-  /** Whether others may be given besides. */
+  /** Whether other arguments are allowed. */
   readonly isOpen: boolean;
 }
 
-/** Schemas come from servers: no more of them than this is looked at. */
+/** The most parts of a schema to visit, because schemas come from servers. */
 const MAX_STEPS = 5_000;
 const MAX_DEPTH = 16;
 
@@ -49,7 +49,7 @@ export function toolParameters(inputSchema: unknown): ToolParameters {
   return new SchemaReader(inputSchema).parameters(inputSchema);
 }
 
-/** Keywords beside which an object without properties is just that. */
+/** Keywords that do not change the meaning of an object without properties. */
 const SAYS_NOTHING_MORE: ReadonlySet<string> = new Set([
   "$comment",
   "$defs",
@@ -65,8 +65,8 @@ const SAYS_NOTHING_MORE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a tool has no arguments: its schema lists the properties, and there are none. That is what SDKs write of a function without
- * parameters. `{"type": "object"}` lists none and accepts any (MCP 2025-11-25, "Tool").
+ * Whether a tool has no arguments: its schema has an empty list of properties, as SDKs write it for a function without
+ * parameters. `{"type": "object"}` has no list, and accepts any arguments (MCP 2025-11-25, "Tool").
  */
 export function takesNothing(inputSchema: unknown): boolean {
   const properties = member(inputSchema, "properties");
@@ -77,15 +77,16 @@ export function takesNothing(inputSchema: unknown): boolean {
   return Object.keys(inputSchema).every((keyword) => SAYS_NOTHING_MORE.has(keyword));
 }
 
-/** What is wrong with the name of an argument, and the parameter that it means, where there is one. */
+/** A wrong name of an argument, and the parameter that it probably means. */
 interface MisnamedArgument {
   name: string;
   meant: string | undefined;
 }
 
 /**
- * The first argument that its tool does not have: any of a tool that takes none, and of another one that differs from a
- * parameter which was not given only by case, `_` or `-`. JSON Schema lets both pass, and then the call does something else than was meant.
+ * The first argument that its tool does not have. For a tool without arguments, that is any argument. For another tool, it is one
+ * that differs from a missing parameter only by case, `_` or `-`. JSON Schema accepts both, and the call would then do something
+ * that the caller did not mean.
  */
 export function misnamedArgument(inputSchema: unknown, args: unknown): MisnamedArgument | undefined {
   if (!isObject(args)) return undefined;
@@ -151,7 +152,7 @@ class SchemaReader {
     };
   }
 
-  /** Visits a schema and all that it is put together from. `isCertain` is false for alternatives. */
+  /** Visits a schema and the schemas that it combines. `isCertain` is false for alternatives. */
   #collect(
     schema: unknown,
     depth: number,
@@ -222,7 +223,7 @@ function partsOf(schema: object, keyword: string): unknown[] {
   return Array.isArray(parts) ? parts : [];
 }
 
-/** Whether a value of this type may be one of those types: an integer is a number. */
+/** Whether a type is among some types, where an integer is also a number. */
 export function isAmong(type: JsonType, types: ReadonlySet<JsonType>): boolean {
   return types.has(type) || (type === "integer" && types.has("number"));
 }
@@ -235,15 +236,16 @@ function jsonTypeOf(value: unknown): JsonType {
   return typeof value === "string" ? "string" : typeof value === "boolean" ? "boolean" : "object";
 }
 
-/** A value that was read, or why the text is none, in words that follow the argument's name. */
+/** A value that was read, or why the text is not one, as a phrase that follows the argument's name. */
 type ReadArgument = { ok: true; value: unknown } | { ok: false; why: string };
 
 const MAX_CHOICES = 12;
 
 /**
- * Reads one argument that was written as text, by its schema. Where only a string fits, the text is the string. Where none
- * fits, the text is JSON; one that is no list may be the only entry of one. Where both fit, or the schema does not say, text
- * that is JSON of another type is read as that, and any other as a string; a string can be put in JSON's quotes.
+ * Reads one argument that was written as text, by its schema. If the schema allows only strings, the text is the string. If it
+ * allows no string, the text is JSON, and a value that is not a list may be the only item of a list. If the schema allows both,
+ * or does not say, JSON of another allowed type is read as such, and any other text as a string. A string may also be in JSON's
+ * quotes.
  */
 export function readArgument(text: string, model: ValueModel): ReadArgument {
   const read = readTyped(text, model);
@@ -259,7 +261,7 @@ function readTyped(text: string, model: ValueModel): ReadArgument {
   const json = readJson(text);
   const isText = types === undefined || types.has("string");
   if (json.ok && fits(json.value, types)) {
-    // Digits that a number cannot hold would be changed without a word.
+    // A number with too many digits would change silently.
     if (isExact(text, json.value)) return json;
     return isText
       ? { ok: true, value: text }
@@ -274,7 +276,7 @@ function readTyped(text: string, model: ValueModel): ReadArgument {
   return { ok: false, why: `must be ${describeTypes(types)}${why}` };
 }
 
-/** What is written where a value is expected, in words: `an integer`, `a list or null`. */
+/** Describes the expected value: `a whole number`, `a list or null`. */
 export function describeTypes(types: ReadonlySet<JsonType>): string {
   const words = [...types].map((type) => WORDS[type]);
   return words.length === 0 ? "nothing that there is" : words.join(" or ");

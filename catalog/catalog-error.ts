@@ -1,25 +1,25 @@
 export type CatalogErrorCode =
   /** A file cannot be read. */
   | "unreadable"
-  /** A file is not what `ptc generate` writes. */
+  /** A file was not written by `ptc generate`. */
   | "broken"
-  /** An entry is not what `ptc generate` wrote. */
+  /** An entry was edited after `ptc generate` wrote it. */
   | "edited"
   | "too-large"
   /** Two configured servers would share a module. */
   | "module-collision"
-  /** A path that is not ours to write. */
+  /** ptc must not write to a path. */
   | "unsafe-path"
   | "write-failed";
 
-/** Why generated files cannot be read or written: one line that names the file, and says what to do about it. */
+/** Generated files cannot be read or written. The message is one line that names the file and says what to do. */
 export class CatalogError extends Error {
   override readonly name = "CatalogError";
   readonly code: CatalogErrorCode;
   /** The message without `remedy`, for a caller that is about to apply it. */
   readonly problem: string;
 
-  /** @param more `remedy` is put behind the problem: what a person should do. */
+  /** @param more `remedy` says what a person should do. It follows the problem in the message. */
   constructor(
     code: CatalogErrorCode,
     problem: string,

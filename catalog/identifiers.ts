@@ -1,7 +1,7 @@
 import { byCodeUnit, digestOf } from "../protocol/canonical-json.ts";
 import { MAX_IDENTIFIER_CHARS } from "./model/limits.ts";
 
-/** What an exported function must not be called: words of the language, and names that mean something in a program. */
+/** Names that no exported function may have: words of the language, and names with a meaning in programs. */
 const RESERVED: ReadonlySet<string> = new Set(
   [
     "abstract any arguments as asserts async await bigint boolean break case catch class const constructor continue",
@@ -20,9 +20,9 @@ const RESERVED: ReadonlySet<string> = new Set(
 const VALID = /^[a-z_][A-Za-z0-9]*(?:_[0-9a-f]*)?$/;
 
 /**
- * Gives every tool of a server an identifier: ASCII, no reserved word, no two alike. The outcome does not depend on the
- * order of the names. Of several names that would read alike, the one that already is the identifier keeps it and every
- * other one carries a hash of its exact name. Identifiers assigned earlier stay as they are.
+ * Gives every tool of a server a distinct identifier in ASCII that is not a reserved word. The outcome does not depend on the
+ * order of the names. If several names would get the same identifier, the name that equals it keeps it, and every other name
+ * gets a hash of its exact name. Identifiers that were assigned earlier stay unchanged.
  */
 export function assignIdentifiers(
   names: readonly string[],
@@ -58,8 +58,8 @@ export function assignIdentifiers(
 }
 
 /**
- * Whether an identifier was made of a tool's name: it has the same letters and digits, with or without a hash. With any other
- * identifier a program would read as if it called another tool.
+ * Whether an identifier was made from a tool's name: it has the same letters and digits, with or without a hash. Any other
+ * identifier would make a program look as if it called another tool.
  */
 export function isIdentifierOf(identifier: string, name: string): boolean {
   const stem = words(name).join("").toLowerCase() || "tool";
@@ -70,7 +70,7 @@ export function isIdentifierOf(identifier: string, name: string): boolean {
   return isStem(identifier) || isStem(identifier.replace(/_[0-9a-f]+$/, ""));
 }
 
-/** PascalCase of an identifier or of any other name: the stem of type names. Never empty. */
+/** An identifier or any other name in PascalCase, as the stem of type names. Never empty. */
 export function pascalCase(name: string): string {
   const stem = words(name)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
@@ -88,7 +88,7 @@ export class NameAllocator {
     this.#taken = new Set(taken);
   }
 
-  /** `wanted` when it is free, else `wanted` with a hash of `key`, which must tell this use from every other one. */
+  /** Returns `wanted` if it is free, or else `wanted` with a hash of `key`, which must be unique to this use. */
   allocate(wanted: string, key: string): string {
     const name = this.#taken.has(wanted) ? withHash(wanted, key, this.#taken) : wanted;
     this.#taken.add(name);
@@ -111,7 +111,7 @@ function plainIdentifier(name: string): string {
   return RESERVED.has(stem) ? `${stem}_` : stem;
 }
 
-/** The runs of ASCII letters and digits in a name; accents are taken off first. */
+/** The runs of ASCII letters and digits in a name, after removing accents. */
 function words(name: string): string[] {
   return (
     name

@@ -4,7 +4,7 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import { MAX_DEFINITION_CHARS, MAX_DEFINITION_DEPTH } from "./model/limits.ts";
 import type { JsonObject } from "./model/schema-references.ts";
 
-/** A tool as its server listed it (MCP 2025-11-25, "Tool"): the fields that say what it does. */
+/** A tool as its server listed it (MCP 2025-11-25, "Tool"): the fields that define what it does. */
 export interface ToolDefinition {
   name: string;
   title?: string;
@@ -12,11 +12,11 @@ export interface ToolDefinition {
   inputSchema: unknown;
   outputSchema?: unknown;
   annotations?: JsonObject;
-  /** Where it is no tool: the method of the protocol that it stands for, which has the same name. */
+  /** Set if it is not a tool: the method of the protocol that it represents, which has the same name. */
   method?: string;
 }
 
-/** Whether a definition stands for a method of the protocol, such as `resources/read`, and for no tool. */
+/** Whether a definition represents a method of the protocol, such as `resources/read`, and not a tool. */
 export function isMethod(definition: unknown): boolean {
   return isObject(definition) && definition.method !== undefined;
 }
@@ -24,10 +24,10 @@ export function isMethod(definition: unknown): boolean {
 const MAX_ANNOTATIONS_DEPTH = 16;
 
 /**
- * Reads one entry of `tools/list`; `undefined` when it has no name. Unknown fields and fields of the wrong type are left out.
- * What is deeper or longer than any real definition, or no JSON, is cut. `onProblem` receives each cut except those of depth,
- * which the reader of the schema reports. In the place of annotations that cannot be read stands a hint that makes the tool
- * destructive. Never throws, and what it returns has a digest.
+ * Reads one entry of `tools/list`, or returns `undefined` if it has no name. Leaves out unknown fields and fields of the wrong
+ * type. Cuts everything that is deeper or longer than any real definition, or is not JSON. `onProblem` receives each cut except
+ * those of depth, which the reader of the schema reports. A hint that makes the tool destructive replaces unreadable annotations.
+ * Never throws. The result always has a digest.
  */
 export function parseTool(
   entry: unknown,
@@ -68,27 +68,27 @@ function readAnnotations(value: unknown, onProblem: (message: string) => void): 
   return { destructiveHint: `unreadable annotations, ${digestOf(asJson(annotations))}` };
 }
 
-/** Text that is too long, cut so that its digest still changes whenever it does. */
+/** Cuts a text that is too long. The result still changes whenever the text does. */
 function cutText(text: string): string {
   return `${text.slice(0, MAX_DEFINITION_CHARS / 2)}... (truncated, ${digestOf(text)})`;
 }
 
-/** In the place of a schema: allows anything, and its digest changes whenever the schema does. */
+/** Replaces a schema: allows anything, and its digest changes whenever the schema does. */
 function leftOut(why: string, value: unknown): JsonObject {
   return { $comment: `left out by ptc: ${why}, ${digestOf(asJson(value))}` };
 }
 
 /**
- * The digest of the fields that define what a tool does. It is equal for equal definitions, in whatever order their members
- * are listed, and the same for a live listing and for a definition read back from the catalog. Everything that a call is
- * judged by is part of it: name, schemas and annotations. Never throws.
+ * The digest of the fields that define what a tool does. It is equal for equal definitions, whatever the order of their members,
+ * and the same for a live listing and for a definition read back from the catalog. It covers everything that decides about a
+ * call: name, schemas and annotations. Never throws.
  */
 export function definitionDigest(tool: unknown): string {
   const definition = parseTool(tool);
   return digestOf(definition === undefined ? null : { ...definition });
 }
 
-/** About how many characters of JSON a value of bounded depth has, without writing them; NaN for what JSON cannot carry. */
+/** The approximate length of a value of bounded depth as JSON. NaN for values that JSON cannot represent. */
 export function jsonSize(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
   if (value === null || typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value)))
@@ -104,7 +104,7 @@ export function jsonSize(value: unknown): number {
   return size;
 }
 
-/** A value of bounded depth with text in the place of what JSON cannot carry. */
+/** A value of bounded depth, in which text replaces everything that JSON cannot represent. */
 function asJson(value: unknown): unknown {
   if (!Number.isNaN(jsonSize(value))) return value;
   if (typeof value !== "object" || value === null)
@@ -131,12 +131,12 @@ function cutBelow(value: unknown, levels: number): unknown {
   return copyObject(value, (each) => cutBelow(each, levels - 1));
 }
 
-/** A copy with every own member, `__proto__` too. */
+/** A copy with every own member, including `__proto__`. */
 function copyObject(value: object, copyMember: (member: unknown) => unknown): JsonObject {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyMember(each)]));
 }
 
-/** What one MCP server answered when its tools were listed. */
+/** The answers of one MCP server to the listing of its tools. */
 export interface ServerListing {
   /** The name in the configuration. */
   name: string;
@@ -144,23 +144,23 @@ export interface ServerListing {
   description?: string;
   implementation: { name: string; version: string };
   protocolVersion: string;
-  /** The entries of `tools/list` as they came: each is parsed before it is used (parse-tool.ts). */
+  /** The raw entries of `tools/list`. Each is parsed before use. */
   tools: unknown[];
 }
 
-/** Something in a server's definitions that could not be used as it was. */
+/** Something in a server's definitions that could not be used unchanged. */
 export interface Warning {
   server: string;
   tool?: string;
   message: string;
 }
 
-/** How many of some definitions are tools; methods of the protocol, such as `resources/read`, are none. */
+/** The number of tools among some definitions. Methods of the protocol, such as `resources/read`, do not count. */
 export function countTools(definitions: readonly unknown[]): number {
   return definitions.filter((definition) => !isMethod(definition)).length;
 }
 
-/** What a server offers, in words: `9 tools, resources, prompts`. */
+/** Describes what a server offers: `9 tools, resources, prompts`. */
 export function renderOffer(definitions: readonly unknown[]): string {
   const offers = (kind: string) =>
     definitions.some(

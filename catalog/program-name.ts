@@ -3,7 +3,7 @@ import { assignIdentifiers } from "./identifiers.ts";
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const MAX_NAME_CHARS = 48;
 
-/** Files of `programs/` that are no program's, tools that `ptc serve` has itself, and what programs find around them. */
+/** Files in `programs/` that are not programs, tools of `ptc serve`, and names that programs use. */
 const TAKEN: ReadonlySet<string> = new Set([
   "index",
   "execute-program",
@@ -21,7 +21,7 @@ const TAKEN: ReadonlySet<string> = new Set([
   "programs",
 ]);
 
-/** Words and functions of Python, which a function of a program cannot be called as. Those of TypeScript are known to `assignIdentifiers`. */
+/** Words and functions of Python, which cannot name a program's function. `assignIdentifiers` knows those of TypeScript. */
 const PYTHON_WORDS: ReadonlySet<string> = new Set(
   (
     "and assert def del elif except global lambda nonlocal not or pass raise abs aiter all anext any ascii bin bool " +
@@ -33,8 +33,9 @@ const PYTHON_WORDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Why a saved program cannot have a name, in words that follow it; `undefined` when it can. A name that can be has a tool's name in
- * snake_case, and functions in camelCase and snake_case, which no other name has but for where its words begin.
+ * Why a saved program cannot have a name, as a phrase that follows the name, or `undefined` if it can. A valid name gives the name
+ * of a tool in snake_case and names of functions in camelCase and snake_case. Other names get the same only by dividing words
+ * differently.
  */
 export function whyNoName(name: string): string | undefined {
   if (name.length > MAX_NAME_CHARS) return `is longer than ${MAX_NAME_CHARS} characters`;
@@ -46,12 +47,12 @@ export function whyNoName(name: string): string | undefined {
   return undefined;
 }
 
-/** The name of the tool that stands for a saved program: `weekly_report` of `weekly-report`. */
+/** The name of a saved program's tool: `weekly_report` for `weekly-report`. */
 export function toolNameOf(name: string): string {
   return name.replaceAll("-", "_");
 }
 
-/** The name of its function in TypeScript. */
+/** The name of a saved program's function in TypeScript. */
 export function programFunction(name: string): string {
   const tool = toolNameOf(name);
   return assignIdentifiers([tool]).get(tool) ?? "";

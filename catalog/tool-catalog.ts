@@ -4,45 +4,45 @@ import { similarNames } from "./search/similar-names.ts";
 import { type RankingStage, ToolIndex } from "./search/tool-index.ts";
 import type { ServerTools, Tool } from "./tool.ts";
 
-/** What is known of servers beyond those whose tools are in the catalog. */
+/** Facts about servers besides the tools in the catalog. */
 interface CatalogContext {
-  /** Modules of all servers in the configuration. By default those of the catalog. */
+  /** Modules of all servers in the configuration. By default, the modules of the catalog. */
   configured?: readonly string[] | undefined;
-  /** Configured servers whose tools are not known, by module, with the reason. */
+  /** Configured servers whose tools are unknown, by module, with the reason. */
   unlisted?: ReadonlyMap<string, string> | undefined;
-  /** The index of the catalog that this one follows, so that only what has changed is indexed. */
+  /** The index of the preceding catalog, so that only changes are indexed. */
   index?: ToolIndex | undefined;
-  /** Ranks what a search by words has found. If absent, nothing does. */
+  /** Ranks the results of the search by words, if present. */
   ranking?: RankingStage | undefined;
 }
 
-/** What a search of a catalog found. */
+/** The result of a search in a catalog. */
 export interface FoundTools {
   /** Best first. */
   readonly tools: readonly Tool[];
-  /** How many tools match: more than `tools.length` means that some are left out. */
+  /** The number of matching tools. More than `tools.length` means that some are left out. */
   readonly total: number;
-  /** Set when even the best of them has next to nothing of what the query says. */
+  /** Set if even the best tool hardly matches the query. */
   readonly fitsPoorly?: boolean;
-  /** Why the tools are ranked by words alone, or by less than was configured, in words for a person. */
+  /** Why the tools are ranked only by words, or by less than was configured, in words for people. */
   readonly problem?: string;
 }
 
 /**
- * The tools of the servers in use at one moment, or those of them that somebody may see: a view has the same queries, and
- * answers as if it held nothing else. When servers list something else there is a new catalog: one that somebody holds
- * keeps its tools, so that no answer mixes two states.
+ * The tools of the servers in use at one moment, or a view of the tools among them that a user may see. A view has the same
+ * queries, and answers as if there were no other tools. When servers list something else, ptc makes a new catalog. An existing
+ * catalog keeps its tools, so that no answer mixes two states.
  */
 export class ToolCatalog {
   readonly servers: readonly ServerTools[];
-  /** Modules of all servers in the configuration, whether their tools are known or not. */
+  /** Modules of all servers in the configuration, including servers with unknown tools. */
   readonly configured: readonly string[];
-  /** Configured servers whose tools are not known, by module, with the reason as it is just now. */
+  /** Configured servers whose tools are unknown, by module, with the current reason. */
   readonly unlisted: ReadonlyMap<string, string>;
   readonly #context: CatalogContext;
   readonly #tools: ReadonlyMap<string, Tool>;
   readonly #index: ToolIndex;
-  /** The names that are in the catalog that this is a view of, and not here, each with the reason that may be told. */
+  /** The names that this view hides, each with the reason if that may be told. */
   readonly #hidden: ReadonlyMap<string, string | undefined>;
 
   constructor(
@@ -60,11 +60,11 @@ export class ToolCatalog {
   }
 
   /**
-   * A view of this catalog with the tools that somebody may see. It does not share the index: what is rare, and so what
-   * ranks first, differs from view to view.
+   * A view of this catalog with the tools that a user may see. It does not share the index, because the rarity of words, and
+   * therefore the ranking, differs between views.
    *
-   * @param index of the view that this one follows.
-   * @param whyHidden why somebody may not see a tool, as far as that may be told.
+   * @param index the index of the preceding view.
+   * @param whyHidden returns why the user may not see a tool, if that may be told.
    */
   visibleTo(
     isVisible: (tool: Tool) => boolean,
@@ -83,14 +83,14 @@ export class ToolCatalog {
     return new ToolCatalog(servers, { ...this.#context, index }, hidden);
   }
 
-  /** The tool of exactly this namespaced name. */
+  /** The tool with exactly this namespaced name. */
   get(namespacedName: string): Tool | undefined {
     return this.#tools.get(namespacedName);
   }
 
   /**
-   * Finds a tool by its namespaced name, or by what else a program calls it (`<module>.<function>`, `<module>.<tool>`) or its
-   * server calls it, where only one tool is called so. A name with characters that cannot be seen is also found as it is shown.
+   * Finds a tool by its namespaced name, or by another name in programs (`<module>.<function>`, `<module>.<tool>`) or at its
+   * server, if only one tool has that name. Also finds a name with invisible characters by its visible form.
    */
   find(name: string): Tool | undefined {
     const exact = this.#tools.get(name);
@@ -105,12 +105,12 @@ export class ToolCatalog {
     return alike.length === 1 ? alike[0] : undefined;
   }
 
-  /** Whether there is a tool of this namespaced name, which is not in this view. */
+  /** Whether this view hides a tool with this namespaced name. */
   isBlocked(namespacedName: string): boolean {
     return this.#hidden.has(namespacedName);
   }
 
-  /** Why such a tool is not in this view, in one line, where that may be told. */
+  /** Why this view hides a tool, in one line, if that may be told. */
   whyBlocked(namespacedName: string): string | undefined {
     return this.#hidden.get(namespacedName);
   }
@@ -125,7 +125,7 @@ export class ToolCatalog {
     return this.servers.find((server) => server.name === name || server.module === name);
   }
 
-  /** The tools that fit a query best. @param options `server` is the module that the search is kept to. */
+  /** The tools that fit a query best. @param options `server` is the module to search. */
   async search(query: string, options: { server?: string | undefined; limit: number }): Promise<FoundTools> {
     const { ranking } = this.#context;
     const { results, ...found } = await this.#index.search(this.servers, query, options, ranking);
@@ -139,7 +139,7 @@ function goesBy(tool: Tool, called: string): boolean {
   return ownNames(tool).some((own) => [own, `${module}.${own}`, `${server}.${own}`].includes(called));
 }
 
-/** What a tool is called within its server: its name, its function, and its name as code writes it. */
+/** The names of a tool within its server: its name, its function, and its name in the form of code. */
 function ownNames({ name, identifier }: Tool): string[] {
   return [name, identifier, name.replace(/[^A-Za-z0-9_$]/g, "_")];
 }
@@ -150,7 +150,7 @@ const MAX_SERVER_CHARS = 80;
 const MAX_TOOL_CHARS = 160;
 const MAX_REASON_CHARS = 300;
 
-/** Why a catalog has no server of this name: one line, which names the nearest ones. */
+/** Why a catalog has no server with this name: one line that names the nearest ones. */
 export function unknownServer(name: string, { servers, unlisted }: ToolCatalog): string {
   const shown = oneLine(name, MAX_SERVER_CHARS);
   const why = unlisted.get(serverModule(name));
@@ -161,9 +161,9 @@ export function unknownServer(name: string, { servers, unlisted }: ToolCatalog):
 }
 
 /**
- * Why a catalog has no such tool: one line, which names the nearest ones.
+ * Why a catalog has no such tool: one line that names the nearest ones.
  *
- * @param search what finds tools for the caller: the tool of a model, or the command of a person.
+ * @param search the caller's way to find tools: a model's tool, or a person's command.
  */
 export function unknownTool(name: string, catalog: ToolCatalog, search = "search_tools"): string {
   const shown = oneLine(name, MAX_TOOL_CHARS);
@@ -179,13 +179,13 @@ export function unknownTool(name: string, catalog: ToolCatalog, search = "search
   return `there is no tool '${shown}'; ${nearest === "" ? `find one with ${search}` : nearest}`;
 }
 
-/** Which servers there are to choose from. */
+/** Lists the known servers. */
 export function knownServers(servers: ToolCatalog["servers"]): string {
   const modules = servers.slice(0, MAX_SERVERS_NAMED).map(({ module }) => module);
   return modules.length === 0 ? "no servers are known yet" : `servers are ${modules.join(", ")}`;
 }
 
-/** A question with the names that are nearest to an unknown one; empty when none is near. */
+/** A question with the names nearest to an unknown one. Empty if none is near. */
 function askForNearest(name: string, candidates: readonly string[]): string {
   const names = similarNames(name, candidates, MAX_NAMES);
   return names.length === 0 ? "" : `did you mean ${names.map(visibleLine).join(" or ")}?`;

@@ -13,21 +13,21 @@ import { parseTool, type ServerListing, type ToolDefinition, type Warning } from
 import { isWrappedResult } from "./wrapped-result.ts";
 
 /**
- * A listed tool as printers need it: its names, the types of its schemas, and its documentation, in no language's terms. It
- * comes before `Tool`, which is the same tool once its module was written from this and its definition was recorded.
+ * A listed tool as printers need it: its names, the types of its schemas, and its documentation, independent of any language. It
+ * precedes `Tool`, which is the same tool after its module was written and its definition was recorded.
  */
 export interface ToolModel {
   definition: ToolDefinition;
-  /** `mcp__<server_module>__<tool>`, the tool's protocol name as it is. */
+  /** `mcp__<server_module>__<tool>`, with the unchanged protocol name of the tool. */
   namespacedName: string;
-  /** Name of its function in the language of programs, distinct within the server. */
+  /** The name of its function in the language of programs, distinct within the server. */
   identifier: string;
   description?: string;
   input: TypeModel;
   output?: TypeModel;
-  /** Whether `output` is what the server wraps (wrapped-result.ts). */
+  /** Whether `output` is the value inside the server's wrapper (wrapped-result.ts). */
   isUnwrapped?: true;
-  /** In how many calls `output` was observed, where the tool declares none: any member may be missing, and others may come. */
+  /** The number of calls in which `output` was observed, if the tool declares none. Results may lack members, or have others. */
   observedCalls?: number;
 }
 
@@ -41,12 +41,12 @@ export interface ServerModel {
 }
 
 /**
- * Builds the model of a server from what it listed. What cannot be typed is wider, with a warning. Of two tools of one
- * name the first counts, as it does for the server that answers calls. Only a tool that no program could call, because its
- * name is too long, is left out, with a warning.
+ * Builds the model of a server from its listing. Schemas without an exact type get a wider one, with a warning. Of two tools with
+ * one name, the first counts, as it does for the server that answers calls. Leaves out only a tool that no program could call
+ * because its name is too long, with a warning.
  *
- * @param nameFunctions how a language names the functions of a server's tools, by their protocol names.
- * @param learnedOf what was learned of a tool's results.
+ * @param nameFunctions names the functions of a server's tools in a language, by their protocol names.
+ * @param learnedOf returns the learned type of a tool's results.
  */
 export function buildServerModel(
   listing: ServerListing,
@@ -96,12 +96,13 @@ export function buildServerModel(
 }
 
 /**
- * Builds the model of one tool, of its definition alone. What cannot be typed is any, and a description that is too long is cut.
+ * Builds the model of one tool from its definition. Schemas without an exact type become any, and a description that is too long
+ * is cut.
  *
- * @param identifier name of its function, distinct within the server.
- * @param warn receives each thing that is wider or shorter than it was listed, in words that follow the tool's name.
- * @param learned stands in where the definition says nothing of its output.
- * @param isUnwrapped whether programs are given what is in the wrapper that its output schema is.
+ * @param identifier the name of its function, distinct within the server.
+ * @param warn receives a phrase that follows the tool's name for everything that became wider or shorter.
+ * @param learned the type to use if the definition does not declare its output.
+ * @param isUnwrapped whether programs get the value inside the wrapper that the output schema describes.
  */
 export function buildToolModel(
   definition: ToolDefinition,
@@ -142,7 +143,7 @@ const NO_ARGUMENTS: TypeModel = {
   definitions: new Map(),
 };
 
-/** The type of the one property of a wrapper. */
+/** The type of a wrapper's only property. */
 function typeOfResult({ root, definitions }: TypeModel): TypeModel {
   const wrapper = root.kind === "reference" ? definitions.get(root.name)?.type : root;
   const result =
@@ -152,14 +153,14 @@ function typeOfResult({ root, definitions }: TypeModel): TypeModel {
   return { root: type, documentation, definitions: pickReferenced(type, definitions) };
 }
 
-/** Arguments are always an object, whatever a schema forgets to say. */
+/** Completes a schema of arguments, which are always an object even if the schema does not say so. */
 function asArguments(schema: unknown, warn: (message: string) => void): unknown {
   if (isObject(schema)) return schema.type === undefined ? { ...schema, type: "object" } : schema;
-  if (schema !== true) warn("input: a schema that is no object allows any arguments");
+  if (schema !== true) warn("input: a schema that is not an object allows any arguments");
   return { type: "object" };
 }
 
-/** What tools take and return, in their order. */
+/** The inputs and outputs of tools, in order. */
 export function toolSides(tools: readonly ToolModel[]): ToolSide[] {
   return tools.flatMap(({ input, output }) => [
     { model: input, isInput: true },
@@ -167,7 +168,7 @@ export function toolSides(tools: readonly ToolModel[]): ToolSide[] {
   ]);
 }
 
-/** The same tool when nothing can be said of its types. */
+/** The same tool with unknown types. */
 export function withoutTypes(tool: ToolModel): ToolModel {
   const untyped: TypeModel = { root: ANY, documentation: {}, definitions: new Map() };
   return { ...tool, input: untyped, ...(tool.output === undefined ? {} : { output: untyped }) };

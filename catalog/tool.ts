@@ -2,49 +2,49 @@ import type { LearnedType } from "./learned/learned-types.ts";
 import type { JsonObject } from "./model/schema-references.ts";
 
 /**
- * A tool at work in this process: what programs call, what search finds, and what calls are judged by. How it is kept on
- * disk is in `store/`, what a server lists in `parse-tool.ts`, and what printers make of its schemas in `tool-model.ts`.
+ * A tool in use in this process. Programs call it, search finds it, and policy judges its calls. `store/` defines its form on
+ * disk, `parse-tool.ts` its form in a server's listing, and `tool-model.ts` its form for printers.
  */
 export interface Tool {
   /** `mcp__<server_module>__<tool>`: unique in a catalog. */
   readonly namespacedName: string;
-  /** Configured name of its server. */
+  /** The configured name of its server. */
   readonly server: string;
-  /** Module of its server in generated code. */
+  /** The module of its server in generated code. */
   readonly module: string;
-  /** Protocol name, exactly as the server listed it. */
+  /** The protocol name, exactly as the server listed it. */
   readonly name: string;
-  /** Name of its function in the generated module. */
+  /** The name of its function in the generated module. */
   readonly identifier: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
-  /** Any JSON: nobody has checked that it is a schema. */
+  /** Any JSON. It may not be a valid schema. */
   readonly inputSchema: unknown;
-  /** `undefined` where the server declared none. */
+  /** `undefined` if the server declared none. */
   readonly outputSchema?: unknown;
   /**
-   * Whether programs are given the `result` of its structured content, which is all that there is in it (wrapped-result.ts). It
-   * stands in the catalog, and not in the schema alone, so that modules of an earlier ptc keep what they say until they are written anew.
+   * Whether programs get the `result` of its structured content, which is its only member (wrapped-result.ts). The catalog records
+   * this, and does not derive it from the schema, so that modules of an earlier ptc stay correct until they are rewritten.
    */
   readonly unwraps?: true | undefined;
-  /** What its results looked like so far, where the server declares nothing of them. */
+  /** The type of its results so far, if the server does not declare one. */
   readonly learned?: LearnedType | undefined;
-  /** What the server says of the tool, as it said it. Hints, which nothing enforces. */
+  /** The server's annotations, unchanged. They are hints that nothing enforces. */
   readonly annotations?: JsonObject | undefined;
-  /** Where it is no tool: the method of the protocol that it stands for. */
+  /** Set if it is not a tool: the method of the protocol that it represents. */
   readonly method?: string | undefined;
-  /** Digest of the definition that the generated types were made from. */
+  /** The digest of the definition from which the generated types were made. */
   readonly definitionDigest: string;
 }
 
-/** A server, and those of its tools that are in a catalog or in a view of one. */
+/** A server with its tools in a catalog or in a view. */
 export interface ServerTools {
-  /** Configured name. */
+  /** The configured name. */
   readonly name: string;
   readonly module: string;
   /** From the configuration. */
   readonly description: string | undefined;
-  /** What the server said it is when it was listed. */
+  /** The name and version that the server reported when it was listed. */
   readonly implementation: { readonly name: string; readonly version: string };
   /** By protocol name. */
   readonly tools: readonly Tool[];

@@ -1,14 +1,14 @@
 import { isObject } from "../base/json.ts";
 
 /**
- * MCP wants structured content to be an object, so the Python SDKs put every list, text, number and optional object into
- * `{result: X}`. Programs are given X. What counts is the output schema, never an answer:
+ * Whether a server wraps its results. MCP requires structured content to be an object, so the Python SDKs put every list, text,
+ * number and optional object into `{result: X}`. Programs get X. Only the output schema decides, never an answer:
  *
  * - It is an object whose only property is `result`.
  * - FastMCP (2.10 and later) marks it: `"x-fastmcp-wrap-result": true`.
- * - The official SDK (`mcp`) makes a model of the function's name: `result` is required, the title is `<function>Output`, and
- *   nothing else is said of the object. Functions begin with a small letter or `_`, and classes do not: a model `GetOutput` that somebody
- *   wrote, with one member `result`, stays as it is.
+ * - The official SDK (`mcp`) makes a model from the function's name: `result` is required, the title is `<function>Output`, and
+ *   the schema says nothing else about the object. Functions begin with a lower-case letter or `_`, and classes do not. ptc
+ *   therefore does not unwrap a handwritten model `GetOutput` with the only member `result`.
  */
 export function isWrappedResult(outputSchema: unknown): boolean {
   if (!isObject(outputSchema) || outputSchema.type !== "object" || !isObject(outputSchema.properties))
@@ -30,7 +30,7 @@ export function isWrappedResult(outputSchema: unknown): boolean {
 const FUNCTION_OUTPUT = /^[\p{Ll}_][\p{L}\p{N}_]*Output$/u;
 const OF_SDK: ReadonlySet<string> = new Set(["type", "properties", "required", "title", "$defs"]);
 
-/** What is in the wrapper; a value that is none stays as it is. */
+/** Returns the value inside a wrapper. Returns any other value unchanged. */
 export function unwrapResult(structured: unknown): unknown {
   return isObject(structured) && Object.hasOwn(structured, "result") ? structured.result : structured;
 }

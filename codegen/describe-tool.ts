@@ -30,7 +30,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
   };
 }
 
-/** Like `describeTool`, with how a program calls the tool and what the server says of its effects. */
+/** Like `describeTool`, and adds how a program calls the tool and the server's hints about its effects. */
 export async function describeForPrograms(
   tool: Tool,
   printer: ToolPrinter,
@@ -46,28 +46,28 @@ export async function describeForPrograms(
   };
 }
 
-/** What is to be known of a result whose type was observed and not declared; `undefined` where it was declared. */
+/** A note about a result whose type was observed and not declared, or `undefined` if it was declared. */
 export function observedNote({ observedCalls }: { observedCalls?: number | undefined }): string | undefined {
   if (observedCalls === undefined) return undefined;
   return `observed in ${countNoun(observedCalls, "call")}, not declared: any member may be missing, and others may come`;
 }
 
-/** What is to be known of a result that its server wraps. */
+/** A note about a result that its server wraps. */
 export const UNWRAPPED_NOTE = "the value itself, which the server wraps as {result: ...}; raw has it wrapped";
 
-/** The note in a few words, for lists. */
+/** A short form of the note, for lists. */
 export function briefObservedNote({ observedCalls }: Pick<ToolModel, "observedCalls">): string | undefined {
   return observedCalls === undefined
     ? undefined
     : `result as observed in ${countNoun(observedCalls, "call")}`;
 }
 
-/** Members of an observed result that a signature shows: all the levels that fit, and then none of the next. */
+/** The most members of an observed result in a signature, which shows all levels that fit. */
 const SHOWN_MEMBERS = { full: 160, compact: 24 } as const;
 
 /**
- * The same tool, as a signature shows it. Of an observed result that is large the outer levels are left. An object of which
- * members are left out says that it has others.
+ * The same tool for a signature. Only the outer levels of a large observed result are left. An object without some of its
+ * members says that it has others.
  */
 export function withShownOutput(tool: ToolModel, form: "full" | "compact"): ToolModel {
   if (tool.observedCalls === undefined || tool.output === undefined) return tool;
@@ -88,7 +88,7 @@ function countMembers(type: TypeNode): number {
   return own + (type.rest === undefined ? 0 : countMembers(type.rest));
 }
 
-/** A type whose objects below some levels of objects are any. */
+/** Replaces the members of objects below some levels by any. */
 function cutBelow(type: TypeNode, levels: number): TypeNode {
   switch (type.kind) {
     case "array":
@@ -107,7 +107,7 @@ function cutBelow(type: TypeNode, levels: number): TypeNode {
   }
 }
 
-/** A type whose objects have their first members alone, where one level has more than are shown. */
+/** Keeps only the first members of objects that have more than a signature shows. */
 function cutMembers(type: TypeNode, most: number): TypeNode {
   switch (type.kind) {
     case "array":

@@ -1,6 +1,6 @@
 /**
- * The only place where text of a server becomes source text. All such text passes through these functions, so that it cannot
- * end its comment or literal, nor be invisible to a reader.
+ * The only place where a server's text becomes source text. All such text passes through these functions, so that it cannot end
+ * its comment or literal, and cannot be invisible to a reader.
  */
 
 /** Control characters, format characters (bidi, zero width, tags), line separators and lone surrogates. */
@@ -11,7 +11,7 @@ const INVISIBLE_IN_TEXT = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}
 
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
-/** A string literal in double quotes, on one line, the same value in TypeScript, JavaScript and JSON. */
+/** A string literal in double quotes on one line, with the same value in TypeScript, JavaScript and JSON. */
 export function quoteString(value: string): string {
   return JSON.stringify(value)
     .replace(INVISIBLE, (character) =>
@@ -20,19 +20,19 @@ export function quoteString(value: string): string {
     .replaceAll("</", "<\\/");
 }
 
-/** A property name as it is written in a type: bare when it is an identifier, else a string literal. */
+/** A property name in the form of a type: bare if it is an identifier, or else a string literal. */
 export function propertyName(name: string): string {
   return IDENTIFIER.test(name) ? name : quoteString(name);
 }
 
-/** A text with `\n` for every line end, in which nothing is invisible. */
+/** A text with `\n` for every line end and with only visible characters. */
 export function visibleText(text: string): string {
   return text
     .replace(/\r\n?|[\u0085\u2028\u2029\v\f]/g, "\n")
     .replace(INVISIBLE_IN_TEXT, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-/** The lines of a text, to be put into a block comment. None of them can end the comment or become a directive. */
+/** The lines of a text for a block comment. No line can end the comment or become a directive. */
 export function commentLines(text: string): string[] {
   return visibleText(text)
     .replaceAll("*/", "*\\/")
@@ -42,7 +42,7 @@ export function commentLines(text: string): string[] {
     .map((line) => line.trimEnd());
 }
 
-/** A block comment, without indentation; empty when there is no text. `facts` are lines of our own, used unchanged. */
+/** A block comment without indentation. Empty if there is no text. @param facts trusted lines, used unchanged. */
 export function blockComment(text: string, facts: readonly string[] = []): string[] {
   const lines = commentLines(text);
   while (lines[0] === "") lines.shift();

@@ -2,29 +2,29 @@ import type { DeclaredTool } from "../codegen/language-printer.ts";
 import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import type { ModuleSource, OtherProgram, SavedProgram } from "./module-source.ts";
 
-/** A saved program as a program uses it, with its function. */
+/** A saved program with its function in programs. */
 export interface CalledProgram extends SavedProgram {
   readonly declared: DeclaredTool;
 }
 
 type Collected =
-  /** By the names of their tools; those that are called come before those that call them. */
+  /** By the names of their tools. A called program precedes its callers. */
   | { ok: true; programs: ReadonlyMap<string, CalledProgram> }
   /** Why the program cannot be run, in one line. */
   | { ok: false; message: string };
 
-/** How deep saved programs may call each other. */
+/** The deepest chain of calls between saved programs. */
 export const MAX_PROGRAM_DEPTH = 5;
 
 /** The most saved programs in one run. */
 const MAX_PROGRAMS = 50;
 
-/** Lines that are comments and nothing else, which may well speak of the program that they are in. */
+/** Matches lines of comments, which may mention the program that they are in. */
 const COMMENT_LINES = /^[ \t]*(?:\/\/|#[ !]|\/?\*[ *]).*$/gm;
 
 const NONE: Collected = { ok: true, programs: new Map() };
 
-/** Says that a text imports a saved program of another language. */
+/** The message for a text that imports a saved program of another language. */
 function findOther(code: string, others: readonly OtherProgram[], calledIn: CalledIn): string | undefined {
   const [called] = calledIn(
     code,
@@ -39,8 +39,8 @@ function findOther(code: string, others: readonly OtherProgram[], calledIn: Call
 }
 
 /**
- * The saved programs that earlier programs of a session call, which what they left may call again. Those that are there no more
- * are left out.
+ * The saved programs that earlier programs of a session call, because functions that those left may call them again. Leaves out
+ * programs that no longer exist.
  */
 export async function collectEarlier(
   earlier: readonly Pick<SavedProgram, "code" | "fileName">[],
@@ -55,7 +55,7 @@ export async function collectEarlier(
   return programs;
 }
 
-/** Which of some functions of saved programs a text calls; `byImport`: only those that it imports by their names. */
+/** Finds the functions of saved programs that a text calls. With `byImport`, only those that it imports by name. */
 type CalledIn = <T extends Pick<DeclaredTool, "identifier" | "namespacedName">>(
   code: string,
   tools: readonly T[],
@@ -63,10 +63,10 @@ type CalledIn = <T extends Pick<DeclaredTool, "identifier" | "namespacedName">>(
 ) => readonly T[];
 
 /**
- * Collects the saved programs that a program calls, and those that they call. What calls itself, by whatever way, is refused:
- * so every depth is known before anything runs.
+ * Collects the saved programs that a program calls, directly or through others. Refuses programs that call themselves in any way,
+ * so that the depth is known before anything runs.
  *
- * @param calledIn which of some functions a text calls.
+ * @param calledIn finds the functions that a text calls.
  */
 export async function collectPrograms(
   { code, fileName: root }: Pick<SavedProgram, "code" | "fileName">,

@@ -15,46 +15,46 @@ export interface TypecheckOptions {
   patienceMs?: number | undefined;
 }
 
-/** What is known of a language without loading anything. */
+/** The facts about a language that need no loading. */
 export interface LanguageFacts {
-  /** What people call it. */
+  /** The name for people. */
   readonly title: string;
-  /** What programs may be, where it is the only language: `TypeScript or JavaScript`. */
+  /** The possible languages of programs if it is the only language: `TypeScript or JavaScript`. */
   readonly offers: string;
-  /** The names by which a program may choose this language. */
+  /** The names that select this language. */
   readonly names: readonly string[];
   /** Language names by the suffix of a program file, such as `.ts`. */
   readonly suffixes: Readonly<Record<string, string>>;
-  /** Language names by the interpreter that the first line of a program may name after `#!`. */
+  /** Language names by the interpreter after `#!` in the first line of a program. */
   readonly interpreters: Readonly<Record<string, string>>;
-  /** Language and file name of a program that is handed in without a file. */
+  /** The language and file name of a program without a file. */
   readonly unnamed: { readonly language: string; readonly fileName: string };
-  /** What a program prints its output with, and what it sets for its value. */
+  /** The function with which a program prints, and the variable that it sets to its value. */
   readonly idioms: { readonly output: string; readonly value: string };
-  /** The name of the runner for its programs, as a sandbox's hello gives it. */
+  /** The name of the runner for its programs in a sandbox's hello. */
   readonly runner: RunnerName;
   /** How a sandbox starts that runner. */
   readonly start: RunnerStart;
-  /** The text of a program that runs a saved program of this language on `data`, and gives back what that gives. */
+  /** The text of a program that runs a saved program of this language on `data` and returns its value. */
   callSaved(called: SavedCall): string;
 }
 
 /** A saved program that another calls. */
 interface SavedCall {
   name: string;
-  /** What its name is as that of a function, in camelCase, and as that of a tool, in snake_case. */
+  /** The names of its function in camelCase, and of its tool in snake_case. */
   functionName: string;
   toolName: string;
-  /** Its text, and the digest that tells one version of it from another. */
+  /** Its text, and the digest that identifies its version. */
   code: string;
   digest: string;
 }
 
-/** The result of preparing a program. Messages and reasons quote the program and may hold secrets. */
+/** The result of preparing a program. Messages and reasons quote the program and may contain secrets. */
 export type Preparation =
   /**
-   * `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program, `unchecked` says why its
-   * types could not be checked. `hints` say what contradicts results as they were observed so far, which may be right.
+   * `bundle` is sent to the runner. `warning` describes type mistakes that do not stop the program. `unchecked` says why its types
+   * could not be checked. `hints` describe contradictions to the results observed so far, which may be correct.
    */
   | { ok: true; bundle: string; warning?: string; unchecked?: string; hints?: readonly string[] }
   | {
@@ -65,16 +65,16 @@ export type Preparation =
       reasons: readonly FailureReason[];
     };
 
-/** What is known of a program's types. */
+/** The outcome of checking a program's types. */
 export type TypeCheckOutcome =
-  /** `hints` is for a model: what contradicts results as they were observed so far, one line each. */
+  /** `hints` is for a model: contradictions to the results observed so far, one line each. */
   | { kind: "clean"; hints?: readonly string[] }
-  /** `message` is for a model: places, lines, what is wrong and what is expected. */
+  /** `message` is for a model: places, lines, mistakes, and what is expected. */
   | { kind: "errors"; message: string; count: number }
   /** The program could not be checked, for reasons other than its types. */
   | { kind: "unchecked"; reason: string };
 
-/** What becomes of a program that is bundled. @param checked `undefined` where its types are not checked. */
+/** The preparation of a bundled program after its check. @param checked `undefined` if its types were not checked. */
 export function afterCheck(
   bundle: string,
   checked: TypeCheckOutcome | undefined,
@@ -88,48 +88,48 @@ export function afterCheck(
   return { ok: false, type: "TypeCheckError", message, reasons: [] };
 }
 
-/** How a program ended that ran. */
+/** The end of a program that ran. */
 export type EndedProgram =
   | { ok: false; error: Failure }
-  /** `isEmpty` when neither a result nor a console line came of it, and nothing was emitted. */
+  /** `isEmpty` if it gave neither a result nor a console line, and emitted nothing. */
   | { ok: true; consoleText: string; isEmpty: boolean };
 
-/** A language as it registers itself in languages.ts: its facts, and how what it needs is loaded. */
+/** A language as registered in languages.ts: its facts, and functions that load the rest. */
 export interface RegisteredLanguage extends LanguageFacts {
-  /** What has a colour in its text on pages. */
+  /** The highlighting of its text on pages. */
   readonly syntax: CodeSyntax;
-  /** What prints the modules that its programs import. */
+  /** Loads the printer of the modules that its programs import. */
   loadPrinter(): Promise<LanguagePrinter>;
-  /** Why its programs are not checked before they run on this machine, and what to do; `undefined` where they are. */
+  /** Why this machine cannot check its programs before they run, and what to do, or `undefined` if it can. */
   whyUnchecked(): Promise<string | undefined>;
   open(processes: LanguageProcesses): Promise<LanguageService>;
 }
 
-/** What a language does with the processes that it starts. */
+/** Options for the processes that a language starts. */
 export interface LanguageProcesses {
   /** Receive each process's start and end, so that a later ptc can end it if this one is killed. */
   onSpawn?(pid: number): void;
   onExit?(pid: number): void;
-  /** Where the files of such processes are kept, which a later ptc clears too. Defaults to the system's folder for such files. */
+  /** The folder for files of such processes, which a later ptc clears. By default, the system's temporary folder. */
   folder?: string | undefined;
 }
 
-/** A language that is in use. */
+/** An opened language. */
 export interface Language extends LanguageFacts, LanguageService {}
 
-/** What a language does with programs. */
+/** The operations of a language on programs. */
 export interface LanguageService {
   /**
-   * Whether a text has signs of this language that it would hardly have by chance. Cheap, and no proof: other languages have
-   * texts that hold such signs.
+   * Whether a text has signs of this language that are unlikely to occur by chance. Cheap, but not a proof: texts of other
+   * languages can contain such signs.
    */
   looksLike(code: string): boolean;
-  /** Whether a text can be one of this language, as far as its syntax can be read on the host. Never rejects. */
+  /** Whether a text can be in this language, as far as the host can check its syntax. Never rejects. */
   accepts(code: string): Promise<boolean>;
   /**
-   * Bundles and checks a program. Reads nothing of the host but `modules`.
+   * Bundles and checks a program. Reads only `modules` from the host.
    *
-   * @param earlier the programs that ran before it in its session; `undefined` for one that runs in none.
+   * @param earlier the earlier programs of its session, or `undefined` if it runs in no session.
    */
   prepare(
     program: Program,
@@ -139,17 +139,17 @@ export interface LanguageService {
     earlier?: readonly Program[],
   ): Promise<Preparation>;
   /**
-   * What to do about a program that ran: about its failure, or about a value that was lost although it succeeded. One line
-   * each, which may quote the program and hold secrets. Never rejects.
+   * Advice on a program that ran: on its failure, or on a value that was lost although it succeeded. One line each, which may
+   * quote the program and contain secrets. Never rejects.
    */
   advise(program: Program, ended: EndedProgram, modules: ModuleSource): Promise<string[]>;
-  /** Starts in advance what the first program would otherwise wait for. Never rejects. */
+  /** Prepares for the first program in advance, so that it need not wait. Never rejects. */
   warm(): Promise<void>;
-  /** Ends the processes of the language, even while they work. Never rejects. */
+  /** Ends the processes of the language, even if they are busy. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Loads what a language needs to work on programs. */
+/** Opens a language. */
 export async function openLanguage(
   registered: RegisteredLanguage,
   processes: LanguageProcesses = {},
@@ -166,16 +166,16 @@ export function findLanguage<Known extends LanguageFacts>(
 }
 
 /**
- * Why a program cannot be run, as data, for code that adds advice to the failure's message. It is not part of the envelope,
- * which carries only the message.
+ * Why a program cannot run, as data, for code that adds advice to the failure's message. It is not part of the envelope, which
+ * contains only the message.
  */
 export type FailureReason =
   /** The program's text cannot be bundled. */
   | { code: "invalid_text" }
-  /** It could not be bundled in time, which a machine with less to do may manage. */
+  /** It could not be bundled in time. A less busy machine may manage. */
   | { code: "out_of_time" }
   | { code: "top_level_return" }
-  /** It looks like a program in another language, of this name. */
+  /** It looks like a program in the named language. */
   | { code: "other_language"; language: string }
   /** It imports the module of a server that does not exist or has no module. */
   | { code: "unknown_server"; module: string }
@@ -189,12 +189,12 @@ export type FailureReason =
   | { code: "broken_module"; module: string };
 
 /**
- * What has a colour in a language's text, as sources of regular expressions. Each matches at least one character and cannot
- * backtrack, so any text takes linear time.
+ * The highlighting of a language's text, as sources of regular expressions. Each matches at least one character and cannot
+ * backtrack, so that any text takes linear time.
  */
 export interface CodeSyntax {
   readonly comment: string;
   readonly string: string;
-  /** Words, with a space between two. */
+  /** Words, separated by spaces. */
   readonly keywords: string;
 }

@@ -1,7 +1,7 @@
 /**
- * The languages that programs may be in. Each registers itself in its own folder (languages/typescript/language.ts): what is
- * known of it without loading anything, and how its printer, its checker and the rest are loaded when a program needs them.
- * Adding a language takes a folder and a line in the table below; its printer stands in codegen/, its runner in runner-image/.
+ * The languages of programs. Each language's folder registers it (languages/typescript/language.ts): facts that need no loading,
+ * and functions that load its printer, its checker and the rest when a program needs them. Adding a language takes a folder and a
+ * line in the table below. Its printer is in codegen/, and its runner in runner-image/.
  */
 import { extname } from "node:path";
 import type { LanguagePrinter, ToolPrinter } from "../codegen/language-printer.ts";
@@ -18,7 +18,7 @@ import {
 import { PYTHON } from "./python/language.ts";
 import { TYPESCRIPT } from "./typescript/language.ts";
 
-/** By the names with which ptc.yaml turns them on. The first one is the language of programs where nothing names another. */
+/** By the names that turn them on in ptc.yaml. The first one is the default language of programs. */
 const REGISTERED = {
   typescript: TYPESCRIPT,
   python: PYTHON,
@@ -31,17 +31,17 @@ export const LANGUAGE_NAMES = Object.keys(REGISTERED) as [LanguageName, ...Langu
 /** All languages, on or off. */
 export const LANGUAGES: readonly RegisteredLanguage[] = Object.values(REGISTERED);
 
-/** How a sandbox starts the runner of each language, on or off. An engine gets this handed in. */
+/** How a sandbox starts the runner of each language, on or off. Engines get this as an argument. */
 export const RUNNER_STARTS = Object.fromEntries(
   LANGUAGES.map(({ runner, start }) => [runner, start]),
 ) as RunnerStarts;
 
-/** Language and file name of a program that is handed in without either. */
+/** The language and file name of a program without either. */
 export function unnamedProgram([first = "typescript"]: readonly LanguageName[]): LanguageFacts["unnamed"] {
   return REGISTERED[first].unnamed;
 }
 
-/** What runs programs in a language, which there must be. */
+/** The runner of a known language. */
 export function runnerOf(language: string): RunnerName {
   return languageOr(language).runner;
 }
@@ -51,7 +51,7 @@ export function programSuffixes(languages: readonly LanguageName[]): string[] {
   return languages.flatMap((name) => Object.keys(REGISTERED[name].suffixes));
 }
 
-/** The language of a program file, on or off, by its suffix; `undefined` for an unknown suffix. */
+/** The language of a program file, on or off, by its suffix. `undefined` for an unknown suffix. */
 export function languageOfFile(file: string): string | undefined {
   return named("suffixes", extname(file).toLowerCase());
 }
@@ -67,14 +67,14 @@ function named(kind: "suffixes" | "interpreters", name: string): string | undefi
   return LANGUAGES.flatMap(({ [kind]: names }) => (Object.hasOwn(names, name) ? (names[name] ?? []) : []))[0];
 }
 
-/** The language, on or off, that people mean by a name: its own in any case, a suffix or an interpreter. */
+/** The language, on or off, that people mean by its name in any case, a suffix or an interpreter. */
 export function languageNamed(name: string): string | undefined {
   const wanted = name.trim().toLowerCase();
   if (isLanguage(wanted)) return wanted;
   return languageOfFile(`x.${wanted}`) ?? languageOfInterpreter(`#!${wanted}`);
 }
 
-/** Why programs cannot be in a language of this name, and what to do; `undefined` when they can. */
+/** Why programs cannot be in the named language, and what to do, or `undefined` if they can. */
 export function whyNotOn(name: string, languages: readonly string[]): string | undefined {
   const facts = findLanguage(LANGUAGES, name);
   const on = LANGUAGES.filter(({ names }) => names.some((each) => languages.includes(each)));
@@ -85,47 +85,47 @@ export function whyNotOn(name: string, languages: readonly string[]): string | u
   return `${facts.title} is off; add \`languages: [${all}]\` to ptc.yaml`;
 }
 
-/** Whether two names are of one language, as `typescript` and `javascript` are. */
+/** Whether two names belong to one language, like `typescript` and `javascript`. */
 export function isSameLanguage(name: string, other: string): boolean {
   const facts = findLanguage(LANGUAGES, name);
   return facts !== undefined && facts === findLanguage(LANGUAGES, other);
 }
 
-/** Whether there is a language of this name, on or off. */
+/** Whether there is a language with this name, on or off. */
 export function isLanguage(name: string): boolean {
   return findLanguage(LANGUAGES, name) !== undefined;
 }
 
-/** What has a colour in a recorded program. @param language as the record names it, whether it is on or off. */
+/** The highlighting of a recorded program. @param language the language in the record, on or off. */
 export function syntaxOf(language: string): CodeSyntax {
   return languageOr(language).syntax;
 }
 
-/** The language with a name, on or off; the first one where no language has that name. */
+/** The language with a name, on or off, or the first one if no language has that name. */
 function languageOr(name: string): RegisteredLanguage {
   return findLanguage(LANGUAGES, name) ?? REGISTERED.typescript;
 }
 
-/** The printers of the languages that are on; that of programs that name none comes first. */
+/** The printers of the languages that are on. The printer of the default language comes first. */
 export type Printers = readonly [LanguagePrinter, ...LanguagePrinter[]];
 
-/** The printers of some languages, in the same order; that of the first language where there are none. */
+/** The printers of some languages, in the same order, or that of the first language if there are none. */
 export async function loadPrinters(languages: readonly LanguageName[]): Promise<Printers> {
   const [first, ...others] = await Promise.all(languages.map((name) => REGISTERED[name].loadPrinter()));
   return [first ?? (await REGISTERED.typescript.loadPrinter()), ...others];
 }
 
-/** The printer of the language that a program names, whether the language is on or off; `undefined` for no language. */
+/** The printer of the language that a program names, on or off. `undefined` if there is no such language. */
 export async function loadPrinter(name: string): Promise<LanguagePrinter | undefined> {
   return findLanguage(LANGUAGES, name)?.loadPrinter();
 }
 
-/** As `loadPrinter`; the printer of the first language for a name that is no language's. */
+/** Like `loadPrinter`, with the printer of the first language for an unknown name. */
 export function loadPrinterOr(name: string): Promise<LanguagePrinter> {
   return languageOr(name).loadPrinter();
 }
 
-/** Of some printers the one of a program's language; the first where it names none, or none of theirs. */
+/** The printer of a program's language, or the first printer if it names none, or another language. */
 export function pickPrinter<Printer extends Pick<ToolPrinter, "language">>(
   printers: readonly [Printer, ...Printer[]],
   name: string | undefined,
@@ -134,19 +134,19 @@ export function pickPrinter<Printer extends Pick<ToolPrinter, "language">>(
   return printers.find(({ language }) => names.includes(language)) ?? printers[0];
 }
 
-/** Why programs are not checked before they run on this machine: a sentence for each language of which that is so. */
+/** Why this machine cannot check programs before they run: a sentence for each such language. */
 export async function uncheckedLanguages(languages: readonly LanguageName[]): Promise<string[]> {
   const reasons = await Promise.all(languages.map((name) => REGISTERED[name].whyUnchecked()));
   return reasons.filter((reason) => reason !== undefined);
 }
 
-/** The languages of a host. Each is opened when it is first needed. */
+/** The languages of a host. Each opens on first use. */
 export class OpenLanguages<Name extends string = LanguageName> {
   readonly #processes: LanguageProcesses;
   readonly #registered: Readonly<Record<Name, RegisteredLanguage>>;
   readonly #opened = new Map<Name, Promise<Language>>();
   #on: readonly Name[];
-  /** Those that were started in advance; `undefined` where none is to be. */
+  /** The languages that were started in advance, or `undefined` if none should be. */
   #warmed: Set<Name> | undefined;
 
   constructor(
@@ -159,18 +159,18 @@ export class OpenLanguages<Name extends string = LanguageName> {
     this.#registered = registered;
   }
 
-  /** Has later programs be in other languages, which are started in advance where the earlier ones were. */
+  /** Changes the languages of later programs. Starts them in advance if the earlier ones were. */
   turnOn(on: readonly Name[]): void {
     this.#on = on;
     if (this.#warmed !== undefined) void this.warm();
   }
 
-  /** The languages that programs may be in; that of programs that name none comes first. */
+  /** The languages of programs. The default language comes first. */
   on(): Promise<readonly Language[]> {
     return Promise.all(this.#on.map((name) => this.#open(name)));
   }
 
-  /** The language of a recorded program, which may be off by now, as the only one; none where there is no such language. */
+  /** Only the language of a recorded program, which may be off by now. Empty if there is no such language. */
   async recorded(name: string): Promise<readonly Language[]> {
     const all = Object.entries<RegisteredLanguage>(this.#registered) as [Name, RegisteredLanguage][];
     const [found] = all.find(([, { names }]) => names.includes(name)) ?? [];

@@ -2,26 +2,26 @@ import type { GeneratedModule } from "../codegen/language-printer.ts";
 
 /** A program that other programs can call, with its text. */
 export interface SavedProgram {
-  /** The tool that stands for it: `mcp__programs__<name>`. */
+  /** The name of its tool: `mcp__programs__<name>`. */
   readonly tool: string;
-  /** What errors call it: `programs/<file>`. */
+  /** Its name in errors: `programs/<file>`. */
   readonly fileName: string;
   readonly language: string;
   readonly code: string;
-  /** JSON schema of its value, as JSON text; absent where the manifest has none. */
+  /** The JSON schema of its value, as JSON text. Absent if the manifest has none. */
   readonly output?: string | undefined;
 }
 
-/** What the archive calls the schema of the value of a saved program, by the program's file. */
+/** The name in the archive of the schema of a saved program's value, by the program's file. */
 export function outputFile(fileName: string): string {
   return fileName.replace(/\.[a-z]+$/, ".output.json");
 }
 
 /** The texts of saved programs. */
 export interface SavedSources {
-  /** A program by the namespaced name of its tool; `undefined` when there is none, or its text cannot be read. */
+  /** A program by the namespaced name of its tool. `undefined` if there is none, or its text cannot be read. */
   load(tool: string): Promise<SavedProgram | undefined>;
-  /** Those of other languages, which no program of this language can call, by the names that their functions would have. */
+  /** Programs of other languages, which programs of this language cannot call, by the names that their functions would have. */
   readonly others?: readonly OtherProgram[];
 }
 
@@ -29,7 +29,7 @@ export interface SavedSources {
 export interface OtherProgram {
   readonly identifier: string;
   readonly fileName: string;
-  /** What people call its language. */
+  /** The name of its language for people. */
   readonly title: string;
 }
 
@@ -37,19 +37,19 @@ export interface OtherProgram {
 export interface ModuleSource {
   /** The names of the server modules that exist, sorted. */
   modules(): readonly string[];
-  /** A server's module; `undefined` when there is none. */
+  /** A server's module, or `undefined` if there is none. */
   load(module: string): Promise<GeneratedModule | undefined>;
-  /** Loads a module to look something up in it. It does not count as one that the program uses. As `load` where absent. */
+  /** Loads a module for looking something up. It does not count as used by the program. If absent, `load` takes its place. */
   peek?(module: string): Promise<GeneratedModule | undefined>;
-  /** Is told of each server's module that a program names for certain, as soon as that is known. Absent where nobody asks. */
+  /** Called with each server's module that a program certainly names, as soon as that is known. */
   readonly named?: ((module: string) => void) | undefined;
-  /** Whether these are only what the record of a run holds, so that generating would add nothing to them. */
+  /** Whether the modules come from the record of a run, so that generating would not add any. */
   readonly isRecord?: boolean;
-  /** The texts of saved programs, whose functions are those of the module `programs`. Absent where there are none. */
+  /** The texts of saved programs, whose functions are those of the module `programs`. Absent if there are none. */
   readonly saved?: SavedSources | undefined;
 }
 
-/** Passes modules on, and remembers the text of each that was loaded. */
+/** Forwards modules, and keeps the text of each module that was loaded. */
 export class UsedModules implements ModuleSource {
   readonly #used = new Map<string, GeneratedModule>();
   readonly #source: ModuleSource;
@@ -97,7 +97,7 @@ export class UsedModules implements ModuleSource {
     return [...this.#programs.values()].map(({ code }) => code);
   }
 
-  /** The texts of the loaded modules by server module, and those of saved programs by their files, for the archive. */
+  /** The texts of loaded modules by server module, and of saved programs by their files, for the archive. */
   archived(): Map<string, string> {
     return new Map([
       ...[...this.#used].map(([module, { archived }]) => [module, archived] as const),

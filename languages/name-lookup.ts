@@ -6,16 +6,16 @@ import type { ModuleSource } from "./module-source.ts";
 const MAX_MODULES = 500;
 const MAX_FOUND = 3;
 
-/** The functions that a name without an import most likely means. */
+/** The functions that an undefined name most likely means. */
 export interface MeantFunctions {
-  /** Whether the name is theirs, and not only like theirs. */
+  /** Whether they have exactly that name, and not only a similar one. */
   isExact: boolean;
   functions: readonly DeclaredTool[];
 }
 
 /**
- * Looks in all modules for functions of a name, or for those whose names are nearest. The modules that have them count as
- * used by the program, so that a replay finds the same in the record.
+ * Searches all modules for functions with a name, or with the nearest names. Their modules count as used by the program, so that
+ * a replay finds the same functions in the record.
  */
 export async function findFunctions(name: string, source: ModuleSource): Promise<MeantFunctions> {
   const modules = source.modules().slice(0, MAX_MODULES);
@@ -38,14 +38,14 @@ export async function findFunctions(name: string, source: ModuleSource): Promise
   return { isExact: exact.length > 0, functions: meant };
 }
 
-/** Advice for a program that takes `result` of a value that is no longer wrapped in an object. */
+/** Advice for a program that reads `result` of a value that is no longer wrapped in an object. */
 export function describeUnwrapped(identifier: string): string {
   return `${identifier} returns the value itself, which its server wraps as {result: ...}: leave out the 'result'`;
 }
 
 const TAKES_RESULT = /\.result\b(?!\s*\()|\[\s*["']result["']\s*\]|\{[^{}]*\bresult\b[^{}]*\}\s*=\s*await\b/;
 
-/** Advice for a failed program that takes `result` of a value that has no such member; `undefined` for any other program. */
+/** Advice for a failed program that reads `result` of a value without such a member. `undefined` for any other program. */
 export async function adviseOnUnwrapped(code: string, source: ModuleSource): Promise<string | undefined> {
   if (!TAKES_RESULT.test(code)) return undefined;
   for (const module of source.modules().slice(0, MAX_MODULES)) {
@@ -60,7 +60,7 @@ export async function adviseOnUnwrapped(code: string, source: ModuleSource): Pro
   return undefined;
 }
 
-/** Whether there is a tool of this namespaced name, which programs may be forbidden to call. */
+/** Whether a tool has this namespaced name, even if programs may not call it. */
 export async function isTool(name: string, source: ModuleSource): Promise<boolean> {
   const { module } = parseNamespacedName(name) ?? {};
   if (module === undefined || !source.modules().includes(module)) return false;
@@ -74,16 +74,16 @@ function ownName({ namespacedName }: DeclaredTool): string | undefined {
 
 const MAX_NAMES = 3;
 const MIN_SCORE = 0.6;
-/** Candidates whose score is lower than the best by more than this are left out. */
+/** The largest difference to the best score. Candidates with a lower score are left out. */
 const SPREAD = 0.15;
-/** What a word that begins another counts, where the same word counts 1. */
+/** The score of a word that begins another word. An equal word scores 1. */
 const BEGINNING = 0.9;
 const MIN_BEGINNING_CHARS = 3;
 
 /**
- * The candidates that a misspelled name in code most likely means, best first. At most three, and none when none is close.
- * Only candidates about as close as the best are given, because the message tells a model what to write instead. For a
- * wider choice see `catalog/search/similar-names.ts`.
+ * The candidates that a misspelled name in code most likely means, best first. At most three, and none if none is close.
+ * Returns only candidates about as close as the best one, because the message tells a model what to write instead. For a
+ * wider choice, see `catalog/search/similar-names.ts`.
  */
 export function nearestNames(name: string, candidates: Iterable<string>): string[] {
   const words = wordsOf(name);
@@ -108,7 +108,7 @@ export function didYouMean(names: readonly string[]): string {
   return `; did you mean ${quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`}?`;
 }
 
-/** Words of an identifier, in lower case and without a plural's s. */
+/** The words of an identifier, in lower case and without a plural's s. */
 function wordsOf(name: string): Set<string> {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
@@ -139,8 +139,8 @@ function similarity(a: string, b: string): number {
 }
 
 /**
- * Insertions, deletions and replacements that make one text of another. A swap of neighbours counts as two, unlike in
- * `catalog/search/similar-names.ts`.
+ * The number of insertions, deletions and replacements that turn one text into another. A swap of neighbours counts as two,
+ * unlike in `catalog/search/similar-names.ts`.
  */
 function levenshteinDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -157,21 +157,21 @@ function levenshteinDistance(a: string, b: string): number {
 
 const MAX_SERVERS_CHARS = 200;
 
-/** The servers there are, where they are few enough to be named. */
+/** Names the servers, up to a length. Empty if there are none. */
 export function nameServers(source: ModuleSource): string {
   const modules = source.modules();
   if (modules.length === 0) return "";
   return ` (servers: ${listUpTo(modules, MAX_SERVERS_CHARS)})`;
 }
 
-/** Whether a program may mean the function that asks a model, and there is one that it may call. */
+/** Whether a program may mean the function that asks a model, and may call it. */
 export async function offersExtract(code: string, source: ModuleSource): Promise<boolean> {
   if (!mayExtract(code, source)) return false;
   const module = await source.load(EXTRACT_SERVER);
   return module?.tools.some((tool) => tool.namespacedName === EXTRACT_NAME && tool.isAvailable) === true;
 }
 
-/** Whether a program may mean that function, where there is one. Loads nothing. */
+/** Whether a program may mean that function. Loads nothing. */
 export function mayExtract(code: string, source: ModuleSource): boolean {
   return source.modules().includes(EXTRACT_SERVER) && /\bextract\b/.test(code);
 }

@@ -14,7 +14,7 @@ import type { Program, ProgramSession } from "./program.ts";
 import { withoutFences } from "./resolve-program.ts";
 
 export type Prepared =
-  /** `bundle` is for the runner that is named `runner`. */
+  /** `bundle` is for the runner named `runner`. */
   | {
       ok: true;
       bundle: string;
@@ -30,11 +30,11 @@ interface PreparationParts {
   languages: readonly Language[];
   modules: ModuleSource;
   redactor: Redactor;
-  /** The session that the program is to run in. */
+  /** The session in which the program will run. */
   session?: ProgramSession | undefined;
 }
 
-/** What to do about a program that ran, in terms of its language, redacted. Never rejects. */
+/** Redacted advice on a program that ran, in terms of its language. Never rejects. */
 export async function adviseProgram(
   program: Program,
   ended: EndedProgram,
@@ -84,7 +84,7 @@ export async function prepareProgram(
   };
 }
 
-/** What to do about a program that looks like one in another language, as one line. */
+/** Advice on a program that looks like another language, as one line. */
 function adviseLanguage(reasons: readonly FailureReason[], languages: readonly LanguageFacts[]): string[] {
   const reason = reasons.find(({ code }) => code === "other_language");
   if (reason?.code !== "other_language") return [];

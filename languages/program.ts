@@ -1,32 +1,32 @@
 import { digestOf } from "../protocol/canonical-json.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";
 
-/** A program as it was handed in. */
+/** A program as submitted. */
 export interface Program {
   code: string;
-  /** Any JSON value; a program sees it as the global `data`. */
+  /** Any JSON value. The program sees it as the global `data`. */
   data: unknown;
-  /** One of a `Language`'s names. */
+  /** One of the names of a `Language`. */
   language: string;
   /** The name of the program in error messages. */
   fileName: string;
   /** Files that the program finds in its workspace. */
   files?: readonly ProgramFile[];
-  /** The saved program that it is the text of, while that is checked and not run. */
+  /** Set if it is the text of a saved program that is only checked, not run. */
   savedAs?: SavedText;
 }
 
-/** A saved program whose text is checked. Nobody waits for it to run, so its check may take longer than that of others. */
+/** A saved program whose text is checked. Nobody waits to run it, so its check may take longer than others. */
 interface SavedText {
-  /** The tool that stands for it, whose input its `data` is. */
+  /** The name of its tool, whose input is its `data`. */
   tool: string;
-  /** Whether its data has the members that the schema of the input names, these and maybe others, or nobody knows which. */
+  /** Whether its data has exactly the members that the input's schema names, may have others too, or is unknown. */
   data: "closed" | "open" | "any";
 }
 
 /**
- * SHA-256 of the RFC 8785 form of code, data and language, and of the digests of the program's files by name where it was handed
- * any. Equal inputs have equal digests on every machine.
+ * SHA-256 of the RFC 8785 form of code, data and language, and of the digests of the program's files by name if it has any. Equal
+ * inputs have equal digests on every machine.
  */
 export function inputDigest({ code, data, language, files = [] }: Program): string {
   if (files.length === 0) return digestOf({ code, data, language });
@@ -34,19 +34,19 @@ export function inputDigest({ code, data, language, files = [] }: Program): stri
   return digestOf({ code, data, language, files: digests });
 }
 
-/** Where a run stands in its session, as its record says. */
+/** The place of a run in its session, as recorded. */
 export interface SessionPlace {
-  /** The id of the session, a UUID: two sessions of one name have different ids. */
+  /** The id of the session, a UUID. Two sessions with one name have different ids. */
   readonly id: string;
   /** From 1, counting the programs that ran. */
   readonly position: number;
-  /** The run of the program before; `undefined` for the first. */
+  /** The run of the previous program. `undefined` for the first one. */
   readonly after?: string | undefined;
 }
 
-/** The session that a program runs in. Its sandbox is that of the session, and stays. */
+/** The session in which a program runs. The session's sandbox outlives the program. */
 export interface ProgramSession {
   readonly place: SessionPlace;
-  /** The programs that ran in it before, oldest first. */
+  /** The earlier programs of the session, oldest first. */
   readonly earlier: readonly Program[];
 }

@@ -1,14 +1,14 @@
 import { findLanguage, type Language } from "./language.ts";
 import type { Program } from "./program.ts";
 
-/** A program as a caller gives it: language and file name may be left out. */
+/** A program from a caller, which may lack a language and a file name. */
 export type UnresolvedProgram = Program | (Pick<Program, "code" | "data"> & Partial<Program>);
 
 /**
- * Completes a program. Its language, where the caller names none, is the one that its fences name or, where it cannot be one of
- * the first language, the one that it looks like; else the first.
+ * Completes a program. If the caller names no language, the fences determine it. Without them, it is the language that the
+ * program looks like if it cannot be in the first language, or else the first language.
  *
- * @param languages those that programs may be in, at least one.
+ * @param languages the possible languages, at least one.
  */
 export async function resolveProgram(
   program: UnresolvedProgram,
@@ -41,19 +41,19 @@ async function recognise(code: string, [first, ...others]: readonly Language[]):
   return undefined;
 }
 
-/** A program between the fences of a Markdown code block. No pattern here may backtrack far: programs can be long. */
+/** Matches a program in the fences of a Markdown code block. It must not backtrack far, because programs can be long. */
 const FENCED = /^(\s*)```[^\S\r\n]*([\w+-]*)[^\S\r\n]*(\r?\n[\s\S]*\n)[^\S\r\n]*```(\s*)$/;
 
 /**
- * Removes the fences from a program that was handed in as a Markdown code block. Lines keep their numbers. No useful program
- * begins and ends with a fence: as JavaScript, each fence is a template literal that is called.
+ * Removes the fences from a program that was submitted as a Markdown code block. Lines keep their numbers. No useful program
+ * begins and ends with a fence: in JavaScript, each fence is a template literal that is called.
  */
 export function withoutFences(code: string): string {
   const [, before, , inside, after] = FENCED.exec(code) ?? [];
   return inside === undefined ? code : `${before}${inside}${after}`;
 }
 
-/** What the opening fence of such a program says of its language; `undefined` when it has no fences, or they say nothing. */
+/** The language that the opening fence names, or `undefined` if there are no fences, or they name none. */
 function fenceOf(code: string): string | undefined {
   return FENCED.exec(code)?.[2] || undefined;
 }

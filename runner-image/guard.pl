@@ -1,38 +1,36 @@
-# The guard: the first process of a sandbox, which starts the runner and outlives nothing. It ends, and the sandbox with
-# it, when the runner has ended, when its stdin ends (the engine closes that when ptc is gone), or after a number of seconds.
+# The guard: the first process of a sandbox, which starts the runner. It ends, and the sandbox with it, when the runner has
+# ended, when its stdin ends (the engine closes that when ptc has ended), or after a number of seconds.
 #
 #     perl guard.pl SECONDS [--attached | --direct | --sockets=FOLDER] [--alone OPTION...] COMMAND [ARGUMENT...]
 #
-# On stdin ptc says `p` to hold every process of the program where it is, `k` to hold the runner and end all others, as
-# between two programs of a session, and `r` to let them go on; anything else is ignored. `k` is answered with a `k` on
-# stdout when it is done. The first `k` comes before the first program of a session. After each later one the runner must
-# have the threads that it had then, and no code of a program's own, or the sandbox ends: nobody could tell what such a thread
-# does, and what such code has done to the runner, from the next program. The exit code is the runner's, 128 + signal where a
-# signal ended it, or one of the codes below.
+# On stdin ptc sends `p` to pause all processes of the program, `k` to pause the runner and end all other processes, as between
+# two programs of a session, and `r` to resume. The guard ignores anything else. It answers a `k` with a `k` on stdout when it is
+# done. The first `k` comes before the first program of a session. After each later `k`, the runner must have the same threads as
+# then, and no code of a program, or the sandbox ends: the effects of such a thread or code could not be separated from the next
+# program. The exit code is the runner's, 128 + signal if a signal ended it, or one of the codes below.
 #
-# The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets
-# it leads to a socket of ptc in that folder, and so do the runner's stdout and stderr: what is written there is with ptc at
-# once, and not after two copies of the engine's.
+# The runner has a connected socket for its channel to ptc, whose number is its last argument (`--channel=N`). With --sockets, it
+# leads to a socket of ptc in that folder, and so do the runner's stdout and stderr. ptc then gets the output at once, without two
+# copies by the engine.
 #
-# With --attached the channel goes over the guard's own stdin and stdout, for engines that can mount no socket of ptc's
-# host. The runner has one end of a pair of sockets, and pipes for stdout and stderr; the guard relays between them and ptc, in
-# frames of a letter, a number and, where the letter says so, as many bytes (protocol/guard.ts). On the channel each side sends
-# no more than the other has granted, so that nothing is held without a bound and the program's output, ptc's commands and the
-# channel never wait for each other.
+# With --attached, the channel uses the guard's own stdin and stdout, for engines that cannot mount a socket of ptc's host. The
+# runner has one end of a pair of sockets, and pipes for stdout and stderr. The guard relays between them and ptc, in frames of a
+# letter, a number and, for some letters, that number of bytes (protocol/guard.ts). On the channel, each side sends no more than
+# the other has granted. This bounds all buffers, and the program's output, ptc's commands and the channel never block each other.
 #
-# With --direct the guard's stdin is the channel, which the runner gets as it is, and its stdout is a socket over which the
-# guard and ptc exchange the same frames but those of the channel. A sandbox that is restored from a snapshot has just these
-# two. ptc says `s` then: the sandbox's seconds begin. With either, ptc says `b` now and then, which is answered with a `b`.
+# With --direct, the guard's stdin is the channel, which the runner gets unchanged, and its stdout is a socket over which the guard
+# and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two. ptc
+# then sends `s` to start the sandbox's seconds. In both modes, ptc sends `b` now and then, which the guard answers with a `b`.
 #
-# With --alone the guard itself builds the walls that an engine builds elsewhere, because what started it has a network, as a pod
-# has. The runner gets a network namespace with nothing in it, the resource limits of each `--limit=NAME:NUMBER`, a folder in
-# memory for each `--scratch=PATH:MEGABYTES`, and nothing of the file or folder of each `--hide=PATH`. Where one of these cannot be
-# had, no runner is started.
+# With --alone, the guard itself builds the walls that an engine builds elsewhere, because it starts with a network, for example
+# in a pod. The runner gets an empty network namespace, the resource limits of each `--limit=NAME:NUMBER`, and a folder in memory
+# for each `--scratch=PATH:MEGABYTES`. It cannot see the file or folder of each `--hide=PATH`. If one of these is impossible, the
+# guard starts no runner.
 #
-# The program is in a process namespace of its own, so that it has no name for the guard: gVisor lets a process stop or
-# end the first one of its namespace. Where there are no namespaces, the kernel itself protects its first process.
+# The program is in a separate process namespace, where it cannot name the guard, because gVisor lets a process stop or end the
+# first one of its namespace. Without namespaces, the kernel itself protects its first process.
 #
-# A sandbox waits for it to start: it loads no modules, `warnings` among them.
+# The sandbox waits for the guard to start, so the guard loads no modules, not even `warnings`.
 use strict;
 
 # Also in protocol/guard.ts.
@@ -45,27 +43,27 @@ my ($CLONE_NEWNS, $CLONE_NEWUSER, $CLONE_NEWPID, $CLONE_NEWNET) = (0x00020000, 0
 my ($MS_RDONLY, $MS_NOSUID_NODEV, $MS_NOSUID_NODEV_NOEXEC, $MS_BIND) = (1, 2 | 4, 2 | 4 | 8, 4096);
 my $CAPABILITIES_V3 = 0x20080522;
 my ($PR_SET_DUMPABLE, $PR_CAPBSET_DROP) = (4, 24);
-# Numbers of unshare(2), prctl(2), mount(2), capset(2) and setrlimit(2), by machine as in the header of an ELF file: x86-64 and
+# Numbers of unshare(2), prctl(2), mount(2), capset(2) and setrlimit(2), by the machine in the header of an ELF file: x86-64 and
 # AArch64.
 my %CALLS = (62 => [272, 157, 165, 126, 160], 183 => [97, 167, 40, 91, 164]);
 my %RESOURCES = (core => 4, nproc => 6, nofile => 7);
-# Rounds in which everything is told to stop, until all has: what is told may be starting others meanwhile. Also those in which
-# it is looked whether what was ended is gone.
+# The most rounds of stopping all processes until all have stopped, because they may start others meanwhile. Also the most rounds
+# of waiting until ended processes are gone.
 my $MAX_ROUNDS = 200;
-# The same for threads of the runner that are about to end, which they can only do while it runs.
+# The same for threads of the runner that are about to end, which requires that the runner runs.
 my $MAX_THREAD_ROUNDS = 100;
 
-# Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send ungranted.
+# Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send without a grant.
 my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME, $START, $BEAT) = qw(d w e 1 2 p k r s b);
 my $WINDOW = 1024 * 1024;
 my $HEADER_BYTES = 5;
 my $PIECE_BYTES = 64 * 1024;
-# What waits for ptc to read it. While it is more, the program's output and calls stay where they are.
+# The most bytes that wait for ptc. While there are more, the guard does not read the program's output and calls.
 my $MAX_WAITING_BYTES = 256 * 1024;
-# What a runner can have left in a pipe or socket when it ends, and how long ptc may take to read it.
+# The bytes that a runner can leave in a pipe or socket when it ends, and how long ptc may take to read them.
 my $MAX_LEFT_BYTES = 1024 * 1024;
 my $READ_PATIENCE_S = 10;
-# What the pipes of the program's output hold, so that a program that prints much seldom waits.
+# The capacity of the pipes for the program's output, so that a program that prints much seldom waits.
 my $PIPE_BYTES = 1024 * 1024;
 my ($AF_UNIX, $SOCK_STREAM, $F_SETFL, $O_NONBLOCK, $F_SETPIPE_SZ) = (1, 1, 4, 2048, 1031);
 my ($EINTR, $EAGAIN) = (4, 11);
@@ -93,28 +91,28 @@ my $deadline = time() + $seconds;
 my ($unshare, $prctl, $mount, $capset, $setrlimit) = @{ $CALLS{ machine() } // [] };
 
 my ($uid, $gid) = ($<, (split ' ', $()[0]);
-# What could read the guard's stdin could keep from it what ptc says there.
+# A process that could read the guard's stdin could intercept ptc's commands.
 syscall($prctl, $PR_SET_DUMPABLE, 0, 0, 0, 0) if $prctl;
 leave_pod() if $alone;
-# gVisor takes a namespace of mounts for a changed root, in which there can be no further namespace of users.
+# gVisor treats a mount namespace like a changed root, in which no further user namespace is possible.
 my $apart = $unshare && syscall($unshare, $alone ? $CLONE_NEWPID : $CLONE_NEWUSER | $CLONE_NEWPID) == 0;
 if    ($apart) { keep_ids() if !$alone }
 elsif ($alone) { die "the program cannot be kept from the guard, because there are no namespaces: $!\n" }
 my ($channel, $out, $err, $runners_channel, $runners_out, $runners_err);
 if ($framed) {
-    # The runner keeps what is opened here.
+    # The runner inherits the files that are opened here.
     local $^F = 1024;
     if   ($attached) { socketpair($channel, $runners_channel, $AF_UNIX, $SOCK_STREAM, 0) or die "no channel: $!\n" }
     else             { open($runners_channel, '+<&', \*STDIN) or die "no channel: $!\n" }
     pipe($out, $runners_out) && pipe($err, $runners_err) or die "no output: $!\n";
 }
-# The engine asks all containers to end before it ends itself. The program cannot: it has no name for the guard.
+# The engine asks all containers to end before it ends itself. The program cannot do so, because it cannot name the guard.
 $SIG{TERM} = sub { exit $UNATTENDED } if $apart;
-# A runner that ends interrupts the wait for stdin.
+# The end of the runner interrupts the wait for stdin.
 $SIG{CHLD} = sub { };
 my $runner = fork() // die "the runner cannot be started: $!\n";
 run() if $runner == 0;
-# It no longer needs a right over the program's namespaces.
+# The guard no longer needs capabilities over the program's namespaces.
 my ($header, $none) = (pack('LL', $CAPABILITIES_V3, 0), "\0" x 24);
 syscall($capset, $header, $none) if $apart;
 open STDERR, '>', '/dev/null';
@@ -122,23 +120,23 @@ my ($from_host, $to_host, $to_runner, $granted, $delivered) = ('', '', '', $WIND
 if ($framed) {
     $SIG{PIPE} = 'IGNORE';
     close $_ for $runners_channel, $runners_out, $runners_err;
-    # The channel is the runner's alone: its end is seen only when nobody else has it.
+    # Only the runner has the channel, because its end is visible only when no other process has it open.
     open STDIN, '<&', \*STDOUT if $direct;
     fcntl($_, $F_SETFL, $O_NONBLOCK) for grep { defined } *STDIN, *STDOUT, $channel, $out, $err;
     fcntl($_, $F_SETPIPE_SZ, $PIPE_BYTES) for $out, $err;
 }
 
-# Of the runner before the first program of a session: its threads, and what it executes that is not of the image.
+# The runner's state before the first program of a session: its threads, and its executable memory that is not from the image.
 my ($threads, $code);
 
 my $held = 0;
 for (;;) {
-    # Processes that take turns at waking each other may have been missed.
+    # Processes that keep waking each other may have been missed.
     kill $SIGSTOP, -1 if $held;
     my ($ready, $writable) = ('', '');
     vec($ready, 0, 1) = 1;
     watch(\$ready, \$writable) if $framed;
-    # Wakes up once a second: a runner may end between the look and the wait.
+    # Wakes up once a second, because the runner may end between the check and the wait.
     my $found = select($ready, $writable, undef, 1);
     if (waitpid($runner, $WNOHANG) == $runner) {
         my $status = $?;
@@ -149,7 +147,7 @@ for (;;) {
         listen_to_host() if vec($ready, 0, 1);
         relay($ready) if $framed;
     }
-    # After what ptc says: it may say that the time begins now.
+    # After ptc's commands, because one of them starts the time.
     exit $OVERDUE if time() >= $deadline;
 }
 
@@ -194,17 +192,17 @@ sub obey {
     elsif ($_[0] eq $BEAT && $framed) { $to_host .= pack 'aN', $BEAT, 0 }
 }
 
-# Leaves the runner alone, and holds it.
+# Ends all processes except the runner, and pauses the runner.
 sub end_others {
-    # Those that are held start no others.
+    # Paused processes start no others.
     hold();
     my @others = grep { /^[0-9]+$/ && $_ != $$ && $_ != $runner } names('/proc');
     kill $SIGKILL, @others;
-    # On a busy machine they may live on for a moment, and the next program would see them.
+    # On a busy machine they may live for another moment, in which the next program would see them.
     await(sub { !grep { alive($_) } @others });
 }
 
-# Ends the sandbox where a program has left more of the runner than there was before the first one.
+# Ends the sandbox if the runner has more threads or code than before the first program.
 sub compare_runner {
     if (!$threads) {
         ($threads, $code) = map { { map { $_ => 1 } @$_ } } [threads_of_runner()], [code_of_runner()];
@@ -222,10 +220,10 @@ sub compare_runner {
 
 sub threads_of_runner { return grep { /^[0-9]+$/ } names("/proc/$runner/task") }
 
-# The runner for Python says so by the name of its process (ptc_runner/program_run.py).
+# The Python runner reports native code by the name of its process (ptc_runner/program_run.py).
 sub says_native { return (read_file("/proc/$runner/comm") // '') eq "ptc-native\n" }
 
-# Memory whose content is executed and that is no file of the image.
+# Executable memory that is not a file of the image.
 sub code_of_runner {
     my $maps = read_file("/proc/$runner/maps") // '';
     my @executed = map { /^\S+ ..x\S* \S+ \S+ \S+\s*(.*)$/ ? $1 : () } split /\n/, $maps;
@@ -233,7 +231,7 @@ sub code_of_runner {
         grep { !/^\[v\w+\]$/ } @executed;
 }
 
-# Adds what the relay waits for: room where something waits to be written, bytes where there is room for them.
+# Adds the handles that the relay waits for: writable ones with waiting bytes, and readable ones with room for their bytes.
 sub watch {
     my ($ready, $writable) = @_;
     vec($$writable, fileno STDOUT, 1) = 1 if $to_host ne '';
@@ -245,7 +243,7 @@ sub watch {
     }
 }
 
-# Reads what is there to be read, and writes what can be written.
+# Reads available bytes, and writes as much as possible.
 sub relay {
     my ($ready) = @_;
     deliver() if $to_runner ne '';
@@ -278,7 +276,7 @@ sub take_channel {
     return $read;
 }
 
-# Takes bytes of the runner's: their number, 0 at the end, -1 when there are none just now.
+# Reads bytes from the runner. Returns their number, 0 at the end, or -1 if there are none now.
 sub take {
     my ($letter, $handle, $most) = @_;
     my $read = sysread($handle, my $bytes, $most // $MAX_WAITING_BYTES) // return is_later() ? -1 : 0;
@@ -291,7 +289,7 @@ sub is_later { return $! == $EAGAIN || $! == $EINTR }
 sub deliver {
     my $written = $channel ? syswrite $channel, $to_runner : length $to_runner;
     return if !defined $written && is_later();
-    # Nobody reads it now.
+    # Nobody reads the channel any more.
     $written //= length $to_runner;
     substr($to_runner, 0, $written) = '';
     $delivered += $written;
@@ -305,7 +303,7 @@ sub send_to_host {
     substr($to_host, 0, $written) = '' if defined $written;
 }
 
-# The runner has ended: what it wrote before goes to ptc, as far as ptc reads it.
+# Passes the last output of an ended runner to ptc, as long as ptc reads it.
 sub pass_on_the_rest {
     for my $take (\&take_out, \&take_err, \&take_channel) {
         my $most = length($to_host) + $MAX_LEFT_BYTES;
@@ -322,7 +320,7 @@ sub pass_on_the_rest {
 sub run {
     $SIG{CHLD} = 'DEFAULT';
     if ($apart) {
-        # Shows the program its own processes and nothing of the guard.
+        # Shows the program its own processes, but not the guard.
         if (syscall($unshare, $CLONE_NEWNS) == 0) {
             my ($source, $target, $type) = ('proc', '/proc', 'proc');
             syscall($mount, $source, $target, $type, $MS_NOSUID_NODEV_NOEXEC, 0);
@@ -335,7 +333,7 @@ sub run {
     }
     open STDIN, '<', '/dev/null';
     if (defined $sockets) {
-        # The runner keeps what is opened here.
+        # The runner inherits the files that are opened here.
         local $^F = 1024;
         ($runners_channel, $runners_out, $runners_err) = map { connected("$sockets/$_") } @SOCKETS;
     }
@@ -349,8 +347,8 @@ sub run {
     exit 127;
 }
 
-# Has all that follows be done by a process in namespaces without a network and without what started the guard, which would be
-# stopped with the program otherwise. This process only waits for it.
+# Continues in a new process, in namespaces without a network and without the process that started the guard, which would otherwise
+# be stopped with the program. This process only waits for the new one.
 sub leave_pod {
     $unshare && syscall($unshare, $CLONE_NEWUSER | $CLONE_NEWPID | $CLONE_NEWNET | $CLONE_NEWNS) == 0
         or die "the program cannot be kept from the network, because there are no namespaces: $!\n";
@@ -364,7 +362,7 @@ sub leave_pod {
     exit($? & 127 ? 128 + ($? & 127) : $? >> 8);
 }
 
-# In a new namespace of users, which knows no other.
+# Maps the user and group to themselves in a new user namespace, which knows no others.
 sub keep_ids {
     put('/proc/self/setgroups', 'deny');
     put('/proc/self/uid_map', "$uid $uid 1");
@@ -384,7 +382,7 @@ sub wall_off {
         my $pair = pack 'QQ', $limit, $limit;
         syscall($setrlimit, $RESOURCES{$name}, $pair) == 0 or die "the limit $name cannot be set: $!\n";
     }
-    # The folder that it was in is under the new one.
+    # A new mount covers the previous working directory.
     chdir $folder or die "$folder: $!\n";
 }
 
@@ -401,7 +399,7 @@ sub connected {
     return $socket;
 }
 
-# Stops all processes but this one, and sees that they have.
+# Stops all processes except this one, and waits until they have stopped.
 sub hold {
     await(sub {
         kill $SIGSTOP, -1;
@@ -409,7 +407,7 @@ sub hold {
     });
 }
 
-# Tries until it is so, and ends the sandbox where it never is.
+# Repeats until the condition holds. Ends the sandbox if it never does.
 sub await {
     my ($is_so) = @_;
     for (1 .. $MAX_ROUNDS) {
@@ -421,17 +419,17 @@ sub await {
 
 sub alive { return state($_[0]) !~ /[ZX]/ }
 
-# The letter of a process's state; that of a dead one where there is none.
+# The letter of a process's state, or that of a dead process if there is none.
 sub state {
     my ($stat) = read_file("/proc/$_[0]/stat");
-    # The name in front of the state may hold anything, parentheses too.
+    # The name before the state may contain anything, even parentheses.
     return defined $stat && $stat =~ /.*\) ([A-Z])/s ? $1 : 'X';
 }
 
 sub leave {
     my ($status) = @_;
     my $signal = $status & 127;
-    # The memory's limit ends the guard too: this signal came from the program.
+    # The memory limit would end the guard too, so this signal came from the program.
     exit $SELF_KILLED if $signal == $SIGKILL;
     exit($signal ? 128 + $signal : $status >> 8);
 }

@@ -1,5 +1,5 @@
-# The relay: a process that is executed in a pod for a ptc that reaches it through the API server alone. It connects its own stdin
-# and stdout to the pod's launcher (launcher/launcher.ts), copies both ways, and ends with either.
+# The relay: a process that ptc executes in a pod when it can reach it only through the API server. It connects its stdin and
+# stdout to the pod's launcher (launcher/launcher.ts), copies in both directions, and ends when either side does.
 #
 #     perl relay.pl
 use strict;
@@ -22,7 +22,7 @@ for (;;) {
     copy($launcher, \*STDOUT) if vec($ready, fileno $launcher, 1);
 }
 
-# Each side holds no more than the other has granted, so that a copy never waits for long (protocol/guard.ts).
+# Each side buffers no more than the other has granted, so a copy never waits for long (protocol/guard.ts).
 sub copy {
     my ($from, $to) = @_;
     my $read = sysread($from, my $bytes, $PIECE_BYTES);

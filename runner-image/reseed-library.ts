@@ -1,9 +1,9 @@
 /**
- * A shared library whose loading seeds OpenSSL's generators from the kernel: it calls `RAND_poll` of the process that loads it
- * and does nothing else. A runner that is restored from a snapshot needs that, because the state of these generators is in its
- * memory, and Node.js has no function that seeds them.
+ * A shared library that seeds OpenSSL's generators from the kernel when it is loaded: it calls `RAND_poll` of the loading process
+ * and does nothing else. A runner that is restored from a snapshot needs this, because the state of these generators is in its
+ * memory, and Node.js has no function to seed them.
  *
- * The whole code is one jump, so the library is written here byte by byte instead of being compiled:
+ * Its code is a single jump, so the library is written here byte by byte instead of being compiled:
  *
  *     0x0000  the header, four program headers (ELF-64 Object File Format, "ELF header", "Program header table")
  *     0x0200  hash table, symbols, names, one relocation, the code: read and executed
@@ -13,13 +13,13 @@
  * refuses the library where the process has no `RAND_poll`.
  */
 
-/** What differs by machine: its number, its relocation for the address of a symbol, and a jump through a slot. */
+/** What differs between machines: the machine's number, the relocation for the address of a symbol, and a jump through a slot. */
 interface Machine {
   /** `e_machine`. */
   machine: number;
   /** `R_X86_64_GLOB_DAT` or `R_AARCH64_GLOB_DAT`. */
   globDat: number;
-  /** @param at the address of the code. @param slot where the address to jump to stands. */
+  /** @param at the address of the code. @param slot the address of the slot that holds the target. */
   jump(at: number, slot: number): Buffer;
 }
 
@@ -49,7 +49,7 @@ const MACHINES: Readonly<Record<"x64" | "arm64", Machine>> = {
   },
 };
 
-/** The machines that there is a library for, by the names that `process.arch` gives them. */
+/** The machines for which there is a library, by their `process.arch` names. */
 export const RESEED_MACHINES = Object.keys(MACHINES) as (keyof typeof MACHINES)[];
 
 /** Where the executed part begins in the file and in memory. */
@@ -64,13 +64,13 @@ const DT = { HASH: 4, STRTAB: 5, SYMTAB: 6, RELA: 7, RELASZ: 8, RELAENT: 9, STRS
 const RELA_BYTES = 24;
 const SYMBOL_BYTES = 24;
 
-/** Builds the library for a machine. Pure: the same bytes each time. */
+/** Builds the library for a machine. Pure: always the same bytes. */
 export function buildReseedLibrary(arch: keyof typeof MACHINES): Buffer {
   const { machine, globDat, jump } = MACHINES[arch];
-  // One bucket and two entries, none of which leads anywhere: the library defines no symbol.
+  // One bucket and two empty entries: the library defines no symbols.
   const hash = words([1, 2, 0, 0, 0]);
   const names = Buffer.from("\0RAND_poll\0", "latin1");
-  // No symbol, then a global function that is defined elsewhere.
+  // The empty symbol, then a global function that is defined elsewhere.
   const symbols = Buffer.alloc(2 * SYMBOL_BYTES);
   symbols.writeUInt32LE(1, SYMBOL_BYTES);
   symbols.writeUInt8(0x12, SYMBOL_BYTES + 4);
@@ -105,7 +105,7 @@ export function buildReseedLibrary(arch: keyof typeof MACHINES): Buffer {
     programHeader(PT_LOAD, READ | EXECUTE, { file: 0, memory: 0, bytes: codeAt + code.length }),
     programHeader(PT_LOAD, READ | WRITE, { file: DATA, memory: dynamicAt, bytes: end - DATA }),
     programHeader(PT_DYNAMIC, READ | WRITE, { file: DATA, memory: dynamicAt, bytes: dynamic.length }),
-    // Without it the loader would want an executable stack.
+    // Without this the loader would require an executable stack.
     programHeader(PT_GNU_STACK, READ | WRITE, { file: 0, memory: 0, bytes: 0 }),
   ]).copy(file, 64);
   hash.copy(file, hashAt);

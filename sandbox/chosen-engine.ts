@@ -16,16 +16,16 @@ interface SettledEngine {
   why: string;
 }
 
-/** What one engine needs to be opened. */
+/** Opens one engine. */
 export interface EngineLoader {
-  /** Why it need not even be opened here, found without a request; undefined where it may be there. */
+  /** Why the engine is certainly not here, determined without a request; undefined if it may be here. */
   whyAbsent?: () => string | undefined;
   open(): Promise<SandboxEngine>;
 }
 
 /**
- * The engine that the configuration names or, with `auto`, the one that is there: Docker where a daemon answers that has the
- * runtime, else runsc alone. It is looked for, and loaded, when it is first needed. Later calls keep to it.
+ * The configured engine or, with `auto`, the available one: Docker if a daemon with the runtime answers, else runsc alone. It is
+ * searched for, and loaded, when it is first needed. Later calls use the same one.
  */
 export class ChosenEngine implements SandboxEngine {
   readonly #choice: EngineChoice;
@@ -119,14 +119,14 @@ export class ChosenEngine implements SandboxEngine {
         engine: await this.#loaders.runsc.open(),
         why: `there is no Docker to use: ${whyNotDocker}`,
       };
-    // What is missing is said by the engine that most people have.
+    // The engine that most people have reports what is missing.
     return {
       engine: await this.#loaders.docker.open(),
       why: `neither Docker nor runsc alone can be used; runsc alone: ${whyNotRunsc}`,
     };
   }
 
-  /** Why an engine cannot be used here; undefined where it can. */
+  /** Why an engine cannot be used here; undefined if it can. */
   async #whyNot(name: EngineName): Promise<string | undefined> {
     const { whyAbsent, open } = this.#loaders[name];
     const why = whyAbsent?.();

@@ -1,6 +1,6 @@
 /**
- * The host's ends of what a sandbox's guard (runner-image/guard.pl) connects: three sockets in a folder that is mounted into the
- * sandbox, or frames over the guard's own stdin and stdout, with the channel among them or beside them. Every engine whose
+ * The host's ends of the connections of a sandbox's guard (runner-image/guard.pl): three sockets in a folder that is mounted into
+ * the sandbox, or frames over the guard's own stdin and stdout, with the channel inside the frames or separate. Every engine whose
  * image has the guard uses these.
  */
 
@@ -24,7 +24,7 @@ import type { SandboxOutput } from "./sandbox.ts";
 const GUARD_ANSWER = GUARD_COMMANDS.clear.charCodeAt(0);
 
 /**
- * The folder on the host that holds what is mounted into sandboxes.
+ * The folder on the host that contains everything that is mounted into sandboxes.
  *
  *     <folder>/<random>/broker.sock  one folder per sandbox
  */
@@ -36,7 +36,7 @@ export class SocketFolder {
     this.#path = path;
   }
 
-  /** Makes the folder that is mounted into one sandbox. */
+  /** Creates the folder that is mounted into one sandbox. */
   makeSocketDirectory(): string {
     const path = join(this.#path, randomBytes(6).toString("hex"));
     mkdirSync(path);
@@ -47,8 +47,8 @@ export class SocketFolder {
 }
 
 /**
- * The host's ends of the sockets that are a runner's stdout and stderr (runner-image/guard.pl). What is written there comes
- * without the engine's copies of a container's output, which take milliseconds.
+ * The host's ends of the sockets that are a runner's stdout and stderr (runner-image/guard.pl). They avoid the engine's copying of a
+ * container's output, which takes milliseconds.
  */
 export class OutputSockets {
   readonly #listeners: readonly SocketListener[];
@@ -73,15 +73,15 @@ export class OutputSockets {
     }
   }
 
-  /** The sandbox has ended: resolves when all that it wrote has been passed on. */
+  /** The sandbox has ended: resolves when all of its output has been passed on. */
   async ended(): Promise<void> {
-    // A connection that is made already is reported in the next turn.
+    // An existing connection is reported in the next turn.
     await nextTurn();
     this.close();
     await Promise.all(this.#delivered);
   }
 
-  /** Takes no further connection. */
+  /** Accepts no more connections. */
   close(): void {
     for (const listener of this.#listeners) listener.close();
   }
@@ -104,7 +104,7 @@ export class SocketListener {
     this.connection = new Promise((resolve) => {
       server.once("connection", (socket) => {
         server.close();
-        // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+        // An error before anything reads must not end the process. The reader notices the end by `close`.
         socket.on("error", () => {});
         resolve(socket);
       });
@@ -133,8 +133,8 @@ export class SocketListener {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The host's end of the frames of a guard (runner-image/guard.pl): passes on what the program writes to its stdout and stderr,
- * and tells the guard what to do. What is no frame ends it.
+ * The host's end of a guard's frames (runner-image/guard.pl): passes on the program's stdout and stderr, and sends commands to the
+ * guard. Anything that is not a frame ends it.
  */
 export class FramedGuard implements SandboxOutput {
   readonly #output: SandboxOutput;
@@ -145,12 +145,12 @@ export class FramedGuard implements SandboxOutput {
   #isBroken = false;
   #stdin: Writable | undefined;
 
-  /** @param output receives what the program writes to its stdout and stderr. */
+  /** @param output receives the program's stdout and stderr. */
   constructor(output: SandboxOutput) {
     this.#output = output;
   }
 
-  /** Says where to write. Nothing is written before. */
+  /** Sets the stream for commands. Nothing is written before. */
   open(stdin: Writable): void {
     this.#stdin = stdin;
   }
@@ -181,22 +181,22 @@ export class FramedGuard implements SandboxOutput {
     }
   }
 
-  /** What comes here was written by the guard itself, or by what stands in its place. */
+  /** Receives output of the guard itself, or of something in its place. */
   onStderr(chunk: Buffer): void {
     this.#output.onStderr(chunk);
   }
 
-  /** Takes a piece of the channel. There is none where the runner has the channel itself. */
+  /** Takes a piece of the channel. There are none if the runner has the channel itself. */
   protected receive(_payload: Buffer): void {
     this.break();
   }
 
-  /** Takes a frame of the channel that has no payload. @returns whether it is one. */
+  /** Takes a channel frame without a payload. @returns whether it is one. */
   protected receiveMark(_letter: string, _number: number): boolean {
     return false;
   }
 
-  /** Takes nothing more. */
+  /** Accepts no more frames. */
   protected break(): void {
     this.#isBroken = true;
   }
@@ -255,16 +255,16 @@ export class FramedGuard implements SandboxOutput {
 }
 
 /**
- * The host's end of a sandbox whose guard relays the channel too, over the container's stdin and stdout. Payloads are passed on
- * as they come, and of the channel no more is held than was granted. Whatever breaks that closes the channel.
+ * The host's end of a sandbox whose guard also relays the channel, over the container's stdin and stdout. Payloads are passed on as
+ * they arrive, and at most the granted amount of the channel is buffered. A violation closes the channel.
  */
 export class AttachedChannel extends FramedGuard {
   readonly #connected = Promise.withResolvers<Duplex>();
   readonly #duplex: Duplex;
-  /** Bytes of the channel that may be sent. */
+  /** The number of channel bytes that may be sent. */
   #granted = GUARD_WINDOW_BYTES;
   #waiting: { rest: Buffer; done: () => void } | undefined;
-  /** Bytes of the channel that came and for which nothing was granted yet. */
+  /** The number of received channel bytes for which no grant was sent yet. */
   #received = 0;
   #isReading = true;
 
@@ -281,7 +281,7 @@ export class AttachedChannel extends FramedGuard {
         this.#sendWaiting();
       },
     });
-    // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+    // An error before anything reads must not end the process. The reader notices the end by `close`.
     this.#duplex.on("error", () => {});
   }
 
@@ -295,7 +295,7 @@ export class AttachedChannel extends FramedGuard {
     this.#sendWaiting();
   }
 
-  /** The sandbox has ended: nothing more comes. */
+  /** The sandbox has ended: no more data arrives. */
   end(): void {
     if (!this.#duplex.readableEnded && !this.#duplex.destroyed) this.#duplex.push(null);
   }
@@ -346,16 +346,16 @@ export class AttachedChannel extends FramedGuard {
   }
 }
 
-/** Waits for the answers of a guard, in the order of what it was told. */
+/** Waits for a guard's answers, in the order of the commands. */
 export class GuardAnswers {
   readonly #waiting: (() => void)[] = [];
 
-  /** Whether something waits. */
+  /** Whether an answer is awaited. */
   get isAwaited(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Resolves with the guard's answer to the next command; never for a guard that has ended. */
+  /** Resolves with the guard's answer to the next command; never if the guard has ended. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
@@ -366,7 +366,7 @@ export class GuardAnswers {
   }
 }
 
-/** Takes the guard's answers out of what the container itself writes, where the program's output has sockets. */
+/** Extracts the guard's answers from the container's own output, if the program's output has separate sockets. */
 export function besideGuard(output: SandboxOutput, answers: GuardAnswers): SandboxOutput {
   return {
     onStdout(chunk) {

@@ -11,15 +11,15 @@ import { orCancelled, SandboxError } from "./sandbox-error.ts";
 
 const HEADER_BYTES = 4;
 const NO_FRAME = Buffer.alloc(HEADER_BYTES);
-/** A hello is short. Nothing longer is looked at before it has come. */
+/** A hello is short. Longer messages before it are not parsed. */
 const MAX_HELLO_BYTES = 8_192;
 const MAX_DEPTH = 4;
 const ANSWER_PATIENCE_MS = 10_000;
-/** The same for a runner that is about to start. */
+/** How long to wait for a runner that is about to start. */
 const START_PATIENCE_MS = 60_000;
 const KEY_BYTES = 32;
 
-/** Why the guard of a sandbox has ended it between two programs. */
+/** Why the guard of a sandbox ended it between two programs. */
 const LEFTOVERS: ReadonlyMap<number, string> = new Map([
   [
     GUARD_EXITS.leftThread,
@@ -32,31 +32,30 @@ const LEFTOVERS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * One sandbox for the programs of a session, one after the other. Each sees a separate sandbox, whose channel and
- * output begin with that program's hello and end with the program. Three things keep what a program has left from acting in
- * the next one:
+ * One sandbox for the programs of a session, one after the other. Each program sees a separate sandbox, whose channel and output
+ * begin with the hello for that program and end with it. Three things prevent leftovers of a program from acting in the next one:
  *
- * - Between programs the guard ends all processes but the runner, holds the runner, and compares its threads and its code
- *   with what they were before the first program. Where there is more, the sandbox ends, and the session with it.
- * - Each program begins with a challenge. Only the holder of the key that the runner was given before the first program
- *   can answer it. All that comes on the channel before the answer is dropped, and so is the output.
- * - Each message of a program carries that answer. One that does not ends the program and the session.
+ * - Between programs the guard ends all processes except the runner, stops the runner, and compares its threads and code with those
+ *   before the first program. If there are more, the sandbox ends, and the session with it.
+ * - Each program begins with a challenge, which only the holder of the key that the runner got before the first program can answer.
+ *   Everything on the channel before the answer is dropped, and so is the output.
+ * - Each message of a program carries that answer. A message without it ends the program and the session.
  */
 export class KeptSandbox implements SandboxSource {
   readonly #source: SandboxSource;
   readonly #decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES + SESSION_MARK_BYTES);
   #sandbox: Sandbox | undefined;
   #turn: Turn | undefined;
-  /** Resolves when nothing of earlier programs runs. */
+  /** Resolves when nothing of earlier programs is running. */
   #cleared: Promise<void> | undefined;
   readonly #key = randomBytes(KEY_BYTES);
-  /** Why the sandbox has ended between two programs, where that is known: continues "the session ended". */
+  /** Why the sandbox ended between two programs, if known: phrased to follow "the session ended". */
   whyLost: string | undefined;
   #bareHellos = 0;
-  /** Rejects when the runner does not know marks. */
+  /** Rejects if the runner does not know marks. */
   readonly #outdated = Promise.withResolvers<never>();
   readonly #losing = new AbortController();
-  /** Resolves when the sandbox has ended, or is given to no further program. */
+  /** Resolves when the sandbox has ended, or will not be given to another program. */
   readonly lost = whenAborted(this.#losing.signal);
 
   /** @param source provides the sandbox when the first program needs it. */
@@ -96,11 +95,11 @@ export class KeptSandbox implements SandboxSource {
     const greet = async () => {
       this.#ask(sandbox, turn, this.#key);
       await turn.greeted.promise;
-      // The guard notes what the runner is before any program.
+      // The guard records the state of the runner before any program.
       await sandbox.clear?.();
       sandbox.resume?.();
     };
-    // Where the sandbox ends before its first program, the run itself sees why.
+    // If the sandbox ends before its first program, the run itself reports why.
     const answered = Promise.race([greet(), this.#outdated.promise, this.lost]);
     return this.#inTime(turn, answered, START_PATIENCE_MS, signal);
   }
@@ -112,13 +111,13 @@ export class KeptSandbox implements SandboxSource {
     if (!(await settlesWithin(known, ANSWER_PATIENCE_MS))) this.#lose();
   }
 
-  /** Gives the sandbox to no further program. One that has it keeps it to its end. */
+  /** Gives the sandbox to no more programs. The current one keeps it to its end. */
   forsake(): void {
     this.#lose();
     if (this.#turn === undefined) void this.#sandbox?.dispose();
   }
 
-  /** Ends the sandbox, also under a program. Resolves when it is removed. Never rejects. */
+  /** Ends the sandbox, even during a program. Resolves when it is removed. Never rejects. */
   async close(): Promise<void> {
     this.#lose();
     await this.#sandbox?.dispose();
@@ -145,7 +144,7 @@ export class KeptSandbox implements SandboxSource {
     return given;
   }
 
-  /** Challenges the runner to prove that it, and nothing in its place, takes the next program. */
+  /** Challenges the runner to prove that it is the one that takes the next program. */
   #ask(sandbox: Sandbox, turn: Turn, key?: Buffer): void {
     const nonce = randomBytes(KEY_BYTES);
     turn.mark = createHmac("sha256", this.#key).update(nonce).digest();
@@ -202,7 +201,7 @@ export class KeptSandbox implements SandboxSource {
     return new SandboxError("start_failed", `the session ${why}`);
   }
 
-  /** A hello without a mark: each runner begins with one, and a runner that does not know marks answers with another. */
+  /** Counts a hello without a mark. Every runner begins with one; a runner that does not know marks answers with a second one. */
   #noteBareHello(): void {
     if (++this.#bareHellos < 2) return;
     const problem = "the image is older than this ptc: run `ptc image build`";
@@ -213,7 +212,7 @@ export class KeptSandbox implements SandboxSource {
     const { channel } = sandbox;
     channel.on("data", (chunk: Buffer) => this.#pass(chunk));
     const end = () => {
-      // Between programs, why it has ended comes with its exit.
+      // Between programs, the exit says why it has ended.
       if (this.#turn === undefined) return void sandbox.dispose();
       this.#lose();
       this.#turn.channel.push(null);
@@ -244,23 +243,23 @@ export class KeptSandbox implements SandboxSource {
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#lose();
-      // The run finds a fault in it too: no frame begins like this.
+      // This makes the run fail, too: no frame begins like this.
       if (turn?.isGreeted === true) turn.channel.push(NO_FRAME);
     }
   }
 }
 
-/** The time of one program in the sandbox. */
+/** One program's turn in the sandbox. */
 class Turn {
   readonly channel: Duplex;
   readonly sandbox: Sandbox;
   readonly greeted = Promise.withResolvers<void>();
-  /** Receives what the container writes; nobody does before the program's hello. */
+  /** Receives the container's output; undefined before the program's hello. */
   output: SandboxOutput | undefined;
   isGreeted = false;
-  /** What the runner's messages for this program begin with. */
+  /** The beginning of the runner's messages for this program. */
   mark: Buffer | undefined;
-  /** The sandbox has ended under the program. */
+  /** The sandbox has ended during the program. */
   readonly exit: () => void;
   readonly #real: Duplex;
 
@@ -281,7 +280,7 @@ class Turn {
       },
     });
     this.channel = channel;
-    // What a run waits for here goes with the run. The sandbox's own promise lasts for all programs of the session.
+    // Listeners of a run should be freed with the run, but the sandbox's own promise lasts for the whole session.
     const exited = Promise.withResolvers<SandboxExit>();
     this.exit = () => exited.resolve(sandbox.exited);
     let ended: Promise<void> | undefined;

@@ -5,11 +5,11 @@ import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
 import type { SandboxEngine } from "./sandbox-engine.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** The most setups that are remembered. The oldest are dropped. */
+/** The maximum number of remembered setups. The oldest are dropped. */
 const MAX_ENTRIES = 32;
 const LIMITS = { maxBytes: 256 * 1024, maxDepth: 8 };
 
-/** What the walls depend on: findings hold for one engine, runtime and image. */
+/** What walls depend on: findings are valid for one engine, runtime and image. */
 export interface Setup {
   engine: Pick<SandboxEngine, "describe">;
   runtime: string;
@@ -29,7 +29,7 @@ type Entry = z.infer<typeof Entry>;
 
 const KnownFile = z.strictObject({ version: z.literal(1), entries: z.array(Entry) });
 
-/** The required walls that were found not to hold, by setup, in a file of this user. */
+/** Remembers the required walls that do not hold, by setup, in a file of this user. */
 export class KnownWalls {
   readonly #path: string;
 
@@ -38,8 +38,8 @@ export class KnownWalls {
   }
 
   /**
-   * The names of required walls that are known not to hold. Reads one small file, and asks the engine only if the file has an
-   * entry for the image. A file that cannot be read counts as empty.
+   * The names of required walls that are known not to hold. Reads one small file, and asks the engine only if the file has an entry for
+   * the image. An unreadable file counts as empty.
    */
   async findBroken({ engine, runtime, image }: Setup): Promise<string[]> {
     const suspects = this.#read().filter(
@@ -55,7 +55,7 @@ export class KnownWalls {
     return this.#read().some(({ broken }) => broken.length > 0);
   }
 
-  /** @throws SandboxError `wall_broken` when a required wall is known not to hold. */
+  /** @throws SandboxError `wall_broken` if a required wall is known not to hold. */
   async refuseBroken(setup: Setup): Promise<void> {
     const broken = await this.findBroken(setup);
     if (broken.length === 0) return;

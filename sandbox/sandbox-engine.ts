@@ -1,7 +1,7 @@
 /**
- * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process,
- * passes on what it writes, holds and kills it, and can say which sandboxes and images there are. What isolates a sandbox is
- * declared once for all engines (sandbox-profile.ts). Above this line nothing knows an engine:
+ * The contract of engines. An engine starts sandboxes: it isolates a runner (runner-image/), connects it to this process, passes on
+ * its output, pauses and kills it, and lists sandboxes and images. The isolation of sandboxes is declared once for all engines
+ * (sandbox-profile.ts). Nothing above this layer knows an engine:
  *
  *     OpenEngine           one line in wiring/engine.ts
  *       └ SandboxEngine    start, list, remove, describe, find an image
@@ -22,7 +22,7 @@ export interface SandboxRequest {
   image: string;
   /** The engine's name for the runtime that runs the sandbox. */
   runtime: string;
-  /** What runs in the sandbox. */
+  /** The runner in the sandbox. */
   runner: RunnerName;
   limits: SandboxLimits;
   /** The process that the sandbox belongs to. The engine stores it with the sandbox. */
@@ -34,8 +34,8 @@ export interface SandboxRequest {
 }
 
 /**
- * How the programs in containers reach ptc: by a Unix socket that is mounted or a connection to their pod, or over stdin and stdout
- * of the container, which the engine relays.
+ * How the programs in containers reach ptc: over a mounted Unix socket or a connection to their pod, or over the stdin and stdout of
+ * the container, which the engine relays.
  */
 export type ChannelKind = "socket" | "attached";
 
@@ -43,20 +43,20 @@ export type ChannelKind = "socket" | "attached";
 export type ChannelPreference = ChannelKind | "auto";
 
 export interface ChosenChannel {
-  /** `direct` is a socket that the sandbox gets from ptc, whose child it is. */
+  /** `direct` is a socket that the sandbox inherits from ptc, its parent process. */
   kind: ChannelKind | "direct";
-  /** Why it is this one, in words that follow "socket, " or "attached, ". */
+  /** Why this one was chosen, phrased to follow "socket, " or "attached, ". */
   why: string;
 }
 
-/** What an engine says of itself. What is known of its walls holds while `identity` and `profile` stay the same. */
+/** An engine's description of itself. Findings about its walls are valid as long as `identity` and `profile` stay the same. */
 export interface EngineDescription {
   version: string;
   /** A text that changes with the engine, its version and the settings of its runtimes. */
   identity: string;
   /** Digest of how the engine isolates a sandbox. */
   profile: string;
-  /** The address of the engine, and what named it. */
+  /** The address of the engine, and the source of the address. */
   endpoint: string;
   /** Processors of the engine's machine. */
   processors?: number | undefined;
@@ -70,7 +70,7 @@ interface RuntimeDescription {
   path?: string | undefined;
   /** How its sandboxes reach ptc. */
   channel?: ChosenChannel | undefined;
-  /** Why no sandbox can run with it, and what to do: continues "runtime 'NAME'". */
+  /** Why no sandbox can run with it, and what to do: phrased to follow "runtime 'NAME'". */
   problem?: string | undefined;
 }
 
@@ -82,13 +82,13 @@ export interface StartedSandbox {
    * that ends before that.
    */
   readonly connected: Promise<Duplex>;
-  /** Resolves when the sandbox has ended and its output has been delivered. Rejects when the engine is lost. */
+  /** Resolves when the sandbox has ended and its output has been delivered. Rejects if the engine is lost. */
   readonly exited: Promise<SandboxExit>;
   /** Stops every process of the program until {@link resume}. */
   pause(): void;
   /**
-   * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes
-   * are gone, and never when the sandbox ends first.
+   * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes are
+   * gone; never if the sandbox ends first.
    */
   clear(): Promise<void>;
   resume(): void;
@@ -99,7 +99,7 @@ export interface StartedSandbox {
   kill(): Promise<void>;
   /** Resolves when the engine has removed the sandbox. */
   removed(): Promise<void>;
-  /** Frees what the sandbox uses on the host, such as the socket of its connection. Safe to call twice. */
+  /** Frees the sandbox's resources on the host, such as the socket of its connection. Safe to call twice. */
   release(): void;
 }
 
@@ -120,11 +120,11 @@ export interface ExaminationRequest {
 
 /** Starts sandboxes, and knows those of all ptc processes. */
 export interface SandboxEngine {
-  /** What messages call the engine. */
+  /** The engine's name in messages. */
   readonly name: string;
-  /** What to do where a wall does not hold, or the runtime is missing. */
+  /** What to do if a wall does not hold, or the runtime is missing. */
   readonly advice: EngineAdvice;
-  /** Whether sandboxes have the limits that were set where they are made, and none can be asked for with others. */
+  /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<EngineDescription>;
@@ -135,10 +135,10 @@ export interface SandboxEngine {
   examine?(request: ExaminationRequest): AsyncIterable<EnginePart>;
   /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
-  /** Asks the engine in advance what `start` needs to know about a runtime. Never rejects. */
+  /** Finds out in advance what `start` needs to know about a runtime. Never rejects. */
   prepare?(runtime: string): Promise<void>;
   /**
-   * @param output receives what the sandbox writes, from its first byte.
+   * @param output receives the sandbox's output, from the first byte.
    * @throws SandboxError `start_failed`, `runtime_missing`, `engine_unreachable`; the sandbox is then removed.
    */
   start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox>;
@@ -147,8 +147,8 @@ export interface SandboxEngine {
   /** Whether the engine stores what a sandbox writes. @throws SandboxError `engine_unreachable` */
   keepsOutput(id: string): Promise<boolean>;
   /**
-   * Whether the kernel of a running sandbox, where it has one of its own, has no rights over its host: it is not root there and
-   * has no capability. `undefined` where that cannot be seen from here.
+   * Whether the kernel of a running sandbox, if it has its own, has no rights over its host: it is not root there and has no
+   * capabilities. `undefined` if that cannot be seen from here.
    *
    * @throws SandboxError `engine_unreachable`
    */
@@ -156,21 +156,21 @@ export interface SandboxEngine {
   /** Kills and removes a sandbox. Does nothing if there is none. @throws SandboxError `engine_unreachable` */
   remove(id: string): Promise<void>;
   /**
-   * Makes in advance that from which sandboxes of this kind are started faster, unless it is there. Engines without this method have
-   * nothing of the kind. @throws Error that says why there is none.
+   * Makes a snapshot in advance, from which sandboxes of this kind start faster, unless there is one. Engines without this method have
+   * no snapshots. @throws Error that says why there is none.
    */
   snapshot?(request: SandboxRequest): Promise<void>;
   /** Whether sandboxes of this kind are started from a snapshot, as a sentence. */
   describeSnapshot?(request: SandboxRequest): Promise<string>;
-  /** Its images, where it can build them. Sends no request yet. */
+  /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
-  /** Gives up what it holds outside this process, such as its lease. Its sandboxes have ended. Never rejects. */
+  /** Releases its resources outside this process, such as its lease, after its sandboxes have ended. Never rejects. */
   close?(): Promise<void>;
-  /** The engine that this one stands for, where it is chosen when it is first needed, and why it is that one. Never rejects. */
+  /** For an engine that is chosen when it is first needed: the chosen engine, and why it was chosen. Never rejects. */
   settled?(): Promise<{ engine: SandboxEngine; why: string }>;
 }
 
-/** The engines that there are, and the choice among them. */
+/** The available engines. */
 export const ENGINE_NAMES = ["docker", "runsc", "kubernetes"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export type EngineChoice = EngineName | "auto";
@@ -178,7 +178,7 @@ export type EngineChoice = EngineName | "auto";
 export interface EngineOptions {
   /** Which engine; `auto` by default. */
   choice?: EngineChoice | undefined;
-  /** The runtime that sandboxes are to have; gVisor's by default. */
+  /** The runtime of sandboxes; gVisor's by default. */
   runtime?: string | undefined;
   /** An existing folder of this process for the engine's files, with a path short enough for sockets in it. */
   folder: string;
@@ -186,22 +186,22 @@ export interface EngineOptions {
   runners: RunnerStarts;
   /** How programs reach ptc; `auto` by default. */
   channel?: ChannelPreference | undefined;
-  /** The address of the only engine to use; by default the one that is found. */
+  /** The address of the only engine to use; by default ptc searches for one. */
   address?: string | undefined;
-  /** Whether sandboxes may run where a limit cannot hold. */
+  /** Whether sandboxes may run if a limit is not possible. */
   allowsWeakerIsolation?: boolean | undefined;
-  /** Where sandboxes are pods of a cluster. */
+  /** For sandboxes that are pods of a cluster. */
   kubernetes?: KubernetesOptions | undefined;
 }
 
-/** Which cluster has the pods, and what they are claimed from. */
+/** Which cluster has the pods, and from which pools they are claimed. */
 export interface KubernetesOptions {
-  /** By default the one that `kubectl` would use, or of the pod that ptc is in. */
+  /** By default the one that `kubectl` would use, or that of the pod in which ptc runs. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
-  /** By default that of the context, or of the pod that ptc is in. */
+  /** By default that of the context, or of the pod in which ptc runs. */
   namespace?: string | undefined;
-  /** What the names of the SandboxWarmPools begin with; `-` and the name of the runner follow. */
+  /** The prefix of the names of the SandboxWarmPools; `-` and the name of the runner follow. */
   template?: string | undefined;
   /** A folder with `ca.crt`, `tls.crt` and `tls.key`, for connections to pods. */
   certificates?: string | undefined;
@@ -212,12 +212,12 @@ export interface KubernetesOptions {
 /** Opens an engine. Sends no request yet. */
 export type OpenEngine = (options: EngineOptions) => SandboxEngine;
 
-/** What the image of the runners is made of. */
+/** The contents of the runner image. */
 export interface ImageRequest {
   reference: string;
-  /** The image that it is built on. */
+  /** The base image. */
   base: string;
-  /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which says how and what else the image needs. */
+  /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which defines everything else in the image. */
   files: ReadonlyMap<string, Uint8Array>;
   /** A digest of `base` and `files`, stored with the image. */
   content: string;
@@ -227,12 +227,12 @@ export interface ImageRequest {
 export interface StoredImage {
   /** The id of the image, `sha256:...`. */
   digest: string;
-  /** The digest of its content, as {@link ImageStore.build} got it; undefined for an image that `build` has not made. */
+  /** The digest of its content, as passed to {@link ImageStore.build}; undefined for an image that `build` did not make. */
   content?: string | undefined;
 }
 
 export interface ListedImage {
-  /** Its name, or its digest where it has none. */
+  /** Its name, or its digest if it has none. */
   reference: string;
   bytes: number;
 }
@@ -240,21 +240,21 @@ export interface ListedImage {
 /** Receives the progress, one short line at a time. */
 export type OnProgress = (line: string) => void;
 
-/** The images of an engine. image/runner-image.ts builds the one that programs run in. */
+/** The images of an engine. image/runner-image.ts builds the one in which programs run. */
 export interface ImageStore {
-  /** Undefined when there is no such image. */
+  /** Undefined if there is no such image. */
   inspect(reference: string): Promise<StoredImage | undefined>;
-  /** Pulls an image. Throws `base_unavailable`, without a long wait, when no registry can be reached. */
+  /** Pulls an image. Throws `base_unavailable`, without a long wait, if no registry can be reached. */
   pull(reference: string, onProgress: OnProgress): Promise<StoredImage>;
   /**
-   * Builds the image that programs run in, and removes the one that had its name before, unless a container uses it. Throws
+   * Builds the image in which programs run, and removes the one that had its name before, unless a container uses it. Throws
    * `build_failed`.
    */
   build(request: ImageRequest): Promise<StoredImage>;
   /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
   importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
-  /** The images that ptc has made: those that programs run in, and the bases of these. Layers that images share count for each. */
+  /** The images that ptc has made: those in which programs run, and their bases. Shared layers count for each image. */
   listOwn(): Promise<ListedImage[]>;
-  /** Removes an image by its name or digest. @throws SandboxError where a sandbox uses it. */
+  /** Removes an image by its name or digest. @throws SandboxError if a sandbox uses it. */
   remove(reference: string): Promise<void>;
 }

@@ -21,13 +21,13 @@ export class SandboxError extends Error {
   }
 }
 
-/** @throws SandboxError `cancelled` when the signal is already aborted. */
+/** @throws SandboxError `cancelled` if the signal is already aborted. */
 export function refuseCancelled(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw cancellation();
 }
 
 /**
- * Settles as the work does, unless the signal is aborted first. The work itself continues.
+ * Settles like the work, unless the signal aborts first. The work itself continues.
  *
  * @throws SandboxError `cancelled`
  */

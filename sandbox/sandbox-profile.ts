@@ -1,11 +1,10 @@
 /**
- * The wall, whatever engine builds it: how every sandbox is isolated, as one pure value, and the list of what that keeps a
- * program from.
+ * The wall, whatever engine builds it: the isolation of every sandbox as one pure value, and the list of what it prevents.
  *
- * An engine translates the whole value into its own terms: docker/container-profile.ts makes a request to the Docker Engine API
- * of it; `process`, `root`, `mounts` and `linux` of an OCI runtime configuration have a place for each field. Nothing else
- * decides on isolation. An engine adds nothing that a program could see or use, and starts no sandbox where it cannot
- * translate a field. walls/ tries each wall from inside, and the engine says what to do where one does not hold.
+ * An engine translates the whole value into its own terms: docker/container-profile.ts turns it into a request to the Docker Engine
+ * API; `process`, `root`, `mounts` and `linux` of an OCI runtime configuration have a place for each field. Nothing else determines
+ * the isolation. An engine adds nothing that a program could see or use, and starts no sandbox if it cannot translate a field. walls/
+ * tests each wall from inside, and the engine has advice for a wall that does not hold.
  */
 
 import { GUARD_ATTACHED, GUARD_DIRECT, GUARD_SOCKETS } from "../protocol/guard.ts";
@@ -19,9 +18,9 @@ export interface SandboxLimits {
   pids: number;
 }
 
-/** How one sandbox is isolated. Paths are those inside the sandbox, unless they are said to be the host's. */
+/** How one sandbox is isolated. Paths are inside the sandbox unless they are said to be the host's. */
 export interface SandboxProfile {
-  /** The first process, which ends the sandbox when its stdin, which ptc holds, is closed. It starts `runner`. */
+  /** The first process, which starts `runner`, and ends the sandbox when ptc's end of its stdin is closed. */
   guard: readonly string[];
   /** The command line of the language's runner. */
   runner: readonly string[];
@@ -33,21 +32,21 @@ export interface SandboxProfile {
   capabilities: readonly [];
   /** Whether a program may gain rights from a file (`no_new_privs` of prctl(2)). */
   mayGainPrivileges: false;
-  /** Not even name servers: `/etc/resolv.conf` is an empty file, also where an engine would copy the host's. */
+  /** Not even name servers: `/etc/resolv.conf` is an empty file, even if an engine would copy the host's. */
   network: "none";
   isRootReadOnly: true;
-  /** Whether what a sandbox writes is stored anywhere. */
+  /** Whether a sandbox's output is stored anywhere. */
   keepsOutput: false;
-  /** No swap comes on top. */
+  /** There is no swap in addition. */
   memoryBytes: number;
   cpus: number;
   /** Tasks on the host, gVisor's own included. */
   hostTasks: number;
   /** By the names of getrlimit(2); soft and hard limits are equal. */
   resourceLimits: Readonly<Record<"nproc" | "nofile" | "core", number>>;
-  /** Folders in memory, the only ones that can be written to: by everybody, without devices and set-user-ID files. */
+  /** Folders in memory, the only writable ones: for everybody, without devices and set-user-ID files. */
   scratch: readonly { path: string; megabytes: number }[];
-  /** Paths of the host that are mounted read-only. Nothing else of the host is. */
+  /** Paths of the host that are mounted read-only. Nothing else of the host is mounted. */
   mounts: readonly { source: string; target: string }[];
 }
 
@@ -56,7 +55,7 @@ export const NOBODY = 65_534;
 const PERL = "/usr/bin/perl";
 /** The longest life of a sandbox, even if ptc hangs: the longest time limit of a program, and an hour of waiting for one. */
 const MAX_LIFETIME_S = 25 * 60 * 60;
-/** The sizes of a sandbox's folders that can be written to. */
+/** The sizes of a sandbox's writable folders. */
 export const SCRATCH_MB = { WORKSPACE_MB: 64, TMP_MB: 64 };
 const SHM_MB = 16;
 export const SCRATCH: SandboxProfile["scratch"] = [
@@ -75,12 +74,12 @@ const HOST_TASKS_PER_TASK = 4;
 const MIN_TASKS = 16;
 const MAX_TASKS = 32;
 export const MAX_OPEN_FILES = 1_024;
-/** The share of the memory for a program's values, so that a leak ends with an error of its language and not with a kill. */
+/** The share of the memory for a program's values, so that a leak ends with an error of its language, not with a kill. */
 const HEAP_SHARE = 0.75;
 
 /**
- * How the program reaches ptc: over sockets in a folder of the host that holds nothing else, over the guard's stdin and stdout, or
- * over a socket that the guard hands on.
+ * How the program reaches ptc: over sockets in a folder of the host that contains nothing else, over the guard's stdin and stdout, or
+ * over a socket that the guard passes on.
  */
 export type ProfileChannel = { sockets: string } | "attached" | "direct";
 
@@ -119,9 +118,9 @@ function guardArgument(channel: ProfileChannel): string {
 }
 
 interface Wall {
-  /** Whether no program is run when the wall is known not to hold. */
+  /** Whether programs are refused if the wall is known not to hold. */
   required: boolean;
-  /** What a program cannot do while the wall holds, in words that follow "a program cannot". */
+  /** What a program cannot do while the wall holds, phrased to follow "a program cannot". */
   keeps: string;
 }
 
@@ -156,10 +155,10 @@ export const WALLS = {
 
 export type WallName = keyof typeof WALLS;
 
-/** What to do about an engine that is not as it has to be. Each text follows a semicolon. */
+/** Advice for problems of an engine. Each text is phrased to follow a semicolon. */
 export interface EngineAdvice {
-  /** Where the engine does not know the runtime. */
+  /** For an engine that does not know the runtime. */
   missingRuntime: string;
-  /** Where a wall does not hold. */
+  /** For a wall that does not hold. */
   walls: Readonly<Record<WallName, string>>;
 }

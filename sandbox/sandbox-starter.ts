@@ -11,25 +11,25 @@ const CONNECT_TIMEOUT_MS = 30_000;
 
 export interface StarterOptions {
   engine: SandboxEngine;
-  /** The identity of this process, with which the engine labels each sandbox. */
+  /** The identity of this process, which the engine stores with each sandbox. */
   owner: string;
   /** Name of the runner image. */
   image: string;
   runtime: string;
-  /** What runs in the sandboxes; Node.js by default. */
+  /** The runner in the sandboxes; Node.js by default. */
   runner?: RunnerName;
   limits: SandboxLimits;
-  /** Whether sandboxes may outlive their programs for a moment, so that their ends do not slow answers down. */
+  /** Whether sandboxes may briefly outlive their programs, so that ending them does not delay answers. */
   lingers?: boolean;
-  /** The walls that are known to be broken; none by default. */
+  /** The walls that are known not to hold; none by default. */
   walls?: KnownWalls;
   /** Called whenever the engine has been asked to start a sandbox. */
   onRequested?: (() => void) | undefined;
 }
 
 /**
- * Starts a sandbox for each request, waits until its runner has connected, and ends it when it is given back. Pools
- * (pool/sandbox-pool.ts) take their sandboxes from here.
+ * Starts a sandbox for each request, waits until its runner has connected, and ends it when it is returned. Pools
+ * (pool/sandbox-pool.ts) get their sandboxes from here.
  */
 export class SandboxStarter implements SandboxSource {
   readonly #options: StarterOptions;
@@ -71,7 +71,7 @@ export class SandboxStarter implements SandboxSource {
       : new SandboxStarter({ ...this.#options, runner });
   }
 
-  /** The setup of its runtime may have kept a sandbox from connecting. */
+  /** Adds to a failure that the configuration of the runtime may have prevented a connection. */
   async #explain(error: unknown): Promise<unknown> {
     if (!(error instanceof SandboxError) || error.code !== "start_failed") return error;
     const { engine, runtime } = this.#options;
@@ -91,7 +91,7 @@ export class SandboxStarter implements SandboxSource {
   }
 }
 
-/** Waits for the runner to connect. @throws SandboxError `start_failed` when the sandbox ends first or takes too long. */
+/** Waits for the runner to connect. @throws SandboxError `start_failed` if the sandbox ends first or takes too long. */
 function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
   const ended = started.exited.then(({ code }) => {
     throw new SandboxError(
@@ -109,13 +109,13 @@ function connected(started: StartedSandbox): Promise<Sandbox["channel"]> {
 
 const EXIT_GRACE_MS = 250;
 /**
- * How long a sandbox that may outlive its program is left alone when nobody needs it. Its end and the start of another
- * take a core for half a second, which the client needs now, to read the answer.
+ * How long a sandbox that may outlive its program is left alone when it is no longer needed. Ending it and starting another take a
+ * core for half a second, which the client needs now to read the answer.
  */
 const AFTER_ANSWER_MS = 20;
-/** How long its runner waits for that: longer than a run takes from the end of its program to its answer. */
+/** How long its runner waits to be ended: longer than a run takes from the end of its program to its answer. */
 const LINGER_MS = 250;
-/** How long to wait for the engine to remove a sandbox. What is left then is removed by the next ptc. */
+/** How long to wait for the engine to remove a sandbox. If it is still there, the next ptc removes it. */
 const REMOVAL_PATIENCE_MS = 10_000;
 
 /** A started sandbox whose runner has connected. */
@@ -129,7 +129,7 @@ class RunningSandbox implements Sandbox {
   #ended = false;
   #disposed: Promise<void> | undefined;
 
-  /** @param lingers whether it may outlive its program for a moment, for the sake of the program's answer. */
+  /** @param lingers whether it may briefly outlive its program, so as not to delay the answer. */
   constructor(started: StartedSandbox, image: string, channel: Sandbox["channel"], lingers = false) {
     this.id = started.id;
     this.image = image;
@@ -172,7 +172,7 @@ class RunningSandbox implements Sandbox {
 
   async #dispose(): Promise<void> {
     if (this.lingerMs !== undefined && !this.#ended) await delay(AFTER_ANSWER_MS);
-    // A sandbox ends by itself when its connection to the host is closed, which is faster than killing it.
+    // A sandbox ends by itself when its connection to the host closes, which is faster than killing it.
     this.channel.destroy();
     this.#started.leave();
     await endSandbox(this.#started, EXIT_GRACE_MS);
@@ -180,7 +180,7 @@ class RunningSandbox implements Sandbox {
   }
 }
 
-/** Ends a sandbox, at once or after `graceMs`, and waits until the engine has removed it. Never rejects. */
+/** Ends a sandbox, immediately or after `graceMs`, and waits until the engine has removed it. Never rejects. */
 async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
   const removed = started.removed().catch(() => {});
   const ended = graceMs > 0 && (await settlesWithin(started.exited, graceMs));
@@ -191,7 +191,7 @@ async function endSandbox(started: StartedSandbox, graceMs = 0): Promise<void> {
 /**
  * Removes the sandboxes of dead ptc processes.
  *
- * @param isDead whether the owner of this name is dead; false when that is not known.
+ * @param isDead returns whether the owner with this name is dead; false if that is not known.
  * @throws SandboxError `engine_unreachable`
  */
 export async function sweepSandboxes(

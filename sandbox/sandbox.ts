@@ -1,7 +1,7 @@
 /**
- * What a program gets: a lease (`Sandbox`) is one sandbox for one program, or for one session (kept-sandbox.ts).
- * It is taken from a source, which starts it on demand (sandbox-starter.ts) or has it waiting (pool/sandbox-pool.ts), and is
- * given back with `dispose`, which ends it: no sandbox serves two strangers.
+ * A lease (`Sandbox`) is one sandbox for one program, or for one session (kept-sandbox.ts). It comes from a source, which starts it
+ * on demand (sandbox-starter.ts) or has it waiting (pool/sandbox-pool.ts), and is returned with `dispose`, which ends it: a sandbox is
+ * never shared by unrelated programs.
  */
 
 import type { Duplex } from "node:stream";
@@ -9,9 +9,9 @@ import type { RunnerName } from "../protocol/runners.ts";
 
 /** How a sandbox ended. */
 export interface SandboxExit {
-  /** Exit code of the container's first process, or 128 + the number of the signal that ended it. */
+  /** The exit code of the container's first process, or 128 + the number of the signal that ended it. */
   code: number;
-  /** Whether somebody other than ptc told the engine to kill it. */
+  /** Whether something other than ptc told the engine to kill it. */
   isKilledByOthers?: boolean;
   /** Who that was, and what to do, as far as the engine knows: continues "killed from outside, ". */
   killedBy?: string;
@@ -24,15 +24,14 @@ export interface SandboxUse {
   readonly principal: string;
 }
 
-/** Receives what a container writes, in order. The receiver bounds it. */
+/** Receives a container's output, in order. The receiver must bound it. */
 export interface SandboxOutput {
   onStdout(chunk: Buffer): void;
   onStderr(chunk: Buffer): void;
 }
 
 /**
- * A started, connected sandbox that runs one program. `channel` is a duplex byte stream for the broker; its transport is
- * private to the sandbox.
+ * A started, connected sandbox that runs one program. `channel` is a duplex byte stream for the broker, used only by this sandbox.
  */
 export interface Sandbox {
   readonly id: string;
@@ -41,11 +40,11 @@ export interface Sandbox {
   readonly channel: Duplex;
   /** Resolves when the container has ended and all its output has been delivered. */
   readonly exited: Promise<SandboxExit>;
-  /** How long it may outlive its program before `dispose` has to end it. Undefined where it ends with its program. */
+  /** How long it may outlive its program before `dispose` has to end it. Undefined if it ends with its program. */
   readonly lingerMs?: number | undefined;
   /**
-   * Stops every process of the program until `resume`. It can still be killed meanwhile, and ends when ptc does. Sandboxes
-   * without this method cannot be paused.
+   * Stops every process of the program until `resume`. It can still be killed meanwhile, and ends when ptc ends. Sandboxes without this
+   * method cannot be paused.
    */
   pause?(): void;
   resume?(): void;
@@ -61,10 +60,10 @@ export interface Sandbox {
 
 /** Provides sandboxes, from a pool or by starting them on demand. */
 export interface SandboxSource {
-  /** Whether a sandbox is available at once. Otherwise one must be started, which takes time. */
+  /** Whether a sandbox is available immediately. Otherwise one must be started, which takes time. */
   readonly ready?: boolean;
   /**
-   * @param output receives what the container writes, from its first byte.
+   * @param output receives the container's output, from the first byte.
    * @param signal cancels the request. A sandbox that is being started is then pooled or removed.
    * @param use what it is for.
    * @throws SandboxError when there is no sandbox; `cancelled` when the request was cancelled.

@@ -4,16 +4,15 @@ import { readFileSync } from "node:fs";
 export interface SentryProcess {
   /** Real, effective, saved and file system. */
   uids: readonly number[];
-  /** Sets of capabilities, in hexadecimal, except the bounding set, which is a limit and gives none. */
+  /** Sets of capabilities, in hexadecimal, except the bounding set, which is only a limit. */
   capabilities: Readonly<Record<string, string>>;
 }
 
 /**
- * Reads what this machine's /proc has of a sandbox's kernel. The process is known by its name and by the id of its container,
- * which no other process of this machine has on its command line: a container elsewhere, or one that is not gVisor's, gives
- * `undefined`.
+ * Reads the entry of a sandbox's kernel in this machine's /proc. The process is recognised by its name and by the id of its container
+ * on its command line. A container elsewhere, or one without gVisor, gives `undefined`.
  *
- * @param pid as the engine has it.
+ * @param pid the pid reported by the engine.
  */
 export function readSentryProcess(
   containerId: string,
@@ -34,7 +33,7 @@ export function readSentryProcess(
   }
 }
 
-/** Whether an attacker who takes the process over would be a user of this machine without rights. */
+/** Whether an attacker who takes over the process would have no special rights on this machine. */
 export function isUnprivileged({ uids, capabilities }: SentryProcess): boolean {
   return !uids.includes(0) && Object.values(capabilities).every((set) => /^0*$/.test(set));
 }

@@ -1,6 +1,6 @@
 /**
- * Writes `plugin/AGENTS.snippet.md`: the plugin's skill, as a part of an AGENTS.md for clients that know no skills.
- * `--check` writes nothing, and fails when the file is not what would be written.
+ * Writes `plugin/AGENTS.snippet.md`: the plugin's skill, as a part of an AGENTS.md for clients without skills.
+ * `--check` writes nothing, and fails if the file is not up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "..");
 const SKILL = "plugin/skills/programs/SKILL.md";
 const SNIPPET = "plugin/AGENTS.snippet.md";
 
-/** The skill without its front matter, one level deeper, between marks by which it can be replaced. */
+/** The skill without its front matter, one heading level deeper, between markers so that it can be replaced. */
 export function renderAgentsSnippet(skill: string): string {
   const body = skill.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
   let isCode = false;
@@ -25,7 +25,7 @@ if (process.argv[1] === import.meta.filename) {
   if (!process.argv.includes("--check")) writeFileSync(join(root, SNIPPET), snippet);
   else if (readFileSync(join(root, SNIPPET), "utf8") !== snippet) {
     process.stderr.write(
-      `${SNIPPET} is not what follows from ${SKILL}; run \`node scripts/agents-snippet.ts\`\n`,
+      `${SNIPPET} is not up to date with ${SKILL}; run \`node scripts/agents-snippet.ts\`\n`,
     );
     process.exitCode = 1;
   }

@@ -1,6 +1,6 @@
 /**
- * Builds `dist/`: the command, bundled so that it starts fast, what the package exports, with its declarations, and the runner, one
- * file that goes into the image. Types are `tsc`'s to check; nothing here does.
+ * Builds `dist/`: the command, bundled so that it starts fast; the package's exports with their declarations; and the runner, a
+ * single file for the image. It does not check types; `tsc` does.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { renderLicences } from "./third-party.ts";
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-/** What is installed beside ptc and not bundled: what is a program of its own, very large, compiled for one system, or the user's. */
+/** Packages that are installed and not bundled: separate programs, very large or platform-specific ones, and the user's own. */
 const { dependencies, peerDependencies, exports } = JSON.parse(
   readFileSync(join(root, "package.json"), "utf8"),
 ) as {
@@ -22,7 +22,7 @@ const { dependencies, peerDependencies, exports } = JSON.parse(
   exports: Record<string, { default: string } | string>;
 };
 
-/** What the package exports, by its place among the sources. */
+/** The package's exports, as paths in the sources. */
 const EXPORTED = Object.values(exports).flatMap((each) =>
   typeof each === "string" ? [] : each.default.replace(/^\.\/dist\/(.*)\.js$/, "$1"),
 );
@@ -59,7 +59,7 @@ const built = await Promise.all([
       ...Object.keys({ ...dependencies, ...peerDependencies }),
       ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
     ],
-    // Its CommonJS form finds its parts through a variable, where no bundler sees them.
+    // Its CommonJS form loads its parts through a variable, where bundlers do not find them.
     alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
     plugins: [withoutUnused(), withEsbuild()],
     // Bundled CommonJS packages require Node's own modules.
@@ -78,7 +78,7 @@ const built = await Promise.all([
   }),
 ]);
 declare();
-// As it is: a Node.js that is too old must be able to read it.
+// Copied unchanged, because a Node.js that is too old must be able to parse it.
 cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
 for (const name of ["guard.pl", "relay.pl"])

@@ -1,13 +1,13 @@
-/** Which parts of the bundled packages go into `dist/`: those that ptc uses, in a form that works inside a bundle. */
+/** Decides which parts of the bundled packages go into `dist/`: those that ptc uses, in a form that works in a bundle. */
 import { readFileSync } from "node:fs";
 import type { Plugin } from "esbuild";
 
 interface Replacement {
-  /** The import, as it is written. */
+  /** Matches the specifier of the import. */
   filter: RegExp;
-  /** The files that write it. */
+  /** The files that import it. */
   importer: RegExp;
-  /** What stands in its place. */
+  /** The text of the module that replaces it. */
   text: string;
 }
 
@@ -33,7 +33,7 @@ const REPLACEMENTS: readonly Replacement[] = [
     text: "exports.format = () => { throw new Error('ptc prints types unformatted'); };",
   },
   {
-    // Of a bundled CommonJS package, `import()` finds no names.
+    // `import()` finds no named exports in a bundled CommonJS package.
     filter: /^json-schema-to-typescript$/,
     importer: /\/codegen\/typescript\//,
     text: 'export { compile } from "json-schema-to-typescript";',
@@ -45,10 +45,10 @@ const REPLACEMENTS: readonly Replacement[] = [
   },
 ];
 
-/** Runs for each request to Docker, for a log that is off, and takes longer than all else that is done for the request. */
+/** Runs for each request to Docker, for a disabled log, and takes longer than the rest of the request's work. */
 const DESCRIBED_REQUEST = /debug\('Sending: %s', util\.inspect\(options, \{[^}]*\}\)\);/;
 
-/** Leaves out what ptc does not use of its packages, which is most of their size. */
+/** Leaves out the unused parts of packages, which make up most of their size. */
 export function withoutUnused(): Plugin {
   return {
     name: "without-unused",
@@ -81,15 +81,15 @@ export function withoutUnused(): Plugin {
 }
 
 /**
- * Lets esbuild's own API be bundled. Its install script goes unused that way: the API finds the executable of this platform,
- * which is a package of its own, by that package's name.
+ * Allows esbuild's own API to be bundled. Its install script is then not needed: the API finds the executable of this platform,
+ * which is in a separate package, by that package's name.
  */
 export function withEsbuild(): Plugin {
   return {
     name: "with-esbuild",
     setup({ onLoad }) {
       onLoad({ filter: /node_modules\/esbuild\/lib\/main\.js$/ }, ({ path }) => ({
-        // It refuses to work from a file of another name than it was published as.
+        // It refuses to run from a file whose name differs from the published one.
         contents: `const __dirname = "/lib", __filename = "/lib/main.js";\n${readFileSync(path, "utf8")}`,
         loader: "js",
       }));

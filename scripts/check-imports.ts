@@ -1,4 +1,4 @@
-/** Applies the import rules, and makes sure that the tool has seen every file it was to judge. */
+/** Applies the import rules, and makes sure that the tool has seen every file that it should check. */
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { cruise, type ICruiseResult } from "dependency-cruiser";
@@ -7,7 +7,7 @@ import { FOLDERS, forbidden, options } from "./import-rules.ts";
 
 const CHECKED = [...FOLDERS, "tests", "bench", "scripts"];
 
-/** Generated modules: what they import is beside them only where they are used. */
+/** Generated modules, whose imports exist only where they are used. */
 const GOLDEN = "tests/golden/";
 
 process.chdir(join(import.meta.dirname, ".."));

@@ -1,7 +1,7 @@
 /**
- * Checks the Python code of the runner and of the client: format and lint by ruff; and types by pyright, of the runner alone
- * (runner-image/pyrightconfig.json): those of the client need its packages, which its test has. With `--write` it formats the
- * files instead of complaining of them.
+ * Checks the Python code of the runner and the client: format and lint with ruff, and types with pyright for the runner only
+ * (runner-image/pyrightconfig.json), because those of the client need its packages, which its test installs. With `--write` it
+ * formats the files instead of complaining about them.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Says what keeps the sources from being released, and exits 1 where something does. */
+/** Reports anything that prevents a release of the sources, and exits 1 if there is something. */
 import { releaseProblems } from "./release-problems.ts";
 
 for (const problem of releaseProblems()) {

@@ -1,15 +1,15 @@
 /**
- * Writes base/confusables.ts from the data of the package unhomoglyph, which is Unicode's confusables.txt (UTS #39), as a dev
- * dependency: `node scripts/confusables.ts`. With `--check` it writes nothing and exits 1 when the file is not what the data says.
+ * Writes base/confusables.ts from the data of the dev dependency unhomoglyph, which is Unicode's confusables.txt (UTS #39):
+ * `node scripts/confusables.ts`. With `--check` it writes nothing, and exits 1 if the file is not up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-/** What comes before this is in the alphabets of languages that write Latin letters, such as þ and ı. */
+/** Characters before this belong to the alphabets of languages with Latin letters, such as þ and ı. */
 const FIRST = 0x180;
 
-/** What the file says: by ASCII text, the characters that pass for it, as code points in hexadecimal. */
+/** Renders the file: for each ASCII text, the characters that pass for it, as hexadecimal code points. */
 export function renderConfusables(): string {
   const require = createRequire(import.meta.url);
   const data = require("unhomoglyph/data.json") as Record<string, string>;
@@ -19,10 +19,10 @@ export function renderConfusables(): string {
     const code = character.codePointAt(0) ?? 0;
     const isOne = [...character].length === 1;
     if (!isOne || code < FIRST || !/^[!-~]{1,3}$/.test(prototype)) continue;
-    // A letter that looks like two, such as \u01a1 like o', is one of an alphabet, and \u2116 is a sign of its own.
+    // A letter that looks like two, such as \u01a1 like o', is a letter of an alphabet, and \u2116 is a separate sign.
     if (prototype.length > 1 && (/^[\p{L}\p{M}]$/u.test(character) || /[A-Za-z0-9]/.test(prototype)))
       continue;
-    // What compatibility normalisation makes ASCII of is known without a table, and newer there.
+    // Characters that compatibility normalisation turns into ASCII need no table, and are more current there.
     if (/^[\p{L}\p{Nd}]$/u.test(character) && /^[!-~]+$/.test(character.normalize("NFKC"))) continue;
     byPrototype.set(prototype, [...(byPrototype.get(prototype) ?? []), code]);
   }

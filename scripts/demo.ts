@@ -1,4 +1,4 @@
-/** The demo, once everything is set up: generate modules from three real servers, run one program over them, show both. */
+/** The demo, once everything is set up: generates modules from three real servers, runs a program that uses them, shows both. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-# Sourced by the other scripts: enters the project, installs its dependencies when they are missing or old, and puts
-# them first on PATH, among them the Node.js that runs TypeScript.
+# Sourced by the other scripts: enters the project, installs its dependencies if they are missing or outdated, and puts
+# them first on PATH, including the Node.js that runs TypeScript.
 # shellcheck shell=sh
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/.."
@@ -22,7 +22,7 @@ case $(node --version) in
 esac
 need npm "install it with Node.js from https://nodejs.org/"
 
-# Not `npm ci`, which refuses a lock file that lacks optional packages of other platforms. This takes the same versions,
+# Not `npm ci`, which refuses a lock file that lacks optional packages of other platforms. This installs the same versions,
 # checked against the same hashes, and changes no file.
 install_dependencies() {
   echo "Installing the dependencies (npm install) ..."
@@ -37,7 +37,7 @@ export PATH
 case $(node --version) in
   v24.*) ;;
   *)
-    echo "node_modules has no Node.js 24 of its own: its install script did not run. Allow it: npm rebuild node" >&2
+    echo "node_modules has no Node.js 24, because its install script did not run. Run it: npm rebuild node" >&2
     exit 2
     ;;
 esac

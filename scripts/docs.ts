@@ -1,4 +1,4 @@
-/** Writes the pages of docs/ that are made from code. `--check` writes nothing, and exits 1 when one of them is not up to date. */
+/** Writes the generated pages of docs/. `--check` writes nothing, and exits 1 if one of them is not up to date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { madePages } from "./docs/made-pages.ts";

@@ -1,9 +1,9 @@
 /** Imports between files, by path from the root of the repository. */
 export type FileImports = ReadonlyMap<string, readonly string[]>;
 
-/** Folders and files that stand side by side and import each other in a circle. */
+/** Folders and files in the same folder that import each other in a circle. */
 export interface FolderCycle {
-  /** The folder that they stand in; the root is "". */
+  /** The folder that contains them; the root is "". */
   folder: string;
   /** Their paths, sorted. */
   members: readonly string[];
@@ -12,8 +12,8 @@ export interface FolderCycle {
 }
 
 /**
- * The circles among neighbours. At every depth, what stands in one folder (its files and its subfolders, each with all that
- * lies in it) must import one way, so that each can be understood from those below it.
+ * The circles among neighbours. At every depth, the files and subfolders of one folder (each with everything in it) must import
+ * one way, so that each can be understood from those below it.
  */
 export function folderCycles(imports: FileImports): FolderCycle[] {
   const folders = new Set([...imports.keys()].flatMap(foldersOf));
@@ -29,13 +29,13 @@ export function folderCycles(imports: FileImports): FolderCycle[] {
   });
 }
 
-/** The folders that a file lies in, from the root on. */
+/** The folders that contain a file, starting from the root. */
 function foldersOf(file: string): string[] {
   const parts = file.split("/").slice(0, -1);
   return ["", ...parts.map((_, index) => parts.slice(0, index + 1).join("/"))];
 }
 
-/** For each member of a folder those that it imports, each with one import that makes it so. */
+/** For each member of a folder, the members that it imports, each with one such import. */
 function linksWithin(folder: string, imports: FileImports): Map<string, Map<string, string>> {
   const prefix = folder === "" ? "" : `${folder}/`;
   const memberOf = (file: string) =>

@@ -1,7 +1,7 @@
-/** Who may import what. Each comment says what to do instead. */
+/** The import rules. Each comment says what to do instead. */
 import type { ICruiseOptions, IForbiddenRuleType } from "dependency-cruiser";
 
-/** Folders of ours that a folder may import, besides itself. Each stands below those that import it. */
+/** The folders that each folder may import, besides itself. Each is below those that import it. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   base: [],
   protocol: ["base"],
@@ -183,7 +183,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Every folder that the rules are about. */
+/** Every folder that the rules apply to. */
 export const FOLDERS: readonly string[] = Object.keys(MAY_IMPORT);
 
 const OURS = [...FOLDERS, "generated", "tests", "bench", "scripts", "examples"];
@@ -229,7 +229,7 @@ const packageRules = Object.entries(SINGLE_IMPORTER).map(([name, files]) => ({
   to: { path: `^node_modules/${name}/` },
 }));
 
-/** Folders that know one language. Everybody else has what they make handed in. */
+/** Folders that know one language. All others receive what these make as arguments. */
 const LANGUAGES = ["typescript", "python"];
 
 const languageRules = LANGUAGES.flatMap((language) => [

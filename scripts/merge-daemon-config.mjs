@@ -1,10 +1,10 @@
 // Reads Docker's daemon.json on stdin (empty: none yet), writes it to stdout with gVisor's runtime registered.
-// Everything else a person has configured stays as it is. Plain JavaScript, so that any Node can run it
+// Everything else in the configuration stays unchanged. Plain JavaScript, so that any Node can run it
 // before the project's dependencies are installed.
 //
 //   node merge-daemon-config.mjs --runsc PATH [--need FLAG_OF_RUNSC]... [--no-bridge] -- [FLAG_OF_RUNSC]...  <old  >new
 //
-// A runtime that is new gets all the flags; one that is there already gets only those it needs and lacks.
+// A new runtime gets all the flags; an existing one gets only those that it needs and lacks.
 import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 
@@ -47,7 +47,7 @@ function flagName(argument) {
 
 function buildRuntime(present) {
   if (!isObject(present)) return { path: values.runsc, runtimeArgs: [...values.need, ...positionals] };
-  if (present.runtimeType !== undefined) return present; // A containerd shim has its flags in a file of its own.
+  if (present.runtimeType !== undefined) return present; // A containerd shim has its flags in a separate file.
   const gone = present.path?.startsWith("/") && !existsSync(present.path);
   const args = present.runtimeArgs ?? [];
   const names = new Set(args.map(flagName));
@@ -62,7 +62,7 @@ const config = parseConfig(readFileSync(0, "utf8"));
 const merged = {
   ...config,
   runtimes: { ...config.runtimes, runsc: buildRuntime(config.runtimes?.runsc) },
-  // Where dockerd cannot write firewall rules, it does not start unless told to leave them alone.
+  // If dockerd cannot write firewall rules, it does not start unless told to leave them alone.
   ...(values["no-bridge"] ? { iptables: false, bridge: "none" } : {}),
 };
 process.stdout.write(`${JSON.stringify(merged, null, 2)}\n`);

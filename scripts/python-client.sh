@@ -1,7 +1,6 @@
 #!/bin/sh
-# Makes the wheel and the source distribution of the client for Python, in dist-python/, and prints their names. Two builds of the
-# same sources are the same. Publishing them is another matter: `python3 -m twine upload dist-python/*`, with an identity that the
-# index trusts.
+# Builds the wheel and the source distribution of the Python client in dist-python/, and prints their names. Builds of the same
+# sources are identical. To publish them: `python3 -m twine upload dist-python/*`, with an identity that the index trusts.
 set -eu
 CDPATH='' cd -- "$(dirname -- "$0")/.."
 
@@ -10,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 python3 -m venv "$work/venv" >&2
 "$work/venv/bin/python" -m pip install --quiet hatchling==1.33.0 >&2
 rm -rf dist-python
-# Times in the archives are those of the commit.
+# File times in the archives are the commit's.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 for folder in dist-python "$work/again"; do

@@ -4,7 +4,7 @@ import { join } from "node:path";
 const root = join(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 
-/** Files that hold the version beside package.json, and where in them. */
+/** Files other than package.json that contain the version, and where. */
 const VERSIONED: Readonly<Record<string, (text: string) => string | undefined>> = {
   "server.json": (text) => JSON.parse(text).version,
   "CHANGELOG.md": (text) => /^## (\d\S*)/m.exec(text)?.[1],
@@ -12,7 +12,7 @@ const VERSIONED: Readonly<Record<string, (text: string) => string | undefined>> 
   "clients/python/pyproject.toml": (text) => /^version = "(.*)"$/m.exec(text)?.[1],
 };
 
-/** What keeps the sources from being released as they are, one line each. */
+/** Everything that prevents a release of the sources, one line each. */
 export function releaseProblems(): string[] {
   const { version, name, mcpName } = JSON.parse(read("package.json"));
   const server = JSON.parse(read("server.json"));

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a release of what is committed: checks that all files name the same version, runs all tests, and packs twice to see
-# that both packages are the same. With `--publish` (in CI, whose identity the registry trusts) it publishes with provenance.
+# Makes a release of the commit: checks that all files name the same version, runs all tests, and packs twice to make sure that
+# both packages are identical. With `--publish` (in CI, whose identity the registry trusts) it publishes with provenance.
 #
 #   sh scripts/release.sh [--publish]
 . "$(dirname -- "$0")/dependencies.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a headless Chromium from the distribution's packages, for the tests of the pages that ptc writes; they are
-# skipped without one. Does nothing where there is one, or where it cannot install any.
+# Installs a headless Chromium from the distribution's packages, for the tests of ptc's web pages, which are skipped without
+# one. Does nothing if there is one already, or if it cannot install one.
 set -eu
 command -v chromium >/dev/null 2>&1 && exit 0
 command -v apt-get >/dev/null 2>&1 || exit 0

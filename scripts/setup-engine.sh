@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that Docker and gVisor (runsc) are installed, running and known to each other.
-# An engine that works is left alone. Installs the distribution's packages, as root on Debian or Ubuntu.
-# Exit 0: ready. Exit 3: it cannot be done here; the last lines say what to do.
+# A working engine is left alone. Installs the distribution's packages, as root on Debian or Ubuntu.
+# Exit 0: ready. Exit 3: it cannot be set up here; the last lines say what to do.
 #
 # PTC_ENGINE=runsc    sets up gVisor alone, without Docker.
 # PTC_RUNSC_PLATFORM  gVisor's platform: ptrace (default), systrap or kvm.
@@ -31,17 +31,17 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# --- What is there ---
+# --- The current state ---
 
 docker_answers() { command -v docker >/dev/null 2>&1 && docker info >/dev/null 2>&1; }
 
-# What Docker knows about runsc, as JSON; empty when it knows nothing.
+# What Docker knows about runsc, as JSON; empty if it knows nothing.
 registered_runsc() {
   docker info --format '{{range $name, $it := .Runtimes}}{{if eq $name "runsc"}}{{json $it}}{{end}}{{end}}' 2>/dev/null
 }
 
-# A bundle's only way out is a socket of the host, which runsc refuses to open without this flag.
-# A runtime without a path is a containerd shim, configured elsewhere: nothing can be seen from here.
+# The only way out of a sandbox is a socket of the host, which runsc refuses to open without this flag.
+# A runtime without a path is a containerd shim, whose configuration cannot be seen from here.
 runsc_usable() {
   runtime=$(registered_runsc)
   case $runtime in
@@ -55,7 +55,7 @@ runsc_usable() {
   "$path" --version >/dev/null 2>&1
 }
 
-# Whether what is registered is what this script used to write, flag by flag: a runtime that a person has set up stays as it is.
+# Whether the registered flags are exactly those that this script used to write. A runtime set up by a person is left alone.
 registered_by_an_earlier_version() {
   registered_runsc | grep -qE '"runtimeArgs":\["--host-uds=open","--network=none","--platform=[a-z]+"\]'
 }
@@ -118,8 +118,8 @@ quiet_apt() {
 
 candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -v '(none)'; }
 
-# Debian 12's own runsc dates from 2022; its backports have a newer one. They come from the same mirror, which
-# apt itself names, however its sources are written.
+# Debian 12's own runsc dates from 2022; its backports have a newer one. They come from the same mirror, which apt
+# itself names, whatever the format of its sources.
 add_backports() {
   [ "$(. /etc/os-release && echo "${ID:-} ${VERSION_CODENAME:-}")" = "debian bookworm" ] || return 0
   if ! in_backports; then
@@ -143,7 +143,7 @@ add_backports() {
 
 in_backports() { apt-cache madison runsc 2>/dev/null | grep -q bookworm-backports; }
 
-# Docker's and gVisor's packages start services at once. They should start with our configuration, from below.
+# Docker's and gVisor's packages start services immediately. They should start later, with our configuration.
 hold_services() {
   [ ! -e $policy ] || return 0
   wrote_policy=yes
@@ -163,7 +163,7 @@ install_packages() {
   if [ -z "$packages" ] && [ -n "$runsc" ]; then return 0; fi
   say "Reading the package lists ..."
   quiet_apt update || give_up "the package lists could not be read." "Check the network and apt's sources."
-  # Newer releases have the command line in a package of its own.
+  # Newer releases have the command line in a separate package.
   if [ "$needs_docker" = yes ] && ! command -v docker >/dev/null 2>&1 && [ -n "$(candidate docker-cli)" ]; then packages="$packages docker-cli"; fi
   if [ -z "$runsc" ]; then
     runsc_package=runsc
@@ -184,10 +184,10 @@ install_packages() {
 
 # --- Configuration ---
 
-# Asks runsc whether it knows a flag: old releases lack some.
+# Whether runsc knows a flag: old releases lack some.
 knows_flag() { "$runsc" "$1" --version >/dev/null 2>&1; }
 
-# Without --directfs the kernel of a sandbox is nobody on this machine, and not root with some capabilities.
+# Without --directfs the kernel of a sandbox runs as user nobody on this machine, not as root with some capabilities.
 flags_for_a_new_runtime() {
   for flag in --network=none "--platform=$platform" --directfs=false; do
     ! knows_flag "$flag" || echo "$flag"
@@ -209,8 +209,8 @@ write_daemon_json() {
   mv $daemon_json.new $daemon_json
 }
 
-# Without the right to write firewall rules dockerd does not start, unless it is told to leave them alone.
-# Sandboxes have no network in any case.
+# Without permission to write firewall rules, dockerd does not start unless it is told to leave them alone.
+# Sandboxes never have a network anyway.
 can_write_firewall_rules() { iptables -w -t nat -S >/dev/null 2>&1; }
 
 # --- The daemon ---
@@ -261,7 +261,7 @@ start_engine() {
   give_up "Docker does not start; its last messages are above."
 }
 
-# A running Docker belongs to somebody: its runtimes are reloaded, its containers go on.
+# A running Docker may be in use: its runtimes are reloaded, and its containers keep running.
 extend_engine() {
   say "Adding gVisor (runsc) to the running Docker ..."
   write_daemon_json
@@ -273,21 +273,21 @@ extend_engine() {
     "Restart it, which stops its containers: systemctl restart docker"
 }
 
-# Has sandboxes of a working engine that an earlier version of this script set up run with a kernel that is nobody. It goes on as
-# it is where that cannot be done.
+# Makes sandbox kernels run as user nobody in a working engine that an earlier version of this script set up. If that is not
+# possible, the engine stays unchanged.
 improve_engine() {
   [ "$(id -u)" = 0 ] && ! engine_elsewhere && registered_by_an_earlier_version || return 0
   runsc=$(registered_runsc | sed 's/.*"path":"\([^"]*\)".*/\1/')
   knows_flag --directfs=false || return 0
   find_node || return 0
   pid=$(cat $daemon_pid 2>/dev/null || pidof dockerd) || return 0
-  say "Having gVisor's kernel run as nobody (--directfs=false in $daemon_json) ..."
+  say "Making gVisor's kernel run as user nobody (--directfs=false in $daemon_json) ..."
   write_daemon_json --need=--directfs=false
   kill -HUP "$pid"
   wait_for 5 sentry_is_nobody || say "Docker does so once it has read $daemon_json again: systemctl reload docker"
 }
 
-# Docker only shows that runsc is registered. This starts a sandbox, on the files of this machine, without Docker.
+# Docker only shows that runsc is registered. This starts a sandbox without Docker, on the files of this machine.
 try_gvisor() {
   if complaint=$(timeout 30 "$runsc" --network=none "--platform=$platform" do true 2>&1); then return 0; fi
   say "Warning: gVisor could not start a sandbox: $(printf '%s' "$complaint" | tail -n 1)"
@@ -295,7 +295,7 @@ try_gvisor() {
 
 # --- Without Docker ---
 
-# An image as one file that cannot be written to needs no helper process beside a sandbox. Without the tool it is a folder.
+# An image in a single read-only file needs no helper process for each sandbox. Without the tool, an image is a folder.
 install_erofs() {
   ! PATH=$PATH:/usr/sbin:/sbin command -v mkfs.erofs >/dev/null 2>&1 || return 0
   [ "$(id -u)" = 0 ] && [ -n "$(candidate erofs-utils)" ] || return 0
@@ -315,7 +315,7 @@ set_up_without_docker() {
   say "gVisor (runsc $(runsc --version | sed -n 's/^runsc version //p')) is ready, without Docker."
 }
 
-# --- All of it ---
+# --- Main ---
 
 if [ "${PTC_ENGINE:-}" = runsc ]; then
   set_up_without_docker

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs PostgreSQL's server programs from the distribution's packages, for the tests of shared storage, which start a server
-# of their own; they are skipped without them. Starts nothing. Does nothing where there are some, or where it cannot install any.
+# Installs PostgreSQL's server programs from the distribution's packages, for the tests of shared storage, which start their own
+# server and are skipped without it. Starts nothing. Does nothing if they are installed, or if it cannot install them.
 set -eu
 command -v postgres >/dev/null 2>&1 && exit 0
 for folder in /usr/lib/postgresql/*/bin; do
@@ -10,7 +10,7 @@ command -v apt-get >/dev/null 2>&1 || exit 0
 [ "$(id -u)" = 0 ] || exit 0
 echo "Installing PostgreSQL ..."
 export DEBIAN_FRONTEND=noninteractive
-# The package would make a cluster for the machine, and start it.
+# By default the package would create a cluster and start it.
 clusters=/etc/postgresql-common/createcluster.d/ptc.conf
 apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql-common >/dev/null &&
   mkdir -p "${clusters%/*}" && echo "create_main_cluster = false" >"$clusters" &&

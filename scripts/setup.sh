@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a bare clone ready: dependencies, engine, build, image. What is there already is left alone.
+# Makes a bare clone ready: dependencies, engine, build, image. Leaves alone whatever exists already.
 # Exit 3: everything is built, but the sandbox cannot run here.
 . "$(dirname -- "$0")/dependencies.sh"
 
@@ -13,7 +13,7 @@ echo "Building dist/ ..."
 node scripts/build.ts
 [ "$engine" = 0 ] || exit "$engine"
 node dist/cli/ptc.js image build >/dev/null
-# The tests try both engines where both are there.
+# The tests use both engines if both are installed.
 if [ "${PTC_ENGINE:-}" != runsc ] && command -v runsc >/dev/null 2>&1; then
   PTC_ENGINE=runsc node dist/cli/ptc.js image build >/dev/null ||
     echo "Sandboxes without Docker have no image here; their tests are skipped." >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs many programs and kills what runs them, and checks what must hold; `npm run soak -- --help` says how to do less.
+# Runs many programs, kills the processes that run them, and checks the invariants; `npm run soak -- --help` says how to do less.
 . "$(dirname -- "$0")/dependencies.sh"
 
 sh scripts/setup.sh

@@ -1,4 +1,4 @@
-# Sourced after dependencies.sh: everything that can be said about the sources without running them.
+# Sourced after dependencies.sh: all checks of the sources that do not run them.
 # shellcheck shell=sh
 heading "Types (tsc)"
 tsc -p tsconfig.json

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Everything, from a bare clone: setup, sources, generated modules, all tests.
-# Where the sandbox cannot run, its tests are skipped and say so; with PTC_REQUIRE_SANDBOX=1 that is a failure.
+# If the sandbox cannot run, its tests are skipped and say so; with PTC_REQUIRE_SANDBOX=1 that is a failure.
 . "$(dirname -- "$0")/dependencies.sh"
 
 heading "Setup"
 setup=0
 sh scripts/setup.sh || setup=$?
 if [ "$setup" = 3 ] && [ "${PTC_REQUIRE_SANDBOX:-}" != 1 ]; then
-  echo "Going on without the sandbox; the tests that need it are skipped."
+  echo "Continuing without the sandbox; the tests that need it are skipped."
 elif [ "$setup" != 0 ]; then
   exit "$setup"
 fi

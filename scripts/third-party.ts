@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Metafile } from "esbuild";
 
-/** What the licences of all packages ask to be passed on, of which something is in the outputs. @throws for one without. */
+/** The licence texts of all packages with code in the outputs. @throws Error for a package without a licence. */
 export function renderLicences(root: string, metafiles: readonly Metafile[]): string {
   const folders = metafiles.flatMap(({ inputs }) =>
     Object.keys(inputs).flatMap(

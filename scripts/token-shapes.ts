@@ -1,13 +1,13 @@
 /**
- * Writes secrets/token-shapes-secretlint.ts from the rules of the secretlint preset that is installed as a dev dependency:
- * `node scripts/token-shapes.ts`. With `--check` it writes nothing and exits 1 when the file is not what the rules say.
+ * Writes secrets/token-shapes-secretlint.ts from the rules of the secretlint preset, a dev dependency:
+ * `node scripts/token-shapes.ts`. With `--check` it writes nothing, and exits 1 if the file is not up to date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { rules } from "@secretlint/secretlint-rule-preset-recommend";
 
-/** Why a rule of the preset is not taken. Every other one is. */
+/** Why certain rules of the preset are left out. All others are used. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
   gcp: "recognises whole files",
   privatekey: "judges by entropy; token-shapes.ts has its own",
@@ -17,17 +17,17 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   "filter-comments": "no secret",
 };
 
-/** Patterns that begin with what is not a literal, or with what is no secret. */
+/** Patterns that do not begin with a literal, or that match no secret. */
 const LEFT_OUT_PATTERNS = [
   "SECRET|secret|Secret", // begins with no literal; token-shapes.ts has its own
   "ACCOUNT|account|Account", // account numbers are no secret
   "x-oauth-basic",
   "_authToken=",
 ];
-/** Identifiers of users, roles and groups, which results hold rightly. */
+/** Identifiers of users, roles and groups, which results may contain. */
 const LEFT_OUT_ANCHORS = ["A3T", "AGPA", "AIDA", "AROA", "AIPA", "ANPA", "ANVA"];
 
-/** Patterns that are off by default: the preset's AWS rule takes key ids only when asked to. */
+/** Turns on patterns that are off by default: the preset's AWS rule finds key ids only on request. */
 const OPTIONS = { enableIDScanRule: true };
 
 interface Row {
@@ -36,7 +36,7 @@ interface Row {
   pattern: string;
 }
 
-/** The patterns that a rule looks for: it is shown a text that notes what is asked of it. */
+/** The patterns that a rule looks for, recorded with a fake text. */
 function patternsOf(rule: (typeof rules)[number]): RegExp[] {
   const asked: RegExp[] = [];
   const content = {
@@ -53,7 +53,7 @@ function patternsOf(rule: (typeof rules)[number]): RegExp[] {
   return asked;
 }
 
-/** The literals that a match can begin with: what stands before the first class or quantifier. */
+/** The literals that a match can begin with: everything before the first class or quantifier. */
 function anchorsOf(source: string): string[] {
   const alternatives = topLevelAlternatives(source);
   if (alternatives.length > 1) return [...new Set(alternatives.flatMap(anchorsOf))];
@@ -92,7 +92,7 @@ function rowsOf(rule: (typeof rules)[number]): Row[] {
   const rows = patternsOf(rule)
     .filter(({ source }) => !LEFT_OUT_PATTERNS.some((part) => source.includes(part)))
     .map((pattern): Row => {
-      // What may stand before a token is decided in one place for all of them, in token-shapes.ts.
+      // token-shapes.ts decides for all tokens what may come before them.
       const source = pattern.source.replace(/^\(\?<!\\p\{L\}\)|^\\b/, "");
       const anchors = anchorsOf(source).filter((anchor) => !LEFT_OUT_ANCHORS.includes(anchor));
       if (

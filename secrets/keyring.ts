@@ -7,21 +7,21 @@ import { parseForeignJson } from "../base/json.ts";
 import { whyFolderIsUnsafe } from "../base/unsafe-folder.ts";
 
 /**
- * The keyring of the user's system: Keychain on macOS, Credential Manager on Windows, and whatever has the Secret Service
- * on Linux (GNOME Keyring, KWallet, KeePassXC). The kernel's keyring of Linux is not used, because it forgets at a reboot.
+ * The keyring of the user's system: Keychain on macOS, Credential Manager on Windows, and any Secret Service on Linux (GNOME
+ * Keyring, KWallet, KeePassXC). ptc does not use the keyring of the Linux kernel, which a reboot clears.
  */
 
-/** The name under which the system lists what ptc keeps. */
+/** The name under which the system lists ptc's entries. */
 const SERVICE = "ptc";
 /** The time for one access. A locked keyring asks a person for its password meanwhile. */
 const PATIENCE_MS = 60_000;
 /** The time for finding out whether there is a keyring at all. */
 const PROBE_PATIENCE_MS = 5_000;
 const PROBE = "ptc-probe";
-/** Bounds of what is read. Nothing that ptc keeps is larger. */
+/** The longest value that ptc reads. ptc never stores a longer one. */
 const MAX_VALUE_CHARS = 1024 * 1024;
 
-/** Values by name, which the system keeps for this user. */
+/** Values by name that the system keeps for this user. */
 export interface Keyring {
   /** Its name, for people. */
   readonly name: string;
@@ -29,30 +29,30 @@ export interface Keyring {
   get(account: string): Promise<string | undefined>;
   /** @throws KeyringError, for example when the keyring is locked, or when the value is too long for it. */
   set(account: string, value: string): Promise<void>;
-  /** Whether there was one. @throws KeyringError */
+  /** Deletes a value. Resolves with whether there was one. @throws KeyringError */
   delete(account: string): Promise<boolean>;
 }
 
-/** The keyring cannot be used just now. The message is one line, without any value. */
+/** The keyring cannot be used now. The message is one line, without any value. */
 export class KeyringError extends Error {
   override readonly name = "KeyringError";
 }
 
-/** What is used of the package that reaches the system's keyring. */
+/** The parts of the keyring package that ptc uses. */
 export type KeyringPackage = Pick<typeof import("@napi-rs/keyring"), "AsyncEntry" | "findCredentialsAsync">;
 type Package = Pick<KeyringPackage, "AsyncEntry">;
 type ListingPackage = Pick<KeyringPackage, "findCredentialsAsync">;
 
 export interface KeyringOptions {
-  /** `PTC_KEYRING=off` is for machines whose keyring is not to be used. */
+  /** `PTC_KEYRING=off` turns the use of the keyring off. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Loads the package; another one in tests. */
+  /** Loads the package. Tests load another one. */
   load?: () => Promise<Package>;
 }
 
 /**
- * Opens the system's keyring; `undefined` when this system has none, when it does not answer, or when the optional package is
- * not installed.
+ * Opens the system's keyring. Resolves with `undefined` if this system has none, if it does not answer, or if the optional
+ * package is not installed.
  */
 export async function openKeyring({ env, load = loadPackage }: KeyringOptions): Promise<Keyring | undefined> {
   if (env.PTC_KEYRING === "off") return undefined;
@@ -66,7 +66,7 @@ export async function openKeyring({ env, load = loadPackage }: KeyringOptions): 
 }
 
 /**
- * The names of all that ptc keeps in the system's keyring, sorted. None where this system has none.
+ * The sorted names of everything that ptc keeps in the system's keyring. Empty if this system has no keyring.
  *
  * @throws KeyringError when it cannot be read.
  */
@@ -133,7 +133,7 @@ class SystemKeyring implements Keyring {
     try {
       return await work(limit);
     } catch (cause) {
-      // The text of the system's error is left out, because nobody has said that it holds no value.
+      // The message omits the system's error text, because that might contain a value.
       const why = limit.aborted ? `did not answer within ${PATIENCE_MS / 1_000} s` : `cannot be ${how}`;
       throw new KeyringError(`the system's keyring (${this.name}) ${why}; unlock it`, { cause });
     }
@@ -144,7 +144,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const SecretsJson = z.strictObject({ version: z.literal(1), values: z.record(z.string(), z.string()) });
 
 const OTHERS = 0o077;
-/** A writer holds the lock for milliseconds. One that was killed has left it. */
+/** A writer holds the lock for milliseconds. An older lock was left by a killed process. */
 const LOCK_STALE_MS = 10_000;
 const LOCK_PAUSE_MS = 20;
 
@@ -153,7 +153,7 @@ export class SecretsFile implements Keyring {
   readonly name: string;
   readonly #path: string;
 
-  /** @param path absolute. It is made with the first value. */
+  /** @param path an absolute path. The file is created with the first value. */
   constructor(path: string) {
     this.name = path;
     this.#path = path;
@@ -185,7 +185,7 @@ export class SecretsFile implements Keyring {
     try {
       const { mode, size } = await stat(this.#path);
       if (size > MAX_BYTES)
-        throw new KeyringError(`${this.#path} is larger than ${MAX_BYTES} bytes; mend or remove it`);
+        throw new KeyringError(`${this.#path} is larger than ${MAX_BYTES} bytes; repair or remove it`);
       if (process.platform !== "win32" && (mode & OTHERS) !== 0) await chmod(this.#path, 0o600);
       text = await readFile(this.#path);
     } catch (error) {
@@ -195,7 +195,7 @@ export class SecretsFile implements Keyring {
     try {
       return SecretsJson.parse(parseForeignJson(text, { maxBytes: MAX_BYTES, maxDepth: 4 })).values;
     } catch {
-      throw new KeyringError(`${this.#path} is not what ptc has written; mend or remove it`);
+      throw new KeyringError(`${this.#path} was not written by ptc; repair or remove it`);
     }
   }
 

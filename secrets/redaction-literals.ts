@@ -1,6 +1,6 @@
 /**
  * Finds any of many literals in one pass that skips most of the text, by the method of Wu and Manber: the last characters of
- * a window say how far it can move. Thousands of literals cost about as much as ten. The search uses only the low byte of
+ * a window determine how far it can move. Thousands of literals cost about as much as ten. The search uses only the low byte of
  * each character, because bytes are read several times faster than text, and then compares candidates with the text.
  */
 export class LiteralFinder {
@@ -13,7 +13,7 @@ export class LiteralFinder {
   readonly #first: Int32Array;
   readonly #next: Int32Array;
 
-  /** @param literals distinct, of at least `BLOCK` characters each; the longer the shortest is, the faster. */
+  /** @param literals distinct literals of at least `BLOCK` characters. The longer the shortest one, the faster the search. */
   constructor(literals: readonly string[]) {
     this.#literals = literals;
     this.#window = literals.reduce((least, literal) => Math.min(least, literal.length), MAX_WINDOW);
@@ -73,7 +73,7 @@ const MAX_WINDOW = 8;
 /** Characters that are compared together. */
 const BLOCK = 3;
 
-/** Bytes that are searched at a time: few enough to stay in a processor's cache. */
+/** The number of bytes to search at a time, small enough for a processor's cache. */
 const PIECE = 32_768;
 const SCRATCH = Buffer.allocUnsafeSlow(PIECE);
 
@@ -84,7 +84,7 @@ function hashBlock(bytes: Uint8Array, last: number): number {
 /** Finds where the end of a text could be the beginning of a literal. */
 export class LiteralPrefixes {
   readonly #sorted: readonly string[];
-  /** The first two characters of the literals, and the first alone: most positions are decided by them. */
+  /** The first one and two characters of the literals, which decide about most positions. */
   readonly #starts: ReadonlySet<string>;
   readonly #longest: number;
 
@@ -99,7 +99,7 @@ export class LiteralPrefixes {
     return this.#longest;
   }
 
-  /** The first position from which the rest of the text is a proper prefix of a literal; else the length. */
+  /** The first position from which the rest of the text is a proper prefix of a literal, or the length of the text. */
   unfinishedFrom(text: string): number {
     for (let at = Math.max(0, text.length - this.#longest + 1); at < text.length; at++) {
       if (this.#starts.has(text.slice(at, at + 2)) && this.#begins(text.slice(at))) return at;
@@ -112,7 +112,7 @@ export class LiteralPrefixes {
     let high = this.#sorted.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      // Past the text itself, so that a literal that is just as long is not found.
+      // Skips a literal that equals the text.
       if ((this.#sorted[middle] as string) <= beginning) low = middle + 1;
       else high = middle;
     }

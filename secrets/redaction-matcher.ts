@@ -14,7 +14,7 @@ import {
 export interface SecretRange {
   start: number;
   end: number;
-  /** The kind of token; `undefined` for configured secrets. */
+  /** The kind of token, or `undefined` for a configured secret. */
   kind: string | undefined;
 }
 
@@ -27,8 +27,8 @@ export class SecretMatcher {
 
   /**
    * @param configured values of the configuration. The matcher decides which of them are secrets.
-   * @param credentials those that are in places for secrets, such as headers.
-   * @param knowsTokens whether tokens are found too that tell by their form what they are.
+   * @param credentials configured values in places for secrets, such as headers.
+   * @param knowsTokens whether to find tokens by their form too.
    */
   constructor(configured: readonly string[], credentials: readonly string[] = [], knowsTokens = true) {
     this.#knowsTokens = knowsTokens;
@@ -44,7 +44,7 @@ export class SecretMatcher {
     ]);
   }
 
-  /** Adds a credential, to be found in any of its forms. Costs about as much as making a matcher. */
+  /** Adds a credential in all its forms. Costs about as much as making a matcher. */
   add(credential: string): void {
     this.#know(secretsIn(credential, true));
   }
@@ -59,7 +59,7 @@ export class SecretMatcher {
     this.#prefixes = new LiteralPrefixes([...this.#forms]);
   }
 
-  /** The longest that a secret, in any of its forms, can be. */
+  /** The length of the longest secret, in any of its forms. */
   get longest(): number {
     return Math.max(MAX_TOKEN_CHARS, this.#prefixes.longest);
   }
@@ -67,7 +67,7 @@ export class SecretMatcher {
   /**
    * The parts to replace, in order and without overlap: overlapping secrets become one part.
    *
-   * @param from only secrets that begin here or later are found; the text before is only context.
+   * @param from the first position where a secret may begin. The text before is only context.
    */
   find(text: string, from = 0): SecretRange[] {
     if (text.length < MIN_CREDENTIAL_CHARS) return NONE;
@@ -82,11 +82,11 @@ export class SecretMatcher {
     return anchors.length === 0 ? merged : withTokens(text, merged, anchors);
   }
 
-  /** The first position from which the end of a text could be the beginning of a secret; else its length. */
+  /** The first position from which the end of a text could be the beginning of a secret, or the length of the text. */
   unfinishedFrom(text: string): number {
     const secretFrom = this.#prefixes.unfinishedFrom(text);
     const tokenFrom = unfinishedTokenFrom(text);
-    // Should a secret begin there, a token before it ends there.
+    // If a secret begins there, a token before it ends there.
     return secretFrom === text.length
       ? tokenFrom
       : Math.min(tokenFrom, unfinishedTokenFrom(text.slice(0, secretFrom)));
@@ -135,7 +135,7 @@ function merge(found: SecretRange[]): SecretRange[] {
   return merged;
 }
 
-/** The text between two positions with the parts in it replaced. Parts that begin before are replaced from there. */
+/** The text between two positions with its ranges replaced. A range that begins before `from` is replaced from there. */
 export function replaceRanges(
   text: string,
   ranges: readonly SecretRange[],
@@ -156,8 +156,8 @@ export function replaceRanges(
 }
 
 /**
- * Every way in which common encoders write a text: as it is, escaped in JSON (once and twice), in a URL, in HTML, in
- * base64 and base64url wherever it stands in what was encoded, and in hexadecimal. Most secrets look the same in most of them.
+ * All forms in which common encoders write a text: unchanged, escaped in JSON (once and twice), in a URL, in HTML, in base64 and
+ * base64url at any position, and in hexadecimal. Most secrets look the same in most of these forms.
  */
 function encodedForms(secret: string): string[] {
   const bytes = Buffer.from(secret, "utf8");
@@ -173,7 +173,7 @@ function encodedForms(secret: string): string[] {
   return [...forms];
 }
 
-/** What each family of JSON writers escapes beyond what JSON demands, and in which case it writes hexadecimal digits. */
+/** The characters that each family of JSON writers escapes although JSON does not demand it, and the case of their hex digits. */
 const JSON_WRITERS: readonly { escapes: RegExp; upper?: true }[] = [
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is "all but ASCII"
   { escapes: /[^\x00-\x7f]/g }, // Python, PHP
@@ -196,7 +196,7 @@ function jsonForms(secret: string): string[] {
 }
 
 function writeJson(secret: string, escapes: RegExp, upper: boolean): string {
-  // Each character by itself, so that what one step has escaped is not escaped again by the next.
+  // Treats each character separately, so that no escape is escaped again.
   return secret.replace(/[\s\S]/g, (character) => {
     if (character.search(escapes) < 0) return jsonBody(character);
     const digits = character.charCodeAt(0).toString(16).padStart(4, "0");
@@ -208,7 +208,7 @@ function jsonBody(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** What each family of URL encoders leaves as it is, beside letters and digits. */
+/** The characters besides letters and digits that each family of URL encoders leaves unchanged. */
 const PERCENT_WRITERS = [
   "-_.~", // RFC 3986, Go, Python with safe=''
   "-_.!~*'()", // encodeURIComponent
@@ -230,7 +230,7 @@ function percentForms(bytes: Buffer): string[] {
   });
 }
 
-/** How HTML writers write quotes; `&`, `<` and `>` have one way. */
+/** The forms in which HTML writers write quotes. `&`, `<` and `>` have only one form. */
 const HTML_QUOTES = [
   ['"', "'"],
   ["&quot;", "'"],
@@ -247,8 +247,8 @@ function htmlForms(secret: string): string[] {
 }
 
 /**
- * The base64 of the bytes wherever they begin within a group of three, less the characters at both ends that depend on what
- * stands around them.
+ * The base64 of the bytes for each position within a group of three, without the characters at both ends that depend on
+ * neighbouring bytes.
  */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((before) => {

@@ -8,19 +8,19 @@ export const MIN_CREDENTIAL_CHARS = 6;
 /** A shorter word of letters of one case is a name (`production`, `inventory`), not a secret. */
 const MIN_WORD_CHARS = 12;
 const MIN_NUMBER_CHARS = 12;
-/** Lines of a key have 64 characters. A shorter last line is no secret by itself. */
+/** Lines of a key have 64 characters. A short last line alone is not a secret. */
 const MIN_LINE_CHARS = 16;
 
-/** Common values of settings, which are no secrets even under a name that suggests one. */
+/** Common values of settings, which are not secrets even under a name that suggests one. */
 const SETTINGS = new Set(
   `default development disabled enabled localhost master message postgres private production public readonly release
    sandbox sqlite staging standard testing verbose warning`.split(/\s+/),
 );
 
 /**
- * Why a configured value is not redacted, in words that follow its name; `undefined` if it is. Values of `env` are secrets
- * unless their form says otherwise: too short, a word, a number, a path, an address. A credential (a header, a variable, or
- * a value whose name suggests a secret) may also be a word.
+ * Why a configured value is not redacted, as a phrase that follows its name, or `undefined` if it is redacted. Values of `env`
+ * are secrets unless their form suggests otherwise: too short, a word, a number, a path, an address. A credential (a header, a
+ * variable, or a value whose name suggests a secret) may also be a word.
  */
 export function whyNotRedacted(value: string, isCredential = false): string | undefined {
   if (secretsIn(value, isCredential).length > 0) return undefined;
@@ -54,8 +54,8 @@ export function secretsIn(value: string, isCredential = false): string[] {
 }
 
 /**
- * The texts to redact for the URLs in a text. A password is one even if it looks like a word. One that is too short or too
- * common to be redacted everywhere is redacted together with its place in the URL.
+ * The texts to redact for the URLs in a text. A password counts even if it looks like a word. A password that is too short or too
+ * common to redact everywhere is redacted only together with its surroundings in the URL.
  */
 export function urlCredentialsIn(text: string): string[] {
   return [...text.matchAll(URL_USER)].flatMap(([, user = "", password = ""]) => {
@@ -166,21 +166,21 @@ export function decodePercent(text: string): string {
   }
 }
 
-/** Shorter values are not masked, because they are parts of ordinary words. */
+/** Shorter values are not masked, because they occur in ordinary words. */
 const MIN_MASKED_CHARS = 4;
 
 /**
  * Masks a server's configuration in the errors of that server, which quote its address and its stderr.
  *
- * It is stricter than a `Redactor` and uses another mark: every configured value is masked, even a short or ordinary one,
- * because an error is not data of a program that could be garbled. An error that is passed on to a program is also redacted.
+ * It is stricter than a `Redactor` and uses another mark. It masks every configured value, even a short or ordinary one, because
+ * an error is not a program's data that could be garbled. ptc also redacts an error that it passes on to a program.
  */
 export class FaultMask {
   readonly #texts: readonly string[];
 
   /**
-   * @param configured values of the configuration and of the server's own credentials; each word of a value is masked too.
-   * @param places the server's arguments or its URL, of which only passwords are masked.
+   * @param configured values of the configuration and of the server's credentials. Each word of a value is masked too.
+   * @param places the server's arguments or its URL, where only passwords are masked.
    */
   constructor(configured: readonly string[], places: readonly string[]) {
     const words = configured.flatMap((value) => [value, ...value.split(/\s+/)]);

@@ -1,26 +1,26 @@
 /**
- * Keeps secrets out of what ptc shows and stores: configured values in every form that common encoders give them, and tokens
- * that tell by their form what they are. A mark stands in their place (text-redaction.ts), and redacting again changes nothing. Numbers
- * are left alone: a secret that is one is found only as text.
+ * Keeps secrets out of everything that ptc shows and stores: configured values in every form that common encoders give them, and
+ * tokens that are recognised by their form. A mark replaces them (text-redaction.ts), and redacting again changes nothing.
+ * Redaction leaves numbers alone: it finds a numeric secret only as text.
  *
- * One redactor serves a whole process. Where personal data is redacted as well (pii/), each run has a separate one that knows the
- * same secrets; in what is no part of a run, such as definitions of tools, personal data stays. These are the places where texts
- * leave ptc, and what each of them redacts:
+ * One redactor serves a whole process. If personal data is redacted too (pii/), each run has a separate redactor with the same
+ * secrets. Texts outside of runs, such as definitions of tools, keep personal data. These are the places where texts leave ptc,
+ * and what each of them redacts:
  *
  * - execution/output/runner-output.ts: a program's console, as it is printed.
  * - execution/run.ts: the value or the failure of a run, and the arguments that a person is asked about.
- * - languages/prepare-program.ts: what bundler and type check say of a program, since they quote it.
+ * - languages/prepare-program.ts: messages of the bundler and the type check, which quote the program.
  * - execution/redact-run.ts: names and arguments of calls, for observers of a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
- * - archive/audit/audit-log.ts: every line, through a function that wiring/ hands in.
- * - wiring/model-server.ts: what a model is asked, through a function.
+ * - archive/audit/audit-log.ts: every line, through a function that wiring/ passes in.
+ * - wiring/model-server.ts: requests to a model, through a function.
  * - redaction-secrets.ts (`FaultMask`): the faults of servers, by stricter rules and with another mark.
- * - upstream/redact-connection.ts: definitions of tools, before anything is made of them; and of what a server answers, only the
- *   credentials with which ptc itself uses it.
+ * - upstream/redact-connection.ts: definitions of tools, before anything uses them. In a server's answers, it redacts only the
+ *   credentials with which ptc itself uses the server.
  *
- * All else that a server answers to a call reaches the program as it came: the program works with it, and what it makes of it
- * is redacted on its way out. A replay redacts arguments only to compare them with those in the archive
+ * Everything else in a server's answer reaches the program unchanged. The program works with it, and the program's output is
+ * redacted on its way out. A replay redacts arguments only to compare them with those in the archive
  * (execution/replay/recorded-calls.ts).
  */
 import { MAX_NESTING_DEPTH } from "../protocol/limits.ts";
@@ -33,9 +33,9 @@ export class Redactor {
   #mask: TextMask | undefined;
 
   /**
-   * @param configured values of `env` and `headers` and expanded variables; `whyNotRedacted` says which are no secrets.
-   * @param credentials those that are in places for secrets, such as headers.
-   * @param knowsTokens whether tokens are redacted too that tell by their form what they are.
+   * @param configured values of `env` and `headers` and expanded variables. `whyNotRedacted` says which are not secrets.
+   * @param credentials configured values in places for secrets, such as headers.
+   * @param knowsTokens whether to redact tokens by their form too.
    */
   constructor(configured: readonly string[], credentials: readonly string[] = [], knowsTokens = true) {
     this.#matcher = new SecretMatcher(configured, credentials, knowsTokens);
@@ -65,7 +65,7 @@ export class Redactor {
   /**
    * Redacts a text. A text without secrets is returned unchanged.
    *
-   * @param name of the member of which the text is the value, which may say what the text is.
+   * @param name the name of the member whose value the text is, which may say what the text is.
    */
   redactText(text: string, name?: string): Redacted<string> {
     const ranges = this.#matcher.find(text);
@@ -77,7 +77,7 @@ export class Redactor {
       : { value: masked.value, count: found.count + masked.count };
   }
 
-  /** Redacts a number that is personal data; `undefined` if it may be shown. */
+  /** Redacts a number that is personal data. Returns `undefined` if the number may be shown. */
   redactNumber(number: number, name?: string): Redacted<string> | undefined {
     if (this.#mask === undefined || Math.abs(number) < MIN_NUMBER) return undefined;
     const masked = this.#mask.redactText(String(number), name);
@@ -88,7 +88,7 @@ export class Redactor {
    * Redacts every text of a JSON value, including the names of members. A value without secrets is returned itself, not a
    * copy. Members whose names become equal are numbered, so that none is lost.
    *
-   * @param name of the member of which this is the value, or an item of the value.
+   * @param name the name of the member whose value, or an item of whose value, this is.
    */
   redactValue(value: unknown, name?: string): Redacted<unknown> {
     return new ValueRedaction(this).run(value, name);
@@ -103,7 +103,7 @@ export class Redactor {
 
 const NOTHING = { text: "", count: 0 };
 
-/** The least number that a mask is asked about. */
+/** The smallest number that a mask checks. */
 const MIN_NUMBER = 1_000_000;
 
 class ValueRedaction {
@@ -121,7 +121,7 @@ class ValueRedaction {
     return { value: redacted, count: this.#count };
   }
 
-  /** @param name of the member of which this is the value, or an item of the value. */
+  /** @param name as for `redactValue`. */
   #value(value: unknown, depth: number, name?: string): unknown {
     if (typeof value === "string") return this.#text(value, name);
     if (typeof value === "number") return this.#number(value, name);
@@ -198,12 +198,12 @@ export function withDistinctNames(members: [string, unknown][]): [string, unknow
 }
 
 /**
- * Redacts a text that comes in pieces, with the same result as for the complete text. It holds back only what could be the
- * beginning of a secret: at most a few thousand characters, and nearly always nothing at the end of a line.
+ * Redacts a text that comes in pieces, with the same result as for the complete text. It holds back only a possible beginning of
+ * a secret: at most a few thousand characters, and nearly always nothing at the end of a line.
  */
 class StreamRedactor implements TextStream {
   readonly #matcher: SecretMatcher;
-  /** The last released characters, which decide whether a token follows; empty after a secret. */
+  /** The last released characters, which decide whether a token follows. Empty after a secret. */
   #context = "";
   #held = "";
   #count = 0;
@@ -239,7 +239,7 @@ class StreamRedactor implements TextStream {
     let to = ended ? text.length : Math.max(from, this.#matcher.unfinishedFrom(text));
     const cut = ranges.find(({ start, end }) => start < to && to < end);
     if (cut !== undefined) {
-      // An endless chain of overlapping secrets must not be held back for ever.
+      // An endless chain of overlapping secrets must not be held back forever.
       to = to - cut.start > this.#matcher.longest ? cut.end : Math.max(from, cut.start);
     }
     const released = replaceRanges(text, ranges, from, to);

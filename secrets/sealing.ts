@@ -8,12 +8,12 @@ const TAG_BYTES = 16;
 
 export const SEALING_KEY_BYTES = 32;
 
-/** A sealed value is not what was sealed under this key and for this purpose. */
+/** A sealed value was not sealed with this key and for this purpose. */
 export class SealingError extends Error {
   override readonly name = "SealingError";
 }
 
-/** Encrypts and authenticates bytes. @param purpose what they are and whose, which opening must name as well. */
+/** Encrypts and authenticates bytes. @param purpose says what they are and whose. Unsealing requires the same purpose. */
 export function seal(key: Uint8Array, bytes: Uint8Array, purpose: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
@@ -27,10 +27,10 @@ export function seal(key: Uint8Array, bytes: Uint8Array, purpose: string): Buffe
   ]);
 }
 
-/** @throws SealingError when the bytes, the key or the purpose are others than those of sealing. */
+/** Reverses `seal`. @throws SealingError when the bytes, the key or the purpose differ from those of sealing. */
 export function unseal(key: Uint8Array, sealed: Uint8Array, purpose: string): Buffer {
   if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT)
-    throw new SealingError("it is not what was sealed");
+    throw new SealingError("it is not a sealed value");
   const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(1, 1 + NONCE_BYTES), {
     authTagLength: TAG_BYTES,
   });
@@ -44,22 +44,22 @@ export function unseal(key: Uint8Array, sealed: Uint8Array, purpose: string): Bu
   }
 }
 
-/** Seals and opens what is kept, with keys of its own. */
+/** Seals and unseals stored values with its keys. */
 export interface Sealer {
   seal(bytes: Uint8Array, purpose: string): Buffer;
   /** @throws SealingError */
   unseal(sealed: Uint8Array, purpose: string): Buffer;
 }
 
-/** The form of what is sealed with one of several keys: it begins with the name of the key. */
+/** The format of values that begin with the name of one of several keys. */
 const NAMED = 2;
 const NAME_BYTES = 4;
 
-/** Several keys: the first seals, and all open, so that keys can be changed one after the other. */
+/** Several keys. The first one seals and all unseal, so that keys can be rotated. */
 export class KeyList implements Sealer {
   readonly #keys: readonly { name: Buffer; key: Uint8Array }[];
 
-  /** @param keys at least one, of `SEALING_KEY_BYTES` each. */
+  /** @param keys at least one key, each of `SEALING_KEY_BYTES` bytes. */
   constructor(keys: readonly Uint8Array[]) {
     this.#keys = keys.map((key) => ({ name: nameOf(key), key }));
   }
@@ -77,18 +77,18 @@ export class KeyList implements Sealer {
     return unseal(found.key, sealed.subarray(1 + NAME_BYTES), purpose);
   }
 
-  /** Whether something is sealed with the first key. */
+  /** Whether a value is sealed with the first key. */
   isCurrent(sealed: Uint8Array): boolean {
     return sealed[0] === NAMED && this.#keys[0]?.name.equals(sealed.subarray(1, 1 + NAME_BYTES)) === true;
   }
 }
 
-/** A name that tells keys apart and nothing of them. */
+/** A name that distinguishes keys and reveals nothing about them. */
 function nameOf(key: Uint8Array): Buffer {
   return createHmac("sha256", key).update("ptc key name").digest().subarray(0, NAME_BYTES);
 }
 
-/** A key of its text: 32 bytes in base64 or in hexadecimal digits; `undefined` for any other text. */
+/** Parses a key: 32 bytes in base64 or hexadecimal digits. Returns `undefined` for any other text. */
 export function parseSealingKey(text: string): Uint8Array | undefined {
   const trimmed = text.trim();
   if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, "hex");

@@ -1,4 +1,4 @@
-/** Something without its secrets, and how many were replaced. */
+/** A value without its secrets, and the number of replacements. */
 export interface Redacted<T> {
   value: T;
   count: number;
@@ -6,27 +6,27 @@ export interface Redacted<T> {
 
 /** Redacts a text that comes in pieces, with the same result as for the complete text. */
 export interface TextStream {
-  /** How much has been replaced in the released text. */
+  /** The number of replacements in the released text. */
   readonly count: number;
   /** Takes the next piece and returns the text that can be released. */
   push(piece: string): string;
   /** Ends the text and returns the rest. */
   end(): string;
   /**
-   * The text was cut off here, maybe inside something to redact. Returns the held text without what could be the beginning of
-   * that. The next piece starts a new text.
+   * Handles a text that was cut off here, maybe inside something to redact. Returns the held text without such a possible
+   * beginning. The next piece starts a new text.
    */
   cutOff(): string;
 }
 
-/** Redacts more than secrets. */
+/** Redacts more than secrets, such as personal data. */
 export interface TextMask {
-  /** @param name of the member of which the text is the value. */
+  /** @param name the name of the member whose value the text is. */
   redactText(text: string, name?: string): Redacted<string>;
   stream(name?: string): TextStream;
 }
 
-/** One stream after another. */
+/** Passes the output of one stream to another. */
 export function chainStreams(first: TextStream, second: TextStream): TextStream {
   return {
     get count() {
@@ -38,7 +38,7 @@ export function chainStreams(first: TextStream, second: TextStream): TextStream 
   };
 }
 
-/** The marks that replace secrets. None needs an escape in JSON, and none is itself recognised as a secret. */
+/** The marks that replace secrets. None needs an escape in JSON, and none is recognised as a secret. */
 
 /** Replaces a secret that was configured or added. */
 export const REDACTED = "[REDACTED]";

@@ -5,20 +5,20 @@ import { SECRETLINT_SHAPES } from "./token-shapes-secretlint.ts";
 interface TokenShape {
   /** Names the kind in the mark `[REDACTED:kind]`. */
   readonly kind: string;
-  /** The literals with which such a token begins. */
+  /** The literals that such a token begins with. */
   readonly anchors: readonly string[];
   /** Matches a token from its anchor on. If only its end is secret, that part is in a group named `secret`. */
   readonly pattern: RegExp;
-  /** Matches an unfinished token from its anchor to the end of a text; by default, any characters of tokens. */
+  /** Matches an unfinished token from its anchor to the end of a text. By default, any token characters match. */
   readonly open?: RegExp;
   /** Whether the anchor may be inside a word. */
   readonly anywhere?: true;
 }
 
-/** Longest token that is recognised, a private key with its many lines included. */
+/** The length of the longest recognised token, which is a private key with its many lines. */
 export const MAX_TOKEN_CHARS = 16_384;
 
-/** Characters before a token that decide whether it is one. */
+/** The number of characters before a token that decide about it. */
 export const TOKEN_CONTEXT_CHARS = 6;
 
 const LINE_BREAK = String.raw`(?:\r?\n|\\r\\n|\\n)`;
@@ -33,7 +33,7 @@ const OWN_SHAPES: readonly TokenShape[] = [
   { kind: "pypi-token", anchors: ["pypi-AgE"], pattern: /pypi-AgE[0-9A-Za-z_-]{50,1024}/ },
   { kind: "sendgrid-token", anchors: ["SG."], pattern: /SG\.[\w-]{22}\.[\w-]{43}(?![\w-])/ },
   {
-    // Keys of administrators and OAuth tokens, beside the keys that the preset knows.
+    // Administrator keys and OAuth tokens, in addition to the keys that the preset knows.
     kind: "anthropic-token",
     anchors: ["sk-ant-"],
     pattern: /sk-ant-[a-z]{3,10}\d\d-[A-Za-z0-9_-]{80,128}(?![A-Za-z0-9_-])/,
@@ -45,7 +45,7 @@ const OWN_SHAPES: readonly TokenShape[] = [
   },
   {
     // RFC 3986, section 3.2.1: the user information of an authority. A placeholder such as `${PASSWORD}`, `<password>` or
-    // `password` is no secret: descriptions of tools show addresses with them.
+    // `password` is not a secret: descriptions of tools show addresses with them.
     kind: "url-password",
     anchors: ["://", "://:"],
     pattern:
@@ -76,7 +76,7 @@ const ASCII = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)
 const TOKEN_CHARACTER = ASCII.map((character) => /[A-Za-z0-9_.+/=:-]/.test(character));
 const WORD_CHARACTER = ASCII.map((character) => /[A-Za-z0-9_-]/.test(character));
 
-/** Longer literals are found faster, so a shorter anchor is searched with each character that may follow it. */
+/** Longer literals are found faster, so the search combines a shorter anchor with each character that may follow it. */
 const MIN_LITERAL_CHARS = 4;
 
 interface Candidate {
@@ -95,7 +95,7 @@ for (const shape of [...OWN_SHAPES, ...SECRETLINT_SHAPES] as TokenShape[]) {
 /** Every token begins with one of these. */
 export const TOKEN_LITERALS: readonly string[] = [...CANDIDATES.keys()];
 
-/** The least length of a token after its anchor. */
+/** The minimum length of a token after its anchor. */
 const MIN_REST_CHARS = 8;
 
 /** A cheap first check, so that a text full of anchors costs little: whether a token can begin at this literal. */
@@ -110,7 +110,7 @@ export function mayBeginToken(text: string, start: number, literal: string): boo
   return true;
 }
 
-/** Finds the literals with which tokens begin. */
+/** Finds the literals that tokens begin with. */
 export const TOKEN_FINDER = new LiteralFinder(TOKEN_LITERALS);
 const PREFIXES = new LiteralPrefixes(TOKEN_LITERALS);
 
@@ -127,7 +127,7 @@ interface FoundToken {
 }
 
 /**
- * The token that begins at one of `TOKEN_LITERALS`, if there is one. It lies between `edges.from` and `edges.to`, because
+ * The token that begins at one of `TOKEN_LITERALS`, if there is one. It is between `edges.from` and `edges.to`, because
  * the text outside is replaced anyway.
  */
 export function tokenAt(
@@ -148,8 +148,8 @@ export function tokenAt(
 }
 
 /**
- * The first position from which the end of a text could be the beginning of a token, or one that goes on; else the length.
- * What stands before is not looked at: it may turn out to be a secret, and so an edge.
+ * The first position from which the end of a text could be the beginning of a token, or a token that continues, or the length of
+ * the text. Ignores the text before that position, which may turn out to be a secret and therefore an edge.
  */
 export function unfinishedTokenFrom(text: string): number {
   const from = Math.max(0, text.length - MAX_TOKEN_CHARS);
@@ -166,14 +166,14 @@ export function unfinishedTokenFrom(text: string): number {
   return Math.min(from + unfinished, PREFIXES.unfinishedFrom(text));
 }
 
-/** Not a regular expression: that would start again at each character of each earlier run. */
+/** The start of the token characters at the end. A regular expression would retry at each character of each earlier run. */
 function trailingRunFrom(text: string): number {
   let from = text.length;
   while (from > 0 && TOKEN_CHARACTER[text.charCodeAt(from - 1)] === true) from--;
   return from;
 }
 
-/** Whether a token can begin here: not within a word, unless its letters before are those of an escape (`\n`, `%3D`). */
+/** Whether a token can begin here: not within a word, unless the letters before it belong to an escape (`\n`, `%3D`). */
 function beginsToken(text: string, at: number): boolean {
   if (at === 0 || WORD_CHARACTER[text.charCodeAt(at - 1)] !== true) return true;
   const escaped = text.charAt(at - 2) === "\\" || text.charAt(at - 3) === "%" || text.charAt(at - 6) === "\\";

@@ -2,22 +2,22 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Keyring, KeyringError, openKeyring, SecretsFile } from "./keyring.ts";
 
-/** The outcome of a change. `why` it failed is one line. */
+/** The outcome of a change. `why` is one line that says why it failed. */
 export type Changed<T> = ({ ok: true } & T) | { ok: false; why: string };
 
-/** Keeps these apart from logins, which are in the same keyring. */
+/** Separates secrets from logins, which are in the same keyring. */
 const ACCOUNT = "secret/";
 
 /**
- * The secrets that a user has put in with `ptc auth set`: in the system's keyring where there is one, else in a private file
- * of the user's. A secret in the file is still found after a keyring has become available.
+ * The secrets that a user has stored with `ptc auth set`: in the system's keyring if there is one, or else in a private file of
+ * the user. A secret in the file is still found after a keyring has become available.
  */
 export class UserSecrets {
   readonly #file: SecretsFile;
   readonly #open: () => Promise<Keyring | undefined>;
   #keyring: Promise<Keyring | undefined> | undefined;
 
-  /** @param open the system's keyring; another one in tests. */
+  /** @param open opens the system's keyring. Tests open another one. */
   constructor(
     env: Readonly<Record<string, string | undefined>>,
     open: () => Promise<Keyring | undefined> = () => openKeyring({ env }),
@@ -33,7 +33,7 @@ export class UserSecrets {
     return (await keyring?.get(ACCOUNT + name)) ?? this.#file.get(ACCOUNT + name);
   }
 
-  /** Stores a secret, and replaces one of the same name. `where` says for people where it is kept. */
+  /** Stores a secret, and replaces one with the same name. `where` tells people where it is stored. */
   async set(name: string, value: string): Promise<Changed<{ where: string }>> {
     return changed(async () => {
       const keyring = await this.#system();
@@ -44,7 +44,7 @@ export class UserSecrets {
         };
       }
       await keyring.set(ACCOUNT + name, value);
-      // An older value in the file would come back when the keyring is not there.
+      // Otherwise an older value in the file would come back without the keyring.
       await this.#file.delete(ACCOUNT + name);
       return { where: `the system's keyring (${keyring.name})` };
     });

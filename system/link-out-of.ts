@@ -4,8 +4,8 @@ import { isAbsolute, join, parse, relative, sep } from "node:path";
 const SEPARATORS = sep === "/" ? "/" : /[\\/]/;
 
 /**
- * The symbolic link by which a path in a folder leads out of it; `undefined` where none does, and for a path elsewhere. A project can come
- * from others, with links in it that would have ptc write where nobody asked it to. What is above the folder is its user's own.
+ * Returns the symbolic link through which a path in a folder leads out of the folder, or `undefined` if there is none or the path
+ * is elsewhere. A project may come from others, and its links could make ptc write elsewhere. The folder's parents are trusted.
  */
 export function linkOutOf(folder: string, path: string): string | undefined {
   const steps = relative(folder, path).split(sep);
@@ -25,15 +25,15 @@ function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
   } catch {
-    // Nothing is there, or what stands before it is no folder.
+    // Nothing is there, or a part of the path before it is not a folder.
     return false;
   }
 }
 
-/** More links than this lead nowhere, as on Linux. */
+/** A path through more links than this leads nowhere, as on Linux. */
 const MAX_LINKS = 40;
 
-/** Where a link leads, also to what is not there yet, as the system follows it: step by step. `undefined` for one that leads nowhere. */
+/** Follows a link step by step, as the system does, to a target that need not exist. `undefined` if the link leads nowhere. */
 function targetOf(link: string): string | undefined {
   const stepsOf = (path: string) => path.slice(parse(path).root.length).split(SEPARATORS);
   let at = parse(link).root;

@@ -4,14 +4,14 @@ import { type Actor, LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 const MAX_NAME_CHARS = 256;
 
 /**
- * The principal of the user who starts ptc on this machine. What processes of one user share with each other, such as sessions and
- * approvals, belongs to it.
+ * The principal of the user who starts ptc on this machine. It owns whatever processes of one user share, such as sessions and
+ * approvals.
  */
 export function localPrincipal(): string {
   return LOCAL_PRINCIPAL;
 }
 
-/** The account that this process has, and the machine that it is on, as the system names them. */
+/** The account and the machine of this process, as the system names them. */
 export function localActor(): Actor {
   const uid = process.getuid?.();
   const known = uid === undefined ? {} : { uid };
@@ -22,7 +22,7 @@ export function localActor(): Actor {
   };
 }
 
-/** An account without a name, as in containers, is known by its number. */
+/** The name of the account, or its number if it has no name, as in containers. */
 function userName(uid: number | undefined): string {
   try {
     return userInfo().username;

@@ -5,12 +5,12 @@ import { findSqlite, type SqliteModule } from "./sqlite.ts";
 
 const SQLITE_BUSY = 5;
 
-/** The connections that hold a lock. One that nothing refers to would be closed as garbage, and its lock with it. */
+/** The connections that hold a lock. Garbage collection would close a connection without a reference, and release its lock. */
 const holding = new Set<object>();
 
 export class LockError extends Error {
   override readonly name = "LockError";
-  /** `busy`: another process does not let go. `unavailable`: this Node.js has no SQLite. */
+  /** `busy`: another process keeps the lock. `unavailable`: this Node.js has no SQLite. */
   readonly code: "busy" | "unavailable";
 
   constructor(code: LockError["code"], message: string) {
@@ -20,18 +20,18 @@ export class LockError extends Error {
 }
 
 interface LockOptions {
-  /** How long to wait for another holder; five seconds by default, longer than anybody takes to write some lines. */
+  /** How long to wait for another holder. The default is five seconds, longer than writing some lines takes. */
   patienceMs?: number;
-  /** How often the lock is tried for meanwhile. */
+  /** The pauses between tries. */
   pauses?: PauseBounds;
   /** Gives up waiting. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Takes the lock of a file ({@link tryLockFile}), and waits while another process holds it. Returns what lets go of it.
+ * Takes the lock of a file ({@link tryLockFile}), and waits while another process holds it. Returns a function that releases it.
  *
- * @throws LockError, and Error when the file is no plain one of this user's.
+ * @throws LockError, and Error when the file is not a regular file.
  */
 export async function lockFile(
   path: string,
@@ -45,16 +45,16 @@ export async function lockFile(
     const release = tryLockFile(sqlite, path);
     if (release !== undefined) return release;
     if (performance.now() - began > patienceMs)
-      throw new LockError("busy", `another ptc holds its lock ${path} and does not let go: end that one`);
+      throw new LockError("busy", `another ptc holds its lock ${path} and does not release it: end that ptc`);
     await delay(doublingPause(pauses, tries) * (0.5 + Math.random()), undefined, { signal });
   }
 }
 
 /**
- * Takes a lock that all processes of this user respect, and that the system lets go of when its holder dies: the lock of a file
- * that SQLite opens. Nothing is ever written to the file. Returns what lets go of it; `undefined` while somebody else holds it.
+ * Takes a lock that all processes of this user respect, and that the system releases when its holder dies: SQLite's lock of a
+ * file. Never writes to the file. Returns a function that releases the lock, or `undefined` while somebody else holds it.
  *
- * @throws Error when the file is no plain one, or cannot be opened.
+ * @throws Error when the file is not a regular file, or cannot be opened.
  */
 export function tryLockFile({ DatabaseSync }: SqliteModule, path: string): (() => void) | undefined {
   const before = makeFile(path);
@@ -63,7 +63,7 @@ export function tryLockFile({ DatabaseSync }: SqliteModule, path: string): (() =
   try {
     connection.exec("PRAGMA busy_timeout = 0");
     connection.exec("BEGIN EXCLUSIVE");
-    // The lock of a file that was removed meanwhile keeps nobody out.
+    // The lock of a file that was removed meanwhile excludes nobody.
     isHeld = inodeOf(path) === before;
     if (!isHeld) return undefined;
     holding.add(connection);
@@ -79,8 +79,8 @@ export function tryLockFile({ DatabaseSync }: SqliteModule, path: string): (() =
 }
 
 /**
- * Makes the file unless it is there. One that is there is not opened: closing a file gives up all locks that this process has
- * on it (POSIX, fcntl).
+ * Creates the file if it does not exist. Does not open an existing file, because closing a file releases all locks that this
+ * process has on it (POSIX, fcntl).
  */
 function makeFile(path: string): bigint | undefined {
   try {

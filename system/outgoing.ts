@@ -7,28 +7,28 @@ import * as tls from "node:tls";
 import type { Dispatcher } from "undici";
 
 /**
- * How ptc's own connections leave this machine: through the proxies, and with the certificate authorities, that the variables
- * of the environment name which other programs go by.
+ * Makes ptc's own connections to other machines. They use the proxies and certificate authorities that the usual environment
+ * variables name:
  *
- * - `https_proxy`, `http_proxy` and `all_proxy`, in either case, the small letters first, as curl has it. A proxy speaks HTTP:
- *   `https:` goes through a tunnel (CONNECT), `http:` as a request with the whole address.
- * - `no_proxy`: names with all that is below them, addresses, ranges of addresses, each with a port or without, or `*`. This
- *   machine itself is never reached through a proxy, as Go has it: another machine's proxy cannot reach it, and what is sent to
- *   a server here is nothing for a proxy.
- * - `SSL_CERT_FILE` and `SSL_CERT_DIR`: authorities beside those that Node.js has, among them `NODE_EXTRA_CA_CERTS`.
+ * - `https_proxy`, `http_proxy` and `all_proxy`, in lower or upper case. Lower case wins, as in curl. A proxy speaks HTTP:
+ *   `https:` goes through a tunnel (CONNECT), and `http:` as a request with the whole address.
+ * - `no_proxy`: names including their subdomains, addresses, and ranges of addresses, each with or without a port, or `*`. ptc
+ *   never reaches this machine through a proxy, as in Go: another machine's proxy cannot reach it, and a proxy should not see
+ *   what is sent to a local server.
+ * - `SSL_CERT_FILE` and `SSL_CERT_DIR`: authorities in addition to those of Node.js, which include `NODE_EXTRA_CA_CERTS`.
  *
- * When none of these concerns an address, nothing of this is loaded.
+ * If none of these concerns an address, ptc loads no proxy code.
  */
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variable of a proxy names something else. The message holds no value, since that may hold a password. */
+/** A proxy variable does not name a proxy. The message omits the value, because it may contain a password. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
 }
 
 /**
- * The proxy through which a URL is reached; `undefined` for none.
+ * The proxy for a URL, or `undefined` if there is none.
  *
  * @throws ProxyError
  */
@@ -42,7 +42,7 @@ export function proxyFor(url: URL, env: Environment = process.env): URL | undefi
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   if (proxy === undefined || !/^https?:$/.test(proxy.protocol))
     throw new ProxyError(
-      `${name.toUpperCase()} in the environment is no URL of an HTTP proxy, such as http://proxy:3128`,
+      `${name.toUpperCase()} in the environment is not the URL of an HTTP proxy, such as http://proxy:3128`,
     );
   return proxy;
 }
@@ -109,13 +109,13 @@ async function withPlainBody(init: RequestInit): Promise<RequestInit> {
   return { ...init, headers, body: await written.arrayBuffer() };
 }
 
-/** Loads undici. As it loads, it makes itself what Node.js fetches with, unless that has its own: so that is loaded first. */
+/** Loads undici. On loading, it takes over the `fetch` of Node.js unless that is already loaded, so this loads that first. */
 function loadUndici(): Promise<typeof import("undici")> {
   void globalThis.Response;
   return import("undici");
 }
 
-/** What a request of `node:http` or `node:https` to a URL needs of the environment; nothing for most. @throws ProxyError */
+/** The options that the environment requires for a request of `node:http` or `node:https`. Mostly empty. @throws ProxyError */
 export function requestOptionsFor(url: URL): { agent?: http.Agent; secureContext?: tls.SecureContext } {
   const secureContext = secureContextOf(process.env);
   const trusted = secureContext === undefined ? {} : { secureContext };
@@ -123,7 +123,7 @@ export function requestOptionsFor(url: URL): { agent?: http.Agent; secureContext
   return proxy === undefined ? trusted : { ...trusted, agent: tunnelBy(proxy, url, trusted) };
 }
 
-/** An agent whose connections to a URL are tunnels of a proxy (RFC 9110, section 9.3.6). */
+/** An agent that connects to a URL through a tunnel of a proxy (RFC 9110, section 9.3.6). */
 function tunnelBy(proxy: URL, url: URL, trusted: object): http.Agent {
   const isSecure = url.protocol === "https:";
   const host = hostOf(url);
@@ -164,7 +164,7 @@ function tunnelBy(proxy: URL, url: URL, trusted: object): http.Agent {
   return agent;
 }
 
-/** One for each proxy, and one for none, since they keep connections. */
+/** One dispatcher for each proxy, and one without a proxy. They keep connections open. */
 const dispatchers = new Map<string, Promise<Dispatcher>>();
 
 async function dispatcherFor(url: URL): Promise<Dispatcher | undefined> {
@@ -221,7 +221,7 @@ function isExcepted(url: URL, exceptions: string): boolean {
     });
 }
 
-/** Whether an address is another, or in a range such as `10.0.0.0/8`. */
+/** Whether an address equals another, or is in a range such as `10.0.0.0/8`. */
 function isWithin(address: string, named: string): boolean {
   const [network = "", bits] = named.split("/");
   const family = isIP(network);
@@ -245,12 +245,12 @@ function authoritiesOf({
     : [SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS].join("\n");
 }
 
-/** By what was asked for. Reading all authorities of a system takes some hundredths of a second. */
+/** Contexts by their variables, because reading all authorities of a system takes some hundredths of a second. */
 const contexts = new Map<string, tls.SecureContext>();
 
 /**
- * What to trust, where the environment names more than Node.js reads by itself. As OpenSSL does, a file that cannot be read, or
- * that holds nothing of use, is passed over: a connection that needs it fails, and says so.
+ * The authorities to trust, or `undefined` if the environment names none beyond those of Node.js. Skips a file that cannot be
+ * read or contains no certificate, like OpenSSL. A connection that needs it fails with an error.
  */
 function secureContextOf(env: Environment): tls.SecureContext | undefined {
   const key = authoritiesOf(env);
@@ -262,7 +262,7 @@ function secureContextOf(env: Environment): tls.SecureContext | undefined {
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED )?CERTIFICATE-----/g;
 
-/** The names that OpenSSL looks for in a folder of certificates. */
+/** Matches the names that OpenSSL looks for in a folder of certificates. */
 const HASHED = /^[0-9a-f]{8}\.\d+$/;
 
 function certificatesIn({ SSL_CERT_FILE, SSL_CERT_DIR, NODE_EXTRA_CA_CERTS }: Environment): string[] {

@@ -12,13 +12,13 @@ const manifest = JSON.parse(readFileSync(join(packageDirectory, "package.json"),
 
 export const { version } = manifest;
 
-/** The versions of Node.js that ptc runs with, as a range of npm's. */
+/** The versions of Node.js that ptc supports, as a range in npm's notation. */
 export const nodeRange = manifest.engines.node;
 
-/** A script that installs Docker and gVisor, as root on Debian and Ubuntu. */
+/** A script that installs Docker and gVisor as root on Debian and Ubuntu. */
 export const engineSetupScript = join(packageDirectory, "scripts", "setup-engine.sh");
 
-/** The URL of a module that is loaded by path, in the sources or in the build. */
+/** The URL of a module that is loaded by path, either in the sources or in the build. */
 export function moduleUrl(module: string): URL {
   const built = import.meta.url.endsWith(".js");
   return pathToFileURL(join(packageDirectory, built ? `dist/${module}.js` : `${module}.ts`));

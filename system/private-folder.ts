@@ -7,8 +7,9 @@ export const PRIVATE_FOLDER_NAME = ".ptc";
 const EVERYTHING = "# Runs of this machine's user: private, and of no use to others.\n*\n";
 
 /**
- * Hides a folder of private files from git: one that ptc has just made, and its usual one in any case. A `.gitignore` that is
- * there stays, and none is put into a folder to which a link leads: what else is there is not ptc's to hide. One that cannot be written is no reason to keep no runs, so nothing is thrown.
+ * Hides a folder of private files from git, if ptc has just created it or it is ptc's usual folder. Keeps an existing
+ * `.gitignore`. Writes none through a link, because the target may contain other files. Never throws, because a missing
+ * `.gitignore` must not prevent archiving.
  */
 export function hideFromGit(folder: string, isNew: boolean): void {
   if (!isNew && basename(folder) !== PRIVATE_FOLDER_NAME) return;
@@ -16,6 +17,6 @@ export function hideFromGit(folder: string, isNew: boolean): void {
     if (lstatSync(folder).isSymbolicLink()) return;
     writeFileSync(join(folder, ".gitignore"), EVERYTHING, { flag: "wx", mode: 0o600 });
   } catch {
-    // It is there, or the disk is full, which is reported for the file that the folder is for.
+    // The file exists, or the disk is full, which the next write to the folder reports.
   }
 }

@@ -5,32 +5,32 @@ import { promisify } from "node:util";
 import { startTimeOf, UNKNOWN_START } from "./process-identity.ts";
 
 /**
- * Starts programs in process groups of their own, so that their children end with them.
+ * Starts programs in separate process groups, so that their children end with them.
  *
- * A program that has not started yet may be installing itself, as `npx -y` and `uvx` do. To kill it then would leave half an
- * installation, which later starts take for a whole one. So a group that is starting, and that has been at work a moment ago,
- * is let finish instead: without its stdin, for a bounded time, while ptc lives by ptc, and after that by a shell.
+ * A program that has not started yet may be installing itself, as with `npx -y` and `uvx`. Killing it then would leave half an
+ * installation, which later starts would mistake for a whole one. A group that is starting and was recently active may therefore
+ * finish, without its stdin and for a bounded time. ptc watches over that while it runs, and a shell does so afterwards.
  */
 
 interface Group {
   child: ChildProcessWithoutNullStreams;
   isStarting: boolean;
-  /** When it was last seen at work, by `performance.now`. */
+  /** When it was last seen active, by `performance.now`. */
   activeAt: number;
 }
 
 const live = new Map<number, Group>();
 
-/** A group counts as at work for so long after its last sign of work. */
+/** How long a group counts as active after its last sign of activity. */
 const RECENT_MS = 5_000;
 
-/** How long a group is let finish; and how long it then has to undo what it began, before it is killed. */
+/** How long a group may take to finish, and then to clean up before it is killed. */
 const FINISH_SECONDS = 60;
 const UNDO_SECONDS = 10;
 
 const POLL_MS = 1_000;
 
-/** As little processor time as a program uses that only waits. */
+/** The most processor time that a merely waiting program uses between two looks. */
 const IDLE_CPU_MS = 20;
 
 /** Linux counts processor time in hundredths of a second (proc(5), `USER_HZ`). */
@@ -65,7 +65,7 @@ export function spawnGroup(
   if (live.size === 0) process.on("exit", endAll);
   live.set(pid, { child, isStarting: mayInstall, activeAt: performance.now() });
   child.once("exit", () => {
-    // Kill the processes that the leader has left behind.
+    // Kills the processes that the leader has left behind.
     signalGroup(pid, "SIGKILL");
     live.delete(pid);
     if (live.size === 0) process.off("exit", endAll);
@@ -78,29 +78,29 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group does not exist, or none of its processes is ours.
+    // The group does not exist, or belongs to another user.
   }
 }
 
-/** The program has started: it no longer installs anything. */
+/** Notes that the program has started, and no longer installs anything. */
 export function noteStarted(pid: number): void {
   const group = live.get(pid);
   if (group !== undefined) group.isStarting = false;
 }
 
-/** The program was seen at work. */
+/** Notes that the program was seen active. */
 export function noteActivity(pid: number): void {
   const group = live.get(pid);
   if (group !== undefined) group.activeAt = performance.now();
 }
 
-/** Whether a group is starting, and was at work a moment ago. */
+/** Whether a group is starting and was recently active. */
 export function isInstalling(pid: number): boolean {
   const group = live.get(pid);
   return group?.isStarting === true && performance.now() - group.activeAt < RECENT_MS;
 }
 
-/** Follows the processor time of a group. Each call tells whether it has done more than wait since the call before. */
+/** Follows the processor time of a group. Each call resolves with whether the group was active since the previous call. */
 export function watchProcessorTime(pid: number): () => Promise<boolean> {
   let before: number | undefined;
   return async () => {
@@ -113,8 +113,8 @@ export function watchProcessorTime(pid: number): () => Promise<boolean> {
 }
 
 /**
- * Lets a group finish what it is installing. It is ended when it does nothing more, or after a bounded time; where ptc ends
- * before that, a shell does it.
+ * Lets a group finish its installation. Ends the group when it is no longer active, or after a bounded time. If ptc ends first,
+ * a shell takes over.
  */
 export function letFinish(pid: number): void {
   const group = live.get(pid);
@@ -142,8 +142,8 @@ export function letFinish(pid: number): void {
 }
 
 /**
- * What a shell does for a group: lets it finish, has it undo the rest, and kills it. What the group writes is read meanwhile: its
- * pipes would break without a reader. They do not block, so each `cat` ends when there is nothing more just then.
+ * The shell script that lets a group finish, asks it to clean up, and kills it. It reads the group's output meanwhile, because
+ * pipes break without a reader. The pipes do not block, so each `cat` ends when no more output is available.
  */
 const FINISH = `
 wait_for() {
@@ -158,7 +158,7 @@ kill -s TERM -- "-$1" 2>/dev/null || exit 0
 wait_for "$1" ${UNDO_SECONDS} "$2"
 kill -s KILL -- "-$1" 2>/dev/null`;
 
-/** Has a shell let a group finish, also when ptc has ended. @param child whose output is read then. */
+/** Starts a shell that lets a group finish, even after ptc has ended. @param child the child whose output the shell reads. */
 export function finishWithoutUs(pid: number, child?: ChildProcessWithoutNullStreams): void {
   const reads = child !== undefined && !child.stdout.destroyed && !child.stderr.destroyed;
   const output = reads ? [child.stdout, child.stderr] : [];
@@ -174,7 +174,7 @@ export function finishWithoutUs(pid: number, child?: ChildProcessWithoutNullStre
   }
 }
 
-/** Processor time of a group so far, in milliseconds, with that of children that have ended; `undefined` where nobody tells. */
+/** Processor time of a group so far, in milliseconds, including children that have ended. `undefined` if it is unknown. */
 async function processorMsOf(group: number): Promise<number | undefined> {
   try {
     return process.platform === "linux" ? procMsOf(group) : await psMsOf(group);
@@ -183,7 +183,7 @@ async function processorMsOf(group: number): Promise<number | undefined> {
   }
 }
 
-/** proc(5), `/proc/<pid>/stat`: `pgrp` is field 5; `utime`, `stime`, `cutime` and `cstime` are fields 14 to 17. */
+/** Reads `/proc/<pid>/stat` (proc(5)): `pgrp` is field 5, and `utime`, `stime`, `cutime` and `cstime` are fields 14 to 17. */
 function procMsOf(group: number): number {
   let ticks = 0;
   for (const pid of readdirSync("/proc")) {
@@ -201,7 +201,7 @@ function procMsOf(group: number): number {
   return ticks * TICK_MS;
 }
 
-/** Systems without `/proc`: POSIX `ps`, whose times are `[[dd-]hh:]mm:ss`, on macOS with hundredths. */
+/** For systems without `/proc`: asks POSIX `ps`, whose times are `[[dd-]hh:]mm:ss`, on macOS with hundredths. */
 async function psMsOf(group: number): Promise<number> {
   const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pgid=", "-o", "time="], {
     timeout: 5_000,
@@ -219,8 +219,8 @@ async function psMsOf(group: number): Promise<number> {
 const STARTING = "starting";
 
 /**
- * The process groups that one ptc process has started and that must not outlive it. They are recorded in a folder, one file
- * for each, named `<pid>-<start time>`.
+ * The process groups that one ptc process has started and that must not outlive it. A folder records them, in one file for each
+ * group, named `<pid>-<start time>`.
  */
 export class ProcessGroups {
   readonly #folder: string;
@@ -244,9 +244,9 @@ export class ProcessGroups {
   }
 
   /**
-   * Kills every recorded process group with SIGKILL, but those that may be installing themselves.
+   * Kills every recorded process group with SIGKILL, except groups that may be installing themselves.
    *
-   * @param onStarting receives these, alive; by default they are left to the process that started them.
+   * @param onStarting receives the excepted groups, which still run. By default, nothing happens to them.
    */
   kill(onStarting: (pid: number) => void = () => {}): void {
     for (const name of this.#names()) {
@@ -275,16 +275,16 @@ function parseGroupName(name: string): [pid: number, startTime: string] | undefi
   return match === null ? undefined : [Number(match[1]), match[2] as string];
 }
 
-/** The leader of a recorded group, where that is still the same process. */
+/** The leader of a recorded group, if that is still the same process. */
 function livePidOf(name: string): number | undefined {
   const [pid = 0, startTime] = parseGroupName(name) ?? [];
-  // By now another process may have the pid.
+  // Another process may have the pid by now.
   const isSame = pid > 1 && startTime !== UNKNOWN_START && startTimeOf(pid) === startTime;
   return isSame ? pid : undefined;
 }
 
 function killGroup(pid: number): void {
-  // Servers lead a group of their own; other recorded processes are in ptc's group, so they are killed by pid.
+  // Servers lead a separate group. Other recorded processes are in ptc's group, and are killed by pid.
   for (const target of [-pid, pid]) {
     try {
       process.kill(target, "SIGKILL");

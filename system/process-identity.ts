@@ -24,23 +24,23 @@ export function currentProcess(): ProcessIdentity {
   return { host: table().hostIdentity(), pid: process.pid, startTime };
 }
 
-/** Start time of a live process, in the system's own unit; `undefined` when there is no such process or it is a zombie. */
+/** Start time of a live process, in the system's unit. `undefined` if there is no such process or it is a zombie. */
 export function startTimeOf(pid: number): string | undefined {
   return table().startTimeOf(pid);
 }
 
-/** If only the pid of a process is known, it counts as alive while any process has that pid. */
+/** Whether a process is alive. If its start time is unknown, any process with its pid counts. */
 function isAlive({ pid, startTime }: ProcessIdentity): boolean {
   const now = startTimeOf(pid);
   return now !== undefined && (now === startTime || now === UNKNOWN_START || startTime === UNKNOWN_START);
 }
 
-/** The identity as one text without a slash, which names files and labels sandboxes. `parseIdentity` reads it. */
+/** The identity as a text without a slash, for names of files and labels of sandboxes. `parseIdentity` reads it. */
 export function formatIdentity(identity: ProcessIdentity): string {
   return `${identity.host}.${identity.pid}.${identity.startTime}`;
 }
 
-/** Reads what `formatIdentity` made, also with the number of a folder behind it; `undefined` for any other text. */
+/** Parses the text of `formatIdentity`, optionally with a folder's number after it. `undefined` for any other text. */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   const match = /^([0-9a-f]+-\d+)\.(\d+)\.(\d+)(?:-\d+)?$/.exec(text);
   if (match === null) return undefined;
@@ -49,7 +49,7 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
 
 /**
  * Whether a process is known to have ended. False for a process of another boot or pid namespace than `self`, and for a
- * text that is no identity.
+ * text that is not an identity.
  *
  * @param identity in the form of `formatIdentity`.
  */
@@ -58,13 +58,13 @@ export function isDead(identity: string, self: ProcessIdentity): boolean {
   return owner !== undefined && owner.host === self.host && !isAlive(owner);
 }
 
-/** What a system knows about its processes. */
+/** Looks up processes in a system. */
 interface ProcessTable {
   /** Identifies this boot, and the namespace within which a pid is meaningful: hexadecimal digits, `-`, decimal digits. */
   hostIdentity(): string;
   /**
-   * Decimal digits that tell a live process from an earlier or later one of its pid; {@link UNKNOWN_START} where the system
-   * does not tell. `undefined` when there is no such process or it is a zombie.
+   * Decimal digits that distinguish a live process from an earlier or later one with its pid, or {@link UNKNOWN_START} if the
+   * system does not tell. `undefined` if there is no such process or it is a zombie.
    */
   startTimeOf(pid: number): string | undefined;
 }
@@ -93,12 +93,12 @@ const procTable: ProcessTable = {
 };
 
 /**
- * Systems without `/proc`, such as macOS: the boot as `sysctl` tells it, and the start time as `ps` does (POSIX `ps`, with
- * `lstart` of BSD). Where those commands are missing, it only tells whether a process is there.
+ * For systems without `/proc`, such as macOS: the boot from `sysctl`, and the start time from `ps` (POSIX `ps`, with `lstart` of
+ * BSD). Without those commands, it only knows whether a process exists.
  */
 export const commandTable: ProcessTable = {
   hostIdentity() {
-    // Of macOS. The time of the boot is corrected along with the clock, so it identifies nothing.
+    // This is macOS's id of a boot. The time of the boot changes with corrections of the clock, so it identifies nothing.
     const boot = /^[0-9A-Fa-f]{8}/.exec(outputOf("sysctl", ["-n", "kern.bootsessionuuid"]) ?? "")?.[0];
     const named = boot ?? createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
     return `${named.toLowerCase()}-0`;
@@ -114,7 +114,7 @@ export const commandTable: ProcessTable = {
   },
 };
 
-/** What this system has. */
+/** The process table of this system. */
 export function findProcessTable(): ProcessTable {
   return procTable.startTimeOf(process.pid) === undefined ? commandTable : procTable;
 }
@@ -128,7 +128,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** What a command prints, in plain English and in UTC; `undefined` when it is not there or fails. */
+/** The output of a command, in English and in UTC. `undefined` if the command is missing or fails. */
 function outputOf(command: string, args: string[]): string | undefined {
   const { status, stdout } = spawnSync(command, args, {
     encoding: "utf8",

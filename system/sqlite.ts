@@ -1,8 +1,8 @@
 export type SqliteModule = typeof import("node:sqlite");
 
 /**
- * Node's own SQLite; `undefined` where this Node.js has none. Suppresses the warning of some versions that it is experimental,
- * because users cannot act on it.
+ * Returns Node's SQLite, or `undefined` if this Node.js has none. Suppresses the warning of some versions that it is
+ * experimental, because users cannot act on it.
  */
 export function findSqlite(
   load: (name: string) => unknown = (name) => process.getBuiltinModule?.(name),

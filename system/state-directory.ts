@@ -7,7 +7,7 @@ import { currentProcess, formatIdentity, isDead, type ProcessIdentity } from "./
 
 /** The longest path of a Unix socket, without its final zero (`sun_path`). */
 const MAX_SOCKET_PATH_BYTES = process.platform === "linux" ? 107 : 103;
-/** Bytes of the path of a socket after the identity of a process: the folder's number, a random name and the socket's own. */
+/** The bytes of a socket's path after the identity of a process: the folder's number, a random name and the socket's name. */
 const SOCKET_PATH_END = "-99/0123456789ab/broker.sock".length;
 const SHORT_FOLDER = process.platform === "win32" ? tmpdir() : "/tmp";
 
@@ -15,20 +15,19 @@ const SHORT_FOLDER = process.platform === "win32" ? tmpdir() : "/tmp";
 const inUse = new Set<string>();
 
 /**
- * What a ptc keeps on disk while it runs, in a folder named after the identity of its process. A later ptc process finds the
- * folders of dead ones and clears up after them. Several in one process do not meet: the folders of all but the first have
- * a number at the end.
+ * The folder of a running ptc, named after the identity of its process. A later ptc process finds the folders of dead processes
+ * and cleans up after them. If one process has several such folders, all but the first have a number at the end.
  *
  *     <base>/<identity>/groups/    the process groups of servers
- *     <base>/<identity>/           also holds what is mounted into sandboxes
- *     <base>/<identity>-2/         those of a second one
+ *     <base>/<identity>/           also contains files that are mounted into sandboxes
+ *     <base>/<identity>-2/         the second folder of the same process
  */
 export class StateDirectory {
   readonly path: string;
   readonly groups: ProcessGroups;
 
   /**
-   * @param base folder shared by all ptc processes of this user; created private.
+   * @param base folder that all ptc processes of this user share. It is created private.
    * @throws StateDirectoryError when the folder belongs to somebody else.
    */
   constructor(base: string, identity: ProcessIdentity) {
@@ -48,7 +47,7 @@ export class StateDirectory {
   }
 }
 
-/** The folder for this process's files cannot be made. The message says what to do about it. */
+/** The folder for this process's files cannot be created. The message says what to do. */
 export class StateDirectoryError extends Error {
   override readonly name = "StateDirectoryError";
 }
@@ -59,7 +58,7 @@ export interface OwnProcess {
   self: ProcessIdentity;
 }
 
-/** Clears up after dead ptc processes, then makes this process's folder. @throws StateDirectoryError */
+/** Cleans up after dead ptc processes, then creates this process's folder. @throws StateDirectoryError */
 export function openState({ XDG_RUNTIME_DIR }: EnvironmentVariables): OwnProcess {
   const self = currentProcess();
   const base = stateFolder([XDG_RUNTIME_DIR || tmpdir(), tmpdir()], self);
@@ -68,7 +67,7 @@ export function openState({ XDG_RUNTIME_DIR }: EnvironmentVariables): OwnProcess
   return { state, self };
 }
 
-/** The folders in which other ptc processes of this user may have theirs, whatever their variables say. */
+/** The folders that other ptc processes of this user may use, whatever their environment variables are. */
 export function stateFolders({ XDG_RUNTIME_DIR }: EnvironmentVariables, self: ProcessIdentity): string[] {
   const uid = process.getuid?.() ?? 0;
   const parents = [XDG_RUNTIME_DIR || tmpdir(), `/run/user/${uid}`, tmpdir(), SHORT_FOLDER];
@@ -76,7 +75,7 @@ export function stateFolders({ XDG_RUNTIME_DIR }: EnvironmentVariables, self: Pr
   return [...new Set(folders)].filter((folder) => isOwn(folder));
 }
 
-/** The folder of all ptc processes of this user, in the first of these that exists and leaves room for a socket's path. */
+/** The folder of all ptc processes of this user, in the first parent that exists and leaves room for a socket's path. */
 export function stateFolder(parents: readonly string[], self: ProcessIdentity): string {
   const own = `ptc-${process.getuid?.() ?? 0}`;
   const fits = (parent: string) => {
@@ -87,9 +86,9 @@ export function stateFolder(parents: readonly string[], self: ProcessIdentity): 
 }
 
 /**
- * Clears up after dead ptc processes of this user: kills the process groups of their servers, lets those finish that may be
- * installing themselves, and removes their folders.
- * Leaves what belongs to a live process or to another pid namespace.
+ * Cleans up after dead ptc processes of this user: kills the process groups of their servers, except that groups that may be
+ * installing themselves may finish, and removes their folders. Leaves everything that belongs to a live process or to another
+ * pid namespace.
  */
 export function sweepProcesses(base: string, self: ProcessIdentity): void {
   for (const name of readdirSync(base).filter((identity) => isDead(identity, self))) {
@@ -103,7 +102,7 @@ function groupsFolder(path: string): string {
   return join(path, "groups");
 }
 
-/** Whether it is a folder of this user's, and no link. */
+/** Whether a path is a folder of this user, and not a link. */
 function isOwn(folder: string): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false });
   return stat?.isDirectory() === true && (process.getuid === undefined || stat.uid === process.getuid());

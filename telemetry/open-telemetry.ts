@@ -4,8 +4,8 @@ import { readTelemetrySettings } from "./settings.ts";
 import type { Telemetry, TelemetryOptions } from "./telemetry.ts";
 
 /**
- * What the variables of this process ask to be told to a collector; `undefined` where they ask for nothing. Only then is
- * anything of OpenTelemetry loaded.
+ * The telemetry that the variables of this process ask for; `undefined` if they ask for none. OpenTelemetry is loaded only if
+ * they ask for some.
  */
 export async function openTelemetry(
   env: Readonly<Record<string, string | undefined>>,
@@ -16,6 +16,6 @@ export async function openTelemetry(
   for (const problem of settings.problems) onWarning(oneLine(problem));
   if (settings.traces === undefined && settings.metrics === undefined && !isScraped) return undefined;
   const { OpenTelemetry } = await import("./opentelemetry/open-telemetry-sdk.ts");
-  // What sends in the background belongs to no run.
+  // Background exports do not belong to any run.
   return outsideBoundaries(() => OpenTelemetry.start(settings, { version, isScraped, onWarning }));
 }

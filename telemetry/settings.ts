@@ -1,6 +1,6 @@
 /**
- * The environment variables by which OpenTelemetry is configured anywhere (OpenTelemetry specification, "Environment Variable
- * Specification" and "OpenTelemetry Protocol Exporter"), as far as the exporters do not read them themselves.
+ * The standard environment variables of OpenTelemetry (OpenTelemetry specification, "Environment Variable Specification" and
+ * "OpenTelemetry Protocol Exporter"), except those that the exporters read themselves.
  */
 
 /** How one kind of signal is sent. */
@@ -12,9 +12,9 @@ export interface TelemetrySettings {
   traces: SignalSettings | undefined;
   metrics: SignalSettings | undefined;
   sampler: SamplerSettings;
-  /** Whether requests to servers hold the trace. */
+  /** Whether requests to servers carry the trace context. */
   propagates: boolean;
-  /** Milliseconds and counts; `undefined` for what the SDK has as its default. */
+  /** Milliseconds and counts; `undefined` for the SDK's default. */
   batch: {
     scheduledDelayMillis: number | undefined;
     exportTimeoutMillis: number | undefined;
@@ -22,7 +22,7 @@ export interface TelemetrySettings {
     maxExportBatchSize: number | undefined;
   };
   reader: { exportIntervalMillis: number | undefined; exportTimeoutMillis: number | undefined };
-  /** What was asked for and is not offered; one line each. */
+  /** What was asked for but is not supported; one line each. */
   problems: readonly string[];
 }
 
@@ -46,10 +46,10 @@ const SAMPLERS = [
 const MAX_SHOWN_CHARS = 60;
 
 /**
- * What the variables ask for; `undefined` where they ask for nothing. Unlike an SDK alone, ptc sends nothing unless an endpoint
- * or an exporter is named.
+ * The settings in the variables; `undefined` if they ask for nothing. Unlike the SDK alone, ptc sends nothing unless an endpoint or
+ * an exporter is named.
  *
- * @param isScraped whether metrics are kept for somebody who comes for them, whatever is sent.
+ * @param isScraped whether metrics are kept to be scraped, regardless of what is sent.
  */
 export function readTelemetrySettings(env: Variables, isScraped = false): TelemetrySettings | undefined {
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === "true") return undefined;
@@ -88,7 +88,7 @@ function signal(env: Variables, name: "TRACES" | "METRICS", problems: string[]):
   }
   if (exporters.length > 0 && !exporters.includes("otlp")) return undefined;
   if (endpoint !== undefined && !isWebAddress(endpoint)) {
-    problems.push(`${place} is no http or https address; ${name.toLowerCase()} are not sent`);
+    problems.push(`${place} is not an http or https address; ${name.toLowerCase()} are not sent`);
     return undefined;
   }
   const variable = `OTEL_EXPORTER_OTLP_${name}_PROTOCOL`;
@@ -110,7 +110,7 @@ function sampler(env: Variables, problems: string[]): SamplerSettings {
   const ratio = given === undefined ? 1 : Number(given);
   const isRatio = ratio >= 0 && ratio <= 1;
   if (!isRatio)
-    problems.push(`OTEL_TRACES_SAMPLER_ARG: '${shown(given ?? "")}' is no number from 0 to 1; 1 is used`);
+    problems.push(`OTEL_TRACES_SAMPLER_ARG: '${shown(given ?? "")}' is not a number from 0 to 1; 1 is used`);
   return { name: name ?? "parentbased_always_on", ratio: isRatio ? ratio : 1 };
 }
 
@@ -124,7 +124,7 @@ function positive(env: Variables, name: string, problems: string[]): number | un
   if (given === undefined) return undefined;
   const number = Number(given);
   if (Number.isInteger(number) && number > 0 && number < 2 ** 31) return number;
-  problems.push(`${name}: '${shown(given)}' is no whole number above 0; the default is used`);
+  problems.push(`${name}: '${shown(given)}' is not a whole number above 0; the default is used`);
   return undefined;
 }
 
@@ -132,7 +132,7 @@ function isWebAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-/** An empty variable is one that is not set (specification, "Parsing empty value"). */
+/** An empty variable counts as unset (specification, "Parsing empty value"). */
 function setting(env: Variables, name: string): string | undefined {
   return env[name]?.trim() || undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * What keeps a server that is slow or down from holding up anybody else. Each server has a bounded number of calls at a time and a
- * bounded queue of its own, in which principals take turns. A connection whose calls are not answered any more is not called for a
- * while: its calls fail at once, and one at a time tries whether it answers again.
+ * Prevents a slow or unreachable server from holding up others. Each server has a limited number of concurrent calls and its own
+ * bounded queue, in which principals take turns. If the calls of a connection are no longer answered, its calls fail immediately for
+ * a while; after that, one call at a time tries whether it answers again.
  */
 import { doublingPause } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
@@ -9,9 +9,9 @@ import { Turns } from "../base/turns.ts";
 import { UpstreamError, type UpstreamErrorCode } from "./upstream-error.ts";
 
 export interface GateLimits {
-  /** Calls at a time, of all principals together. */
+  /** Concurrent calls of all principals together. */
   readonly maxParallelCalls: number;
-  /** Calls that wait. */
+  /** Waiting calls. */
   readonly maxQueuedCalls: number;
 }
 
@@ -26,17 +26,17 @@ export class CallGate {
   readonly #turns = new Turns<Waiter>();
   #running = 0;
 
-  /** @param limits as they are now. */
+  /** @param limits returns the current limits. */
   constructor(server: string, limits: () => GateLimits) {
     this.#server = server;
     this.#limits = limits;
   }
 
   /**
-   * Does some work when its turn has come.
+   * Does some work when its turn comes.
    *
    * @param patienceMs how long it waits for its turn.
-   * @throws UpstreamError `busy` when too many wait, or its turn does not come in time; `cancelled` with the signal.
+   * @throws UpstreamError `busy` if too many wait, or its turn does not come in time; `cancelled` if the signal aborts.
    */
   async pass<T>(
     principal: string,
@@ -107,13 +107,13 @@ export class CallGate {
   }
 }
 
-/** Failures after which nobody knows whether the server is still there. */
+/** Failures after which it is not known whether the server is still there. */
 const UNANSWERED: ReadonlySet<UpstreamErrorCode> = new Set(["call_timeout", "disconnected"]);
 
 const MAX_UNANSWERED = 5;
 const OPEN = { firstMs: 1_000, longestMs: 30_000 };
 
-/** Notices that calls of one connection are not answered, one after the other, and then has them fail at once for a while. */
+/** Detects that successive calls of one connection are not answered, and then fails calls immediately for a while. */
 export class Circuit {
   readonly #server: string;
   readonly #clock: Pick<Clock, "monotonicMs">;
@@ -126,7 +126,7 @@ export class Circuit {
     this.#clock = clock;
   }
 
-  /** Makes a call unless the circuit is open. @throws UpstreamError `backing_off`, and what the work throws. */
+  /** Makes a call unless the circuit is open. @throws UpstreamError `backing_off`, and whatever the work throws. */
   async through<T>(work: () => Promise<T>): Promise<T> {
     const isTry = this.#unanswered >= MAX_UNANSWERED;
     if (isTry) this.#refuseWhileOpen();
@@ -137,7 +137,7 @@ export class Circuit {
       return answer;
     } catch (error) {
       if (error instanceof UpstreamError && UNANSWERED.has(error.code)) this.#failed();
-      // Any other answer is one.
+      // An error from the server is an answer, too.
       else if (error instanceof UpstreamError && error.code === "remote_error") this.#unanswered = 0;
       throw error;
     } finally {

@@ -13,13 +13,13 @@ import { UpstreamError } from "./upstream-error.ts";
 export interface LiveServer {
   /** The server for one principal; always the same object. */
   upstreamFor(principal: string): Upstream | undefined;
-  /** The time for connecting, listing and answering together. */
+  /** The time limit for connecting, listing and answering together. */
   callTimeoutMs: number;
 }
 
 /**
- * Who follows what servers list, and to whom. The typed modules are the same for everybody, and made of what the servers list
- * to this principal: the observer hears of no other listing.
+ * The observer of listings, and the principal whose listings it observes. The typed modules are the same for all principals, and
+ * are generated from the listings of this one; the observer receives no others.
  */
 export interface FollowedListings {
   readonly principal: string;
@@ -27,8 +27,8 @@ export interface FollowedListings {
 }
 
 /**
- * The configured servers, started on first use and shared by all runs of a principal. What a server lists is asked once and
- * again when it says that its list has changed, so that a tool that is not what it was is noticed before it is called.
+ * The configured servers, started on first use and shared by all runs of a principal. A server is listed once, and again when it
+ * announces a change of its list, so that a changed tool is noticed before it is called.
  */
 export class LiveToolServers implements ToolServers {
   #servers: ReadonlyMap<string, LiveServer>;
@@ -37,7 +37,7 @@ export class LiveToolServers implements ToolServers {
   readonly #digests = new WeakMap<object, string>();
   readonly #followed: FollowedListings | undefined;
 
-  /** @param digest the digest that `ptc generate` would record of a definition. */
+  /** @param digest computes the digest that `ptc generate` would record for a definition. */
   constructor(
     servers: ReadonlyMap<string, LiveServer>,
     digest: (definition: unknown) => string,
@@ -90,7 +90,7 @@ export class LiveToolServers implements ToolServers {
     };
   }
 
-  /** A listed definition does not change; another listing has others. */
+  /** A listed definition is immutable, so its digest is cached. */
   #digestOf(definition: unknown): string {
     if (typeof definition !== "object" || definition === null) return this.#digest(definition);
     const digest = this.#digests.get(definition) ?? this.#digest(definition);
@@ -98,7 +98,7 @@ export class LiveToolServers implements ToolServers {
     return digest;
   }
 
-  /** Asks a server what it lists to a principal, unless that is known. @throws UpstreamError */
+  /** Lists a server for a principal, unless the listing is known. @throws UpstreamError */
   async list(name: string, principal: string): Promise<void> {
     const upstream = this.#servers.get(name)?.upstreamFor(principal);
     if (upstream !== undefined) await this.#toolsOf(upstream, principal).definitions();
@@ -129,24 +129,24 @@ function runHasEnded(): UpstreamError {
 export interface ListingObserver {
   /** Processes a listing. The server is not listed again before this resolves. Never rejects. */
   listed(server: string, listing: UpstreamListing): Promise<void>;
-  /** A server announced a change of its tools, and then could not be listed. */
+  /** Called if a server announced a change of its tools but then could not be listed. */
   failed(server: string, error: UpstreamError): void;
   /**
-   * Whether another process has listed the server since, so that the typed modules are newer than its last listing here.
+   * Whether another process has listed the server since then, so that the typed modules are newer than the last listing here.
    */
   isSuperseded(server: string): boolean;
 }
 
-/** Definitions of a server by protocol name, as it listed them. */
+/** A server's listed definitions, by protocol name. */
 type ListedDefinitions = ReadonlyMap<string, unknown>;
 
-/** The shortest time that a listing stays valid, whatever its server says: many say 0 without a reason. */
+/** The shortest validity of a listing, whatever its server says: many say 0 without a reason. */
 const MIN_TTL_MS = 60_000;
 
 /**
- * The tools of one server, listed on first use, and again when they may have changed or when the listing has expired. At most
- * one listing is in progress and one more is due. Pauses between listings grow when they follow each other closely; the last
- * listing is used meanwhile. So a server that announces changes without end costs little.
+ * The tools of one server, listed on first use, and again when they may have changed or the listing has expired. At most one listing
+ * is in progress and one more is due. The pauses between listings grow if they follow each other closely; meanwhile the last listing
+ * is used. So a server that constantly announces changes costs little.
  */
 class ListedTools {
   readonly #upstream: Upstream;
@@ -157,7 +157,7 @@ class ListedTools {
   /** Resolves when the listing in progress has been received and processed. */
   #atWork: Promise<void> | undefined;
   #changed = false;
-  /** When the listing expires, by `performance.now()`. */
+  /** When the listing expires, on the clock of `performance.now()`. */
   #staleAt = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #listings = new GrowingPause();
@@ -169,7 +169,7 @@ class ListedTools {
     upstream.onToolsChanged((change) => (change === "announced" ? this.#announced() : this.#forget()));
   }
 
-  /** The current definitions, if they are known already. */
+  /** The current definitions, if they are already known. */
   get known(): ListedDefinitions | undefined {
     return this.#isStale ? undefined : this.#listed;
   }
@@ -184,9 +184,8 @@ class ListedTools {
   }
 
   /**
-   * The current definitions, for a caller that found one to differ from its generated types. Resolves when the observer has
-   * taken in the last listing. If the types come from a newer listing by another process, the server is restarted and
-   * listed.
+   * The current definitions, for a caller that found one to differ from its generated types. Resolves when the observer has processed
+   * the last listing. If the types come from a newer listing by another process, restarts and lists the server.
    *
    * @throws UpstreamError
    */
@@ -271,7 +270,7 @@ class ListedTools {
     });
   }
 
-  /** Drops the listing, because the next connection may reach another version of the server. */
+  /** Discards the listing, because the next connection may reach another version of the server. */
   #forget(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -4,15 +4,15 @@ import type { OnCallProgress, UpstreamConnection } from "./upstream.ts";
 export interface ConnectionSecrets {
   /** Redacts listings. Definitions are shown to models and written to shared files, and a server may quote its configuration in them. */
   redactor: Pick<Redactor, "redactValue">;
-  /** The credentials that the connection was made with. */
+  /** The credentials with which the connection was made. */
   known: readonly string[];
   /** Credentials added since then, such as a renewed token; by default those that the connection reports. */
   current?: (() => readonly string[]) | undefined;
 }
 
 /**
- * Wraps a connection so that its listings hold no secrets, and its answers do not show programs the credentials that ptc uses
- * for the server. Nothing else in an answer changes: programs may work with secrets that are the server's data.
+ * Wraps a connection so that its listings contain no secrets, and its answers do not show programs the credentials that ptc uses for
+ * the server. Nothing else in an answer changes: programs may work with secrets that are the server's data.
  */
 export function redactConnection(
   connection: UpstreamConnection,
@@ -27,7 +27,7 @@ export function redactConnection(
     async callTool(call) {
       if (mask === undefined) return connection.callTool(call);
       const { onProgress } = call;
-      // Reports of progress are answers too.
+      // Progress reports count as answers, too.
       const masked: OnCallProgress | undefined =
         onProgress && ((report) => onProgress(mask(report) as typeof report));
       return mask(await connection.callTool({ ...call, onProgress: masked }));
@@ -38,7 +38,7 @@ export function redactConnection(
   };
 }
 
-/** Masks credentials in a value, including those that are added while the connection lives. */
+/** Masks credentials in a value, including those that are added during the connection. */
 function credentialMask(
   known: readonly string[],
   current: (() => readonly string[]) | undefined,

@@ -9,7 +9,7 @@ export interface Command {
   env: Readonly<Record<string, string>>;
   /** Absolute. */
   cwd: string;
-  /** What it reads from stdin. */
+  /** Its input on stdin. */
   stdin: string;
 }
 
@@ -17,7 +17,7 @@ export interface CommandLimits {
   timeoutMs: number;
   /** How long to read on after it has ended: a process that left its group may hold the pipe open. */
   restMs: number;
-  /** The most bytes that it may print to stdout. */
+  /** The maximum number of bytes that it may print to stdout. */
   maxBytes: number;
   /** Ends it. */
   signal: AbortSignal;
@@ -31,7 +31,7 @@ export interface GroupObserver {
   onExit?: ((pid: number) => void) | undefined;
 }
 
-/** How a command came to its end. */
+/** How a command ended. */
 export type CommandEnd =
   | { kind: "exited"; code: number | null; signal: NodeJS.Signals | null; stdout: Buffer; stderr: string }
   | { kind: "late" | "aborted" | "too_much" }
@@ -78,7 +78,7 @@ export function runCommand(
       child.stderr.destroy();
       resolve(end);
     };
-    // A command need not read what it is given.
+    // A command need not read its input.
     child.stdin.on("error", () => {});
     child.stdin.end(stdin);
     child.stdout.on("error", () => {});

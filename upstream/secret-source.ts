@@ -20,7 +20,7 @@ export type SecretSource = {
   | { readonly from: "keyring"; readonly name: string }
 );
 
-/** A secret of the configuration: its text, or where that is read from. */
+/** A secret in the configuration: its text, or where to read it. */
 export type ConfiguredSecret = string | SecretSource;
 
 /** The secrets in the user's keyring. */
@@ -29,15 +29,15 @@ export interface SecretKeyring {
   get(name: string): Promise<string | undefined>;
 }
 
-/** The most bytes of one secret. */
+/** The maximum size of one secret in bytes. */
 export const MAX_SECRET_BYTES = 64 * 1024;
 
-/** A secret that cannot be read. The message continues a sentence and holds nothing of the secret. */
+/** A secret cannot be read. The message continues a sentence and contains nothing of the secret. */
 export class SecretSourceError extends Error {
   override readonly name = "SecretSourceError";
 }
 
-/** The text of a secret that a person or a program wrote, without the line feed at its end. */
+/** The text of a secret written by a person or a program, without a trailing line feed. */
 export function parseSecret(bytes: Buffer, what: string): string {
   if (bytes.length > MAX_SECRET_BYTES) throw tooLarge(what);
   let text: string;

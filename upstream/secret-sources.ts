@@ -27,7 +27,7 @@ export interface SecretSourcesOptions extends Omit<SecretCommandOptions, "signal
   keyring: SecretKeyring;
 }
 
-/** A command that runs, and how many wait for it. */
+/** A running command, and how many callers wait for it. */
 interface RunningCommand {
   secret: Promise<string>;
   waiting: number;
@@ -35,8 +35,8 @@ interface RunningCommand {
 }
 
 /**
- * Reads secrets from where the configuration says. Files and the keyring are read anew each time. What a command prints is
- * kept for the life of the process; a command that failed is run again when it is next needed. Many callers share one run.
+ * Reads secrets from their configured sources. Files and the keyring are read again each time. The output of a command is kept for
+ * the life of the process; a failed command is run again when it is next needed. Concurrent callers share one run.
  */
 export class SecretSources {
   readonly #options: SecretSourcesOptions;
@@ -47,7 +47,7 @@ export class SecretSources {
     this.#options = options;
   }
 
-  /** @throws SecretSourceError in words that follow the place of the value; the signal's reason when it aborts. */
+  /** @throws SecretSourceError phrased to follow the place of the value; the signal's reason if it aborts. */
   async read(source: SecretSource, signal: AbortSignal): Promise<string> {
     switch (source.from) {
       case "file":
@@ -111,7 +111,7 @@ const PATIENCE_MS = 60_000;
 /** How long to read on after a command has ended. */
 const REST_MS = 1_000;
 const MAX_REASON_CHARS = 200;
-/** Shorter lines of a secret are not masked in messages: they are parts of ordinary words. */
+/** Shorter lines of a secret are not masked in messages, because they occur in ordinary words. */
 const MIN_MASKED_CHARS = 4;
 
 interface SecretCommand {
@@ -122,7 +122,7 @@ interface SecretCommand {
 }
 
 interface SecretCommandOptions {
-  /** Takes what is known as a secret out of a text. */
+  /** Removes known secrets from a text. */
   redact: (text: string) => string;
   onSpawn: (pid: number) => void;
   onExit: (pid: number) => void;
@@ -132,8 +132,8 @@ interface SecretCommandOptions {
 }
 
 /**
- * Runs a command, without a shell and in a separate process group, and resolves with what it prints to stdout, without the
- * line feed at its end. It has no stdin, and is killed when it takes too long or prints too much.
+ * Runs a command, without a shell and in a separate process group, and resolves with its stdout without a trailing line feed. It has
+ * no stdin, and is killed if it takes too long or prints too much.
  *
  * @throws SecretSourceError with the command's name and its exit code or the first line of its stderr.
  */
@@ -175,7 +175,7 @@ function firstLine(stderr: string): string {
   return lines.find((line) => line !== "") ?? "";
 }
 
-/** What a failing command printed may be the secret all the same. */
+/** Removes a failed command's output from a text, because it may still be the secret. */
 function withoutPrinted(text: string, printed: Buffer): string {
   return printed
     .toString("utf8")
@@ -187,7 +187,7 @@ function withoutPrinted(text: string, printed: Buffer): string {
 
 const OTHERS_MAY_READ = 0o044;
 
-/** Reads a secret from a regular file, without the line feed at its end. @throws SecretSourceError */
+/** Reads a secret from a regular file, without a trailing line feed. @throws SecretSourceError */
 export async function readSecretFile(path: string): Promise<string> {
   const bytes = await withFile(path, async (handle) => {
     const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);
@@ -202,7 +202,7 @@ export async function readSecretFile(path: string): Promise<string> {
   return parseSecret(bytes, `the file ${path} holds`);
 }
 
-/** Who else may read the file, in words that follow its path; `undefined` when nobody else may, or it cannot be read. */
+/** Who else may read the file, phrased to follow its path; `undefined` if nobody else may, or it cannot be read. */
 export async function whyFileIsOpen(path: string): Promise<string | undefined> {
   try {
     const mode = await withFile(path, async (handle) => (await handle.stat()).mode & 0o777);
@@ -216,7 +216,7 @@ export async function whyFileIsOpen(path: string): Promise<string | undefined> {
 async function withFile<T>(path: string, use: (handle: FileHandle) => Promise<T>): Promise<T> {
   let handle: FileHandle | undefined;
   try {
-    // Without O_NONBLOCK, a pipe that nobody writes to would keep the server waiting for ever.
+    // Without O_NONBLOCK, a pipe without a writer would keep the server waiting forever.
     handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!(await handle.stat()).isFile()) throw new SecretSourceError(`${path} is not a regular file`);
     return await use(handle);
@@ -233,14 +233,14 @@ async function withFile<T>(path: string, use: (handle: FileHandle) => Promise<T>
 /** The values of a server's `env` or `headers` that are read when it starts. */
 export interface SourcedValues {
   readonly sources: Readonly<Record<string, SecretSource>>;
-  /** Whether they are headers of HTTP, which hold fewer characters. */
+  /** Whether they are HTTP headers, which allow fewer characters. */
   readonly areHeaders: boolean;
-  /** Whether the server is used without those that cannot be read. By default it is not started then. */
+  /** Whether the server is used without values that cannot be read. By default it is then not started. */
   readonly areApart?: boolean;
 }
 
 /**
- * Adds to the credentials of another source the values of `ptc.yaml` that are read when a server starts.
+ * Adds the values of `ptc.yaml` that are read when a server starts to the credentials of another source.
  *
  * @param byServer by configured name.
  */
@@ -301,16 +301,16 @@ async function readValue(
   }
 }
 
-/** What reads the secrets of logins, and learns each before it is used. */
+/** Reads the secrets of logins, and reports each before it is used. */
 export interface LoginSecrets {
   readonly sources: Pick<SecretSources, "read">;
   onSecret(secret: string): void;
 }
 
 /**
- * Reads a secret of a server's `auth`, which is needed when a token is asked for.
+ * Reads a secret of a server's `auth`, which is needed to request a token.
  *
- * @throws AuthorizationError that names the place in the configuration; the signal's reason when it aborts.
+ * @throws AuthorizationError that names the place in the configuration; the signal's reason if it aborts.
  */
 export async function readAuthSecret(
   secret: ConfiguredSecret | undefined,
@@ -329,7 +329,7 @@ export async function readAuthSecret(
   }
 }
 
-/** Reads secrets for a single login, whose texts only the person who logs in reads. */
+/** Reads secrets for a single login, whose messages only the person who logs in reads. */
 export function ownLoginSecrets(env: EnvironmentVariables): LoginSecrets {
   const sources = new SecretSources({
     env,

@@ -4,43 +4,43 @@ import { UpstreamError } from "./upstream-error.ts";
 
 /** A connected MCP server, as the dispatcher needs it. */
 export interface ToolServer {
-  /** Digest of a tool's definition as the server lists it now; `undefined` when it does not list the tool. */
+  /** The digest of a tool's definition as the server lists it now; `undefined` if it does not list the tool. */
   definitionDigest(tool: string): string | undefined;
   /**
    * Calls a tool and resolves with the MCP result.
    *
-   * @throws UpstreamError, also when the call's time has ended.
+   * @throws UpstreamError, also if the call's time has run out.
    */
   call(call: ToolCall): Promise<unknown>;
 }
 
-/** Who a server is connected for, and what is already known about it. */
+/** For whom a server is connected, and what is already known. */
 export interface ConnectToolsOptions {
   /** The principal for whom the server is called. */
   principal: string;
   /** The time budget of the call. `connect` limits it to the configured time of that server's calls. */
   budget: CallBudget;
   /**
-   * Set after a tool's definition differed from the one that its types were generated from. `connect` then lists the server
-   * again if its listing may be out of date, and resolves when the observer has taken that in.
+   * Set after a tool's definition differed from the one from which its types were generated. `connect` then lists the server again if
+   * its listing may be out of date, and resolves when the observer has processed that.
    */
   hasDrifted?: boolean;
 }
 
 /** Connects to servers on first use. */
 export interface ToolServers {
-  /** @throws UpstreamError when the server cannot be reached, or is not ready before the call's time is over. */
+  /** @throws UpstreamError if the server cannot be reached, or is not ready before the call's time runs out. */
   connect(server: string, signal: AbortSignal, options: ConnectToolsOptions): Promise<ToolServer>;
   /**
-   * Starts a server and asks what it lists to a principal, for calls that will probably come. Never rejects: the first of them
-   * learns of a failure. Absent where nothing is to be started.
+   * Starts a server and lists it for a principal, for calls that will probably follow. Never rejects: the first of them reports a
+   * failure. Absent if there is nothing to start.
    */
   startAhead?(server: string, principal: string): Promise<void>;
 }
 
 /**
- * The time that one call may take: for connecting, listing and answering together. It runs only during `wait`, so the time
- * in which a person is asked does not count.
+ * The time limit of one call, for connecting, listing and answering together. It runs only during `wait`, so the time in which a
+ * person is asked does not count.
  */
 export class CallBudget {
   #limitMs = Number.POSITIVE_INFINITY;
@@ -50,7 +50,7 @@ export class CallBudget {
     return this.#limitMs;
   }
 
-  /** Sets the time for the whole call. */
+  /** Sets the time limit of the whole call. */
   limitTo(limitMs: number): void {
     this.#limitMs = limitMs;
   }
@@ -59,7 +59,7 @@ export class CallBudget {
     return this.#spentMs;
   }
 
-  /** Waits for work as `inTime` does, for at most the remaining time of the call. */
+  /** Waits for work like `inTime`, for at most the remaining time of the call. */
   async wait<T>(work: Promise<T>, late: () => Error): Promise<T> {
     const began = performance.now();
     try {
@@ -70,7 +70,7 @@ export class CallBudget {
   }
 }
 
-/** The error of a call whose time ended before it was sent. Its server still starts and lists, for later calls. */
+/** The error of a call whose time ran out before it was sent. Its server continues to start and list, for later calls. */
 export function notReadyInTime(
   server: string,
   limitMs: number,

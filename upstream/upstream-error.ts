@@ -6,15 +6,15 @@ export type UpstreamErrorCode =
   | "connect_timeout"
   /** It failed recently, so it was not tried. */
   | "backing_off"
-  /** As many use it as may at a time. */
+  /** The maximum number of concurrent uses is reached. */
   | "busy"
-  /** It is off by the configuration, so it is not tried. */
+  /** It is turned off in the configuration, so it is not tried. */
   | "off"
   | "call_timeout"
   | "disconnected"
   | "protocol_error"
   | "remote_error"
-  /** It asked for something in the middle of a call that nobody is there to answer, or that ptc does not offer. */
+  /** During a call it asked for something that nobody can answer, or that ptc does not offer. */
   | "input_refused"
   | "cancelled";
 

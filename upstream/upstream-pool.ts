@@ -11,20 +11,20 @@ import { UpstreamError } from "./upstream-error.ts";
 
 export interface PoolOptions {
   backoff?: BackoffOptions;
-  /** A connection that has been unused for this many milliseconds is ended; by default none is. */
+  /** A connection that has been unused for this many milliseconds is ended; by default never. */
   idleMs?: number;
 }
 
-/** Stands for all principals, who share a server. */
+/** Stands for all principals of a shared server. */
 const EVERYBODY = Symbol("everybody");
 type User = string | symbol;
 
 /**
- * The configured servers of each principal. A connection uses the credentials of one principal and serves no other, but for
- * servers that are shared, which hold nothing of a person. A server is started on first use, at most once at a time, and shared by
- * all runs of its principal. A lost server is started again on its next use, at once after its first loss and then after growing
- * pauses, during which calls fail at once. A server has a limited number of connections: the one that was unused the longest
- * ends for another, and where all are in use, another principal is told to come back.
+ * The configured servers of each principal. A connection uses the credentials of one principal and serves no other, except for
+ * shared servers, which have no personal data. A server is started on first use, at most once at a time, and shared by all runs of
+ * its principal. A lost server is started again on its next use, immediately after the first loss and then after growing pauses,
+ * during which calls fail immediately. A server has a limited number of connections: the one that was unused the longest is ended
+ * for a new one, and if all are in use, other principals have to try again later.
  */
 export class UpstreamPool {
   #sources: ReadonlyMap<string, UpstreamSource>;
@@ -35,7 +35,7 @@ export class UpstreamPool {
   readonly #upstreams = new Map<User, Map<string, PooledUpstream>>();
   /** Upstreams of servers that were removed or changed, which may still have open calls. */
   readonly #retired = new Set<PooledUpstream>();
-  /** Those that are in use or connected, the one that was used last at the end. */
+  /** Upstreams that are in use or connected, the most recently used last. */
   readonly #live = new Set<PooledUpstream>();
   readonly #gates = new Map<string, CallGate>();
   #isClosed = false;
@@ -53,8 +53,8 @@ export class UpstreamPool {
   }
 
   /**
-   * A server for one principal; the same object for as long as it is in use or connected. `undefined` when no server of that name
-   * is configured.
+   * A server for one principal; the same object as long as it is in use or connected. `undefined` if no server of that name is
+   * configured.
    */
   get(principal: string, server: string): Upstream | undefined {
     const source = this.#sources.get(server);
@@ -68,8 +68,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Replaces the servers. Unchanged servers keep their connections. The others end after their open calls, and start again on
-   * their next use if they are still configured.
+   * Replaces the servers. Unchanged servers keep their connections. Others end after their open calls, and start again on their next
+   * use if they are still configured.
    */
   replace(sources: readonly UpstreamSource[], credentials: CredentialSource): void {
     const next = new Map(sources.map((source) => [source.name, source]));
@@ -126,7 +126,7 @@ export class UpstreamPool {
     return gate;
   }
 
-  /** Ends the connection to the same server that was unused the longest, where there are as many as may be. */
+  /** If the number of connections to a server is at its limit, ends the one that was unused the longest. */
   #makeRoom({ name }: PooledUpstream): void {
     const most = this.#sources.get(name)?.use?.maxConnections ?? Number.POSITIVE_INFINITY;
     const connected = [...this.#live].filter((each) => each.name === name && each.isConnecting);
@@ -150,7 +150,7 @@ export class UpstreamPool {
     }
   }
 
-  /** Ends every server, including those being started. None is started again. */
+  /** Ends every server, including those being started. No server is started after that. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const kept = [...this.#upstreams.values()].flatMap((own) => [...own.values()]);
@@ -170,17 +170,17 @@ export interface UpstreamSource {
   readonly off?: string | undefined;
   /** Why its start may take long, if it may. */
   readonly whySlow?: string | undefined;
-  /** Changes whenever the server must be started or reached in another way. */
+  /** Changes whenever the server must be started or reached differently. */
   readonly identity?: string | undefined;
-  /** Whether all principals share one connection, because it holds nothing of a person. */
+  /** Whether all principals share one connection, because it has no personal data. */
   readonly isShared?: boolean | undefined;
-  /** How much of it is used at a time; as much as anybody likes by default. */
+  /** Limits on concurrent use; by default unlimited. */
   readonly use?: (GateLimits & { readonly maxConnections: number }) | undefined;
   /**
    * Starts or reaches the server.
    *
-   * @param principal on whose behalf it is called over this connection.
-   * @throws UpstreamError, also when the signal aborts.
+   * @param principal the principal on whose behalf it is called over this connection.
+   * @throws UpstreamError, also if the signal aborts.
    */
   connect(
     signal: AbortSignal,
@@ -191,7 +191,7 @@ export interface UpstreamSource {
 
 export interface PooledUpstreamOptions {
   source: UpstreamSource;
-  /** Whose calls take their turns. */
+  /** The principal whose calls take turns with others. */
   principal: string;
   /** The credentials for the next connection. @throws UpstreamError */
   credentials: (signal: AbortSignal) => Promise<ServerCredentials>;
@@ -201,9 +201,9 @@ export interface PooledUpstreamOptions {
   idleMs: number | undefined;
   /** The calls of the server, of all principals. */
   gate: CallGate;
-  /** Is called before it connects. @throws UpstreamError when there is no room for another connection. */
+  /** Called before it connects. @throws UpstreamError if there is no room for another connection. */
   makeRoom: () => void;
-  /** Is called when it is used, when it is used no more and has no connection, and when its connection has ended as idle. */
+  /** Called when it is used; `onUnused` when it is no longer used and has no connection, or its idle connection has ended. */
   onUse: () => void;
   onUnused: () => void;
   onIdle: () => void;
@@ -222,7 +222,7 @@ export class PooledUpstream implements Upstream {
   readonly #retired = new Set<UpstreamConnection>();
   #active = 0;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** `isAwaited` once somebody waits who uses it. */
+  /** `isAwaited` is set once a user of the connection waits for it. */
   #connecting:
     | { promise: Promise<UpstreamConnection>; abort: AbortController; isAwaited: boolean }
     | undefined;
@@ -241,7 +241,7 @@ export class PooledUpstream implements Upstream {
     return this.#options.source.isShared === true;
   }
 
-  /** Whether it has a connection, or is making one. */
+  /** Whether it is connected or connecting. */
   get isConnecting(): boolean {
     return this.#connection !== undefined || this.#connecting !== undefined;
   }
@@ -283,7 +283,7 @@ export class PooledUpstream implements Upstream {
   }
 
   onToolsChanged(listener: (change: ToolsChange) => void): () => void {
-    // A listener that is added twice has two entries, which are removed separately.
+    // A listener that is added twice needs two entries, which are removed separately.
     const entry = (change: ToolsChange) => listener(change);
     this.#listeners.add(entry);
     if (this.#listeners.size === 1 && this.#connection !== undefined) this.#follow(this.#connection);
@@ -365,7 +365,7 @@ export class PooledUpstream implements Upstream {
     if (this.#retired.delete(connection)) endQuietly(connection);
   }
 
-  /** Ends the connection that nobody uses. */
+  /** Ends the unused connection. */
   endIdle(): void {
     if (this.#connection === undefined) return;
     void this.close();
@@ -475,7 +475,7 @@ export class PooledUpstream implements Upstream {
     this.#announce("disconnected");
   }
 
-  /** Waits for a start, which other callers may share and which continues without this caller. */
+  /** Waits for a start, which other callers may share and which continues if this caller gives up. */
   async #wait(
     promise: Promise<UpstreamConnection>,
     signal: AbortSignal | undefined,
@@ -497,20 +497,20 @@ function endQuietly(connection: UpstreamConnection): void {
 export interface BackoffOptions {
   firstMs: number;
   maxMs: number;
-  /** A connection that lives this long clears the failures before it. */
+  /** A connection that lasts this long clears earlier failures. */
   stableMs: number;
 }
 
 const DEFAULT_BACKOFF: BackoffOptions = { firstMs: 1_000, maxMs: 60_000, stableMs: 60_000 };
 
-/** Decides when a failed server may be started again: at once after its first loss, then after growing pauses. */
+/** Decides when a failed server may be started again: immediately after its first loss, then after growing pauses. */
 export class RestartBackoff {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #options: BackoffOptions;
   #connectedAt = 0;
   #failures = 0;
   #lastFailure: UpstreamError | undefined;
-  /** Whether somebody has waited for what failed last. */
+  /** Whether a caller waited for the last failed attempt. */
   #isTold = true;
   #retryAt = Number.NEGATIVE_INFINITY;
 
@@ -530,17 +530,17 @@ export class RestartBackoff {
     this.#fail(reason, 1);
   }
 
-  /** A connection could not be made. @param isTold whether somebody has waited for it. */
+  /** A connection could not be made. @param isTold whether a caller waited for it. */
   failed(reason: unknown, isTold = true): void {
-    // A person may log in at any moment, and is not to wait then.
+    // A person may log in at any moment, and should not have to wait then.
     if (reason instanceof UpstreamError && reason.code === "login_required") return;
     this.#fail(reason, 0);
     this.#isTold = isTold;
   }
 
   /**
-   * @param isAhead whether nobody waits.
-   * @throws UpstreamError during a pause, with the failure that caused the pause; that failure itself to the first who waits.
+   * @param isAhead whether no caller waits.
+   * @throws UpstreamError during a pause, with the failure that caused the pause; the first waiting caller gets that failure itself.
    */
   refuseDuringPause(server: string, isAhead = false): void {
     const waitMs = this.#retryAt - this.#clock.monotonicMs();

@@ -1,16 +1,16 @@
 import type { UpstreamError } from "./upstream-error.ts";
 
-/** MCP servers as the rest of ptc sees them. What they list and answer is passed on unchanged and unparsed. */
+/** MCP servers as the rest of ptc sees them. Their listings and answers are passed on unchanged and unparsed. */
 
-/** What one server listed, and what it says it is. */
+/** One server's listing, and the implementation that it reports. */
 export interface UpstreamListing {
   implementation: UpstreamImplementation;
   protocolVersion: string;
-  /** The definitions of all pages, unchecked, and those of the server's methods that are called like tools. */
+  /** The unchecked definitions of all pages, and those of server methods that are called like tools. */
   tools: unknown[];
-  /** For how long all pages hold, as the server says (MCP 2026-07-28, "Caching"); `undefined` when it does not say. */
+  /** How long all pages are valid according to the server (MCP 2026-07-28, "Caching"); `undefined` if it does not say. */
   ttlMs?: number;
-  /** The parts that could not be read, and were left out or replaced by neutral ones. */
+  /** Parts that could not be read, and were left out or replaced by neutral ones. */
   problems?: readonly ToolProblem[];
 }
 
@@ -23,25 +23,25 @@ export interface UpstreamImplementation {
 export interface ToolProblem {
   /** The tool's protocol name, if known. */
   tool?: string;
-  /** What is wrong, in words that follow the tool's name. */
+  /** What is wrong, phrased to follow the tool's name. */
   message: string;
 }
 
-/** A server's question in the middle of a call. Bounded in size, otherwise unchecked. */
+/** A server's question during a call. Bounded in size, otherwise unchecked. */
 export interface ServerQuestion {
   /** The parameters of `elicitation/create` (MCP 2025-11-25 and 2026-07-28, "Elicitation"). */
   params: unknown;
-  /** Whether the question belongs to this call for certain. Over stdio, an older server does not say which call it asks for. */
+  /** Whether the question certainly belongs to this call. Over stdio, an older server does not say to which call it belongs. */
   isCertain: boolean;
 }
 
 /** The outcome of a question. */
 export type QuestionAnswer =
-  /** The result of `elicitation/create`, as it is sent to the server. */
+  /** The result of `elicitation/create` that is sent to the server. */
   | { kind: "answered"; result: Readonly<Record<string, unknown>> }
-  /** The question cannot be put to anybody. The server learns why. `reason` follows the server's name. */
+  /** The question is not valid. The server is told why. `reason` is phrased to follow the server's name. */
   | { kind: "invalid"; reason: string }
-  /** Nobody can be asked. The call is called off. `reason` follows the server's name. */
+  /** Nobody can be asked. The call is called off. `reason` is phrased to follow the server's name. */
   | { kind: "unasked"; reason: string };
 
 /** Members of the `_meta` of a request (MCP 2025-11-25, "_meta"), such as `traceparent`. */
@@ -56,7 +56,7 @@ export interface ProgressReport {
 
 export type OnCallProgress = (report: ProgressReport) => void;
 
-/** Puts a question of a server to a person. `signal` aborts when the answer is no longer wanted. */
+/** Asks a person a server's question. `signal` aborts when the answer is no longer wanted. */
 export type AskPerson = (question: ServerQuestion, signal: AbortSignal) => Promise<QuestionAnswer>;
 
 /** One call of a tool, as it travels from the broker to the server. */
@@ -65,7 +65,7 @@ export interface ToolCall {
   readonly tool: string;
   readonly arguments: unknown;
   readonly signal: AbortSignal;
-  /** Asks a person; the time that they take does not count. If absent, nobody can be asked. */
+  /** Asks a person, whose time does not count. If absent, nobody can be asked. */
   readonly ask?: AskPerson | undefined;
   /** Members of the request's `_meta` besides ptc's own. */
   readonly meta?: RequestMeta | undefined;
@@ -73,13 +73,13 @@ export interface ToolCall {
   readonly onProgress?: OnCallProgress | undefined;
 }
 
-/** A call with its limits, and with what its server lists of the tool. */
+/** A call with its limits and the tool's definition. */
 export interface UpstreamCall extends ToolCall {
-  /** For whom it is made; by default for the one whose connection it is. Calls of a server wait by turns. */
+  /** The principal for whom it is made; by default the one of the connection. Principals take turns when calls wait. */
   readonly principal?: string;
   /** The time for the whole call, including starting the server if needed. */
   readonly timeoutMs: number;
-  /** How much of that time has already passed. */
+  /** The part of that time that has already passed. */
   readonly spentMs?: number;
   /** The tool's definition, if known. It may ask for arguments to be repeated in headers. */
   readonly definition?: unknown;
@@ -98,7 +98,7 @@ export interface Upstream {
   /** Whether all principals share it. */
   readonly isShared?: boolean;
   /**
-   * Starts the server before its first use, which learns of a failure as if it had waited itself.
+   * Starts the server before its first use. The first use reports a failure as if it had waited itself.
    *
    * @throws UpstreamError
    */
@@ -106,7 +106,7 @@ export interface Upstream {
   /** @throws UpstreamError */
   list(signal?: AbortSignal): Promise<UpstreamListing>;
   /**
-   * Calls a tool once and does not retry. Resolves with the MCP result, which is checked only to be an object.
+   * Calls a tool once, without retrying. Resolves with the MCP result, which is only checked to be an object.
    *
    * @throws UpstreamError
    */
@@ -126,9 +126,9 @@ export interface UpstreamConnection {
   /** @throws UpstreamError */
   callTool(call: UpstreamCall): Promise<unknown>;
   onToolsChanged(listener: () => void): void;
-  /** Calls the listener once, with the reason, when the connection has ended other than by `close`. */
+  /** Calls the listener once, with the reason, if the connection ends other than by `close`. */
   onLost(listener: (reason: UpstreamError) => void): void;
-  /** The credentials that came since the connection was made; absent where none can come. */
+  /** Credentials that were added after the connection was made; absent if there can be none. */
   secrets?(): readonly string[];
   close(): Promise<void>;
 }

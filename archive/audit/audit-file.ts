@@ -26,7 +26,11 @@ const OTHERS = 0o077;
 const APPEND =
   constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Makes the folder of a file, and hides it from git. @throws Error for a folder that cannot be made, or that another user may control. */
+/**
+ * Creates the folder of a file, and hides it from git.
+ *
+ * @throws Error for a folder that cannot be created, or that another user may control.
+ */
 export function prepareFolder(path: string): void {
   const folder = dirname(path);
   const made = mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -37,7 +41,7 @@ export function prepareFolder(path: string): void {
   hideFromGit(folder, made !== undefined);
 }
 
-/** Returns its descriptor. @throws Error for a file that cannot be opened, or that another user may control. */
+/** Opens a file and returns its descriptor. @throws Error for a file that cannot be opened, or that another user may control. */
 export function openForAppend(path: string): number {
   const file = openUnfollowed(path);
   try {
@@ -58,7 +62,7 @@ function openUnfollowed(path: string): number {
   }
 }
 
-/** Refuses all but a regular file with one link that this user owns, and removes the permissions of others. */
+/** Removes other users' permissions from a file. @throws Error unless it is a regular file with one link that this user owns. */
 export function checkOwn(file: number): void {
   const status = fstatSync(file);
   if (!status.isFile()) throw new Error("it is not a regular file: remove it");

@@ -3,7 +3,7 @@ import { visibleLine } from "../../base/visible-text.ts";
 import type { CallDecision } from "../../protocol/call-decision.ts";
 import type { FailureType } from "../../protocol/failure.ts";
 
-/** The facts of a run that every line contains. */
+/** Facts about a run that each of its lines contains. */
 export interface AuditedRun {
   runId: string;
   traceId: string;
@@ -72,9 +72,9 @@ export interface AuditedCall {
 export interface AuditedLogin {
   principal: string;
   server: string;
-  /** As upstream/authorization/authorization.ts names it. */
+  /** One of the events in upstream/authorization/authorization.ts. */
   event: string;
-  /** Why, for one that failed. */
+  /** Why it failed. */
   reason?: string | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface AuditedEnding {
   calls: number;
   durationMs: number;
   redactions: number;
-  /** The session that it ran in, and its place there from 1: what earlier programs left could act in it. */
+  /** The session that it ran in, and its place there from 1. Whatever earlier programs left behind could act in the run. */
   session?: { readonly id: string; readonly position: number } | undefined;
 }
 
@@ -107,19 +107,19 @@ const MAX_TEXT_CHARS = 256;
 /** The longest name that a program invented. */
 const MAX_MADE_UP_CHARS = 128;
 
-/** Renders one line with its line feed. It is bounded, and has only visible characters, also after its JSON is decoded. */
+/** Renders one line with its line feed. The line is bounded and has only visible characters, even after its JSON is decoded. */
 export function renderAuditLine(members: AuditMembers): string {
   const bounded: Record<string, AuditMembers[string]> = { ...members };
   for (const name in bounded) bounded[name] = boundText(bounded[name], MAX_TEXT_CHARS);
   return `${JSON.stringify(bounded)}\n`;
 }
 
-/** A name that a program invented, already redacted, in the form of a line. */
+/** Bounds a name that a program invented and that is already redacted. */
 export function boundMadeUpName(name: string): string {
   return boundText(name, MAX_MADE_UP_CHARS);
 }
 
-/** Matches texts of visible ASCII characters only, as nearly all texts are. */
+/** Matches text of visible ASCII characters only, like nearly all text in lines. */
 const PLAIN = /^[ -~]*$/;
 
 function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): T | string {
@@ -130,7 +130,7 @@ function boundText<T extends AuditMembers[string]>(value: T, maxChars: number): 
   return `${shown.slice(0, maxChars)}... (${value.length} characters)`;
 }
 
-/** The members of a line of the audit log. */
+/** The members of a line that was read from the audit log. */
 export type AuditFields = Readonly<Record<string, string | number | boolean>>;
 
 const LIMITS = { maxBytes: 256 * 1024, maxDepth: 4 };

@@ -1,7 +1,7 @@
 /**
- * The audit log: one JSON line for each call, decision, approval, login and run, appended to a chain that several processes may
- * share, each linked to the one before: a file (chain/chained-file.ts), which can be moved or deleted at any time, or rows of a
- * database (../postgres/postgres-audit.ts).
+ * The audit log: one JSON line for each call, decision, approval, login and run. Each line links to the one before, in a chain
+ * that several processes may share. The chain is a file (chain/chained-file.ts), which can be moved or deleted at any time, or
+ * rows of a database (../postgres/postgres-audit.ts).
  *
  * Only callers that ask for it wait for the log, and its failures affect nothing else. Lines that cannot be written are kept, up
  * to a bound, and tried again. A separate line counts the lines that had to be dropped.
@@ -30,32 +30,32 @@ import { ChainedFile } from "./chain/chained-file.ts";
 const MAX_WAITING_CHARS = 4 * 1024 * 1024;
 const MAX_LINES_AT_A_TIME = 100;
 const RETRY_AFTER_MS = 5_000;
-/** How long lines of calls are gathered, so that a run of many calls writes only a few times. The line of a run's end does not wait. */
+/** How long the log gathers lines, so that a run of many calls causes few writes. The line of a run's end does not wait. */
 const GATHER_MS = 100;
 const MEBIBYTE = 1024 * 1024;
 const DAY_MS = 86_400_000;
-/** Bounds without settings. */
+/** Bounds where no settings are given. */
 const USUAL_BOUNDS = { maxBytes: 64 * MEBIBYTE, keepMs: 365 * DAY_MS };
 
 /** Sends the lines that were written, in order, to another place. `send` neither waits nor throws. */
 export interface AuditSink {
-  /** @param lines as they are in the file, with their line feeds. */
+  /** @param lines the lines as written, with their line feeds. */
   send(lines: readonly string[]): void;
   /** Resolves when all lines are sent or given up. Never rejects. */
   close(): Promise<void>;
 }
 
 interface AuditLogOptions {
-  /** The file. Missing folders on its path are made for their owner only. */
+  /** The path of the file. The log creates missing folders for their owner only. */
   path: string;
   /** Keeps the lines of several processes instead of the file. The line of a run's end is on the disk before it counts as written. */
   chain?: AuditChain | undefined;
   clock: Pick<Clock, "wallMs">;
-  /** Returns a name without its secrets: names come from servers and programs, and may hold some. */
+  /** Returns a name without its secrets. Names come from servers and programs, and may contain secrets. */
   redact: (name: string) => string;
-  /** Is called once when the log cannot be written, and again only after a successful write in between. */
+  /** Called once when the log cannot be written, and again only after a successful write in between. */
   onFailure: (message: string) => void;
-  /** How large a file may grow before another is begun, and how long those before are kept. */
+  /** How large a file may grow before the log begins another, and how long it keeps earlier files. */
   bounds?: { maxBytes: number; keepMs: number } | undefined;
   /** The account and machine that write the lines. Every line of a call, decision, approval, login or run has them. */
   actor?: AuditedActor | undefined;
@@ -80,7 +80,7 @@ export class AuditLog {
   #failedAtMs: number | undefined;
   #reported = false;
   #writing: Promise<void> | undefined;
-  /** Set when a run has ended or the log closes: lines are then written without gathering more. */
+  /** Set when a run has ended or the log closes. The log then writes without gathering more lines. */
   #hurry = false;
   #endGathering: (() => void) | undefined;
 
@@ -91,8 +91,8 @@ export class AuditLog {
   }
 
   /**
-   * Notes a call that is about to go out. Resolves when its line is on the disk, or with the reason why it is not. In that case
-   * the line is written later, when that is possible.
+   * Notes a call that is about to go out. Resolves with `undefined` when its line is on the disk, or else with the reason why it
+   * is not. The log then writes the line later, when it can.
    */
   calling(run: AuditedRun, call: SentCall): Promise<string | undefined> {
     return new Promise((resolve) => {
@@ -142,13 +142,13 @@ export class AuditLog {
     });
   }
 
-  /** Resolves when as much as possible was handed to the system, at the latest after `patienceMs`. Never rejects. */
+  /** Resolves when the log has handed as much as possible to the system, at the latest after `patienceMs`. Never rejects. */
   async written(patienceMs: number): Promise<void> {
     if (this.#waiting.length > 0) this.#writeSoon();
     if (this.#writing !== undefined) await settlesWithin(this.#writing, patienceMs);
   }
 
-  /** Resolves after everything is written, or one more attempt has failed. Never rejects. */
+  /** Resolves when everything is written, or one more attempt has failed. Never rejects. */
   async close(): Promise<void> {
     this.#writeSoon();
     await this.#writing;
@@ -212,7 +212,7 @@ export class AuditLog {
     this.#start();
   }
 
-  /** Waits a moment for more lines, unless they are to be written soon. */
+  /** Waits a moment for more lines, unless something is in a hurry. */
   async #gather(): Promise<void> {
     // Lines noted in the same turn of the event loop are written together.
     await null;
@@ -286,7 +286,7 @@ export class AuditLog {
 
   #fail(error: unknown): void {
     this.#failedAtMs = this.#options.clock.wallMs();
-    // Lines that came meanwhile and are waited for wait for no other attempt.
+    // Callers that await one of the waiting lines get the failure now, without another attempt.
     for (const line of this.#waiting) {
       line.onFlushed?.(messageOf(error));
       line.onFlushed = undefined;
@@ -295,12 +295,11 @@ export class AuditLog {
     this.#reported = true;
     const reason = messageOf(error);
     this.#options.onFailure(
-      `the audit log ${this.#chain.place} cannot be written: ${reason}; runs go on, and what is missing is written when it can be again`,
+      `the audit log ${this.#chain.place} cannot be written: ${reason}; runs go on, and ptc writes the missing lines as soon as it can`,
     );
   }
 }
 
-/** Removes secrets from a name. Names come from servers and programs. */
 type Redact = (name: string) => string;
 
 function sentMembers(call: SentCall, redact: Redact): AuditMembers {
@@ -359,7 +358,7 @@ function loginMembers({ server, event, reason }: AuditedLogin, redact: Redact): 
   return { server: redact(server), login: event, reason: reason && redact(reason) };
 }
 
-/** A sink that is opened when the first lines are sent. */
+/** A sink that opens another when it gets the first lines. */
 export class LazySink implements AuditSink {
   readonly #open: () => Promise<AuditSink>;
   readonly #onFailure: (message: string) => void;

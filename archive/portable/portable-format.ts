@@ -22,7 +22,7 @@ const PORTABLE_LIMITS = {
   maxRefused: 1_000,
 };
 
-/** Records nest a few levels; a blob is a text in its line. */
+/** Records nest only a few levels, and a blob is a string in its line. */
 const MAX_LINE_DEPTH = 1_000;
 
 /** An untrusted file of runs. */
@@ -31,7 +31,7 @@ export interface PortableSource {
   name: string;
   /** The origin that is stored with its runs. */
   origin: string;
-  /** Opens it from its beginning. An import reads it twice. */
+  /** Opens it at its beginning. An import reads it twice. */
   open(): Promise<Readable>;
 }
 
@@ -42,15 +42,15 @@ export type PortableItem =
   | { kind: "refused"; run: RefusedRun };
 
 export interface RefusedRun {
-  /** The id in the record; `undefined` when that is no run id. */
+  /** The id in the record, or `undefined` if that is not a run id. */
   runId: string | undefined;
   /** One line that names the run, and says what is wrong. */
   message: string;
 }
 
 /**
- * Reads a file and yields its items, each checked against its digest. The items may be trusted only after the reading has
- * ended without an error. Blobs that only refused runs name are yielded too. The caller must check the content of blobs.
+ * Reads a file and yields its items, each checked against its digest. Callers may trust the items only after reading has
+ * ended without an error. Also yields blobs that only refused runs name. The caller must check the content of blobs.
  *
  * @throws ArchiveError `bad-file`
  */
@@ -113,7 +113,7 @@ export async function* readPortable(
   if (refused === 0 && named.size !== blobs.size) throw badFile(file, "holds values that belong to no run");
 }
 
-/** The error that stops the reading of a file. */
+/** The error that ends reading a file. */
 export function badFile(file: string, what: string, cause?: unknown): ArchiveError {
   const message = `${file} ${what}: nothing was imported; it is not a whole, unchanged export of runs`;
   return new ArchiveError("bad-file", message, cause);
@@ -229,7 +229,7 @@ const PortableLine = z.union([
   z.strictObject({ runs: count, blobs: count, digest: Digest }),
 ]);
 
-/** Renders the lines of one file, with their line feeds, in the order in which they are asked for. */
+/** Renders the lines of one file, with their line feeds, in the order of the calls. */
 export class PortableLines {
   readonly #hash = createHash("sha256");
   readonly #blobs = new Set<string>();

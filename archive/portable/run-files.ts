@@ -21,8 +21,8 @@ import {
 } from "./portable-format.ts";
 
 /**
- * Exports runs to a new file that only its owner can read. Every run is checked first, and left out when it is damaged. When
- * none is left, or writing fails, there is no file.
+ * Exports runs to a new file that only its owner can read. Checks every run first, and leaves damaged runs out. If no run is
+ * left, or writing fails, there is no file.
  *
  * @throws ArchiveError
  */
@@ -45,14 +45,14 @@ export async function writeRunFile(
     if (cause instanceof ArchiveError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     const advice =
-      code === "EEXIST" ? "it is there already: give another name" : "check its folder and its disk";
+      code === "EEXIST" ? "it already exists: give another name" : "check its folder and its disk";
     throw new ArchiveError("unwritable", `${file} cannot be written (${code}): ${advice}`, cause);
   }
 }
 
 /**
- * Imports the runs of a file that `writeRunFile` wrote. The whole file is checked before the archive is changed. Then each
- * run is either imported completely, or refused and named.
+ * Imports the runs of a file that `writeRunFile` wrote. Checks the whole file before it changes the archive. Then imports each
+ * run completely, or refuses and names it.
  *
  * @param nowMs milliseconds since 1970.
  * @throws ArchiveError `bad-file`; `conflict` when the archive has a run with the same id and other content.
@@ -65,7 +65,7 @@ export function readRunFile(
   return importRuns(archive, runFile(file), nowMs);
 }
 
-/** A file of runs as a source that is read from its beginning. Opening it fails unless it is a regular file. */
+/** A file of runs as a source. Opening it fails unless it is a regular file. */
 export function runFile(file: string): PortableSource {
   return {
     name: file,
@@ -88,11 +88,11 @@ interface Exported {
 }
 
 /**
- * Renders runs as lines in the form of `portable-format`, with line feeds. Every run is checked first, and left out when it
- * is damaged.
+ * Renders runs as lines in the form of `portable-format`, with line feeds. Checks every run first, and leaves damaged runs
+ * out.
  *
  * @param done is filled while the lines are rendered.
- * @throws ArchiveError, also when no run is left.
+ * @throws ArchiveError, also if no run is left.
  */
 async function* exportRuns(
   archive: Pick<ArchiveStore, "read">,
@@ -151,11 +151,7 @@ interface Imported {
 type PortableRun = Extract<PortableItem, { kind: "run" }>;
 
 /**
- * Imports the runs of an exported file. The whole file is checked before the archive is changed. Then each run is imported
- * completely, or refused and named. Nothing in the file is used as a path or executed.
- *
- * @param nowMs milliseconds since 1970.
- * @throws ArchiveError `bad-file`; `conflict` when the archive has a run with the same id and other content.
+ * Does what `readRunFile` promises, for any source. Uses nothing in the file as a path, and executes nothing.
  */
 async function importRuns(
   archive: Pick<ArchiveStore, "beginImport">,
@@ -212,7 +208,7 @@ function conflict(runId: string): ArchiveError {
   return new ArchiveError("conflict", message);
 }
 
-/** Makes a file's name safe for lists, in which it must not steer a terminal. */
+/** Makes a file's name safe for lists, where it must not control a terminal. */
 function printable(name: string): string {
   return name.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?").slice(0, 200);
 }

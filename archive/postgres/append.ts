@@ -1,4 +1,4 @@
-/** How runs are handed to PostgreSQL: as what `ptc_append` and `ptc_put` take (schema.ts). */
+/** Hands runs to PostgreSQL as arguments of its functions `ptc_append` and `ptc_put` (schema.ts). */
 import * as z from "zod/mini";
 import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
 import { ArchiveError } from "../archive-error.ts";
@@ -11,14 +11,14 @@ import { encodeText } from "../stored-text.ts";
 import { type Statements, toStored } from "./database.ts";
 import { monthOf } from "./schema.ts";
 
-/** A text in the form in which it is kept. */
+/** A text in its stored form. */
 interface Value {
   codec: number;
   size: number;
   content: Uint8Array;
 }
 
-/** Texts by their digests, each once. Of those without a value it is known that they are kept. */
+/** Texts by their digests, each once. Texts without a value are already stored. */
 export type Values = Map<string, Value | undefined>;
 
 /** Adds a text. Returns its digest. @throws ArchiveError `unkeepable` for a text that readers would reject. */
@@ -32,17 +32,17 @@ export function putText(values: Values, json: string): string {
   return digest;
 }
 
-/** How many bytes are to be sent. */
+/** The number of bytes to send. */
 export function bytesOf(values: Values): number {
   let bytes = 0;
   for (const value of values.values()) bytes += value?.content.length ?? 0;
   return bytes;
 }
 
-/** Bytes of values that are sent with one statement. */
+/** The most bytes of values in one statement. */
 export const MAX_SENT_BYTES = 16 * 1024 * 1024;
 
-/** Parts texts into as many as are sent with one statement. */
+/** Divides texts into groups that fit in one statement each. */
 export function* inPieces(values: Values): Generator<Values> {
   let piece: Values = new Map();
   let bytes = 0;
@@ -69,7 +69,7 @@ export interface PreparedRun {
   row: Readonly<Record<string, unknown>>;
 }
 
-/** @param values has all that the record names, or `undefined` for what is kept already. */
+/** @param values has everything that the record names, with `undefined` for texts that are already stored. */
 export function prepareRun(
   record: RunRecord,
   summary: RunSummary,
@@ -106,8 +106,8 @@ function stored<T>(value: T): T | string {
 const Appended = z.object({ found_digest: z.string(), was_there: z.boolean() });
 
 /**
- * Appends runs of one month in one transaction, in their order, completely or not at all. Returns for each the digest of the
- * record that is there under its id, and whether it was there before.
+ * Appends runs of one month in one transaction, in their order, completely or not at all. Returns for each run the digest of the
+ * record that now has its id, and whether that record was there before.
  */
 export async function appendRuns(
   db: Statements,
@@ -130,7 +130,7 @@ export async function appendRuns(
   );
 }
 
-/** Keeps texts under the name of a run or an import that has not ended, so that nobody removes them. */
+/** Holds texts for a run or an import that has not ended, so that nobody removes them. */
 export async function holdValues(
   db: Statements,
   values: Values,
@@ -144,7 +144,7 @@ export async function holdValues(
   );
 }
 
-/** Texts as the arguments of `ptc_put`. A length of -1 stands for a text that is not sent. */
+/** Renders texts as the arguments of `ptc_put`. A length of -1 stands for a text that is not sent. */
 function packed(values: Values): [Buffer, number[], number[], number[], Buffer] {
   const all = [...values];
   return [
@@ -164,7 +164,7 @@ function digestsOf(digests: readonly string[]): Buffer {
   return Buffer.concat(digests.map(digestBytes));
 }
 
-/** Why a run that was to be archived is not there: another has its id. */
+/** The error for a run that was not archived because another run has its id. */
 export function idIsTaken(runId: string): ArchiveError {
   return new ArchiveError("unkeepable", `run ${runId} was not archived: there is another run with its id`);
 }

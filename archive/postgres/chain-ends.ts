@@ -24,7 +24,7 @@ export async function readChainEnd(db: Statements, name: "start" | "head"): Prom
   throw new ArchiveError("corrupt", `${db.place} has lost the ${name} of its chain: it is damaged`);
 }
 
-/** Takes the head of the chain until the transaction ends. */
+/** Locks the head of the chain until the transaction ends. */
 export async function lockHead(tx: Statements): Promise<ChainEnd> {
   await tx.run("SELECT FROM chain_ends WHERE name = 'head' FOR UPDATE");
   return readChainEnd(tx, "head");
@@ -47,7 +47,7 @@ export async function appendPruning(tx: Statements, pruning: PruningEntry): Prom
 
 const Statement = z.object({ id: z.int(), statement: z.string() });
 
-/** What the chain says was pruned, by the places of the entries that say it. Those that no ptc has written are left out. */
+/** The entries of the chain about pruned runs, with their places. Leaves out entries that no ptc has written. */
 export async function readPrunings(db: Statements): Promise<Pruning[]> {
   const rows = await db.allParsed(Statement, "SELECT id, statement FROM prunings ORDER BY id");
   return rows.flatMap((each) => {

@@ -1,7 +1,7 @@
 /**
- * Connections to PostgreSQL. Rows are parsed by schema, bytes are sent in their binary form, statements are prepared once for each
- * connection, and every error is an `ArchiveError` that names the place and never the password. The driver is loaded with the
- * first connection. A process has one pool for each database, whose idle connections keep no process running.
+ * Connections to PostgreSQL. Rows are parsed by schema, bytes are sent in binary form, and statements are prepared once for each
+ * connection. Every error is an `ArchiveError` that names the place and never the password. The driver is loaded with the first
+ * pool. A process has one pool for each database, and idle connections do not keep the process running.
  */
 import { hash } from "node:crypto";
 import type { Pool, PoolClient, QueryConfig } from "pg";
@@ -9,11 +9,11 @@ import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
 import { ArchiveError, type ArchiveErrorCode } from "../archive-error.ts";
 
-/** Connections of one process. Each statement takes one for as long as it takes. */
+/** The most connections of one process. Each statement uses one while it runs. */
 const MAX_CONNECTIONS = 8;
 const CONNECT_MS = 10_000;
 const IDLE_MS = 10_000;
-/** The server ends a transaction whose process stopped or cannot be reached, so that others wait no longer for it. */
+/** After this time the server ends a transaction whose process has stopped or is unreachable, so that others need not wait. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 /** How long a statement that appends may take before its connection counts as lost. */
@@ -27,7 +27,7 @@ type RawRow = Readonly<Record<string, unknown>>;
 /** A row parsed by its schema, or an invalid row with the names of its wrong columns. */
 export type ParsedRow<T> = { ok: true; row: T } | { ok: false; raw: RawRow; columns: string[] };
 
-/** Statements on one connection, or each on any connection of a pool. */
+/** Sends statements, all on one connection or each on any connection of a pool. */
 export class Statements {
   readonly place: string;
   readonly #send: (config: QueryConfig) => Promise<{ rows: unknown[]; rowCount: number | null }>;
@@ -56,7 +56,7 @@ export class Statements {
     return rows.map((each) => parseRow(row, each as RawRow));
   }
 
-  /** Like `all`, for what is short and must not wait for ever: the connection counts as lost after a minute. */
+  /** Like `all`, for short statements that must not wait forever: the connection counts as lost after a minute. */
   async allSoon<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T[]> {
     const { rows } = await this.#send({ ...prepared(sql, values), query_timeout: SOON_MS } as QueryConfig);
     return rows.map((each) => this.#sound(parseRow(row, each as RawRow)));
@@ -67,7 +67,7 @@ export class Statements {
     return (await this.#send(prepared(sql, values))).rowCount ?? 0;
   }
 
-  /** Runs statements that take no values, as they are. */
+  /** Runs statements without values. */
   async exec(sql: string): Promise<void> {
     await this.#send({ text: sql });
   }
@@ -80,7 +80,7 @@ export class Statements {
   }
 }
 
-/** One database, for statements that stand alone and for transactions. */
+/** A database, for single statements and for transactions. */
 export class PgDatabase extends Statements {
   readonly #pool: Pool;
 
@@ -113,7 +113,7 @@ export class PgDatabase extends Statements {
     });
   }
 
-  /** Does some work whose statements go out one after the other, without waiting for answers, on one connection. */
+  /** Does work on one connection, whose statements are sent in order without waiting for answers. */
   async inARow<T>(work: (connection: Statements) => Promise<T>): Promise<T> {
     const client = await connectFrom(this.#pool, this.place);
     return releasing(client, this.place, () =>
@@ -121,7 +121,7 @@ export class PgDatabase extends Statements {
     );
   }
 
-  /** Everything that `work` reads is one state of the database, whatever others write meanwhile. */
+  /** Does work that reads a single state of the database, whatever others write meanwhile. */
   snapshot<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
     return this.transaction(work, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
   }
@@ -132,7 +132,11 @@ export class PgDatabase extends Statements {
   }
 }
 
-/** Loads the driver and makes a pool. Nothing is connected before the first statement. @throws ArchiveError `unwritable` for a URL that is none. */
+/**
+ * Loads the driver and makes a pool, which connects with its first statement.
+ *
+ * @throws ArchiveError `unwritable` for text that is not a URL of PostgreSQL.
+ */
 export async function openPool(url: string, { max = MAX_CONNECTIONS } = {}): Promise<PgDatabase> {
   const place = placeOf(url);
   const { default: pg } = await import("pg");
@@ -149,13 +153,13 @@ export async function openPool(url: string, { max = MAX_CONNECTIONS } = {}): Pro
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     types: { getTypeParser: parserOf as never },
   });
-  // Whoever uses the connection, or the next who does, is told by the statement that fails.
+  // The failing statement of a connection's current or next user reports the error.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return new PgDatabase(place, pool);
 }
 
-/** A database as messages name it: without user and password. */
+/** Names a database for messages, without user and password. */
 function placeOf(url: string): string {
   // A URL that names the folder of a socket in its query has no host.
   const readable = url.replace(/^(postgres(?:ql)?:\/\/(?:[^/?#@]*@)?)(?=[/?#]|$)/i, "$1local");
@@ -171,7 +175,7 @@ async function connectFrom(pool: Pool, place: string): Promise<PoolClient> {
   return guard(place, () => pool.connect());
 }
 
-/** Gives a connection back after some work, and ends one that may be broken. */
+/** Returns a connection to the pool after some work, or closes it if it may be broken. */
 async function releasing<T>(client: PoolClient, place: string, work: () => Promise<T>): Promise<T> {
   try {
     const result = await guard(place, work);
@@ -211,7 +215,7 @@ function parseRow<T>(schema: z.ZodMiniType<T>, raw: RawRow): ParsedRow<T> {
   return { ok: false, raw, columns: [...new Set(parsed.error.issues.map(({ path }) => path.join(".")))] };
 }
 
-/** The types of the columns that ptc reads, by their numbers in `pg_type`. All others are read as text. */
+/** Parsers of the columns that ptc reads, by the type's number in `pg_type`. All other columns are read as text. */
 const PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
   16: (text) => text === "t",
   17: (text) => Buffer.from(text.slice(2), "hex"),
@@ -226,7 +230,7 @@ function parserOf(oid: number): (text: string) => unknown {
   return PARSERS[oid] ?? String;
 }
 
-/** Classes of SQLSTATE, or whole ones (https://www.postgresql.org/docs/current/errcodes-appendix.html), on which a user can act. */
+/** Codes and classes of SQLSTATE that a user can act on (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const CAUSES: readonly (readonly [RegExp, ArchiveErrorCode, string])[] = [
   [/^53100$/, "full", "cannot grow, its disk is full: enlarge it, or free some space"],
   [/^(?:53300|53400)$/, "busy", "has too many connections: raise max_connections, or try again"],
@@ -263,13 +267,13 @@ function archiveErrorFrom(error: unknown, place: string): ArchiveError {
   return new ArchiveError(kind, `${place} ${what} (${why})`, error);
 }
 
-/** The SQLSTATE of the error behind one of ours. */
+/** The SQLSTATE of the error that caused an `ArchiveError`. */
 export function sqlStateOf(error: unknown): string | undefined {
   const { code } = ((error as Error | undefined)?.cause ?? {}) as { code?: unknown };
   return typeof code === "string" ? code : undefined;
 }
 
-/** Whether the same may succeed a moment later, because the server could not be reached or others were in the way. */
+/** Whether the same work may succeed a moment later, because the server was unreachable or busy. */
 function isPassing(error: unknown): error is ArchiveError {
   return error instanceof ArchiveError && (error.code === "unreachable" || error.code === "busy");
 }
@@ -278,8 +282,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Does some work again while it fails for a reason that passes, such as a server that is restarted. The work must find out itself
- * what an earlier try has done: a connection that is lost at its commit does not tell.
+ * Repeats some work while it fails for a temporary reason, such as a restart of the server. The work itself must find out what
+ * an earlier try has done, because a connection that is lost during a commit does not show whether the commit succeeded.
  */
 export async function patiently<T>(work: (tries: number) => Promise<T>, patienceMs: number): Promise<T> {
   const giveUpAt = performance.now() + patienceMs;
@@ -298,13 +302,13 @@ export async function patiently<T>(work: (tries: number) => Promise<T>, patience
 }
 
 /**
- * Keeps a text in a form that PostgreSQL can hold, which has no NUL. The character that stands before it is none of any script.
+ * Encodes a text for PostgreSQL, which cannot hold NUL. The escape character is of private use and belongs to no script.
  */
 export function toStored(text: string): string {
   return text.replaceAll(/[\0\ue000]/g, (found) => (found === "\0" ? "\ue0000" : "\ue000E"));
 }
 
-/** What `toStored` made a text of. */
+/** Reverses `toStored`. */
 export function fromStored(text: string): string {
   return text.replaceAll(/\ue000([0E])/g, (_, which) => (which === "0" ? "\0" : "\ue000"));
 }

@@ -1,4 +1,4 @@
-/** What is done with a database as a whole: what is in it, the tables of this ptc, an archive that is taken over, other keys. */
+/** Operations on a database as a whole: its status, migration of its tables, taking an archive over, and changing keys. */
 import * as z from "zod/mini";
 import { ArchiveError } from "../archive-error.ts";
 import { type ChainEnd, entryDigest, linkTo, parsePruning, pruningDigest } from "../chain.ts";
@@ -23,24 +23,25 @@ import { openPool, type PgDatabase, type Statements } from "./database.ts";
 import { releaseHeld } from "./prune.ts";
 import { FLUSH, MIGRATIONS, type MONTHLY, makeMonth, migrate, monthOf, schemaVersion } from "./schema.ts";
 
-/** What is in a database. Sizes are in bytes, with their indexes. */
+/** The content of a database. Sizes are in bytes and include indexes. */
 export interface StorageStatus {
   place: string;
-  /** Of the server. */
+  /** The version of the server. */
   server: string;
-  /** The version of the tables, 0 where there are none, and the one that this ptc makes. */
+  /** The version of the tables, or 0 if there are none. */
   version: number;
+  /** The version of the tables that this ptc makes. */
   newest: number;
-  /** `undefined` where the tables are of another version. */
+  /** `undefined` if the tables have another version. */
   kept?:
     | {
         runs: number;
-        /** Partitions, one a month. */
+        /** The number of partitions, one for each month. */
         months: number;
         auditLines: number;
         waiting: number;
         logins: number;
-        /** Values that are not sealed with the first key, or with none that is known. */
+        /** The number of values that are sealed with another key than the first, or with an unknown key. */
         sealedOtherwise: number;
         runBytes: number;
         valueBytes: number;
@@ -50,7 +51,7 @@ export interface StorageStatus {
     | undefined;
 }
 
-/** What comes of sealing something anew: the bytes, or that they are as they should be, or that no known key opens them. */
+/** Seals a value again. Returns the new bytes, `current` if nothing must change, or `unreadable` if no known key opens it. */
 export type Reseal = (sealed: Uint8Array, purpose: string) => Uint8Array | "current" | "unreadable";
 
 const ServerRow = z.object({ version: z.string() });
@@ -107,7 +108,7 @@ async function countKept(db: PgDatabase, reseal: Reseal): Promise<NonNullable<St
   };
 }
 
-/** Makes or changes the tables for this ptc. @returns their versions before and now. @throws ArchiveError */
+/** Creates or changes the tables for this ptc. @returns the version before and after. @throws ArchiveError */
 export async function migrateStorage(url: string): Promise<{ place: string; before: number; now: number }> {
   return withDatabase(url, async (db) => {
     const before = await migrate(db);
@@ -117,7 +118,7 @@ export async function migrateStorage(url: string): Promise<{ place: string; befo
 
 const SealedRow = z.object({ name: z.string(), what: z.string(), sealed: z.instanceof(Uint8Array) });
 
-/** Everything that is sealed, with what it is sealed for, and what to replace it with in its row. */
+/** Every sealed value, with the purpose that it is sealed for, and a function that replaces it in its row. */
 async function* sealedValues(
   db: Statements,
 ): AsyncGenerator<{ sealed: Uint8Array; purpose: string; replace: (by: Uint8Array) => Promise<number> }> {
@@ -139,7 +140,7 @@ async function* sealedValues(
     "SELECT kind AS what, name, content AS sealed FROM documents WHERE kind = ANY($1)",
     SEALED_KINDS,
   );
-  // A document that changes meanwhile is sealed with the first key by whoever changes it.
+  // A process that changes a document meanwhile seals it with the first key.
   const update = "UPDATE documents SET content = $1 WHERE kind = $2 AND name = $3 AND content = $4";
   for (const { what, name, sealed } of rows)
     yield {
@@ -166,16 +167,16 @@ export async function reencryptStorage(
   });
 }
 
-/** Entries of a chain that are taken over together. */
+/** The number of entries of a chain that are taken over together. */
 const GROUP = 50;
 
 /**
- * Takes a whole archive over, entry by entry: records keep their digests, and the chain its links, so that heads that were kept of
- * it prove as much as before. Each run is checked before it is taken. What was taken before is not taken again.
+ * Takes a whole archive over, entry by entry. Records keep their digests and the chain keeps its links, so that earlier heads of
+ * the archive prove as much as before. Checks each run before it takes it. Skips entries that were taken earlier.
  *
- * @param onProgress receives how many entries are there, of how many.
- * @throws ArchiveError `conflict` where there are runs already that are not of this archive; `tampered` for a run that is not as it
- *   was archived.
+ * @param onProgress receives the number of entries that are done, and of all entries.
+ * @throws ArchiveError `conflict` if the database has runs that are not from this archive, and `tampered` for a run that differs
+ *   from what was archived.
  */
 export async function takeOver(
   url: string,
@@ -223,11 +224,11 @@ interface TakenEntry {
   link: string;
 }
 
-/** The end of the chain after an entry. @throws ArchiveError where the entry does not follow. */
+/** The end of the chain after an entry. @throws ArchiveError if the entry does not follow. */
 function follow(before: ChainEnd, stored: TakenEntry["stored"]): ChainEnd {
   const isNext = stored.place === before.id + 1;
   if (!isNext || (stored.kind !== "pruned" && stored.previous !== before.link)) {
-    const message = `record ${before.id + 1} is missing, or was replaced: \`ptc runs verify\` tells more; nothing after it is taken over`;
+    const message = `record ${before.id + 1} is missing, or was replaced: \`ptc runs verify\` shows more; nothing after it is taken over`;
     throw new ArchiveError("tampered", message);
   }
   return { id: stored.place, link: linkTo(before.link, digestOfEntry(stored)) };
@@ -238,16 +239,16 @@ function digestOfEntry(stored: TakenEntry["stored"]): string {
   if (stored.kind === "pruned") return stored.entry;
   const pruning = parsePruning(stored.statement);
   if (pruning === undefined)
-    throw new ArchiveError("tampered", `entry ${stored.place} is none that ptc has written`);
+    throw new ArchiveError("tampered", `entry ${stored.place} was not written by ptc`);
   return pruningDigest(pruning);
 }
 
 function hasOwnRuns({ place }: PgDatabase, rows: StoredRows): ArchiveError {
-  const message = `${place} has runs already that are not of ${rows.place}: only an archive without runs can take another over; \`ptc runs export\` and \`ptc runs import\` bring single runs`;
+  const message = `${place} already has runs that are not from ${rows.place}: only an archive without runs can take another over; use \`ptc runs export\` and \`ptc runs import\` for single runs`;
   return new ArchiveError("conflict", message);
 }
 
-/** Begins an empty chain where another begins. */
+/** Begins an empty chain at the start of another chain. */
 async function beginAt(db: PgDatabase, start: ChainEnd): Promise<ChainEnd> {
   return db.transaction(async (tx) => {
     const head = await lockHead(tx);
@@ -258,7 +259,7 @@ async function beginAt(db: PgDatabase, start: ChainEnd): Promise<ChainEnd> {
   });
 }
 
-/** Appends entries in one transaction, when nobody has appended others since. */
+/** Appends entries in one transaction. @throws ArchiveError if somebody has appended others since. */
 async function append(
   db: PgDatabase,
   at: ChainEnd,
@@ -290,7 +291,7 @@ async function append(
   return end;
 }
 
-/** A run with all that it names, which was checked. Texts that are too many to be sent at once are held first. */
+/** Reads and checks a run with everything that it names. Sends its texts ahead if they are too large for one statement. */
 async function prepare(
   db: PgDatabase,
   runId: string,
@@ -311,7 +312,7 @@ async function prepare(
   return prepared;
 }
 
-/** Works with a pool of its own, because the tables need not be as this ptc makes them. */
+/** Works with a separate pool, because the tables may have another version than this ptc's. */
 async function withDatabase<T>(url: string, work: (db: PgDatabase) => Promise<T>): Promise<T> {
   const db = await openPool(url);
   try {

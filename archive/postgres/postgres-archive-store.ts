@@ -57,7 +57,7 @@ import type { PostgresWriterOptions } from "./writer/run-writer.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Keeps runs in PostgreSQL, for several processes on any machines. A thread of its own archives runs. */
+/** Keeps runs in PostgreSQL, for several processes on any machines. A separate thread archives runs. */
 export class PostgresArchiveStore implements ArchiveStore {
   readonly #db: PgDatabase;
   readonly #writer: ArchiveWriter;
@@ -151,7 +151,7 @@ export class PostgresArchiveStore implements ArchiveStore {
 
   async #reading(): Promise<PgDatabase> {
     if (await this.exists()) return this.#db;
-    const message = `nothing is archived in ${this.#db.place}: the first run that is archived begins it`;
+    const message = `nothing is archived in ${this.#db.place} yet: the first run begins the archive`;
     throw new ArchiveError("missing", message);
   }
 }
@@ -159,7 +159,7 @@ export class PostgresArchiveStore implements ArchiveStore {
 const RunRow = z.object({ id: z.int(), run_id: z.string(), source: z.string() });
 const CalledRow = z.object({ run: z.int(), name: StoredText });
 
-/** The runs after a position, in the order in which they were archived. Rows that ptc did not write are left out. */
+/** The runs after a position, in the order in which they were archived. Leaves out rows that ptc did not write. */
 async function listFollowing(db: Statements, position: number, limit: number): Promise<FollowingRuns> {
   const select = "SELECT id, run_id, source FROM runs WHERE id > $1 ORDER BY id LIMIT $2";
   const rows = (await db.allParsed(RunRow, select, position, limit)).flatMap((each) =>
@@ -194,8 +194,8 @@ function saturating(sum: string): string {
 }
 
 /**
- * Counts over the runs that started at `sinceMs` or later. Whole days are counted from their sums, and only the runs of the first
- * day are read where it does not count as a whole. Runs with numbers that no run can have are left out.
+ * Counts over the runs that started at `sinceMs` or later. Uses the sums of whole days, and reads runs only for a first day that
+ * counts in part. Leaves out runs with impossible numbers.
  *
  * @throws ArchiveError
  */
@@ -240,7 +240,7 @@ export async function readStats(db: Statements, { sinceMs = 0 }: { sinceMs?: num
   };
 }
 
-/** The rows of each day as one. */
+/** Merges the rows of each day. */
 function sumOfDays(rows: readonly StoredDay[]): DayStats[] {
   const days = new Map<string, DayStats>();
   for (const { status, ...row } of rows) {
@@ -252,7 +252,7 @@ function sumOfDays(rows: readonly StoredDay[]): DayStats[] {
   return [...days.values()];
 }
 
-/** How many runs failed, by type, the most frequent first. */
+/** How many runs failed, by type, most frequent first. */
 function failuresIn(rows: readonly StoredDay[]): Stats["failures"] {
   const counts = new Map<string, number>();
   for (const { status, runs } of rows)
@@ -290,7 +290,7 @@ async function valuesLike(db: Statements, reference: string): Promise<Meant> {
   return { runIds, digests };
 }
 
-/** Distinct values of a column with a prefix, at most one more than are shown. Each takes one index lookup. */
+/** Distinct values of a column with a prefix, at most one more than messages show. Each takes one index lookup. */
 async function valuesFrom(
   db: Statements,
   column: "run_id" | "input_digest",
@@ -315,12 +315,12 @@ const COLUMNS = Object.keys(ListedRun.shape)
 
 const ToolRow = z.object({ id: z.int(), name: StoredText, server: StoredText });
 
-/** Runs of some tools, up to which all are looked at to find those that match. */
+/** Up to this many runs of some tools, a query looks at all of them to find those that match. */
 const FEW_RUNS = 5_000;
 
 /**
- * A page of the matching runs as a statement, and its values. How many runs called a tool is known from the sums of days, and
- * decides how those of the page are found: by the tool, or among all from the newest on.
+ * The statement for a page of the matching runs, and its values. The sums of days say how many runs called a tool. That number
+ * decides how to find the runs of the page: by the tool, or among all runs from the newest on.
  */
 async function listStatement(
   db: Statements,
@@ -383,7 +383,7 @@ async function listStatement(
   };
 }
 
-/** A bound of a filter in whole milliseconds, because a column of whole numbers is found by those alone. */
+/** A bound of a filter in whole milliseconds, because the index of an integer column needs integers. */
 function wholeMs(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 0), Number.MAX_SAFE_INTEGER);
 }
@@ -412,7 +412,7 @@ export async function listRunPage(db: Statements, filter: PageFilter): Promise<R
   };
 }
 
-/** A row as it is listed, of whose texts none has to be a stored one to be damaged. */
+/** A listed row whose texts are decoded before they are checked, because any column of a damaged row may have any value. */
 const StoredListedRun = z.pipe(
   z.pipe(
     z.looseObject({}),

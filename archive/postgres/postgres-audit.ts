@@ -24,20 +24,20 @@ const BatchRow = z.object({ line: z.string() });
 const GoneRow = z.object({ id: z.string() });
 const FirstRow = z.object({ first: z.nullable(z.int()) });
 
-/** How long lines are tried again while the server cannot be reached. */
+/** How long to retry lines while the server cannot be reached. */
 const PATIENCE_MS = 5_000;
 /** Lines that were committed so long ago are on the disk of any server. */
 const ON_DISK_AFTER_MS = 60_000;
 const DAY_MS = 86_400_000;
 const PAGE = 1_000;
 
-/** The newest line; `undefined` where none was written yet, or somebody has removed it. */
+/** The newest line, or `undefined` if none was written yet, or somebody has removed the head. */
 async function readAuditHead(db: Statements): Promise<ChainEnd | undefined> {
   const head = await db.get(HeadRow, "SELECT seq, hash FROM audit_head");
   return head === undefined || head.seq === 0 ? undefined : head;
 }
 
-/** The lines in the order of their rows, from one that follows the line `after`. */
+/** The lines after the line number `after`, in order. */
 async function* readAuditLines(db: Statements, after = 0): AsyncGenerator<LogLine> {
   for (let last = after; ; ) {
     const page = await db.all(
@@ -68,7 +68,7 @@ export class PostgresAuditChain implements AuditChain {
   readonly #db: PgDatabase;
   readonly #keepMs: number;
   readonly #wallMs: () => number;
-  /** Lines of which it is not known whether they were written, because a connection was lost. */
+  /** Lines that may or may not be written, because a connection was lost. */
   #unsure: Batch | undefined;
   /** What was committed and not flushed since, the oldest first. */
   #unflushed: CommittedBatch[] = [];
@@ -122,7 +122,7 @@ export class PostgresAuditChain implements AuditChain {
     }
   }
 
-  /** The lines of a batch of before that were written after all. */
+  /** The lines of an earlier batch that were written after all. */
   async #settle(): Promise<string[]> {
     const unsure = this.#unsure;
     if (unsure === undefined) return [];
@@ -149,7 +149,7 @@ export class PostgresAuditChain implements AuditChain {
     return appended.lines;
   }
 
-  /** Removes lines that are old, once a day. A line of the chain says so first. */
+  /** Removes old lines once a day. A line of the chain says so first. */
   async #trim(): Promise<void> {
     const nowMs = this.#wallMs();
     if (nowMs - this.#trimmedAt < DAY_MS) return;
@@ -158,7 +158,7 @@ export class PostgresAuditChain implements AuditChain {
   }
 }
 
-/** Of some lines those that are not among others, which have their links as well. */
+/** The lines that are not among `written`, whose lines also have their links. */
 function withoutWritten(lines: readonly string[], written: readonly string[]): string[] {
   const bodies = new Set(written.map((line) => line.replace(/,"seq":\d+,"prev":"[^"]*"\}\n$/, "}\n")));
   return lines.filter((line) => !bodies.has(line));
@@ -189,7 +189,7 @@ async function appendLines(
   return { lines: all.map((each) => each.line), end: end.seq };
 }
 
-/** Removes the lines from before a moment that are at the beginning, and says so in the chain first. */
+/** Removes the lines at the beginning that are older than `beforeMs`, and says so in the chain first. */
 async function trimAudit(db: PgDatabase, beforeMs: number, nowMs: number): Promise<void> {
   const oldest = "SELECT at AS first FROM audit_lines ORDER BY seq LIMIT 1";
   if (((await db.get(FirstRow, oldest))?.first ?? nowMs) >= beforeMs) return;
@@ -213,7 +213,7 @@ const POLL_MS = 500;
 const UNPROVEN =
   "nothing in the database can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
 
-/** The audit log in PostgreSQL, to be read. */
+/** Reads the audit log in PostgreSQL. */
 export class PostgresAuditSource implements AuditSource {
   readonly place: string;
   readonly #db: PgDatabase;

@@ -3,9 +3,9 @@ import { ArchiveError } from "../archive-error.ts";
 import { type Admitted, type Counters, type CountRequest, HOLD_MS } from "../counters.ts";
 import { type PgDatabase, patiently } from "./database.ts";
 
-/** How long counting is tried again while the server cannot be reached. */
+/** How long to retry counting while the server cannot be reached. */
 const PATIENCE_MS = 10_000;
-/** How often what is long over is removed. */
+/** How often to remove old counts. */
 const SWEEP_MS = 3_600_000;
 
 const Row = z.object({ admitted: z.string() });

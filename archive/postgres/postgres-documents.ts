@@ -4,10 +4,10 @@ import * as z from "zod/mini";
 import { type Document, type Documents, LockTaken } from "../documents.ts";
 import { type PgDatabase, patiently } from "./database.ts";
 
-/** How long a lock lasts that is not renewed, and how often it is. */
+/** How long a lock lasts without renewal, and how often its holder renews it. */
 const LOCK = { lastsSeconds: 20, renewEveryMs: 5_000 };
 const LOCK_POLL_MS = { first: 20, longest: 500 };
-/** How long a statement is tried again while the server cannot be reached. Each may be done twice. */
+/** How long to retry a statement while the server cannot be reached. Every statement may run twice. */
 const PATIENCE_MS = 10_000;
 
 const Row = z.object({ content: z.instanceof(Uint8Array), version: z.int() });
@@ -59,7 +59,7 @@ export class PostgresDocuments implements Documents {
     } finally {
       clearInterval(renewing);
       const release = "DELETE FROM locks WHERE name = $1 AND holder = $2";
-      // One that cannot be released expires.
+      // A lock that cannot be released expires.
       await this.#db.run(release, name, holder).catch(() => {});
     }
   }

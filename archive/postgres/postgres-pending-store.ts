@@ -2,11 +2,11 @@ import * as z from "zod/mini";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "../pending-store.ts";
 import { type PgDatabase, type PgValue, patiently, type Statements } from "./database.ts";
 
-/** How often a process says that it is there, while it has claimed or offered something. */
+/** How often a process reports that it is alive while it has claimed or offered something. */
 const SEEN_EVERY_MS = 5_000;
-/** A process of another machine that was not seen for so long has ended, or cannot go on: what it claims later is refused. */
+/** A process that was not seen for this long counts as ended. Others may then claim its rows. */
 const DEAD_AFTER = "30 seconds";
-/** How long a step is tried again while the server cannot be reached. */
+/** How long to retry a step while the server cannot be reached. */
 const PATIENCE_MS = 15_000;
 
 const Bytes = z.instanceof(Uint8Array);
@@ -30,21 +30,21 @@ const Answer = z.object({ answer: z.nullable(Bytes) });
 const Gone = z.object({ gone: z.boolean() });
 const Count = z.object({ count: z.int() });
 
-/** SQL condition that the process of a row was not seen for long. */
+/** SQL condition that the process of a row counts as ended. */
 const IS_DEAD = `owner_seen < now() - interval '${DEAD_AFTER}'`;
 
 /**
- * Keeps what waits for approvals in PostgreSQL. A step whose connection is lost is done again, and finds what it had done itself:
- * a row that is taken for good stays, empty, until it expires.
+ * Keeps what waits for approval in PostgreSQL. A step whose connection is lost is repeated, and recognizes what it has already
+ * done. For that purpose a removed row stays, empty, until it expires.
  */
 export class PostgresPendingStore implements PendingStore {
   readonly #db: PgDatabase;
   readonly #now: () => number;
-  /** The owners as which this process has claimed or offered something, and when that was last so. */
+  /** The owner names under which this process has claimed or offered something. */
   readonly #owners = new Set<string>();
   #heartbeat: NodeJS.Timeout | undefined;
 
-  /** @param now the time in milliseconds since 1970, by which rows expire. */
+  /** @param now returns milliseconds since 1970. Rows expire by this clock. */
   constructor(db: PgDatabase, now: () => number) {
     this.#db = db;
     this.#now = now;
@@ -52,7 +52,7 @@ export class PostgresPendingStore implements PendingStore {
 
   keep({ run, ...row }: RowToKeep, most: number): Promise<boolean> {
     return this.#step(async (tx, tries) => {
-      // Of several that keep runs of one principal, each counts those of the others.
+      // The lock lets processes that keep runs of one principal count each other's runs.
       await tx.run("SELECT pg_advisory_xact_lock(hashtext('ptc pending ' || $1), 1)", row.principal);
       const count =
         "SELECT count(*) AS count FROM pending WHERE principal = $1 AND NOT gone AND ticket <> $2";
@@ -149,7 +149,7 @@ export class PostgresPendingStore implements PendingStore {
     });
   }
 
-  /** Does one step in one transaction, with what has expired gone. @param work is told how often it was tried before. */
+  /** Does one step in one transaction, after deleting expired rows. @param work receives the number of earlier tries. */
   #step<T>(work: (tx: Statements, tries: number) => Promise<T>): Promise<T> {
     return patiently(
       (tries) =>
@@ -161,7 +161,7 @@ export class PostgresPendingStore implements PendingStore {
     );
   }
 
-  /** Says from now on that a process is there, for as long as it has any rows. */
+  /** Reports from now on that a process is alive, as long as it has any rows. */
   #stay(owner: string): void {
     this.#owners.add(owner);
     this.#heartbeat ??= setInterval(() => void this.#say(), SEEN_EVERY_MS).unref();
@@ -173,7 +173,7 @@ export class PostgresPendingStore implements PendingStore {
         const update = "UPDATE pending SET owner_seen = now() WHERE owner = $1 AND NOT gone";
         if ((await this.#db.run(update, owner)) === 0) this.#owners.delete(owner);
       } catch {
-        // It is said again in a moment.
+        // The next report tries again.
       }
     }
     if (this.#owners.size > 0) return;
@@ -182,7 +182,7 @@ export class PostgresPendingStore implements PendingStore {
   }
 }
 
-/** A row that the same ticket has already is that of an earlier try. */
+/** Inserts a row. A row that already has the ticket comes from an earlier try. */
 async function insert(
   tx: Statements,
   { ticket, principal, askedAt, expiresAt, question }: Omit<RowToKeep, "run">,
@@ -202,7 +202,7 @@ async function answerOffered(tx: Statements, ticket: string, owner: string): Pro
   return answer ? plain(answer) : undefined;
 }
 
-/** Bytes as every store returns them. */
+/** Copies bytes to the plain type that every store returns. */
 function plain(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
 }

@@ -1,4 +1,4 @@
-/** The front door of PostgreSQL: what is kept there, each by its contract. It is loaded when something is first looked for there. */
+/** The entry to PostgreSQL: opens each store by its contract. It is loaded on first use. */
 import { moduleUrl } from "../../system/package.ts";
 import type { ArchiveStore } from "../archive-store.ts";
 import type { Counters } from "../counters.ts";
@@ -14,7 +14,7 @@ import { migrate } from "./schema.ts";
 
 const opened = new Map<string, Promise<PgDatabase>>();
 
-/** The database of a URL, which this process opens once, with its tables as this ptc needs them. @throws ArchiveError */
+/** The database of a URL, which this process opens and migrates once. @throws ArchiveError */
 export function sharedDatabase(url: string): Promise<PgDatabase> {
   let database = opened.get(url);
   if (database === undefined) {
@@ -23,13 +23,13 @@ export function sharedDatabase(url: string): Promise<PgDatabase> {
       return db;
     });
     opened.set(url, database);
-    // The next that looks for it tries again.
+    // The next caller tries again.
     database.catch(() => opened.delete(url));
   }
   return database;
 }
 
-/** @param patienceMs how long a run is tried to be archived while the server cannot be reached. */
+/** @param patienceMs how long to retry archiving a run while the server cannot be reached. */
 export async function openPostgresArchive(
   url: string,
   { keepDays, patienceMs }: { keepDays: number; patienceMs?: number | undefined },

@@ -1,6 +1,6 @@
 /**
- * Forgets runs. A month that is old as a whole goes with its partitions; of one in which some runs are old, rows are deleted. In
- * either case each run leaves its entry in the chain, and the values that only these runs used go with them.
+ * Deletes old runs. If a whole month is old, its partitions are dropped. If only some of its runs are old, rows are deleted. In
+ * either case each run leaves its entry in the chain, and the values that only these runs used are deleted with them.
  */
 import * as z from "zod/mini";
 import type { Pruned, PruneOptions } from "../archive-store.ts";
@@ -20,11 +20,11 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Runs deleted in one transaction, for which whoever archives waits. */
+/** The most runs deleted in one transaction. Processes that archive wait for each. */
 const BATCH = 1_000;
 /** The most runs that one call of `pruneDaily` deletes row by row. */
 const DAILY_MAX_RUNS = 10_000;
-/** Held values count as abandoned after this time: no run takes as long between two calls that are held. */
+/** Held values count as abandoned after this time. No run takes that long between two large calls. */
 const ABANDONED_AFTER_MS = 3 * DAY_MS;
 
 const Expired = z.object({
@@ -85,7 +85,7 @@ const Meta = z.object({ value: z.int() });
 
 /**
  * Applies `keep_days` once a day, for all processes that share the archive. Deletes a bounded number of rows, so that nobody
- * waits long. While some are left, the next call goes on.
+ * waits long. If some are left, the next call continues.
  */
 export async function pruneDaily(db: PgDatabase, keepDays: number, nowMs: number): Promise<void> {
   const last = (await db.get(Meta, "SELECT value FROM meta WHERE key = 'pruned_at'"))?.value ?? 0;
@@ -100,7 +100,7 @@ export async function pruneDaily(db: PgDatabase, keepDays: number, nowMs: number
 
 const Partition = z.object({ name: z.string() });
 
-/** The months that have partitions, the oldest first. */
+/** The months that have partitions, oldest first. */
 async function monthsOf(db: Statements): Promise<number[]> {
   const rows = await db.all(
     Partition,
@@ -115,7 +115,7 @@ async function monthsOf(db: Statements): Promise<number[]> {
 
 const Freed = z.object({ blobs: z.int(), bytes: z.int() });
 
-/** Forgets a whole month. What others still use of its values moves to the newest of the months that do. */
+/** Deletes a whole month. Values that other months still use move to the newest month. */
 async function dropMonth(db: PgDatabase, month: number, nowMs: number): Promise<Pruned> {
   return db.transaction(async (tx) => {
     await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);
@@ -126,7 +126,7 @@ async function dropMonth(db: PgDatabase, month: number, nowMs: number): Promise<
     await tx.exec(changeToolDays(partitionOf("run_tools", month), "-"));
     await state(tx, runs, nowMs);
     const blobs = partitionOf("blobs", month);
-    // Two who kept the same text at the same time in two months have made two of it.
+    // Two processes that stored the same text in two months at the same time made two copies.
     await tx.run(
       `UPDATE run_blobs SET blob = other.id FROM ${blobs} AS old JOIN blobs AS other
          ON other.digest = old.digest AND other.month <> $1 WHERE run_blobs.blob = old.id AND run_blobs.month <> $1`,
@@ -137,7 +137,7 @@ async function dropMonth(db: PgDatabase, month: number, nowMs: number): Promise<
     const target = (await monthsOf(tx)).filter((each) => each !== month).at(-1);
     if (target !== undefined)
       await tx.run(`UPDATE blobs AS old SET month = $2 WHERE month = $1 AND ${used}`, month, target);
-    // Nothing is there for it to move to, so that only rows are deleted.
+    // There is no month to move values to, so only rows are deleted.
     else if (await hasRows(tx, `${blobs} AS old WHERE ${used}`, month))
       return { runs: runs.length, ...(await deleteRows(tx, runs)) };
     const freed = await tx.get(
@@ -202,7 +202,7 @@ async function dropUnusedTools(tx: Statements): Promise<void> {
 
 const Tombstone = z.object({ id: z.int(), entry: z.string() });
 
-/** Leaves the entries of runs in the chain, says which they were, and drops what the chain no longer begins before. */
+/** Leaves the entries of runs in the chain, appends an entry that names them, and deletes entries before the chain's new start. */
 async function state(tx: Statements, runs: readonly ParsedRow<Expired>[], at: number): Promise<void> {
   if (runs.length === 0) return;
   const entries = new Map(runs.map(entryOf));
@@ -236,7 +236,7 @@ function entryOf(run: ParsedRow<Expired>): [place: number, entry: string] {
   return [Number(run.raw.id), entryDigest({ recordDigest, importedAt: null, origin: null })];
 }
 
-/** Renews the hold on the values under a name, so that they are not swept. */
+/** Renews a holder's hold on its values, so that they are not swept. */
 export async function holdOn(db: Statements, holder: string, nowMs: number): Promise<void> {
   await db.run("UPDATE held_blobs SET held_at = $1 WHERE holder = $2", nowMs, holder);
 }
@@ -246,7 +246,7 @@ export async function releaseHeld(db: PgDatabase, holder: string): Promise<void>
   await release(db, "holder = $1", holder);
 }
 
-/** Removes values that were held for runs that never ended, because their ptc was killed. */
+/** Removes values held for runs that never ended because their ptc was killed. */
 export async function sweepAbandoned(db: PgDatabase, nowMs: number): Promise<void> {
   const abandonedBefore = nowMs - ABANDONED_AFTER_MS;
   if (await hasRows(db, "held_blobs WHERE held_at < $1", abandonedBefore))

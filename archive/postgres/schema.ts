@@ -1,47 +1,47 @@
 /**
  * The tables in PostgreSQL, and their migrations. As in SQLite, a run is one record among the values (`blobs`), and all other
- * tables only serve to find it. Runs, their tools, their values and what refers to these stand in one partition for each month, by
- * the day from which the age of a run counts; a month that is old goes as a whole.
+ * tables only serve to find it. Runs, their tools, their values and the references to values are in one partition for each
+ * month. The month is that of the day from which the age of a run counts, so that an old month is dropped as a whole.
  *
- * All runs of a database are one chain. Whoever appends holds its head for as long as one function takes (`ptc_append`), and
- * does not wait for the disk meanwhile: the transaction is committed without that, and the log of the server is flushed up to it
- * afterwards (`FLUSH`), before anybody is told. The log is written in order, so that what is durable is always a beginning of the
- * chain. Lines of the audit log are appended in the same way.
+ * All runs of a database are one chain. A process that appends locks the head while one function runs (`ptc_append`), and does
+ * not wait for the disk meanwhile. The transaction commits without waiting, and `FLUSH` then flushes the server's log up to it
+ * before ptc reports success. The server writes its log in order, so that the durable part is always a beginning of the chain.
+ * Lines of the audit log are appended in the same way.
  */
 import * as z from "zod/mini";
 import { ArchiveError } from "../archive-error.ts";
 import { LAST_INSTANT_MS, LONGEST_MS, MAX_CALLS, MAX_COUNT } from "../bounds.ts";
 import { type PgDatabase, type Statements, sqlStateOf } from "./database.ts";
 
-/** Waits until all that was committed before is on the disk of the server: it is a record of its log, whose commit is waited for. */
+/** Waits until all earlier commits are on the server's disk: it writes a record to the server's log, and its commit waits. */
 export const FLUSH = "SELECT pg_logical_emit_message(true, 'ptc', '') IS NOT NULL AS flushed";
 
-/** SQL condition that the numbers of a row about some calls are some that those can have: no more bytes than they can return. */
+/** SQL condition that the numbers of a row about some calls are possible: no more bytes than these calls can return. */
 const HAS_SOUND_CALLS = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS} AND calls BETWEEN 0 AND ${MAX_CALLS}
   AND failed_calls BETWEEN 0 AND calls AND result_bytes BETWEEN 0 AND calls * ${MAX_COUNT}`;
 
-/** SQL condition that the numbers in a row of `runs` are some that a run can have. */
+/** SQL condition that the numbers in a row of `runs` are possible. */
 export const IS_SOUND_RUN = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND ${LONGEST_MS}
   AND returned_bytes BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER})`;
 
-/** SQL condition that the numbers in a row of `run_tools` are some that the calls of one tool can have. */
+/** SQL condition that the numbers in a row of `run_tools` are possible. */
 const ARE_SOUND_CALLS = `(${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls::float8 * ${LONGEST_MS})`;
 
 /** The tables that have a partition for each month. */
 export const MONTHLY = ["runs", "run_tools", "run_blobs", "blobs"] as const;
 
-/** Columns of sums over the runs of a day, of rows of `runs`, in the order of `run_days`. */
+/** Columns of sums of a day's rows in `runs`, in the order of `run_days`. */
 export const RUN_DAY_SUMS = `started_at / 86400000 AS day, status, count(*) AS runs, sum(calls) AS calls,
   sum(duration_ms) AS duration_ms, sum(result_bytes) AS result_bytes,
   sum(greatest(result_bytes - returned_bytes, 0)) AS kept_bytes`;
 export const RUN_DAY_CONDITION = `${IS_SOUND_RUN} AND source <> 'replay'`;
 
-/** The same of rows of `run_tools`, in the order of `tool_days`. */
+/** Columns of sums of a day's rows in `run_tools`, in the order of `tool_days`. */
 export const TOOL_DAY_SUMS = `started_at / 86400000 AS day, tool, count(*) AS runs, sum(calls) AS calls,
   sum(failed_calls) AS failed_calls, sum(duration_ms::numeric) AS duration_ms, sum(result_bytes) AS result_bytes`;
 export const TOOL_DAY_CONDITION = `${ARE_SOUND_CALLS} AND NOT replay`;
 
-/** SQL that adds the sums of some rows to those of their days, or subtracts them. */
+/** SQL that adds the sums of some rows to the sums of their days, or subtracts them. */
 export function changeRunDays(rows: string, sign: "+" | "-"): string {
   return changeDays(
     "run_days",
@@ -74,7 +74,7 @@ function changeDays(table: string, key: string, sums: readonly string[], sign: "
          DELETE FROM ${table} WHERE runs <= 0`;
 }
 
-/** Statement triggers, which keep the sums of days in step with their rows, whoever changes these. */
+/** Statement triggers, which update the sums of days whenever rows change. */
 function dayTriggers(table: string, change: (rows: string, sign: "+" | "-") => string): string {
   const trigger = (name: string, when: string, rows: string, sign: "+" | "-") => `
     CREATE FUNCTION ptc_${table}_${name}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -93,12 +93,12 @@ function dayTriggers(table: string, change: (rows: string, sign: "+" | "-") => s
 const LINK_TO = (previous: string, entry: string) =>
   `'sha256:' || encode(sha256(convert_to('{"entry":"' || ${entry} || '","previous":"' || ${previous} || '"}', 'UTF8')), 'hex')`;
 
-/** The lock that whoever appends shares, and whoever removes values or partitions has alone. */
+/** The lock that appending processes share, and that a process holds alone while it removes values or partitions. */
 const VALUES_LOCK = "hashtext('ptc values ' || current_schema()), 1";
 const SHARE_VALUES = `pg_advisory_xact_lock_shared(${VALUES_LOCK})`;
 export const LOCK_VALUES = `pg_advisory_xact_lock(${VALUES_LOCK})`;
 
-/** Our own SQLSTATE: a value that a run names is not there. */
+/** An SQLSTATE of ptc: a value that a run names is missing. */
 export const VALUE_MISSING = "PTC01";
 
 /** The n-th entry migrates a schema from version n to n + 1. Entries are only added, never edited. */
@@ -446,21 +446,21 @@ const Version = z.object({ version: z.int() });
 const Found = z.object({ found: z.boolean() });
 const Schema = z.object({ wanted: z.nullable(z.string()), current: z.nullable(z.string()) });
 
-/** The version of the schema; 0 where there are no tables of ptc's. @throws ArchiveError `newer`. */
+/** The version of the schema, or 0 if ptc has no tables there. @throws ArchiveError `newer`. */
 export async function schemaVersion(db: Statements, migrations = MIGRATIONS): Promise<number> {
   const table = "SELECT to_regclass('ptc_schema') IS NOT NULL AS found";
   if ((await db.get(Found, table))?.found !== true) return 0;
   const version = (await db.get(Version, "SELECT version FROM ptc_schema"))?.version ?? 0;
   if (version <= migrations.length) return version;
-  const message = `${db.place} has version ${version}, and this ptc knows ${migrations.length} at most: update this ptc`;
+  const message = `${db.place} has version ${version}, and this ptc supports at most ${migrations.length}: update ptc`;
   throw new ArchiveError("newer", message);
 }
 
 /**
- * Brings the tables to the version of this ptc, in one transaction. Of several that do so at once, one does, and the others wait.
- * Returns the version from before.
+ * Migrates the tables to the version of this ptc, in one transaction. If several processes do so at once, one migrates and the
+ * others wait. Returns the version from before.
  *
- * @throws ArchiveError `newer`, and `foreign` where other tables have the names of ours; nothing is changed then.
+ * @throws ArchiveError `newer`, or `foreign` if other tables have the same names. Changes nothing in either case.
  */
 export async function migrate(db: PgDatabase, migrations = MIGRATIONS): Promise<number> {
   const before = await schemaVersion(db, migrations);
@@ -468,7 +468,7 @@ export async function migrate(db: PgDatabase, migrations = MIGRATIONS): Promise<
   return db.transaction(async (tx) => {
     await tx.exec("SELECT pg_advisory_xact_lock(hashtext('ptc migrations'), 1)");
     await makeSchema(tx);
-    // Looked up again under the lock, because another process may have migrated it.
+    // Checked again under the lock, because another process may have migrated it.
     const version = await schemaVersion(tx, migrations);
     if (version === 0)
       await tx.exec(
@@ -479,7 +479,7 @@ export async function migrate(db: PgDatabase, migrations = MIGRATIONS): Promise<
         await tx.exec(migration);
       } catch (error) {
         if (version > 0 || sqlStateOf(error) !== "42P07") throw error;
-        const message = `${db.place} has tables of another program's, and was left alone: give ptc a database or a schema of its own`;
+        const message = `${db.place} has tables of another program, and ptc left them alone: give ptc a separate database or schema`;
         throw new ArchiveError("foreign", message, error);
       }
     }
@@ -488,7 +488,7 @@ export async function migrate(db: PgDatabase, migrations = MIGRATIONS): Promise<
   });
 }
 
-/** Makes the schema that the connection is for (`search_path`), where it is not there yet. */
+/** Creates the schema that the connection names (`search_path`) if it does not exist. */
 async function makeSchema(tx: Statements): Promise<void> {
   const row = await tx.get(
     Schema,
@@ -499,13 +499,13 @@ async function makeSchema(tx: Statements): Promise<void> {
     await tx.exec(`CREATE SCHEMA IF NOT EXISTS "${name.replaceAll('"', '""')}"`);
 }
 
-/** The first millisecond of the month of a moment, in UTC, by which partitions are named. */
+/** The first millisecond of a time's month, in UTC. Partitions are named by it. */
 export function monthOf(ms: number): number {
   const date = new Date(Math.min(Math.max(ms, 0), LAST_INSTANT_MS));
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
 }
 
-/** The first millisecond of the month after. */
+/** The first millisecond of the next month. */
 export function monthAfter(month: number): number {
   const date = new Date(month);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
@@ -517,11 +517,11 @@ export function partitionOf(table: (typeof MONTHLY)[number], month: number): str
   return `${table}_${year}_${number}`;
 }
 
-/** How long tables are waited for that somebody reads, such as who verifies. Whoever appends waits as long. */
+/** Limits the wait for readers of a table, such as a verification. Processes that append wait just as long. */
 export const WAIT_FOR_READERS = "SET LOCAL lock_timeout = '5s'";
 
 /**
- * Makes the partitions of a month, where they are missing. They are attached, which waits for nobody who reads or writes the others.
+ * Creates the missing partitions of a month. Attaches them, which does not wait for readers and writers of other partitions.
  * Must not be called within another transaction.
  */
 export async function makeMonth(db: PgDatabase, month: number): Promise<void> {
@@ -529,7 +529,7 @@ export async function makeMonth(db: PgDatabase, month: number): Promise<void> {
   if ((await db.get(Found, table))?.found === true) return;
   await db.transaction(async (tx) => {
     await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);
-    // Looked for again under the lock, because another process may have made it.
+    // Checked again under the lock, because another process may have created it.
     if ((await tx.get(Found, table))?.found === true) return;
     for (const each of MONTHLY) {
       const partition = partitionOf(each, month);

@@ -58,12 +58,12 @@ const Day = z.object({ day: z.int() });
 
 const PAGE = 1_000;
 
-/** Values of a run that are read together with it, so that not each takes a journey of its own. */
+/** The most bytes of values that are read together with a run, to save round trips. */
 const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
 
 const BLOB = "digest, codec, size, content";
 
-/** The digest of bytes of a digest. */
+/** Renders the bytes of a digest. */
 function digestFrom(bytes: Uint8Array): string {
   return `sha256:${Buffer.from(bytes).toString("hex")}`;
 }
@@ -82,7 +82,7 @@ export async function readBlob(db: Statements, digest: string): Promise<TextRead
 export class PostgresRows implements StoredRows {
   readonly place: string;
   readonly #db: Statements;
-  /** What the run that was read last refers to. */
+  /** Values that the last run refers to, read ahead. */
   #ahead = new Map<string, z.infer<typeof BlobRow>>();
 
   constructor(db: Statements) {
@@ -90,7 +90,7 @@ export class PostgresRows implements StoredRows {
     this.place = db.place;
   }
 
-  /** The sums of days, which nothing else is compared with. */
+  /** Compares the sums of days with their runs. No other check reads these sums. */
   async faults(): Promise<string[]> {
     const runs = await this.#db.all(
       Day,
@@ -103,7 +103,7 @@ export class PostgresRows implements StoredRows {
     const days = [...new Set([...runs, ...tools].map(({ day }) => day))].sort((a, b) => a - b);
     return days.map(
       (day) =>
-        `the sums of ${new Date(day * 86_400_000).toISOString().slice(0, 10)} are not those of its runs`,
+        `the sums of ${new Date(day * 86_400_000).toISOString().slice(0, 10)} differ from the sums of its runs`,
     );
   }
 
@@ -209,7 +209,7 @@ export class PostgresRows implements StoredRows {
   }
 }
 
-/** SQL of the days whose kept sums are others than those that were counted. */
+/** SQL of the days whose stored sums differ from the counted ones. */
 function difference(table: string): string {
   return `differing AS (
     (SELECT * FROM ${table} EXCEPT SELECT * FROM counted) UNION ALL (SELECT * FROM counted EXCEPT SELECT * FROM ${table})

@@ -30,12 +30,12 @@ export function putBlob(db: Database, json: string): { digest: string; id: numbe
   return { digest, id: db.insert(insert, digestBytes(digest), codec, bytes.length, content) };
 }
 
-/** The id of a blob in this database; `undefined` if there is no such blob. */
+/** The id of a blob in this database, or `undefined` if there is no such blob. */
 export function blobIdOf(db: Database, digest: string): number | undefined {
   return db.get(BlobId, "SELECT id FROM blobs WHERE digest = ?", digestBytes(digest))?.id;
 }
 
-/** Reads a JSON text and checks it against its digest. A problem is returned, for the caller to report. */
+/** Reads a JSON text and checks it against its digest. Returns a problem for the caller to report. */
 export function readBlob(
   db: Database,
   digest: string,
@@ -51,7 +51,7 @@ function digestBytes(digest: string): Uint8Array {
   return Buffer.from(digest.slice("sha256:".length), "hex");
 }
 
-/** Held blobs count as abandoned after this time: no run takes as long between two calls that are held. */
+/** Held blobs count as abandoned after this time. No run takes that long between two large calls. */
 const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60 * 1000;
 
 const BlobRef = z.object({ blob: z.int() });
@@ -69,13 +69,13 @@ export function sweepAbandoned(db: Database, nowMs: number): void {
   });
 }
 
-/** Holds a blob that no run refers to yet, under the name of a run or import. */
+/** Holds a blob that no run refers to yet, for a run or an import. */
 export function holdBlob(db: Database, holder: string, blob: number, nowMs: number): void {
   const hold = "INSERT INTO held_blobs (run_id, blob, held_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
   db.run(hold, holder, blob, nowMs);
 }
 
-/** Renews the hold on the blobs under a name, so that they are not swept. */
+/** Renews a holder's hold on its blobs, so that they are not swept. */
 export function holdOn(db: Database, holder: string, nowMs: number): void {
   db.run("UPDATE held_blobs SET held_at = ? WHERE run_id = ?", nowMs, holder);
 }

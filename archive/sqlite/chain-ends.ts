@@ -47,7 +47,7 @@ export function appendPruning(db: Database, pruning: PruningEntry): void {
 
 const Statement = z.object({ id: z.int(), statement: z.string() });
 
-/** What the chain says was pruned, by the places of the entries that say it. Those that no ptc has written are left out. */
+/** The entries of the chain about pruned runs, with their places. Leaves out entries that no ptc has written. */
 export function readPrunings(db: Database): Pruning[] {
   const rows = db.allParsed(Statement, "SELECT id, statement FROM prunings ORDER BY id");
   return rows.flatMap((each) => {
@@ -58,7 +58,7 @@ export function readPrunings(db: Database): Pruning[] {
 
 const Pruned = z.object({ id: z.int() });
 
-/** Says in the chain what was pruned before the chain said so. */
+/** Appends an entry for runs that an early version pruned without one. */
 export function stateEarlierPrunings(db: Database, nowMs: number): void {
   const start = readChainEnd(db, "start");
   const pruned = toRanges(db.all(Pruned, "SELECT id FROM tombstones ORDER BY id").map(({ id }) => id));

@@ -14,10 +14,9 @@ const BUSY_TIMEOUT_MS = 10_000;
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024;
 const WAL_RETRY_MS = 10;
 
-const TableCount = z.object({ tables: z.int() });
 const JournalMode = z.object({ journal_mode: z.string() });
 
-/** Several ptc processes may share an archive: readers see the last committed state, writers take turns. */
+/** Several ptc processes may share an archive. Readers see the last committed state, and writers take turns. */
 const SETTINGS = `
   PRAGMA foreign_keys = ON;
   PRAGMA trusted_schema = OFF;
@@ -51,7 +50,7 @@ export function openForWriting(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS }
 }
 
 /**
- * Tries whether runs could be archived there just now. Leaves an archive as it is, and makes none.
+ * Checks whether runs could be archived at a path. Does not change an archive, and creates none.
  *
  * @throws ArchiveError that says why not.
  */
@@ -74,7 +73,7 @@ export function tryWriting(path: string): void {
 /**
  * Opens an archive for reading. An archive of an older version is migrated first.
  *
- * @throws ArchiveError, `missing` when nothing was ever archived there.
+ * @throws ArchiveError `missing` when nothing was ever archived there, and others.
  */
 export function openForReading(path: string): Database {
   const file = resolve(path);
@@ -95,8 +94,8 @@ export function openForReading(path: string): Database {
 }
 
 /**
- * Opens an archive for reading, even in a read-only folder. There SQLite cannot create its `-shm` file. It works without one
- * if there is no `-wal` file, since the one file is then the whole archive.
+ * Opens an archive for reading, even in a read-only folder, where SQLite cannot create its `-shm` file. SQLite does not need
+ * that file if there is no `-wal` file, because the archive is then a single file.
  */
 function openThere(file: string): Database {
   try {
@@ -124,10 +123,10 @@ function openReadOnly(file: string, target: string | URL): Database {
 }
 
 function countTables(db: Database): number {
-  return db.get(TableCount, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;
+  return db.get(Count, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;
 }
 
-/** The identity of the file at a path, to notice when another one stands there; `undefined` when there is none. */
+/** The identity of the file at a path, for noticing when another file replaces it. `undefined` when there is none. */
 export function fileAt(path: string): string | undefined {
   const status = statSync(path, { throwIfNoEntry: false });
   return status && `${status.dev}:${status.ino}`;
@@ -158,17 +157,14 @@ function useWriteAheadLog(db: Database, timeoutMs: number): void {
 }
 
 function nothingArchived(file: string): ArchiveError {
-  return new ArchiveError(
-    "missing",
-    `there is no archive at ${file}: the first run that is archived makes it`,
-  );
+  return new ArchiveError("missing", `there is no archive at ${file}: the first run creates it`);
 }
 
 const Version = z.object({ user_version: z.int() });
 const Application = z.object({ application_id: z.int() });
 const Count = z.object({ tables: z.int() });
 
-/** How many versions an archive is behind this ptc; 0 for an up-to-date one. A new, empty file is behind by all of them. */
+/** How many versions an archive is behind this ptc. 0 if it is up to date. A new, empty file is behind by all versions. */
 export function versionsBehind(db: Database, migrations = MIGRATIONS): number {
   // In one snapshot, because another process may be creating the tables.
   return db.snapshot(() => compareVersions(db, migrations));
@@ -177,13 +173,12 @@ export function versionsBehind(db: Database, migrations = MIGRATIONS): number {
 function compareVersions(db: Database, migrations: readonly Migration[]): number {
   const version = db.get(Version, "PRAGMA user_version")?.user_version ?? 0;
   const application = db.get(Application, "PRAGMA application_id")?.application_id ?? 0;
-  const tables = db.get(Count, "SELECT count(*) AS tables FROM sqlite_master")?.tables ?? 0;
-  if (application !== APPLICATION_ID && (tables > 0 || version > 0)) {
-    const message = `${db.path} is not an archive of ptc's, and was left alone: give archive.path another file`;
+  if (application !== APPLICATION_ID && (countTables(db) > 0 || version > 0)) {
+    const message = `${db.path} is not an archive of ptc, and ptc left it alone: give archive.path another file`;
     throw new ArchiveError("foreign", message);
   }
   if (version > migrations.length) {
-    const message = `the archive ${db.path} has version ${version}, and this ptc knows ${migrations.length} at most: use a newer ptc, or another archive.path`;
+    const message = `the archive ${db.path} has version ${version}, and this ptc supports at most ${migrations.length}: use a newer ptc, or another archive.path`;
     throw new ArchiveError("newer", message);
   }
   return migrations.length - version;
@@ -192,7 +187,7 @@ function compareVersions(db: Database, migrations: readonly Migration[]): number
 /**
  * Migrates an archive to the version of this ptc, in one transaction.
  *
- * @throws ArchiveError `foreign` and `newer`, and changes nothing then.
+ * @throws ArchiveError `foreign` or `newer`. Changes nothing in either case.
  */
 export function migrate(db: Database, migrations = MIGRATIONS): void {
   if (versionsBehind(db, migrations) === 0) return;
@@ -208,13 +203,13 @@ export function migrate(db: Database, migrations = MIGRATIONS): void {
 
 /**
  * The tables of an archive. The record of a run is a blob like any other: one JSON text that names every call and the digest
- * of everything else. Other tables only serve to find a run, and are checked against its record before they are trusted.
+ * of everything else. Other tables only serve to find a run, and readers check them against its record before they trust them.
  */
 
-/** In the header of the file (`PRAGMA application_id`): "ptca". */
+/** The id in the header of the file (`PRAGMA application_id`): "ptca". */
 const APPLICATION_ID = 0x70746361;
 
-/** SQL, or what has to be computed. */
+/** SQL, or a function for changes that SQL cannot express. */
 type Migration = string | ((db: Database) => void);
 
 /** The n-th entry migrates an archive from version n to n + 1. Entries are only added, never edited. */

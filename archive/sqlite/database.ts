@@ -57,12 +57,12 @@ export class Database {
     return this.#within("BEGIN IMMEDIATE", work);
   }
 
-  /** Everything that `work` reads is one state of the archive, whatever others write meanwhile. */
+  /** Does work that reads a single state of the archive, whatever others write meanwhile. */
   snapshot<T>(work: () => T): T {
     return this.#inTransaction ? work() : this.#within("BEGIN", work);
   }
 
-  /** Like `snapshot`, for work that takes turns of the event loop. Nothing else may use this connection meanwhile. */
+  /** Like `snapshot`, for asynchronous work. Nothing else may use this connection meanwhile. */
   async reading<T>(work: () => Promise<T>): Promise<T> {
     this.exec("BEGIN");
     this.#inTransaction = true;
@@ -107,7 +107,7 @@ export class Database {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#connection.prepare(sql);
-      // Otherwise one integer that is no safe number would make the whole query fail.
+      // Otherwise one unsafe integer would make the whole query fail.
       statement.setReadBigInts(true);
       this.#statements.set(sql, statement);
     }

@@ -25,7 +25,7 @@ const COMPANIONS = ["-wal", "-shm", "-journal"];
  * Makes sure that the file of a database exists and is private to its owner, whatever the umask: new folders get 0700, files
  * 0600. Does not follow links, and trusts nothing that another user could have put there.
  *
- * @throws ArchiveError `unsafe` for links, other users' files and world-writable folders; `unwritable`.
+ * @throws ArchiveError `unsafe` for links, other users' files and world-writable folders, and `unwritable`.
  */
 export function preparePrivateFile(path: string): void {
   const folder = dirname(path);
@@ -50,9 +50,9 @@ export function preparePrivateFile(path: string): void {
 }
 
 /**
- * Refuses to read a link or what is no regular file, because its content would be taken for this archive's.
+ * Refuses to read a link or another file that is not regular, because its content would count as this archive's.
  *
- * @throws ArchiveError `unsafe`; `unwritable` where its path leads nowhere.
+ * @throws ArchiveError `unsafe`, or `unwritable` if its path leads nowhere.
  */
 export function refuseOtherKinds(path: string): void {
   for (const file of [path, ...COMPANIONS.map((suffix) => `${path}${suffix}`)]) {
@@ -71,7 +71,7 @@ export function refuseOtherKinds(path: string): void {
   }
 }
 
-/** Refuses a place where nothing can be made: its folder, or the nearest above that there is. @throws ArchiveError `unwritable` */
+/** Refuses a path whose folder, or nearest existing parent folder, is not writable. @throws ArchiveError `unwritable` */
 export function refuseUnwritableFolder(path: string): void {
   let folder = dirname(path);
   while (statusOf(folder) === undefined && folder !== dirname(folder)) folder = dirname(folder);
@@ -80,7 +80,7 @@ export function refuseUnwritableFolder(path: string): void {
   } catch (cause) {
     throw new ArchiveError(
       "unwritable",
-      `the archive ${path} cannot be made: check the permissions of ${folder}`,
+      `the archive ${path} cannot be created: check the permissions of ${folder}`,
       cause,
     );
   }

@@ -7,7 +7,7 @@ import type { Database, ParsedRow, SqlValue } from "./database.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Runs deleted in one transaction, for which other writers wait. */
+/** The most runs deleted in one transaction. Other writers wait for each. */
 const BATCH = 200;
 
 const Expired = z.object({
@@ -77,7 +77,7 @@ const DAILY_MAX_RUNS = 400;
 
 /**
  * Applies `keep_days` once a day, for all processes that share the archive. Deletes a bounded number of runs, so that nobody
- * waits long. While some are left, the next call continues.
+ * waits long. If some are left, the next call continues.
  */
 export function pruneDaily(db: Database, keepDays: number, nowMs: number): void {
   const last = db.get(Meta, PRUNED_AT)?.value ?? 0;
@@ -138,7 +138,7 @@ function placeOf(run: ParsedRow<Expired>): { id: SqlValue; entry: string } {
   return { id, entry: entryDigest({ recordDigest: record_digest, importedAt: imported_at, origin }) };
 }
 
-/** Says in the chain which places were pruned, and drops what the chain no longer begins before. */
+/** Appends an entry that names the pruned places, and deletes entries before the chain's new start. */
 function state(db: Database, places: readonly number[], at: number): void {
   const entryAt = (place: number) =>
     db.get(Tombstone, "SELECT entry FROM tombstones WHERE id = ?", place)?.entry;

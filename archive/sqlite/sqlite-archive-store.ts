@@ -51,7 +51,7 @@ export class SqliteArchiveStore implements ArchiveStore {
   /** Connections to files that are no longer at the path. Runs that were read may still read values through them. */
   readonly #replaced: Database[] = [];
   #changing: Database | undefined;
-  /** A connection that waits for the next reading of one state. */
+  /** A connection that is kept for the next snapshot. */
   #idle: { db: Database; file: string | undefined } | undefined;
 
   /** @param workerModule the `writer-worker` module, if it is not beside the writer. */
@@ -143,7 +143,7 @@ export class SqliteArchiveStore implements ArchiveStore {
     return this.#reading.db;
   }
 
-  /** Does some work on one state of the archive, through a connection that nothing else uses meanwhile. */
+  /** Does work on one state of the archive, through a connection that nothing else uses meanwhile. */
   async #snapshot<T>(work: (rows: StoredRows) => Promise<T>): Promise<T> {
     const file = fileAt(this.#path);
     const idle = this.#idle;
@@ -158,7 +158,7 @@ export class SqliteArchiveStore implements ArchiveStore {
     }
   }
 
-  /** Opens the archive for deleting, but does not create one for that. */
+  /** Opens the archive for deleting, but does not create one. */
   #toDelete(): Database {
     this.#toRead();
     return this.#toChange();
@@ -170,7 +170,7 @@ export class SqliteArchiveStore implements ArchiveStore {
   }
 }
 
-/** Reads one run, whose values are read later through the same connection. @throws ArchiveError */
+/** Reads one run. Its values are read later through the same connection. @throws ArchiveError */
 export function readArchived(db: Database, runId: string): Promise<ArchivedRun> {
   return db.reading(() => readRun(new SqliteRows(db), runId));
 }
@@ -178,7 +178,7 @@ export function readArchived(db: Database, runId: string): Promise<ArchivedRun> 
 const RunRow = z.object({ id: z.int(), run_id: z.string(), source: z.string() });
 const CalledRow = z.object({ run: z.int(), name: z.string() });
 
-/** The runs after a position, in the order in which they were archived. Rows that ptc did not write are left out. */
+/** The runs after a position, in the order in which they were archived. Leaves out rows that ptc did not write. */
 function listFollowing(db: Database, position: number, limit: number): FollowingRuns {
   const rows = db
     .allParsed(
@@ -214,7 +214,7 @@ const KEPT = "max(result_bytes - returned_bytes, 0)";
 const Undated = z.object({ runs: count });
 
 /**
- * Counts over the runs that started at `sinceMs` or later. Runs with numbers that no run can have are left out.
+ * Counts over the runs that started at `sinceMs` or later. Leaves out runs with impossible numbers.
  *
  * @throws ArchiveError
  */
@@ -263,13 +263,13 @@ export function readStats(db: Database, { sinceMs = 0 }: { sinceMs?: number } = 
 /** SQL condition that the start in a row of `runs` or `run_tools` is a valid date. */
 const HAS_DATE = `started_at BETWEEN 0 AND ${LAST_INSTANT_MS}`;
 
-/** What the numbers of a row about some calls can be: no more bytes than the calls can have returned. */
+/** SQL condition that the numbers of a row about some calls are possible: no more bytes than these calls can return. */
 const HAS_SOUND_CALLS = `calls BETWEEN 0 AND ${MAX_CALLS} AND failed_calls BETWEEN 0 AND calls AND result_bytes BETWEEN 0 AND calls * ${MAX_COUNT}`;
 
-/** SQL condition that the numbers in a row of `runs` are some that a run can have. */
+/** SQL condition that the numbers in a row of `runs` are possible. */
 const IS_SOUND_RUN = `(${HAS_DATE} AND ${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND ${LONGEST_MS} AND returned_bytes BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER})`;
 
-/** SQL condition that the numbers in a row of `run_tools` are some that the calls of one tool can have. */
+/** SQL condition that the numbers in a row of `run_tools` are possible. */
 const ARE_SOUND_CALLS = `(${HAS_DATE} AND ${HAS_SOUND_CALLS} AND duration_ms BETWEEN 0 AND calls * ${LONGEST_MS})`;
 
 /** SQL for a sum that is clamped to 0 and the largest safe integer. */
@@ -277,7 +277,7 @@ function saturatingTotal(column: string): string {
   return `coalesce(max(0.0, min(total(${column}), ${Number.MAX_SAFE_INTEGER}.0)), 0.0)`;
 }
 
-/** Like `saturatingTotal`, as a whole number. */
+/** Like `saturatingTotal`, as an integer. */
 function saturatingSum(column: string): string {
   return `cast(${saturatingTotal(column)} AS INTEGER)`;
 }
@@ -298,8 +298,8 @@ export function findRuns(db: Database, reference: string): FoundRuns {
 }
 
 /**
- * The ids of all runs that a reference means, including damaged runs: for an input digest every run of it. Empty when there
- * are none.
+ * The ids of all runs that a reference means, including damaged runs. An input digest means every run with it. Empty when
+ * there are none.
  *
  * @throws ArchiveError `bad-reference`, also for an ambiguous reference.
  */
@@ -318,7 +318,7 @@ function valuesLike(db: Database, reference: string): Meant {
   };
 }
 
-/** Distinct values of a column with a prefix, at most one more than are shown. Each takes one index lookup. */
+/** Distinct values of a column with a prefix, at most one more than messages show. Each takes one index lookup. */
 function valuesFrom(db: Database, column: "run_id" | "input_digest", prefix: string): string[] {
   const exact = `SELECT ${column} AS text FROM runs WHERE ${column} = ? LIMIT 1`;
   if (db.get(Text, exact, prefix) !== undefined) return [prefix];
@@ -421,7 +421,7 @@ class SqliteImport implements ImportRows {
   }
 
   async hold(texts: readonly string[]): Promise<Map<string, string>> {
-    // It is enough to wait for the disk once, at the end.
+    // Waiting for the disk once, at the end, is enough.
     if (!this.#begun) this.#db.exec("PRAGMA synchronous = NORMAL");
     this.#begun = true;
     const unkept = new Map<string, string>();

@@ -40,14 +40,14 @@ const UserVersion = z.object({ user_version: z.int() });
 const Count = z.object({ count: z.int() });
 
 /**
- * Keeps what waits for approvals in one SQLite file. Each use opens the file, because uses are rare and the file may be moved
+ * Keeps what waits for approval in one SQLite file. Each use opens the file, because uses are rare and the file may be moved
  * or deleted in between.
  */
 export class SqlitePendingStore implements PendingStore {
   readonly #file: string;
   readonly #now: () => number;
 
-  /** @param now the time in milliseconds since 1970, by which rows expire. */
+  /** @param now returns milliseconds since 1970. Rows expire by this clock. */
   constructor(path: string, now: () => number) {
     this.#file = resolve(path);
     this.#now = now;
@@ -128,12 +128,12 @@ export class SqlitePendingStore implements PendingStore {
     );
   }
 
-  /** Works in one transaction. Does nothing if there is no file, and makes none. */
+  /** Works in one transaction. Does nothing if there is no file, and creates none. */
   #look<T>(work: (db: Database) => T, otherwise: T): T {
     return existsSync(this.#file) ? this.#change(work) : otherwise;
   }
 
-  /** Works in one transaction. Makes the file if there is none. */
+  /** Works in one transaction. Creates the file if there is none. */
   #change<T>(work: (db: Database) => T): T {
     const db = this.#open();
     try {

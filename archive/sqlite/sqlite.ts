@@ -21,8 +21,8 @@ const CAUSES: Readonly<Record<number, readonly [ArchiveErrorCode, string]>> = {
   14: ["unwritable", "cannot be opened: check the permissions of the file and its folder"],
   15: ["busy", "is opened and closed by other processes too often: try again"],
   18: ["unkeepable", "cannot hold a value so large"],
-  19: ["unkeepable", "holds something already that keeps it out"],
-  26: ["corrupt", "is damaged or no database: move it away, and the next run starts a new one"],
+  19: ["unkeepable", "already holds something that conflicts with it"],
+  26: ["corrupt", "is damaged or not a database: move it away, and the next run starts a new one"],
 };
 
 /** Turns an error of SQLite into one line about the file. An `ArchiveError` is returned unchanged. */

@@ -12,7 +12,7 @@ import type { Database, SqlValue } from "./database.ts";
 
 const Known = z.object({ record_digest: z.string() });
 
-/** A call that waits for the end of its run, with its texts, or with the blobs that already store them. */
+/** A call that waits for the end of its run, with its texts, or with the blobs that store them. */
 export type PendingCall = CallToArchive | HeldCall;
 
 interface HeldCall {
@@ -50,14 +50,14 @@ export function storeRun(db: Database, run: RunToArchive, calls: readonly Pendin
   });
 }
 
-/** The digest of the record of a run; `undefined` for an unknown run. @throws ArchiveError */
+/** The digest of a run's record, or `undefined` for an unknown run. @throws ArchiveError */
 export function recordDigestOf(db: Database, runId: string): string | undefined {
   return db.get(Known, "SELECT record_digest FROM runs WHERE run_id = ?", runId)?.record_digest;
 }
 
 /**
- * Stores the values of calls of an unfinished run, so that they need not stay in memory. They are held for that run, and
- * swept if it never ends.
+ * Stores the values of calls of an unfinished run, so that they need not stay in memory. Holds them for that run. A sweep
+ * removes them if the run never ends.
  *
  * @throws ArchiveError
  */

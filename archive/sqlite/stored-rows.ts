@@ -91,7 +91,7 @@ export class SqliteRows implements StoredRows {
       const last = page.at(-1);
       if (last === undefined) return;
       const reached = (last.ok ? last.row.id : last.raw.id) ?? null;
-      // Where a damaged file gives rows in another order than their ids', there would be no end.
+      // If a damaged file returned rows out of the order of their ids, this loop would never end.
       if (!(Number(reached) > Number(after))) {
         yield { kind: "damaged", message: "the file is damaged: its rows are not in the order of their ids" };
         return;

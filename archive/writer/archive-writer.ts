@@ -9,7 +9,7 @@ const BATCH_CHARS = 16 * 1024;
 /** The most characters on their way to the writing thread. Above this, runs wait until it has taken some. */
 const MAX_CHARS_UNDER_WAY = 64 * 1024 * 1024;
 
-/** Characters of one run's sent calls that are kept, to be sent again if the thread stops. */
+/** The most characters of one run's sent calls that are kept, to send again if the thread stops. */
 const MAX_KEPT_CHARS = 8 * 1024 * 1024;
 
 const ROOM = Promise.resolve();
@@ -17,7 +17,7 @@ const ROOM = Promise.resolve();
 /** Requests to the writing thread, in order. */
 export type WriterRequest =
   | { kind: "calls"; runId: string; calls: CallToArchive[] }
-  /** `calls` are the last calls; `callCount` is the number of all. */
+  /** `calls` are the last calls, and `callCount` is the number of all calls. */
   | { kind: "finish"; runId: string; run: RunToArchive; calls: CallToArchive[]; callCount: number }
   | { kind: "discard"; runId: string }
   | { kind: "close" };
@@ -29,8 +29,8 @@ export type WriterReply =
 type FinishRequest = Extract<WriterRequest, { kind: "finish" }>;
 
 /**
- * Archives runs in a separate thread, which each store brings. A failure of the archive is reported only at the end of a run. The
- * next run tries again.
+ * Archives runs in a separate thread, whose module each store provides. Reports a failure only at the end of a run. The next run
+ * tries again.
  */
 export class ArchiveWriter implements RunArchiver {
   readonly #options: object;
@@ -39,7 +39,7 @@ export class ArchiveWriter implements RunArchiver {
   readonly #finishing = new Set<Promise<ArchiveResult>>();
 
   /**
-   * @param options what the thread is handed when it starts.
+   * @param options the data that the thread starts with.
    * @param workerModule the module of the thread.
    */
   constructor(options: object, workerModule: URL) {
@@ -143,7 +143,7 @@ class WritingThread {
     worker.unref();
     worker.on("message", (reply: WriterReply) => this.#receive(reply));
     worker.on("error", (error) => this.#noteReason(error));
-    // An unreadable message is lost, so the caller that waits for it must be told.
+    // An unreadable message is lost, so the caller that waits for it must get a failure.
     worker.on("messageerror", (error) => {
       this.#noteReason(error);
       void worker.terminate();
@@ -209,7 +209,7 @@ class ThreadRecording implements PendingRun {
   readonly #runId: string;
   readonly #thread: WritingThread;
   readonly #watch: Watch;
-  /** The calls that were sent; `undefined` once they are too large to keep. */
+  /** The calls that were sent, or `undefined` once they are too large to keep. */
   #sent: CallToArchive[] | undefined = [];
   #sentChars = 0;
   #batch: CallToArchive[] = [];

@@ -5,12 +5,12 @@ import { openArchive } from "../../archive/open-archive.ts";
 import { isObject } from "../../base/json.ts";
 import { makeProject, PTC } from "../peers.ts";
 
-/** What archived runs show of one tool, and what it declares. */
+/** The results of one tool in archived runs, and its definition. */
 export interface ArchivedTool {
   name: string;
   server: string;
   definition: Readonly<Record<string, unknown>>;
-  /** In the order of the calls, one or two of a round. */
+  /** In the order of the calls, one or two from each round. */
   results: readonly unknown[];
 }
 
@@ -22,7 +22,7 @@ const SETTINGS = {
   learn: "off",
 };
 
-/** Calls real servers in runs, a round to a run, and returns what is archived of them. */
+/** Calls real servers, one run per round, and returns the archived results. */
 export async function archiveResults(folder: string, rounds: number): Promise<ArchivedTool[]> {
   mkdirSync(folder, { recursive: true });
   const { servers, calls } = realServers(folder);
@@ -81,7 +81,7 @@ const node = (path: string, ...args: string[]) => ({
 /** A call of a tool of one of the servers, with its arguments. */
 type RealCall = readonly [tool: string, args: object];
 
-/** Real servers that work on a folder of their own, and how their tools are called as people would, each time otherwise. */
+/** Real servers that work in a separate folder, and realistic calls of their tools that differ in each round. */
 interface RealServers {
   servers: readonly object[];
   /** The calls of one round. @param round from 0. */

@@ -15,13 +15,13 @@ import { type ArchivedTool, archiveResults } from "./archived-results.ts";
 
 const CALLS = [1, 3, 10] as const;
 
-/** Rounds of calls whose results are learned from, and those whose results are compared with what was learned. */
+/** Rounds of calls to learn from, and further rounds whose results are compared with what was learned. */
 const LEARNED_ROUNDS = 10;
 const FURTHER_ROUNDS = 4;
 
 /**
- * Shares that are found at least, after as many calls as are counted above. Of what servers declare, some members come in no result
- * here, such as those of conflicts.
+ * Minimum shares that must be found, for the numbers of calls above. Some members that servers declare never occur here, such as
+ * those of conflicts.
  */
 const BOUNDS = {
   declared: [0.6, 0.75, 0.75],
@@ -29,7 +29,7 @@ const BOUNDS = {
   madeUp: [0.8, 0.9, 0.95],
 } as const;
 
-/** What is learned of tools of real servers from archived runs, and of tools that are made up to be hard. */
+/** Measures what is learned about tools of real servers from archived runs, and about synthetic tools that are hard. */
 export async function measureLearned({ isQuick }: Bench, folder: string): Promise<Figure[]> {
   const tools = await archiveResults(folder, LEARNED_ROUNDS + (isQuick ? 1 : FURTHER_ROUNDS));
   return [
@@ -39,7 +39,7 @@ export async function measureLearned({ isQuick }: Bench, folder: string): Promis
   ];
 }
 
-/** The schema that is learned of a tool from its first results. */
+/** The schema learned from a tool's first results. */
 function learn({ results }: ArchivedTool, calls: number): Record<string, unknown> {
   return schemaOfShape(
     results
@@ -77,7 +77,7 @@ function ofDeclared(tools: readonly ArchivedTool[], calls: number, atLeast: numb
   ];
 }
 
-/** Of results that came later, how many the types of both languages have room for. */
+/** The share of later results that fit the learned types of both languages. */
 async function ofFurther(tools: readonly ArchivedTool[]): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [i, calls] of CALLS.entries()) {
@@ -108,7 +108,7 @@ function ofMadeUp(calls: number, atLeast: number, seeds: number): Figure[] {
   );
   const members = measures.reduce((sum, each) => sum + each.members, 0);
   const found = measures.reduce((sum, each) => sum + each.found, 0);
-  // Few results of keys that look like names cannot tell that they are none.
+  // With few results, keys that look like names cannot be recognised as data.
   const telling = measures.filter(({ keys }) => calls >= 10 || keys !== "words");
   const wrong = telling.flatMap(({ tool, foreign, leaked }) =>
     [...foreign, ...leaked].map((each) => `${tool} ${each}`),
@@ -132,7 +132,7 @@ function ofMadeUp(calls: number, atLeast: number, seeds: number): Figure[] {
   ];
 }
 
-/** A tool with the schema that was learned of it, and results that came later. */
+/** A tool with its learned schema and later results. */
 interface LearnedTool {
   name: string;
   server: string;
@@ -148,7 +148,7 @@ interface Fit {
   unfit: readonly string[];
 }
 
-/** Type-checks results as values of the types that were learned, by the compilers of both languages. */
+/** Checks with the type checkers of both languages whether results are values of the learned types. */
 async function fittingResults(tools: readonly LearnedTool[]): Promise<Record<"TypeScript" | "Python", Fit>> {
   const servers = [...new Set(tools.map(({ server }) => server))];
   const listings = servers.map((name) => ({

@@ -18,7 +18,7 @@ const TOOLS = 50;
 const TOOL_NAMES = ["rare", "never"];
 const MAX_LOOKUP_MS = 50;
 
-/** Measures the archive: handing over a run, and finding one among many. `folder` is for temporary archives. */
+/** Measures handing a run to the archive, and finding one among many. `folder` is for temporary archives. */
 export async function measureArchive(folder: string): Promise<Comparison[]> {
   return [
     ...(await measureRecording(join(folder, "recording.db"))),
@@ -26,7 +26,7 @@ export async function measureArchive(folder: string): Promise<Comparison[]> {
   ];
 }
 
-/** Time on the thread that answers calls, compared with making the frames of the replies, which that thread does anyway. */
+/** Time on the thread that answers calls, compared with encoding the frames of the replies, which it does anyway. */
 async function measureRecording(path: string): Promise<Comparison[]> {
   const writer = new SqliteArchiveWriter({ path, keepDays: 30 });
   const baselineMs: number[] = [];

@@ -34,16 +34,16 @@ interface Rounds {
 
 export interface SandboxedBench {
   engine: SandboxEngine;
-  /** What the engine starts sandboxes with. */
+  /** The Docker client that starts a bare container. */
   containers: DockerEngine;
-  /** Where sockets for a bare container go. */
+  /** The folder for the sockets of a bare container. */
   sockets: SocketFolder;
   image: string;
 }
 
 /**
- * The round trip of a call through runner, broker and a server that answers at once, against a bare echo of as many bytes
- * over the same kind of socket. Both are timed from inside a sandbox.
+ * The round trip of a call through the runner, the broker and a server that answers immediately, against a bare echo of as many
+ * bytes over the same kind of socket. Both are timed inside a sandbox.
  */
 export async function measureBrokeredCall(bench: SandboxedBench): Promise<Comparison> {
   const echo = "await new Promise((done) => { socket.once('data', done); socket.write(message); });";
@@ -93,7 +93,7 @@ async function inPairs(
 
 const echoing = (socket: Socket) => socket.pipe(socket);
 
-/** A program's text: times a call from inside its sandbox. */
+/** The text of a program that times a call inside its sandbox. */
 const TIME = (call: string, { warmUp, calls }: Rounds) => `
   const times = [];
   for (let i = 0; i < ${warmUp + calls}; i++) {
@@ -145,9 +145,9 @@ async function timeCalls(
 }
 
 /**
- * Runs one program in a sandbox that is started and has said hello.
+ * Runs one program in a sandbox that has started and said hello.
  *
- * @returns the program's value, and how long it took from sending the program until its claim was here.
+ * @returns the program's value, and the time from sending the program until its claim arrived.
  */
 export async function runInside(
   { engine, image }: Pick<SandboxedBench, "engine" | "image">,
@@ -195,7 +195,7 @@ export async function runInside(
     (call, signal) => dispatcher.dispatch(call, { approvals, signal }),
   );
   await connection.ready;
-  // What a pool's sandbox does before it is taken is over by then.
+  // A sandbox in a pool would also have finished its start-up work.
   await delay(SETTLE_MS);
   const sentAt = performance.now();
   connection.sendProgram({

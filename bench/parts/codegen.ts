@@ -5,7 +5,7 @@ import type { Comparison } from "../measurement.ts";
 
 const ROUNDS = 5;
 
-/** Generating from tool lists, the first time and again, against json-schema-to-typescript alone on the same schemas. */
+/** Generating from tool lists, for the first time and again, against json-schema-to-typescript alone on the same schemas. */
 export async function measureGeneration(listings: readonly ServerListing[]): Promise<Comparison[]> {
   const first = await planGeneration({ listings });
   await compileAlone(listings);
@@ -27,7 +27,7 @@ export async function measureGeneration(listings: readonly ServerListing[]): Pro
   ];
 }
 
-/** Unformatted, as ptc uses it: with the library's own formatting, its default, it takes several times as long. */
+/** Without formatting, as in ptc: with the library's default formatting it takes several times as long. */
 async function compileAlone(listings: readonly ServerListing[]): Promise<void> {
   const options = { format: false, bannerComment: "", $refOptions: { resolve: { external: false } } };
   for (const tool of listings.flatMap(({ tools }) => tools) as Record<string, object | undefined>[]) {

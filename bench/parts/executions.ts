@@ -45,7 +45,7 @@ const TOOL = toolOf("bench", "page", {
 
 const BENCH_TOOLS: ReadonlyMap<string, Tool> = new Map([[TOOL.namespacedName, TOOL]]);
 
-/** Opens what programs of a benchmark need: real sandboxes, and a server that answers at once with a kilobyte. */
+/** Opens what benchmark programs need: real sandboxes, and a server that answers immediately with a kilobyte. */
 function openBench({ engine, image }: SandboxedBench) {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
   const source = new SandboxStarter({ engine, owner: "bench", image, runtime: "runsc", limits });
@@ -94,8 +94,8 @@ const PROGRAMS = {
 };
 
 /**
- * Programs from the call of `executeProgram` to their envelope, in sandboxes of a full pool, against a trivial one whose
- * sandbox is started for it. The servers behind the calls answer at once.
+ * Programs from the call of `executeProgram` to their envelope, in sandboxes from a full pool, against a trivial program whose
+ * sandbox is started for it. The servers behind the calls answer immediately.
  */
 export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[]> {
   const { source, parts, close } = openBench(bench);
@@ -125,12 +125,12 @@ export async function measureWarmRun(bench: SandboxedBench): Promise<Comparison[
   ];
 }
 
-/** Its second call has a value that nobody has said, so that it is run again to find out whether it depends on the first. */
+/** The origin of a value in its second call is unknown, so the program is run again to find out if it depends on the first. */
 const UNDECIDED = `const page = await ${CALL}; await mcp__bench__page({ page: 41 + 1 }); globalThis.result = page.page;`;
 
 /**
- * What an experiment costs: a program one of whose values content does not decide, with a policy that asks about it and without, in
- * sandboxes of a full pool, against a trivial program.
+ * The cost of an experiment: a program with a value whose origin the content does not show, with and without a policy that asks
+ * about it, in sandboxes from a full pool, against a trivial program.
  */
 export async function measureExperiment(bench: SandboxedBench): Promise<Comparison[]> {
   const { source, parts, close, server, validator } = openBench(bench);
@@ -190,7 +190,7 @@ result = pages.reduce((length, { text }) => length + text.length, 0);
 
 /**
  * A run of 100 calls in a warm sandbox, from the call of `executeProgram` to its envelope: archived against not archived, and
- * replayed against the time that the program itself took in its sandbox.
+ * replayed against the program's own time in its sandbox.
  */
 export async function measureArchivedRun(bench: SandboxedBench, folder: string): Promise<Comparison[]> {
   const { source, parts, close } = openBench(bench);

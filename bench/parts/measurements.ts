@@ -17,11 +17,11 @@ import { measureTelemetry } from "./telemetry.ts";
 import { measurePythonCheck, measureTypeCheck } from "./type-check.ts";
 import { measureOrigins } from "./value-origins.ts";
 
-/** Parts of ptc alone, without a client and mostly without a process around them. */
+/** Measurements of single parts of ptc, without a client and mostly without a separate process. */
 export const PARTS: readonly Measurement[] = [
   {
     name: "warm-run",
-    about: "programs in sandboxes of a full pool, against a sandbox that is started for one",
+    about: "programs in sandboxes from a full pool, against a sandbox started for the program",
     measure: async (bench) => (await measureWarmRun(openSandboxed(bench))).map(ratio),
   },
   {
@@ -39,7 +39,7 @@ export const PARTS: readonly Measurement[] = [
   manyCalls,
   {
     name: "telemetry",
-    about: "calls that nobody reports, and calls that a collector receives",
+    about: "calls without telemetry, and calls reported to a collector",
     measure: async () => (await measureTelemetry()).map(ratio),
   },
   {
@@ -57,7 +57,7 @@ export const PARTS: readonly Measurement[] = [
   },
   {
     name: "tokens",
-    about: "what a model reads of tools and of ptc",
+    about: "what a model reads about tools and ptc",
     measure: withToolLists(async () => [
       ...(await measureTokens(toolLists, countTokens)),
       ...(await measureReading(toolLists, countTokens)),
@@ -70,18 +70,18 @@ export const PARTS: readonly Measurement[] = [
   },
   {
     name: "rules",
-    about: "how long a decision takes with 1,000 rules of which 20 can apply",
+    about: "how long a decision takes with 1,000 rules, of which 20 can apply",
     measure: measureRules,
   },
   {
     name: "origins",
-    about:
-      "how long it takes to say where a call's values come from, and how often unrelated texts are alike",
+    about: "how long it takes to find the origins of a call's values, and how often unrelated texts match",
     measure: withToolLists(async () => measureOrigins(toolLists)),
   },
   {
     name: "experiment",
-    about: "running a program again because content does not say whether a value depends on what it read",
+    about:
+      "running a program again because the content does not show whether a value depends on what it read",
     measure: async (bench) => (await measureExperiment(openSandboxed(bench))).map(ratio),
   },
   {
@@ -91,7 +91,7 @@ export const PARTS: readonly Measurement[] = [
   },
   {
     name: "learned-types",
-    about: "what is learned of results, of real servers and of tools that are made up to be hard",
+    about: "what is learned from results of real servers and of synthetic, hard tools",
     measure: (bench) => measureLearned(bench, join(bench.folder, "learned")),
   },
   {
@@ -100,7 +100,7 @@ export const PARTS: readonly Measurement[] = [
     async measure(bench) {
       const sets = readSearchSets(searchSetsFolder);
       if (sets.length > 0) return measureSearch(sets, toolLists);
-      bench.skip("search", "there are no sets of queries (PTC_SEARCH_SETS)");
+      bench.skip("search", "there are no query sets (PTC_SEARCH_SETS)");
       return [];
     },
   },
@@ -132,7 +132,7 @@ function withToolLists(measure: () => Promise<Figure[]>): Measurement["measure"]
   };
 }
 
-/** Values that are accepted must type-check, and those that are refused for their shape must not. */
+/** Accepted values must type-check, and values refused for their shape must not. */
 async function fidelity(): Promise<Figure[]> {
   const { schemas, accepted, refused } = await measureAgreement(toolLists, 2);
   const share = (name: string, kept: number, of: number, atLeast: number): Figure => ({

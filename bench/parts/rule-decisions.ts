@@ -6,17 +6,17 @@ const TOOLS = 50;
 const RULES = 1_000;
 const DECISIONS = 1_000;
 const WARM_UP = 200;
-/** Each decision is made several times, because others use the machine too. */
+/** Each decision is made several times, because the machine also does other work. */
 const ROUNDS = 5;
 
-/** Every fiftieth rule is about one tool; each looks at who calls, with what, and what the run has read. */
+/** Every fiftieth rule is about the same tool; each looks at the caller, the arguments, and what the run has read. */
 function ruleOf(index: number): string {
   const effect = index % 2 === 0 ? "permit" : "forbid";
   const condition = `context.run.labels.contains("l${index}") || (context.arguments.hasTag("to") && context.arguments.getTag("to") like "*@${index}")`;
   return `@id("r${index}") ${effect}(principal, action == Action::"call", resource == Tool::"mcp__s__t${index % TOOLS}") when { ${condition} };`;
 }
 
-/** How long a decision takes with 1,000 rules of which 20 can apply, parsed and with a call of its own each. */
+/** How long a decision takes with 1,000 parsed rules, of which 20 can apply, with a different call each. */
 export async function measureRules(): Promise<Figure[]> {
   const text = Array.from({ length: RULES }, (_, index) => ruleOf(index)).join("\n");
   const flow = new DataFlow(new Map([["s", { labels: ["l0", "l50"], tools: {} }]]));

@@ -11,7 +11,7 @@ import { type Figure, percentile } from "../measurement.ts";
 const TOOLS = 10_000;
 const ROUNDS = 5;
 
-/** Quality on every set, and speed with 10,000 tools made of real ones, or of all sets' where there are no real ones. */
+/** Quality on every set, and speed with 10,000 tools derived from real ones, or from those of the sets if there are none. */
 export function measureSearch(sets: readonly SearchSet[], listings: readonly ServerListing[] = []): Figure[] {
   const quality = sets.map(
     (set): Figure => ({
@@ -72,7 +72,7 @@ function listedTools({ name: server, tools }: ServerListing): SearchableTool[] {
   }));
 }
 
-/** Repeats the given tools until there are as many as asked for, the copies on servers of their own. */
+/** Repeats the given tools until there are `count`, with the copies on separate servers. */
 function grow(
   tools: readonly SearchableTool[],
   count: number,
@@ -107,20 +107,20 @@ function rewordedSchema(schema: unknown, reword: (text: string) => string): unkn
   return Object.fromEntries(members);
 }
 
-/** Replaces three in ten words of a copy by words that no other copy has. */
+/** Replaces three in ten words of a copy with words that no other copy has. */
 function inWordsOfItsOwn(text: string, copy: number): string {
   const syllable = ["", "ba", "de", "ki", "lo", "mu", "ra", "ne", "vi", "so"][copy % 10] ?? "";
   return text.replace(/[A-Za-z]{3,}/g, (word) => (lot(word, copy) < 3 ? word + syllable : word));
 }
 
-/** A number from 0 to 9 that depends only on word and copy. */
+/** A number from 0 to 9 that depends only on the word and the copy. */
 function lot(word: string, copy: number): number {
   let sum = copy * 7;
   for (const character of word.toLowerCase()) sum = (sum * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003;
   return sum % 10;
 }
 
-/** The least processor time of several rounds, in milliseconds, which excludes other work of the machine. */
+/** The smallest processor time of several rounds, in milliseconds, which excludes other work on the machine. */
 function bestProcessorTime(work: () => unknown): number {
   const times = Array.from({ length: ROUNDS }, () => {
     const before = process.cpuUsage();
@@ -146,9 +146,9 @@ function timeOf(work: () => unknown): number {
 const PATIENCE_MS = 30 * 60_000;
 
 /**
- * Quality of search with an endpoint for embeddings and without, and how long a search takes with it.
+ * Quality of search with and without an embeddings endpoint, and how long a search takes with it.
  *
- * @param step every how many queries one is asked.
+ * @param step 1 asks every query, 10 every tenth.
  */
 export async function measureMeaning(
   sets: readonly SearchSet[],

@@ -1,4 +1,4 @@
-/** What keeping runs in PostgreSQL takes, on a server of the bench's own whose commits wait for the disk. */
+/** Measures keeping runs in PostgreSQL, on a separate server whose commits wait for the disk. */
 
 import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -52,7 +52,7 @@ async function withServer(
 
 const CALLS = 20;
 
-/** A run of calls that answer a page each. */
+/** A run whose calls return a page each. */
 function sample() {
   return sampleRun({ calls: CALLS, answer: (seq) => page(seq) });
 }
@@ -87,13 +87,13 @@ async function measureAppend(server: PostgresServer, bench: Bench): Promise<Figu
     const made = sample();
     const recording = archive.begin(made.run.facts.run_id);
     for (const call of made.calls) await recording.addCall(call);
-    // The writing thread takes the calls while the program goes on.
+    // The writing thread takes the calls while the program continues.
     await new Promise((resolve) => setTimeout(resolve, 5));
     const appendMs = await time(() => recording.finish(made.run));
     const texts = textsOf(made);
     const rows = texts.map((_, index) => `($${index + 1}::bytea)`).join(", ");
     const bareMs = await time(() => bare.run(`INSERT INTO bare (content) VALUES ${rows}`, ...texts));
-    // The first ones connect, prepare statements and make the month.
+    // The first rounds connect, prepare statements and create the month's tables.
     if (round < 10) continue;
     measuredMs.push(appendMs);
     baselineMs.push(bareMs);
@@ -110,7 +110,7 @@ async function measureAppend(server: PostgresServer, bench: Bench): Promise<Figu
   });
 }
 
-/** The bytes of a run as the archive keeps them, each text on its own. */
+/** The bytes of a run as the archive keeps them, one buffer per text. */
 function textsOf({ run, calls }: ReturnType<typeof sample>): Buffer[] {
   const texts = calls.flatMap(({ argumentsJson, outcomeJson }) => [argumentsJson, outcomeJson]);
   const { facts, envelope, dataJson, environmentJson, code, consoleText, modules } = run;
@@ -122,7 +122,7 @@ function textsOf({ run, calls }: ReturnType<typeof sample>): Buffer[] {
 
 const WRITER = join(import.meta.dirname, "../servers/storage-writer.ts");
 
-/** Processes that archive runs as fast as they can: runs a second of all. */
+/** Runs per second of several processes together that archive runs as fast as they can. */
 async function runsPerSecond(urls: readonly string[], seconds: number): Promise<number> {
   const children = urls.map((url) => fork(WRITER, [url, String(seconds)], { stdio: "inherit" }));
   const counts = children.map(async (child) => {
@@ -161,7 +161,7 @@ async function measureWriters(server: PostgresServer, bench: Bench): Promise<Fig
   ];
 }
 
-/** Runs a second of one process that has several runs under way. */
+/** Runs per second of one process with several runs in progress. */
 async function measureKinds(server: PostgresServer, bench: Bench): Promise<Figure[]> {
   const folder = join(bench.folder, "storage");
   mkdirSync(folder, { recursive: true });
@@ -249,12 +249,12 @@ async function measureReading(server: PostgresServer, bench: Bench): Promise<Fig
   return figures;
 }
 
-/** The SHA-256 of a number's text, as `fill` makes it. */
+/** The digest that `fill` stores for a number. */
 function digestOf(number: number): string {
   return number.toString(16).padStart(64, "0").split("").reverse().join("");
 }
 
-/** Makes rows only, because lists, lookups and counts read nothing else. */
+/** Inserts rows only, because lists, lookups and counts read nothing else. */
 async function fill(db: PgDatabase, runs: number): Promise<void> {
   await migrate(db);
   for (let month = monthOf(START); month < START + DAYS * DAY_MS; month = monthAfter(month))

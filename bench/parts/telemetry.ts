@@ -16,8 +16,8 @@ const CALLS = 500;
 const PATIENCE_MS = 10_000;
 
 /**
- * The host's part of a call, with a server that answers at once: as it is composed where nothing asks for telemetry, against the
- * broker alone; and where a collector receives every call, against that.
+ * The host's part of a call, with a server that answers immediately: composed without telemetry, against the broker alone; and with
+ * a collector that receives every call, against the former.
  */
 export async function measureTelemetry(): Promise<Comparison[]> {
   const collector = createServer(
@@ -30,7 +30,7 @@ export async function measureTelemetry(): Promise<Comparison[]> {
   const on = await openTelemetry(process.env, options);
   const times: Record<"bare" | "off" | "on", number[]> = { bare: [], off: [], on: [] };
   for (let round = 0; round < ROUNDS; round++) {
-    // Each is first as often as it is last.
+    // Each comes first as often as last.
     const order = round % 2 === 0 ? (["bare", "off", "on"] as const) : (["on", "off", "bare"] as const);
     for (const each of order) {
       const dispatcher = broker();
@@ -82,7 +82,7 @@ function broker(): CallDispatcher {
   });
 }
 
-/** As a run does it. */
+/** Composes the dispatcher as a run does. */
 function overCalls(telemetry: Telemetry | undefined, dispatcher: CallDispatcher): CallDispatcher {
   const traced = telemetry?.beginRun({
     runId: "bench",

@@ -13,7 +13,7 @@ import { type Comparison, type Figure, percentile, show } from "../measurement.t
 
 const LINES = 30;
 
-/** Checking a program of 30 lines against many modules of which it uses two, warm, against bundling the same program. */
+/** Checking a program of 30 lines with many modules, of which it uses two, warm, against bundling the same program. */
 export async function measureTypeCheck(listings: readonly ServerListing[]): Promise<Comparison> {
   const modules = await printModules(listings);
   const checker = createTypeChecker();
@@ -44,7 +44,7 @@ async function printModules(listings: readonly ServerListing[]): Promise<ModuleS
   };
 }
 
-/** A program with another text in each round. */
+/** A program whose text differs in each round. */
 function programOf(modules: readonly string[], round: number): Program {
   const lines = modules.map((module) => `import * as ${module} from "./servers/${module}/index.js";`);
   while (lines.length < LINES - 1)
@@ -62,7 +62,7 @@ async function time(work: () => Promise<unknown>): Promise<number> {
 const MODULES = 3;
 const MAX_MEDIAN_MS = 60;
 
-/** Checking a program in Python of 30 lines over three modules, each time another, in a process that is warm. */
+/** Checking a Python program of 30 lines with three modules, a different one each time, in a warm process. */
 export async function measurePythonCheck(listings: readonly ServerListing[]): Promise<Figure> {
   const modules = await printStubs(listings.slice(0, MODULES));
   const source = {
@@ -102,7 +102,7 @@ async function printStubs(listings: readonly ServerListing[]): Promise<Map<strin
   return modules;
 }
 
-/** A program with other names in each round, which awaits a call of each module. */
+/** A program that differs in each round and uses each module. */
 function pythonProgramOf(modules: readonly string[], round: number): string {
   const lines = ["import asyncio", ...modules.map((module) => `import servers.${module}`)];
   while (lines.length < LINES - 1)

@@ -10,8 +10,8 @@ const CALLS = 2_000;
 const WARM_UP = 500;
 
 /**
- * How long it takes to say where the values of a call come from, after 1 MB of labelled results, and how often unrelated texts have
- * pieces in common: those of one real server's tools are looked for in the definitions of the others.
+ * How long it takes to find the origins of a call's values, after 1 MB of labelled results, and how often unrelated texts have pieces
+ * in common: texts from the tools of one real server are looked up in the definitions of the others.
  */
 export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
   const texts = lists.map(({ tools }) => textsIn(tools));
@@ -52,7 +52,7 @@ export function measureOrigins(lists: readonly ServerListing[]): Figure[] {
   ];
 }
 
-/** The shares of unrelated texts that have as much in common as counts as a piece of one. */
+/** The shares of unrelated texts that have enough in common to count as a piece. */
 function falseMatches(lists: readonly ServerListing[]): Figure[] {
   const servers = lists.map(({ tools }) => ({
     texts: textsIn(tools),
@@ -128,7 +128,7 @@ function descriptionsIn(tools: readonly unknown[]): string[] {
     .filter((text): text is string => typeof text === "string" && text.length >= 40);
 }
 
-/** Values that schemas name: of enumerations, examples and defaults. */
+/** Values that schemas name in enumerations, examples and defaults. */
 function valuesIn(value: unknown): string[] {
   const found = new Set<string>();
   const visit = (each: unknown): void => {

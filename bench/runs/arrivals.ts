@@ -16,7 +16,7 @@ interface Answered {
   outcome: "ok" | "busy" | "failed";
 }
 
-/** Four programs in flight all the time. */
+/** Four programs always in flight. */
 export const steady: Measurement = {
   name: "steady",
   about: `${IN_FLIGHT} programs in flight for a minute`,
@@ -46,7 +46,7 @@ export const steady: Measurement = {
   },
 };
 
-/** Programs that arrive independently of each other, and many at once, against lone ones. */
+/** Programs that arrive independently of each other, and in bursts, against single ones. */
 export const arrivals: Measurement = {
   name: "arrivals",
   about: `Poisson arrivals of ${RATES.join(", ")} a second for a minute, bursts of ${BURSTS.join(" and ")}`,
@@ -83,7 +83,7 @@ export const arrivals: Measurement = {
         against,
         detail: `${show(times)} ms, ${busy} told that ptc is busy`,
       });
-      // A program that finds the queue full is told so, and is no failure of a burst beyond what may wait.
+      // A program that is refused because the queue is full does not count as failed in a burst larger than the queue.
       const held = size <= BURSTS[0] ? answered : answered.filter(({ outcome }) => outcome !== "busy");
       figures.push(notOk(`burst of ${size}, failed`, held));
       await delay(LONE_GAP_MS);
@@ -117,12 +117,12 @@ async function answer({ client }: Served, value: number): Promise<Answered> {
   const reply = await client.callTool({ name: "execute_program", arguments: { code } });
   const tookMs = performance.now() - startedAt;
   if (reply.isError !== true) return { tookMs, outcome: "ok" };
-  // Of a program that is not begun there is no envelope.
+  // A program that was not started has no envelope.
   const isBusy = /^Busy: /m.test(JSON.stringify(reply.content).replaceAll("\\n", "\n"));
   return { tookMs, outcome: isBusy ? "busy" : "failed" };
 }
 
-/** The same arrivals in every run of the benchmark (mulberry32). From 0 to 1, without 1. */
+/** Makes the same arrivals in every run of the benchmark (mulberry32). From 0 to 1, without 1. */
 function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -16,7 +16,7 @@ import { timeColdRuns } from "./shell.ts";
 
 const LIMITS = { memoryMb: 512, cpus: 1, pids: 256 };
 const NO_OUTPUT = { onStdout() {}, onStderr() {} };
-/** So many sandboxes are measured together: the kernel counts processor time in hundredths of a second. */
+/** Sandboxes measured together, because the kernel counts processor time in hundredths of a second. */
 const TOGETHER = 4;
 const TICK_MS = 10;
 const IN_FLIGHT = 4;
@@ -30,7 +30,7 @@ const PROGRAMS: Record<RunnerName, string> = {
 
 type Engines = Record<"docker" | "runsc", SandboxEngine>;
 
-/** Both engines in one run, by turns. */
+/** Both engines in one run, alternately. */
 export const engines: Measurement = {
   name: "engines",
   about: "a sandbox without an engine, restored from a snapshot, against Docker's",
@@ -67,7 +67,7 @@ async function open({ folder, image }: Bench): Promise<Engines> {
   return engines;
 }
 
-/** A sandbox that runs a trivial program, from its start until nothing of it is left. */
+/** A sandbox that runs a trivial program, from its start until it is completely gone. */
 async function live(engine: SandboxEngine, image: string, runner: RunnerName): Promise<void> {
   const source = new SandboxStarter({
     engine,
@@ -91,7 +91,7 @@ async function live(engine: SandboxEngine, image: string, runner: RunnerName): P
   await sandbox.dispose();
 }
 
-/** Processor time of the whole machine: an engine works in processes of its own. */
+/** Processor time of the whole machine, because an engine works in separate processes. */
 function busyMs(): number {
   const [, user, nice, system, , , irq, softirq] = (readFileSync("/proc/stat", "utf8").split("\n")[0] ?? "")
     .split(/\s+/)
@@ -119,7 +119,7 @@ async function processorTime(bench: Bench, engines: Engines, runner: RunnerName)
   });
 }
 
-/** A sandbox that is started for its program, as where a pool is drained. */
+/** A sandbox that is started for its program, as when the pool is empty. */
 async function onDemand(bench: Bench, engines: Engines): Promise<Figure> {
   const took = { docker: [] as number[], runsc: [] as number[] };
   for (let round = -1; round < bench.rounds(15); round++)
@@ -151,7 +151,7 @@ async function onDemand(bench: Bench, engines: Engines): Promise<Figure> {
   });
 }
 
-/** What a waiting sandbox holds of the machine's memory, its share of what processes have in common counted once. */
+/** The memory of a waiting sandbox, including its share of memory that processes have in common. */
 async function memory(bench: Bench, engines: Engines): Promise<Figure> {
   const held: Record<string, number> = {};
   for (const name of ["docker", "runsc"] as const) {
@@ -174,7 +174,7 @@ async function memory(bench: Bench, engines: Engines): Promise<Figure> {
   };
 }
 
-/** The proportional set size of all processes that name a sandbox, and of those that they have started (proc(5), `smaps_rollup`). */
+/** The proportional set size of all processes that name a sandbox, and of their children (proc(5), `smaps_rollup`). */
 function proportionalKb(id: string): number {
   const parents = new Map<number, number>();
   const named = new Set<number>();
@@ -205,7 +205,7 @@ function read(path: string): string {
   }
 }
 
-/** Trivial programs over MCP, four in flight all the time, in slices by turns. */
+/** Trivial programs over MCP, four always in flight, in alternating slices. */
 async function inFlight(bench: Bench): Promise<Figure[]> {
   const answered = { docker: [] as number[], runsc: [] as number[] };
   const served = {

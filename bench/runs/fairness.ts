@@ -9,7 +9,7 @@ import { type Bench, type Measurement, ratio } from "../measurement.ts";
 import { makeProject } from "../peers.ts";
 
 const QUEUED = 1_000;
-/** What a program waits for its tools. */
+/** How long a program waits for its tools. */
 const WORK_MS = 300;
 /** Programs of a turn, alone or beside the others. */
 const TURN = 5;
@@ -18,7 +18,7 @@ const SETTLE_MS = 3_000;
 /** Long enough for the pool to be full again where nobody else uses it. */
 const GAP_MS = 700;
 
-/** The programs of somebody who runs one at a time, beside somebody with a thousand in the queue, against alone. */
+/** The programs of a principal who runs one at a time while another has a thousand in the queue, against the same alone. */
 export const fairness: Measurement = {
   name: "fairness",
   about: `a quiet principal's program beside another's ${QUEUED} queued ones, against alone`,

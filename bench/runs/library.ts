@@ -8,10 +8,10 @@ import { makeProject, runProgram, servePtc } from "../peers.ts";
 const REFILL_MS = 700;
 const CALLS = 100;
 
-/** What the package exports, as it is built. */
+/** The exports of the built package. */
 const BUILT = new URL("../../dist/library/ptc.js", import.meta.url).href;
 
-/** The program times its calls itself: both kinds in turns, so that whatever else the machine does reaches both. */
+/** The program times its calls itself, alternating between both kinds, so that other load on the machine affects both. */
 const TIMED = `
 const time = async (call) => { const began = performance.now(); await call(); return performance.now() - began; };
 const times = { own: [], stdio: [] };
@@ -21,7 +21,7 @@ for (let i = 0; i < ${CALLS}; i++) {
 }
 globalThis.result = times;`;
 
-/** A trivial run through the library against the same in `ptc serve`, and a call of a function against one of a server on stdio. */
+/** A trivial run through the library, against `ptc serve`, and a call of a function, against one of a server on stdio. */
 export const library: Measurement = {
   name: "library",
   about:

@@ -16,7 +16,7 @@ const CALLS = 100;
 /** Long enough for the pool to be full again. */
 const REFILL_MS = 700;
 
-/** A trivial program from the client's request to its answer, type check on and the pool full, against the same in a peer. */
+/** A trivial program from the client's request to its answer, with type checks and a full pool, against the same in a peer. */
 export const trivialRun: Measurement = {
   name: "trivial-run",
   about: "a trivial warm run over MCP, against `executor mcp`",
@@ -34,7 +34,7 @@ export const trivialRun: Measurement = {
     const baselineMs: number[] = [];
     for (let round = -5; round < bench.rounds(60); round++) {
       await delay(REFILL_MS);
-      // The peer comes first: what follows a run, a sandbox for the next one, takes a core for half a second.
+      // The peer comes first: after a run, starting the next sandbox takes a core for half a second.
       const peerMs = await timeCall(executor, "execute", { code: `return ${round};` });
       const tookMs = await runProgram(ptc, `globalThis.result = ${round};`);
       if (round < 0) continue;
@@ -59,7 +59,7 @@ const CALL = 'mcp__echo__echo({ text: "x" })';
 const IN_TURN = `for (let i = 0; i < ${CALLS}; i++) await ${CALL};`;
 const AT_ONCE = `await Promise.all(Array.from({ length: ${CALLS} }, () => ${CALL}));`;
 
-/** A program's calls, the run around them included, against the same calls of a bare client to the same server. */
+/** A program's calls, including the run around them, against the same calls by a bare client to the same server. */
 export const calls: Measurement = {
   name: "calls",
   about: `${CALLS} calls in turn and at once, against a bare MCP client`,
@@ -71,7 +71,7 @@ export const calls: Measurement = {
     const atOnce = { measuredMs: [] as number[], baselineMs: [] as number[] };
     for (let round = -2; round < bench.rounds(15); round++) {
       await delay(REFILL_MS);
-      // The bare client comes first: what follows a run, a sandbox for the next one, takes a core for half a second.
+      // The bare client comes first: after a run, starting the next sandbox takes a core for half a second.
       const bareInTurn = await time(async () => {
         for (let i = 0; i < CALLS; i++) await echo();
       });
@@ -119,7 +119,7 @@ const PAIRS = [
   },
 ];
 
-/** Programs in Python from the client's request to its answer, type check on and the pools full, against TypeScript's. */
+/** Python programs from the client's request to its answer, with type checks and full pools, against TypeScript. */
 export const pythonPrograms: Measurement = {
   name: "python",
   about: `a trivial run and ${CALLS} calls in Python, against TypeScript`,
@@ -145,17 +145,17 @@ export const pythonPrograms: Measurement = {
   },
 };
 
-/** Sandboxes enough for a short row, so that no run waits for one. */
+/** Enough sandboxes for a short series, so that no run waits for one. */
 const POOL = 8;
-/** Refills can wait for the end of a short row. In a long one too few sandboxes are left for that after the fifth run. */
+/** Refills can wait for the end of a short series. In a long one, too few sandboxes are left after the fifth run. */
 const SHORT = { rows: 25, followers: 3, comparedFrom: 0, refillMs: 2_000 };
 const LONG = { rows: 10, followers: 9, comparedFrom: 4, refillMs: 4_000 };
-/** Between the end of a run and the next one: the boot of a sandbox that replaced the one before would be under way. */
+/** The time between the end of a run and the next one, in which a replacement sandbox would be starting. */
 const GAP_MS = 60;
-/** A dozen calls: what a refill could slow down. */
+/** A dozen calls, which a refill could slow down. */
 const CODE = 'for (let i = 0; i < 12; i++) await mcp__echo__echo({ text: "x" });';
 
-/** Runs that follow another closely, whose sandbox has to be replaced, against the first of such a row. */
+/** Runs that closely follow another, whose sandbox has to be replaced, against the first of the series. */
 export const refills: Measurement = {
   name: "refills",
   about: "p95 of runs during refills of the pool, against runs without",

@@ -7,7 +7,7 @@ import { PTC } from "../peers.ts";
 const ROUNDS = 15;
 const PROGRAM = "trivial.js";
 
-/** `ptc run` of a trivial program as a shell sees it, without a background host, against the barest container there is. */
+/** `ptc run` of a trivial program, started from a shell without a background host, against the simplest possible container. */
 export const coldRun: Measurement = {
   name: "cold-run",
   about: "`ptc run` alone, against `docker run` of the same image",
@@ -18,7 +18,7 @@ export const coldRun: Measurement = {
   },
 };
 
-/** `ptc run` with an engine, and the barest container beside it. */
+/** `ptc run` with an engine, and the simplest possible container for comparison. */
 export async function timeColdRuns(
   bench: Bench,
   engine: "docker" | "runsc",
@@ -40,7 +40,7 @@ export async function timeColdRuns(
   return { measuredMs, baselineMs };
 }
 
-/** `ptc run` as a shell sees it, when the project's background host is there. */
+/** `ptc run`, started from a shell while the project's background host is running. */
 export const sharedHost: Measurement = {
   name: "shared-host",
   about: "`ptc run` against a warm background host",

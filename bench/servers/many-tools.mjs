@@ -1,4 +1,4 @@
-/** An MCP server with as many tools as its argument says: no more than what listing and calling them takes, so that it starts fast. */
+/** An MCP server with as many tools as its argument says. It can only list and call them, so that it starts fast. */
 import { createInterface } from "node:readline";
 
 const count = Number(process.argv[2]);

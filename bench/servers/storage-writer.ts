@@ -1,4 +1,4 @@
-/** Archives runs for so many seconds, 8 at a time, and tells how many. */
+/** Archives runs for the given number of seconds, 8 at a time, and reports how many. */
 import { openPostgresArchive } from "../../archive/postgres/postgres.ts";
 import { archiveRun } from "../../tests/archive/made-archives.ts";
 import { sampleRun } from "../../tests/archive/sample-runs.ts";

@@ -2,9 +2,9 @@ import { countNoun } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { columnsOf } from "../../base/visible-text.ts";
 
-/** Claude Code shows so many lines of a question on every terminal, and has no way to see the rest. */
+/** Claude Code shows this many lines of a question on every terminal, and has no way to see the rest. */
 const SHOWN_LINES = 4;
-/** What a line holds on a terminal of 80 columns, beside the frame of a dialog. */
+/** The width of a line in a dialog with a frame, on a terminal of 80 columns. */
 const LINE_COLUMNS = 72;
 const GAP = "  ";
 const MIN_COLUMNS = 16;
@@ -14,17 +14,16 @@ const MIN_COLUMNS_FOR_NOUN = 48;
 /** The first lines of a question about a call. */
 export interface ApprovalOverview {
   lines: string[];
-  /** Whether something of the call was cut. */
+  /** Whether any part of the call was cut. */
   isCut: boolean;
 }
 
 /**
- * The tool and all of its arguments in the few lines that every client shows: one line for each argument, and where there are
- * more than that holds, several on a line. What is long is cut in its middle, where a mark outside of quotes says how many
- * characters are left out.
+ * The tool and all of its arguments in the few lines that every client shows: one line for each argument, or several arguments on a
+ * line if there are too many. Long values are cut in the middle, where a mark outside quotes says how many characters are left out.
  *
- * @param isFollowed whether more follows in any case. Where something was cut, all of it should follow too. A client says that
- *   there is more in the last line that it shows, so that no argument is in that.
+ * @param isFollowed whether more text follows in any case. If something was cut, the complete call should follow too. A client uses
+ *   the last line that it shows to say that there is more, so no argument is put there.
  */
 export function renderApprovalOverview(tool: string, args: unknown, isFollowed = false): ApprovalOverview {
   const entries =
@@ -53,7 +52,7 @@ interface Piece {
 
 function linesOf(entries: readonly [string, unknown][], most: number): Piece[] {
   if (entries.length <= most) return entries.map((entry) => renderEntry(entry, LINE_COLUMNS));
-  // The line that is left goes to what follows, or to the client's own word that something does.
+  // The remaining line is for the text that follows, or for the client's note that there is more.
   const bySize = [...entries].sort((a, b) => needed(a) - needed(b));
   const together = (count: number) =>
     bySize.slice(0, count).reduce((sum, entry) => sum + needed(entry) + GAP.length, -GAP.length);
@@ -65,7 +64,7 @@ function linesOf(entries: readonly [string, unknown][], most: number): Piece[] {
     .map(shareLine);
 }
 
-/** Several arguments on one line: a short one takes what it needs, the others share the rest evenly. */
+/** Puts several arguments on one line: a short one takes what it needs, the others share the rest evenly. */
 function shareLine(entries: readonly [string, unknown][]): Piece {
   const places = Math.floor((LINE_COLUMNS - MIN_COLUMNS) / (MIN_COLUMNS + GAP.length)) + 1;
   const shown = entries.length <= places ? entries : entries.slice(0, places - 1);
@@ -100,7 +99,7 @@ function renderEntry([name, value]: [string, unknown], columns: number): Piece {
   return { text: `${label.text}: ${shown.text}`, isCut: label.isCut || shown.isCut };
 }
 
-/** A text as `show` has it, or its beginning and its end around the number of characters between them. */
+/** A text as `show` renders it, or its beginning and end around the number of characters left out. */
 function cutMiddle(text: string, show: (text: string) => string, columns: number): Piece {
   if (text.length <= columns) {
     const whole = show(text);
@@ -108,7 +107,7 @@ function cutMiddle(text: string, show: (text: string) => string, columns: number
   }
   const noun = columns < MIN_COLUMNS_FOR_NOUN ? "" : " characters";
   const mark = (leftOut: number) => ` ...${leftOut}${noun}... `;
-  // The end is a third of what is kept. Escapes and wide characters make it shorter until it fits.
+  // The end is a third of what is kept. With escapes and wide characters, less is kept until it fits.
   for (let kept = Math.min(text.length - 1, columns); kept > 0; kept--) {
     const tail = Math.floor(kept / 3);
     const head = kept - tail;

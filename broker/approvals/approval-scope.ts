@@ -1,14 +1,14 @@
 import type { ApprovalAnswer } from "./approvals.ts";
 import { MAX_PATTERN_CHARS, MAX_PATTERN_MEMBERS } from "./argument-pattern.ts";
 
-/** How many calls an approval of more than one covers, where nobody says how many. */
+/** The number of calls that an approval of several calls covers by default. */
 export const DEFAULT_AT_MOST = 20;
 export const MAX_AT_MOST = 1_000_000;
 
-/** What an answer approves. */
+/** The calls that an answer approves. */
 export type ApprovalScope = Pick<ApprovalAnswer, "decision" | "except" | "atMost">;
 
-/** What somebody has chosen, in the words of a person. */
+/** A person's choice, as entered. */
 interface ChosenScope {
   /** `all`: any call of the tool in this run. `like`: calls with the same arguments. */
   calls: "all" | "like";
@@ -18,7 +18,7 @@ interface ChosenScope {
   atMost?: unknown;
 }
 
-/** The scope that was chosen, or why the choice is not valid. @param args those of the call. */
+/** The chosen scope, or why the choice is not valid. @param args the arguments of the call. */
 export function parseScope(
   { calls, except = [], atMost }: ChosenScope,
   args: unknown,

@@ -5,17 +5,17 @@ interface Bounds {
   textChars: number;
   entries: number;
   depth: number;
-  /** Of all arguments together. The entries of a list or an object share them evenly. */
+  /** For all arguments together. The entries of a list or an object share them evenly. */
   chars: number;
 }
 
-/** For a question that interrupts: what dialogs of clients and a terminal can still scroll through. */
+/** For a question that interrupts: as much as dialogs of clients and a terminal can still scroll through. */
 const QUESTION: Bounds = { textChars: 4_000, entries: 100, depth: 16, chars: 12_000 };
 
-/** For a person who wants to see all of it. */
+/** For a person who wants to see everything. */
 export const WHOLE: Bounds = { textChars: 100_000, entries: 1_000, depth: 32, chars: 400_000 };
 
-/** When an entry of a list or an object would get fewer characters than this, entries are only counted. */
+/** If an entry of a list or an object would get fewer characters than this, entries are only counted. */
 const MIN_ENTRY_CHARS = 40;
 
 /**
@@ -27,9 +27,9 @@ export function renderApprovalArguments(args: unknown, bounds: Bounds = QUESTION
 }
 
 /**
- * The arguments for a question that interrupts. `rest` says, in ptc's words, where to read what is left out of them.
+ * The arguments for a question that interrupts. `rest` says, in ptc's words, where to read what was left out.
  *
- * @param ticket the one under which the run waits, where it has one.
+ * @param ticket the ticket under which the run waits, if it has one.
  */
 export function renderAskedArguments(
   args: unknown,
@@ -76,7 +76,7 @@ function renderText(text: string, room: number, { textChars }: Bounds): string {
   return rest <= 0 ? shown : `${shown} ... (${rest} more characters)`;
 }
 
-/** Where the values of a call come from, for the person who decides: a heading and a line for each argument. */
+/** The origins of a call's values, for the person who decides: a heading and a line for each argument. */
 export function renderOrigins(origins: readonly string[]): string[] {
   if (origins.length === 0) return [];
   return ["Where its values come from:", ...origins.map((line) => `  ${unmistakableLine(line)}`)];
@@ -85,8 +85,8 @@ export function renderOrigins(origins: readonly string[]): string[] {
 const MAX_CLAIM_CHARS = 2_000;
 
 /**
- * What the tool's server says about it, for the person who decides about a call: a heading in ptc's words, and the server's
- * lines, bounded, which the caller marks as quoted. `undefined` when the server says nothing.
+ * What the tool's server says about the tool, for the person who decides about a call: a heading in ptc's words, and the server's
+ * lines, bounded, which the caller marks as quoted. `undefined` if the server says nothing.
  */
 export function renderClaims(
   claims: ApprovalRequest["claims"],
@@ -109,7 +109,7 @@ function bound(text: string): string {
   return rest <= 0 ? text : `${text.slice(0, MAX_CLAIM_CHARS)} ... (${rest} more characters)`;
 }
 
-/** Tells a person that somebody else answered first: one line that ends a sentence. */
+/** Says that the first answer came from elsewhere: one line that ends a sentence. */
 export function describeAnswerElsewhere(answer: ApprovalAnswer | undefined): string {
   if (answer === undefined) return "it was answered by another way, and the first answer counts";
   const { decision, by, how } = answer;

@@ -19,15 +19,15 @@ export interface ApprovalRequest {
   definitionDigest: string;
   arguments: unknown;
   argumentsDigest: string;
-  /** Whether somebody has been asked about this tool in this run before, and may be asked again and again. */
+  /** Whether a person was already asked about this tool in this run, and may be asked many more times. */
   isAgain?: boolean;
-  /** Why a rule has it asked about: which rule, what that says, and what the run has read. */
+  /** Why a rule requires the question: which rule, its text, and what the run has read. */
   reason?: string;
-  /** Where its values come from, a line for each argument of which that is known. */
+  /** The origins of its values, a line for each argument whose origin is known. */
   origins?: readonly string[];
-  /** What the tool's server says of it, which nobody has checked. */
+  /** The server's claims about the tool, which are not checked. */
   claims?: ToolClaims;
-  /** The ticket under which `ptc approvals` knows the question, where it does. */
+  /** The ticket under which `ptc approvals` knows the question, if it does. */
   ticket?: string;
 }
 
@@ -40,39 +40,39 @@ interface ToolClaims {
 
 export interface ApprovalAnswer {
   /**
-   * `once` approves this call, `run` also further calls of the tool in this run. `later`: nobody answers while the client
-   * waits, and the run is to be suspended until somebody does; where it cannot be, the call is denied.
+   * `once` approves this call, `run` also further calls of the tool in this run. `later`: nobody answers while the client waits, so
+   * the run should be suspended until somebody does; if it cannot be, the call is denied.
    */
   decision: "once" | "run" | "denied" | "later";
-  /** With `run`: only calls like this one, but for these arguments, as `ArgumentPattern` has them. */
+  /** With `run`: only calls like this one, except for these arguments, as in `ArgumentPattern`. */
   except?: ArgumentPattern["except"];
-  /** With `run`: at most so many calls, this one among them. */
+  /** With `run`: at most this many calls, including this one. */
   atMost?: number;
   /** With `later`: the ticket under which the client knows the question. */
   ticket?: string;
   /** Who or what answered, for the audit log. */
   by: string;
-  /** By what way the answer came, as far as that is known. */
+  /** How the answer was given, if that is known. */
   how?: string;
-  /** Whether it was denied because nobody could be asked. */
+  /** Whether the call was denied because nobody could be asked. */
   isUnasked?: boolean;
-  /** Why it was not approved, to follow "needs an approval and". The program sees it. */
+  /** Why it was not approved, phrased to follow "needs an approval and". The program sees it. */
   why?: string;
-  /** Whether it was typed at a terminal, with a word that was shown nowhere else. */
+  /** Whether it was typed at a terminal, with a word that was not shown anywhere else. */
   isTyped?: boolean;
 }
 
-/** The answer when nobody can be asked. */
+/** The answer if nobody can be asked. */
 export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUnasked: true };
 
-/** The answer when nobody can be asked just now. */
+/** The answer if nobody can be asked right now. */
 export const LATER: ApprovalAnswer = { decision: "later", by: "nobody", isUnasked: true };
 
-/** Why an answer does not count where `approvals.require` is `terminal`. */
+/** Why an answer does not count if `approvals.require` is `terminal`. */
 export const NOT_TYPED =
   "approvals count here only when they are typed at a terminal (approvals.require: terminal)";
 
-/** An answer as it counts where approvals have to be typed at a terminal. */
+/** The effective answer if approvals have to be typed at a terminal. */
 export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
   const approves = answer.decision === "once" || answer.decision === "run";
   if (!approves || answer.isTyped === true) return answer;
@@ -84,20 +84,20 @@ export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
 export interface Approver {
   ask(request: ApprovalRequest, signal: AbortSignal): Promise<ApprovalAnswer>;
   /**
-   * Receives the answer that counts, when it was given by another way before its own.
+   * Called when the answer that counts was given elsewhere before this approver's own.
    *
-   * @param answer what it is, where that is known.
+   * @param answer the answer, if it is known.
    */
   answeredElsewhere?(request: ApprovalRequest, answer: ApprovalAnswer | undefined): void;
   /** Puts a question of a server to a person. If absent, nobody can be asked. */
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
-  /** Whether the person's client shows addresses and opens them. By default it does not. */
+  /** Whether the person's client can show and open URLs. By default it cannot. */
   canVisit?(): boolean;
   /** Whether it asks at a terminal, where a person has to type. By default it does not. */
   asksByTyping?: boolean;
 }
 
-/** The approver with everything that one can have. One that has no way to ask a person asks nobody. */
+/** Completes an approver with defaults. One that has no way to ask a person asks nobody. */
 export function complete(approver: Approver): Required<Approver> {
   return {
     asksByTyping: approver.asksByTyping === true,
@@ -113,9 +113,9 @@ export interface Approval {
   decision: "approved-once" | "approved-for-run" | "denied";
   /** Who or what answered this time, or approved the tool for the run earlier. */
   by: string;
-  /** Whether it was denied because nobody could be asked. */
+  /** Whether the call was denied because nobody could be asked. */
   isUnasked?: boolean | undefined;
-  /** Why it was not approved, after "needs an approval and". */
+  /** Why it was not approved, phrased to follow "needs an approval and". */
   why?: string | undefined;
 }
 
@@ -126,31 +126,31 @@ interface Why {
 
 const APPROVALS = { once: "approved-once", run: "approved-for-run", denied: "denied" } as const;
 
-/** What a run has been allowed, so that it can be resumed with it. */
+/** What has been approved for a run, so that the run can be resumed with it. */
 export interface ApprovalsSoFar {
   state: ApprovalState;
   grants: readonly Grant[];
 }
 
 export interface RunApprovalsOptions {
-  /** What was allowed before the run was suspended. */
+  /** What was approved before the run was suspended. */
   earlier?: ApprovalsSoFar | undefined;
-  /** The answer to the question for which the run was suspended, which counts for that question only, and once. */
+  /** The answer to the question for which the run was suspended. It counts once, and only for that question. */
   answered?: { digest: string; answer: ApprovalAnswer } | undefined;
   /**
-   * Suspends the run because of this question. Resolves only when that was not possible, with the answer that then counts.
+   * Suspends the run because of this question. Resolves only if that was not possible, with the answer that then counts.
    * If absent, no run is suspended.
    */
   suspend?: ((request: ApprovalRequest, ticket: string | undefined) => Promise<ApprovalAnswer>) | undefined;
 }
 
-/** What an answer counts for. */
+/** Identifies the question that an answer counts for. */
 export function questionDigest(request: ApprovalRequest): string {
   const { runId, tool, definitionDigest, argumentsDigest } = request;
   return digestOf([runId, tool, definitionDigest, argumentsDigest]);
 }
 
-/** What was approved, for the audit log: no value of an argument is in it. */
+/** The approved scope, for the audit log, without the values of arguments. */
 function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
   if (decision !== "run") return decision;
   const where = except === undefined ? [] : [`like it but for ${Object.keys(except).join(", ")}`];
@@ -158,7 +158,7 @@ function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
   return ["run", ...where, ...bound].join("; ");
 }
 
-/** The approvals of one run, and the questions of servers in it: asks one question at a time and remembers what was granted. */
+/** The approvals of one run, and the questions of servers during it: asks one question at a time and remembers grants. */
 export class RunApprovals {
   readonly #runId: string;
   readonly #approver: Required<Approver>;
@@ -197,7 +197,7 @@ export class RunApprovals {
     return this.#waiting;
   }
 
-  /** Whether the person can be sent to an address. */
+  /** Whether the person can be sent to a URL. */
   get canVisit(): boolean {
     return this.#approver.canVisit();
   }
@@ -205,7 +205,7 @@ export class RunApprovals {
   /**
    * Asks about one call, unless its tool was approved for the run. Waits for earlier questions first.
    *
-   * @param why what the person who decides is told: why a rule requires the question, and where the values come from.
+   * @param why shown to the person who decides: why a rule requires the question, and where the values come from.
    */
   async approve(tool: Tool, args: unknown, signal: AbortSignal, why: Why = {}): Promise<Approval> {
     this.#waiting++;
@@ -284,7 +284,7 @@ export class RunApprovals {
     if (decision === "run") {
       const { tool, definitionDigest } = request;
       const pattern = except === undefined ? undefined : { like: request.arguments, except };
-      // The call that was asked about is the first of those that may be.
+      // The call that was asked about is the first of the approved ones.
       const left = atMost === undefined ? undefined : Math.max(0, atMost - 1);
       this.#grants.add({ tool, definitionDigest, pattern, left, by, how, isTyped: answer.isTyped });
     }
@@ -297,7 +297,7 @@ export class RunApprovals {
   }
 }
 
-/** What a person has allowed for the rest of a run: calls of one tool with one definition. */
+/** A person's approval for the rest of a run: calls of one tool with one definition. */
 interface Grant {
   tool: string;
   definitionDigest: string;
@@ -307,7 +307,7 @@ interface Grant {
   left?: number | undefined;
   by: string;
   how?: string | undefined;
-  /** As `ApprovalAnswer` has it. */
+  /** As in `ApprovalAnswer`. */
   isTyped?: boolean | undefined;
 }
 
@@ -323,7 +323,7 @@ class Grants {
     this.#grants.push(grant);
   }
 
-  /** Uses up one call of the first grant that covers this one; `undefined` when none does. */
+  /** Uses up one call of the first grant that covers this one; `undefined` if none does. */
   take(tool: string, definitionDigest: string, args: unknown): Grant | undefined {
     const found = this.#grants.find(
       (grant) =>
@@ -336,7 +336,7 @@ class Grants {
     return found;
   }
 
-  /** All of them as they are now. */
+  /** A copy of all grants. */
   list(): Grant[] {
     return this.#grants.map((grant) => ({ ...grant }));
   }

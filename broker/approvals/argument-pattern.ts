@@ -1,12 +1,12 @@
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 
-/** The most arguments that a pattern may name, and the longest pattern for one. */
+/** The maximum number of arguments that a pattern may name, and the maximum length of the pattern for one. */
 export const MAX_PATTERN_MEMBERS = 20;
 export const MAX_PATTERN_CHARS = 1_000;
 
 /**
- * Calls that are like one that a person has seen: the same arguments, but for those in `except`, each of which may be
- * anything that its pattern matches. `*` stands for any characters. A value that is no text is matched as its JSON.
+ * Describes calls that are like one that a person has seen: the same arguments, except for those in `except`, each of which may be
+ * anything that its pattern matches. `*` stands for any characters. A value that is not a text is matched as JSON.
  */
 export interface ArgumentPattern {
   /** The arguments of the call that was seen. */
@@ -14,7 +14,7 @@ export interface ArgumentPattern {
   except: Readonly<Record<string, string>>;
 }
 
-/** Whether a call's arguments are like those of the pattern. An argument more or less than there makes them differ. */
+/** Whether a call's arguments match the pattern. An additional or missing argument makes them differ. */
 export function matchesArguments({ like, except }: ArgumentPattern, args: unknown): boolean {
   if (!isMembers(like) || !isMembers(args))
     return canonicalJson(like ?? null) === canonicalJson(args ?? null);
@@ -31,7 +31,7 @@ export function matchesArguments({ like, except }: ArgumentPattern, args: unknow
 
 function matchesText(pattern: string, value: unknown): boolean {
   const text = typeof value === "string" ? value : canonicalJson(value ?? null);
-  // A person who writes `/tmp/*` does not mean what `/tmp/../etc` leads to.
+  // A person who writes `/tmp/*` does not mean `/tmp/../etc`.
   if (climbs(text) && !climbs(pattern)) return false;
   return matchesPieces(pattern.split("*"), text);
 }

@@ -1,16 +1,16 @@
 import { type Approver, complete, countsTyped, LATER, NOT_TYPED } from "./approvals.ts";
 
 /**
- * Surrounds every question of one run to a person: whether a call may be made, and what servers ask. It is given what asks, and
- * returns what it does in another way; everything else passes by it.
+ * Wraps every question of one run to a person: whether a call may be made, and questions of servers. It receives the approver and
+ * returns the methods that it replaces; all others stay unchanged.
  */
 export type QuestionInterceptor = (
   next: Required<Approver>,
 ) => Partial<Pick<Required<Approver>, "ask" | "elicit">>;
 
 /**
- * An approver with interceptors around it. The first of the list is the outermost: it sees a question first and its answer
- * last. `execution/interceptors.ts` has the list of a run.
+ * Wraps an approver in interceptors. The first of the list is the outermost: it sees a question first and its answer last.
+ * `execution/interceptors.ts` has the list of a run.
  */
 export function interceptQuestions(
   approver: Approver,
@@ -23,9 +23,9 @@ export function interceptQuestions(
 }
 
 /**
- * Takes out of approvals what a person must not see. What a server asks holds no secrets: the dispatcher has taken them out.
+ * Removes from approvals what a person must not see. Questions of servers contain no secrets, because the dispatcher removed them.
  *
- * @param redact a person has to see what is approved: this takes out secrets, and no personal data.
+ * @param redact removes secrets but not personal data, because a person has to see what they approve.
  */
 export function redactQuestions(redact: (args: unknown) => unknown): QuestionInterceptor {
   return (next) => ({
@@ -33,7 +33,7 @@ export function redactQuestions(redact: (args: unknown) => unknown): QuestionInt
   });
 }
 
-/** Lets approvals count only when they were typed at a terminal. An approver that has none is not asked in vain. */
+/** Makes approvals count only if they were typed at a terminal. An approver without a terminal is not asked. */
 export const typedOnly: QuestionInterceptor = (next) => ({
   ask: async (request, signal) =>
     next.asksByTyping ? countsTyped(await next.ask(request, signal)) : { ...LATER, why: NOT_TYPED },

@@ -3,7 +3,7 @@ export type FormValue = string | number | boolean | readonly string[];
 
 export interface FormOption {
   readonly value: string;
-  /** What a person reads instead of the value. */
+  /** Shown to a person instead of the value. */
   readonly title: string;
 }
 
@@ -43,7 +43,7 @@ export type FormField = {
     }
 );
 
-/** What a server asks: to fill in a form, or to visit an address. All texts are the server's: visible, bounded, without secrets. */
+/** A server's request to fill in a form or to visit a URL. All texts are the server's: visible, bounded, without secrets. */
 export type Elicitation =
   | { readonly mode: "form"; readonly message: string; readonly fields: readonly FormField[] }
   | {
@@ -51,27 +51,27 @@ export type Elicitation =
       readonly message: string;
       readonly url: string;
       readonly host: string;
-      /** Settles when what the person does there has come to an end, where ptc can know that. Their time until then counts as asked. */
+      /** Settles when the person has finished there, if ptc can know that. Until then, the person counts as being asked. */
       readonly visited?: Promise<unknown>;
     };
 
-/** What a server asks in the middle of a call. */
+/** A server's question during a call. */
 export type ServerElicitation = Elicitation & {
   /** The configured name of the server. */
   readonly server: string;
-  /** The tool during whose call the server asks; `undefined` when the server does not say. */
+  /** The tool during whose call the server asks; `undefined` if the server does not say. */
   readonly tool: string | undefined;
 };
 
-/** A question of a server to the person for whom a program runs. */
+/** A server's question to the person for whom a program runs. */
 export type ElicitationRequest = ServerElicitation & { readonly runId: string };
 
-/** What the person said. */
+/** The person's answer. */
 export type ElicitationAnswer =
   | { readonly action: "accept"; readonly values: Readonly<Record<string, FormValue>> }
   | { readonly action: "decline" | "cancel" }
-  /** Nobody can be asked, or what was answered is no answer; `why` follows "and". */
+  /** Nobody can be asked, or the answer is not valid; `why` is phrased to follow "and". */
   | { readonly action: "unasked"; readonly why?: string };
 
-/** The answer when nobody can be asked. */
+/** The answer if nobody can be asked. */
 export const NOT_ASKED: ElicitationAnswer = { action: "unasked" };

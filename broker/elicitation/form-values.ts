@@ -1,6 +1,6 @@
 import type { FormField, FormValue } from "./elicitation.ts";
 
-/** Simple forms of what a format allows, for people who type. The server checks the values itself. */
+/** Simplified checks of formats, for people who type. The server checks the values itself. */
 const FORMATS = {
   email: { pattern: /^[^\s@]+@[^\s@]+$/, what: "an address such as ann@example.com" },
   uri: { pattern: /^[a-z][a-z0-9+.-]*:\S+$/i, what: "a URL such as https://example.com" },
@@ -11,7 +11,7 @@ const FORMATS = {
   },
 } as const;
 
-/** What is wrong with a value of a field, in words that follow "must be"; `undefined` when nothing is. */
+/** What is wrong with a field's value, phrased to follow "must be"; `undefined` if nothing is. */
 export function valueProblem(field: FormField, value: unknown): string | undefined {
   switch (field.kind) {
     case "text": {
@@ -45,7 +45,7 @@ export function valueProblem(field: FormField, value: unknown): string | undefin
   }
 }
 
-/** The values of a form that a client sent, or what is wrong with them. Members that are no field are left out. */
+/** The values of a form that a client sent, or what is wrong with them. Members that are not fields are left out. */
 export function readFormValues(
   fields: readonly FormField[],
   content: Readonly<Record<string, unknown>>,
@@ -53,7 +53,7 @@ export function readFormValues(
   const entries: [string, FormValue][] = [];
   for (const field of fields) {
     const value = Object.hasOwn(content, field.name) ? content[field.name] : undefined;
-    // Forms send an empty text for a field that was left empty.
+    // Forms send an empty text for an empty field.
     const isLeftOut = value === undefined || value === null || (value === "" && !field.isRequired);
     if (isLeftOut && field.isRequired) return { ok: false, problem: `'${field.name}' is missing` };
     if (isLeftOut) continue;

@@ -9,22 +9,22 @@ const MAX_TITLE_CHARS = 200;
 const MAX_DESCRIPTION_CHARS = 500;
 const MAX_OPTIONS = 100;
 const MAX_URL_CHARS = 4_096;
-/** Longer texts are asked for by no form, and would be no answer that a person types. */
+/** No form asks for longer texts, and no person would type them. */
 const MAX_TEXT_CHARS = 10_000;
 const FORMATS = ["email", "uri", "date", "date-time"] as const;
 const CUT = " ...";
 
 export type ParsedElicitation = { ok: true; elicitation: Elicitation } | { ok: false; problem: string };
 
-/** Thrown for what cannot be put to a person. The message follows the server's name. */
+/** Thrown for a question that cannot be put to a person. The message is phrased to follow the server's name. */
 class UnaskableError extends Error {}
 
 /**
- * Reads what a server asks of a person (MCP 2025-11-25 and 2026-07-28, "Elicitation Requests"): the parts of it that the
- * protocol knows, within bounds. What is left out of texts is marked.
+ * Reads a server's question to a person (MCP 2025-11-25 and 2026-07-28, "Elicitation Requests"): the parts that the protocol
+ * defines, within bounds. Cut texts are marked.
  *
- * @param redact takes secrets out of texts. Names, values and addresses that hold one are refused, because they have to be
- * sent as they are.
+ * @param redact removes secrets from texts. Names, values and URLs with a secret are refused, because they have to be sent
+ * unchanged.
  */
 export function parseElicitation(params: unknown, redact: (text: string) => string): ParsedElicitation {
   try {
@@ -122,7 +122,7 @@ class Reader {
     }
   }
 
-  /** The values to choose from; `undefined` for a field that takes any value of its type. */
+  /** The values to choose from; `undefined` for a field that accepts any value of its type. */
   #options({
     enum: values,
     enumNames: names,
@@ -149,7 +149,7 @@ class Reader {
     return cut(visibleLine(this.#redact(value).replaceAll(/\s+/g, " ").trim()), maxChars) || undefined;
   }
 
-  /** A text that has to be sent as it is. */
+  /** A text that has to be sent unchanged. */
   #exact(value: unknown, what: string, maxChars: number): string {
     if (typeof value !== "string" || value === "") throw new UnaskableError(`a ${what} is no text`);
     if (value.length > maxChars) throw new UnaskableError(`a ${what} is longer than ${maxChars} characters`);

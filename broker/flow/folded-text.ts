@@ -1,29 +1,29 @@
 /**
- * Texts as values are compared by where they come from: letters and digits alone, folded to one case and one form of writing. What
- * separates them (spaces, punctuation, quotes, the escapes of JSON) is no part of that, so that a value that was trimmed, quoted, split
- * or joined again is the same. Where words and larger pieces began is kept beside it.
+ * Texts in the form in which values are compared to find their origins: only letters and digits, folded to one case and one form of
+ * writing. Separators (spaces, punctuation, quotes, the escapes of JSON) are left out, so that a value that was trimmed, quoted,
+ * split or joined stays the same. The beginnings of words and larger pieces are kept as flags.
  */
 
 /** Flags of a folded character. */
 export const WORD_START = 1;
-/** A piece of text without spaces, quotes, brackets, commas and the like before it: an address, a path, a name or a word. */
+/** The first character of an atom, a piece without spaces, quotes, brackets, commas and the like: an address, path, name or word. */
 export const ATOM_START = 2;
-/** It follows the `@` of an address, or the `//` of a URL. */
+/** Follows the `@` of an address, or the `//` of a URL. */
 export const ADDRESS = 4;
-/** Nothing but `-` or `_` stands before it in its atom, as in the names of kinds and states. */
+/** Preceded only by `-` or `_` in its atom, as in the names of kinds and states. */
 export const HYPHENED = 8;
 
-/** The characters of words that do not end an atom between two of them. */
+/** Characters between two words that do not end an atom. */
 const JOINERS = new Set([..."@._/:%+#=&-~?$!"].map((char) => char.charCodeAt(0)));
 
 const HYPHENS = new Set([..."-_"].map((char) => char.charCodeAt(0)));
 const AT = "@".charCodeAt(0);
 const SLASH = "/".charCodeAt(0);
 
-/** Ideographs and other characters of writing without spaces: each of them begins a word. */
+/** From here on there are ideographs and other characters of scripts without spaces, each of which begins a word. */
 const FIRST_WITHOUT_SPACES = 0x2e80;
 
-/** The folded form of each ASCII character; 0 for what is left out. */
+/** The folded form of each ASCII character; 0 if it is left out. */
 const ASCII = new Uint8Array(128);
 for (let code = 0; code < 128; code++) {
   const char = String.fromCharCode(code);
@@ -31,7 +31,7 @@ for (let code = 0; code < 128; code++) {
   else if (/[A-Z]/.test(char)) ASCII[code] = code + 32;
 }
 
-/** Which other characters count: 1 yes, 2 no, 0 not looked at yet. */
+/** Which other characters count: 1 yes, 2 no, 0 not determined yet. */
 const others = new Uint8Array(0x10000);
 
 function counts(code: number): boolean {
@@ -46,7 +46,7 @@ function counts(code: number): boolean {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about everything that is not ASCII.
 const NOT_ASCII = /[^\x00-\x7f]/;
 
-/** Folded texts one after the other, each followed by a 0, which no match goes over. */
+/** Folded texts one after the other, each followed by a 0, which no match crosses. */
 export class FoldedText {
   codes: Uint16Array;
   flags: Uint8Array;
@@ -63,7 +63,7 @@ export class FoldedText {
     return folded;
   }
 
-  /** Adds a text, and the 0 that ends it. Returns how many characters of it count. */
+  /** Adds a text, and the 0 that ends it. Returns the number of folded characters. */
   push(text: string): number {
     const plain = NOT_ASCII.test(text) ? text.normalize("NFKC").toLowerCase() : text;
     this.#reserve(plain.length + 1);
@@ -117,8 +117,8 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * A text as it is, and as it would read without the encodings that it may be in: percent-encoding, HTML character references, escapes
- * of JSON strings, base64 and hexadecimal, also one in another. At most `maxChars` of further texts.
+ * A text itself, and its decoded forms: from percent-encoding, HTML character references, escapes of JSON strings, base64 and
+ * hexadecimal, also nested. The decoded forms have at most `maxChars` together.
  */
 export function readings(text: string, maxChars = 2 * text.length + 4_096): string[] {
   const known = new Set([text]);
@@ -172,20 +172,20 @@ function* decodings(text: string): Generator<string> {
   }
 }
 
-/** Whether bytes were a text before they were encoded: nothing but printable characters and spaces. */
+/** Whether decoded bytes are a text: only printable characters and spaces. */
 function isReadable(text: string): boolean {
   return text.length >= 4 && !/[^\t\n\r\x20-\x7e\u00a0-\uffef]/.test(text);
 }
 
-/** One value of a JSON value that is no list and no object, with its path as rules write it, and the names of members on the way. */
+/** A value within a JSON value that is neither a list nor an object, with its path as rules write it. */
 export interface Leaf {
   readonly path: string;
   readonly value: string | number | boolean | null;
 }
 
 /**
- * The values in a JSON value, at most `maxLeaves`, and the names of members that are data rather than names: below the first level.
- * Returns whether that is all of them.
+ * The values in a JSON value, at most `maxLeaves`, including the names of members below the first level, which may be data.
+ * `isWhole` says whether these are all.
  */
 export function leavesOf(value: unknown, maxLeaves: number): { leaves: Leaf[]; isWhole: boolean } {
   const leaves: Leaf[] = [];
@@ -214,7 +214,7 @@ export function memberPath(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** Whether a path is another, or leads to something in it: `to[0]` and `to.name` are in `to`. */
+/** Whether a path equals another or leads to something in it: `to[0]` and `to.name` are within `to`. */
 export function isWithin(path: string, other: string): boolean {
   if (!path.startsWith(other)) return false;
   return (

@@ -1,28 +1,28 @@
 import { FoldedText, readings, WORD_START } from "./folded-text.ts";
 
 /**
- * Texts by their content, so that a value is traced back to the texts that hold it. Each word of a text is entered under its first
- * eight characters (with those of the words after it) and under the word alone. A look-up is two steps through a table, however much
- * has been read.
+ * Indexes texts by content, so that a value can be traced back to the texts that contain it. Each word of a text is entered under
+ * its first eight characters (including those of the following words) and under the word alone. A look-up takes two table accesses,
+ * however much has been read.
  */
 
-/** How many folded characters two texts have in common at least where that is looked at, unless whole words are the same. */
+/** The fewest folded characters that count as common to two texts, unless whole words are the same. */
 const GRAM = 8;
-/** How many places of the same beginning are looked at, the latest first, and of a word alone. */
+/** The number of places examined, the latest first, for the same beginning and for a single word. */
 const MAX_PLACES = 32;
 const MAX_PLACES_OF_WORD = 8;
 
-/** By the offset from a text to the index: up to where they are known to be the same. */
+/** For each offset between a text and the index: up to where they are known to be the same. */
 type Known = Map<number, number>;
 
-/** A piece of a text that stands in a text of the index. */
+/** A piece of a text that also occurs in an indexed text. */
 export interface Found {
-  /** Which text it is, as `add` was told. */
+  /** The source of the indexed text, as given to `add`. */
   readonly source: number;
-  /** Folded characters of the text that was looked up: from here up to there. */
+  /** The range of folded characters in the text that was looked up. */
   readonly from: number;
   readonly to: number;
-  /** The same, cut down to where words begin and end in both texts, and are separated in the same way; empty where that is nothing. */
+  /** The same, reduced to words that begin and end in both texts and are separated in the same way; may be empty. */
   readonly wholeFrom: number;
   readonly wholeTo: number;
 }
@@ -30,7 +30,7 @@ export interface Found {
 export class OriginIndex {
   readonly #text = new FoldedText(1024);
   readonly #maxChars: number;
-  /** Where each text begins, and of which source it is. */
+  /** Where each text begins, and its source. */
   readonly #starts: number[] = [];
   readonly #sources: number[] = [];
   #places = new Int32Array(256);
@@ -40,17 +40,17 @@ export class OriginIndex {
   #words = new Int32Array(512).fill(-1);
   #count = 0;
 
-  /** @param maxChars how many characters it holds of all texts together. */
+  /** @param maxChars the maximum number of characters of all texts together. */
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
   }
 
-  /** How many characters it has. */
+  /** The number of characters in it. */
   get size(): number {
     return this.#text.length;
   }
 
-  /** Adds a text in all of its readings. Returns false, and adds nothing, where it has no room. */
+  /** Adds a text in all of its readings. Returns false if there is no room for all of them. */
   add(text: string, source: number): boolean {
     if (this.size + text.length > this.#maxChars) return false;
     for (const reading of readings(text)) {
@@ -114,15 +114,15 @@ export class OriginIndex {
   }
 
   /**
-   * Tells of pieces that a text and those of the index have in common: runs of eight or more folded characters, and whole words. A
-   * listener that wants no more of them returns true.
+   * Reports pieces that a text has in common with indexed texts: runs of eight or more folded characters, and whole words. The
+   * listener returns true to stop.
    *
-   * @param everywhere whether runs are looked for that begin within a word; else only those that begin with one.
+   * @param everywhere whether to find runs that begin within a word, too; else only those that begin with a word.
    */
   find(text: FoldedText, onFound: (found: Found) => boolean, everywhere: boolean): void {
     const { codes, flags } = text;
     const end = text.length - 1;
-    // A run is found at each of its words, and told of once: how far each offset between the two texts is the same.
+    // A run is found at each of its words, but reported once: this says how far the texts are known to match at each offset.
     const known: Known = new Map();
     for (let at = 0; at < end; at++) {
       if (codes[at] === 0) continue;
@@ -164,7 +164,7 @@ export class OriginIndex {
     return false;
   }
 
-  /** Words that are too few for a run. */
+  /** Finds whole words that are too short for a run. */
   #findWords(text: FoldedText, at: number, known: Known, onFound: (found: Found) => boolean): boolean {
     const { codes, flags } = text;
     let wordEnd = at + 1;
@@ -197,7 +197,7 @@ export class OriginIndex {
     let first = 0;
     while (first < length && !isEdge(first)) first++;
     let last = first;
-    // Words end where they do in the other text, unless digits are grouped in another way.
+    // Words must end at the same places in both texts, unless digits are grouped differently.
     for (let index = first + 1; index <= length; index++) {
       if (isEdge(index)) last = index;
       else if (

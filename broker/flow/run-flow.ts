@@ -11,30 +11,30 @@ import {
 } from "./folded-text.ts";
 
 /**
- * Where the values of a run's calls come from, by content. A value comes from a labelled text when it holds a piece of it that no text
- * without labels holds. It is explained when each of its words stands in a text without labels, or in such a piece. What is not
- * explained may have been computed from anything that the run has read: `undecided` has the labels of that. Whoever decides takes these
- * for labels of the value, unless an experiment shows that the value does not depend on what was read (`settle`).
+ * Finds the origins of the values in a run's calls by their content. A value comes from a labelled text if it contains a piece of it
+ * that no text without labels contains. It is explained if each of its words occurs in a text without labels, or in such a piece. A
+ * value that is not explained may have been computed from anything the run has read; `undecided` has the labels of that. Decisions
+ * treat these as labels of the value, unless an experiment shows that the value does not depend on what was read (`settle`).
  *
- * The lengths below were measured (bench/parts/value-origins.ts): in unrelated texts, pieces that are shorter are often the same.
+ * The lengths below were measured (bench/parts/value-origins.ts): shorter pieces often occur in unrelated texts, too.
  */
 
-/** A value that is one word, or several, is a piece of a text from so many characters on. Shorter ones are in any text. */
+/** A whole value counts as a piece of a text from this many characters on. Shorter ones may occur in any text. */
 const MIN_VALUE_CHARS = 12;
-/** A name with digits in it, and one of several words that signs join; an address always is. */
+/** The same for names with digits, and for names of several joined words. An address always counts. */
 const MIN_MIXED_CHARS = 6;
 const MIN_JOINED_CHARS = 10;
-/** Fewer digits than these are a number that anything may have. */
+/** Numbers with fewer digits may occur anywhere. */
 const MIN_DIGITS = 9;
-/** Words one after the other. */
+/** The same for a series of words. */
 const MIN_RUN_CHARS = 24;
-/** In what a model is shown, fewer say something to it: two words, and names of more words than kinds and states have. */
+/** Shorter pieces count if a model is shown them: two words, and names with more words than those of kinds and states. */
 const MIN_SHOWN_CHARS = 8;
 const MAX_STATE_WORDS = 3;
 const MIN_SHOWN_NAME_CHARS = 5;
-/** A word that no text has, and that is longer than words are, was made of something. */
+/** A word of this length that occurs in no text was probably encoded. */
 const MIN_MADE_CHARS = 20;
-/** Texts of so many signs without letters and digits can hold a message, and so can those with as many more than every other letter. */
+/** Texts can carry a message in characters other than letters and digits: this many alone, or this many more than half the letters. */
 const MIN_SIGNS = 4;
 const MAX_SIGNS = 16;
 const BETWEEN_SPACES = /[^\s"'`,;()[\]{}<>]+/g;
@@ -42,38 +42,38 @@ const MAX_LEAVES = 5_000;
 const MAX_LEAF_CHARS = 200_000;
 const MAX_SHOWN_CHARS = 8_000_000;
 
-/** Where a value comes from, in data for records and people. */
+/** The origin of a value, for records and people. */
 export interface OriginRef {
   readonly kind: OriginKind;
   readonly tool?: string;
   readonly seq?: number;
-  /** Whether it is of an earlier run of the conversation. */
+  /** Set if it belongs to an earlier run of the conversation. */
   readonly isEarlier?: true;
   readonly labels: readonly string[];
 }
 
-/** What is known of one value of a call's arguments. */
+/** What is known about one value of a call's arguments. */
 export interface LeafFlow {
   readonly path: string;
   readonly value: Leaf["value"];
   readonly origins: readonly OriginRef[];
-  /** The labels that it carries, as its content shows. */
+  /** The labels that it carries according to its content. */
   readonly labels: readonly string[];
-  /** Those that it may carry, because its content does not say where it comes from. */
+  /** Labels that it may carry, because its content does not show its origin. */
   readonly undecided: readonly string[];
-  /** Those of texts that hold all of it, where it is too short to say that it is theirs. What is looked up by it carries them. */
+  /** Labels of texts that contain a value that is too short to be attributed. Data that is looked up with the value carries them. */
   readonly possible: readonly string[];
   /** Whether the user said it. */
   readonly isSaid: boolean;
 }
 
-/** Whether values depend on what was read, as an experiment shows: `true` for those that do not. */
+/** Finds by experiment which values do not depend on what was read: `true` for those. */
 export type Experiment = (
   call: FlowingCall,
   paths: readonly string[],
 ) => Promise<ReadonlyMap<string, boolean>>;
 
-/** A call whose values are asked about. */
+/** A call whose values are traced. */
 export interface FlowingCall {
   readonly tool: string;
   /** The number of the call within its run, from 1. */
@@ -81,28 +81,28 @@ export interface FlowingCall {
   readonly arguments: unknown;
 }
 
-/** A call's values, with where they come from. */
+/** A call's values and their origins. */
 export interface CallFlow {
   readonly leaves: readonly LeafFlow[];
-  /** Labels of what the model of the conversation was shown. */
+  /** Labels of everything the model of the conversation was shown. */
   readonly conversationLabels: readonly string[];
-  /** Has values decided that content does not decide, as far as the run can. The leaves are new ones then. */
+  /** Settles undecided values as far as the run can, and returns a new flow. */
   settle(paths: readonly string[]): Promise<CallFlow>;
 }
 
 export interface RunFlowOptions {
   conversation: Conversation;
   runId: string;
-  /** Whether the conversation remembers beyond its runs: what they read, and what its model was shown. Else each begins anew. */
+  /** Whether the conversation remembers what its runs read and its model was shown. Else each run starts anew. */
   isSticky: boolean;
-  /** What the model, or a person, wrote for the run. */
+  /** The texts that the model or a person wrote for the run. */
   program?: readonly string[];
   data?: unknown;
-  /** Labels of what earlier programs of its session have read, which may be in any variable. */
+  /** Labels of data that earlier programs of its session read, which may be in any variable. */
   earlier?: readonly string[];
-  /** What the model was shown that wrote the program, where that was in another conversation. */
+  /** What the model that wrote the program was shown, if that was in another conversation. */
   shown?: readonly Shown[] | undefined;
-  /** Whether a model may be shown this value without carrying its labels, as an id that policy names. */
+  /** Whether a model that is shown this value stays free of its labels, as for an id that policy names. */
   isPlain?: ((value: string) => boolean) | undefined;
 }
 
@@ -111,9 +111,9 @@ export class RunFlow {
   readonly #conversation: Conversation;
   readonly #run: number;
   readonly #isSticky: boolean;
-  /** Labels of what the run has read, with the first tool of each. */
+  /** Labels of the data that the run has read, with the first tool of each. */
   readonly #read = new Map<string, Shown>();
-  /** The labels of what the model wrote. */
+  /** The labels of the model's own texts. */
   readonly #own: readonly string[];
   readonly #isPlain: RunFlowOptions["isPlain"];
   readonly #shownBefore: readonly Shown[];
@@ -143,7 +143,7 @@ export class RunFlow {
     if (given.length > 0) this.#conversation.add(given, { kind: "data", labels: this.#own, run: this.#run });
   }
 
-  /** Labels that a value may carry whose content says nothing. */
+  /** Labels that a value may carry if its content does not show its origin. */
   get possible(): string[] {
     return [...new Set([...this.#read.keys(), ...this.#own, ...this.#conversation.untraced])].sort();
   }
@@ -158,34 +158,34 @@ export class RunFlow {
     return this.shown.map(({ label }) => label).sort();
   }
 
-  /** What its model was shown, for those who go on with the run elsewhere. */
+  /** What its model was shown, for continuing the run elsewhere. */
   get shown(): readonly Shown[] {
     if (!this.#isSticky) return [];
     const own = this.#conversation.shown;
     return [...own, ...this.#shownBefore.filter(({ label }) => !own.some((each) => each.label === label))];
   }
 
-  /** Takes texts of programs that a person has saved: whatever the model has read since, they are not its words. */
+  /** Adds texts of saved programs, which are a person's and not the model's, whatever it has read since. */
   saved(texts: readonly string[]): void {
     if (texts.length > 0) this.#conversation.add(texts, { kind: "program", labels: [], run: this.#run });
   }
 
-  /** Notes that a server may have been sent anything that was read so far, where nobody knows what it was sent. */
+  /** Records that a server may have been sent anything that was read so far, if it is not known what it was sent. */
   mayHaveSent(server: string): void {
     this.#conversation.give(server, this.possible);
   }
 
-  /** What the answer of a call carries, by its number. */
+  /** The labels that the answer to a call carries, by the number of the call. */
   labelsOfCall(seq: number): readonly string[] {
     return this.#labelsByCall.get(seq) ?? [];
   }
 
-  /** Has undecided values decided by running the program again, from now on. */
+  /** From now on settles undecided values by running the program again. */
   experimentWith(experiment: Experiment): void {
     this.#experiment = experiment;
   }
 
-  /** Where the values of a call come from. */
+  /** Finds the origins of a call's values. */
   follow(call: FlowingCall): CallFlow {
     const { leaves: listed, isWhole } = leavesOf(call.arguments, MAX_LEAVES);
     const possible = this.possible;
@@ -210,7 +210,7 @@ export class RunFlow {
       settle: async (paths) => {
         const experiment = this.#experiment;
         const open = leaves.filter(({ path, undecided }) => undecided.length > 0 && paths.includes(path));
-        // What the model wrote itself is the same in each experiment.
+        // The model's own texts are the same in each experiment.
         const own = new Set([...this.#own, ...this.#conversation.untraced]);
         const asked = open.filter(({ undecided }) => undecided.some((label) => !own.has(label)));
         if (experiment === undefined || asked.length === 0) return this.#flowOf(call, leaves);
@@ -228,8 +228,8 @@ export class RunFlow {
   }
 
   /**
-   * Notes what a call was answered, or how it failed, before the program has it. It carries its own labels, and those of what was sent:
-   * what a tool makes of a text is that text's, and what it looks up was chosen by it.
+   * Records a call's answer or failure before the program receives it. It carries its own labels and those of what was sent, because a
+   * tool may transform what it is sent, or use it to look something up.
    */
   answered(
     { tool, server, seq }: { tool: string; server: string; seq: number },
@@ -249,8 +249,8 @@ export class RunFlow {
   }
 
   /**
-   * Notes what is shown of the run to the model. Returns the labels that the conversation carries from now on and did not before:
-   * those of pieces of labelled texts in what is shown, and all that the run has read where that is encoded.
+   * Records what the model is shown of the run. Returns the labels that are new to the conversation: those of pieces of labelled texts
+   * in what is shown, and all labels of what the run has read if the texts seem to be encoded.
    */
   show(texts: readonly string[]): Shown[] {
     if (!this.#isSticky) return [];
@@ -315,7 +315,7 @@ export class RunFlow {
     };
   }
 
-  /** Those that explain a value, or give it its labels. */
+  /** The origins that explain a value, or give it its labels. */
   #refs(origins: ReadonlyMap<Origin, true>, labels: readonly string[]): OriginRef[] {
     const refs = new Map<string, OriginRef>();
     for (const { kind, tool, seq, run, labels: own } of origins.keys()) {
@@ -374,7 +374,7 @@ export class RunFlow {
     }
     const cover = new Cover(trusted.filter(({ origin }) => origin.isEcho !== true));
     for (const { from, to, origin, isWhole } of foreign) {
-      // The user, or somebody without a label, said the same.
+      // The user, or another text without labels, said the same.
       if (cover.holds(from, to)) continue;
       if (isWhole) short.add(origin);
       if (isTelling(folded, from, to)) {
@@ -383,11 +383,11 @@ export class RunFlow {
         explained.fill(1, from, to);
       }
     }
-    // A short value that the program has too may be the program's, or be chosen by what it has read.
+    // A short value that is also in the program may be the program's own, or depend on what it has read.
     const isAmbiguous =
       isShort && !isSaid && !isElsewhere && foreign.some(({ isWhole }) => isWhole) && labelled.size === 0;
     for (const { from, to, origin } of trusted) {
-      // Of a value that is somebody's word, the common words in it are of no interest.
+      // If the value comes from a labelled text, common words in it do not matter.
       if (labelled.size === 0 || to - from >= MIN_SHOWN_CHARS) origins.add(origin);
       explained.fill(1, from, to);
     }
@@ -401,12 +401,12 @@ export class RunFlow {
     };
   }
 
-  /** Whether the user said a text that has no letters and no digits. */
+  /** Whether the user said a text without letters and digits. */
   #says(text: string): boolean {
     return text !== "" && this.#conversation.said.some((said) => said.includes(text));
   }
 
-  /** The pieces of labelled texts in a text, and whether it has words that no text explains and nobody writes. */
+  /** The pieces of labelled texts in a text, and whether it has unexplained words that seem to be encoded. */
   #pieces(text: string): { shown: Shown[]; isMade: boolean } {
     const shown = new Map<string, Shown>();
     let isMade = false;
@@ -455,10 +455,10 @@ interface Piece {
   readonly to: number;
 }
 
-/** Pieces, any of which may hold another. */
+/** A set of pieces, which can tell whether any of them contains another piece. */
 class Cover {
   readonly #from: number[] = [];
-  /** The farthest end of the pieces up to each. */
+  /** For each piece, the farthest end of all pieces up to it. */
   readonly #to: number[] = [];
 
   constructor(pieces: readonly Piece[]) {
@@ -480,17 +480,17 @@ class Cover {
   }
 }
 
-/** What stands between spaces, as far as it says where a piece comes from. */
+/** A piece of text between spaces, with the properties that tell whether it shows an origin. */
 interface Atom {
   readonly size: number;
   readonly words: number;
   readonly digits: number;
   readonly isAddress: boolean;
-  /** Whether nothing but hyphens joins its words. */
+  /** Whether only hyphens join its words. */
   readonly isHyphened: boolean;
 }
 
-/** The atoms that stand whole in a piece. */
+/** The atoms that are completely in a piece. */
 function* atomsIn({ codes, flags }: FoldedText, from: number, to: number): Generator<Atom> {
   for (let at = from; at < to; at++) {
     if (((flags[at] ?? 0) & ATOM_START) === 0) continue;
@@ -511,7 +511,7 @@ function* atomsIn({ codes, flags }: FoldedText, from: number, to: number): Gener
   }
 }
 
-/** Whether a piece of a value says where it comes from: an address or a name that nobody has by accident, a run of words, or all of it. */
+/** Whether a piece of a value shows its origin: an address or name that is unlikely to be chance, a series of words, or all of it. */
 function isTelling(text: FoldedText, from: number, to: number): boolean {
   if (to - from >= MIN_RUN_CHARS) return true;
   let atoms = 0;
@@ -528,7 +528,7 @@ function isTelling(text: FoldedText, from: number, to: number): boolean {
   return isAll && to - from >= (atoms > 0 && allDigits ? MIN_DIGITS : MIN_VALUE_CHARS);
 }
 
-/** Whether a piece of what a model is shown says something to it: more than a number, a word, or the name of a kind or a state. */
+/** Whether a piece that a model is shown tells it something: more than a number, a word, or the name of a kind or a state. */
 function isShowing(text: FoldedText, from: number, to: number): boolean {
   if (to - from >= MIN_RUN_CHARS) return true;
   if (to - from >= MIN_SHOWN_CHARS)
@@ -556,7 +556,7 @@ function isDigit(code = 0): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Whether a text has a word that is explained by nothing, and is longer than words are. */
+/** Whether a text has an unexplained word that is longer than normal words. */
 function hasMadeWord({ flags }: FoldedText, known: Uint8Array): boolean {
   let size = 0;
   for (let at = 0; at < known.length; at++) {
@@ -567,7 +567,7 @@ function hasMadeWord({ flags }: FoldedText, known: Uint8Array): boolean {
   return false;
 }
 
-/** The texts in a value: its texts, its numbers, and the names of members that are data. */
+/** The texts in a value: its texts and numbers, and names of members that may be data. */
 function textsOf(value: unknown): string[] {
   const texts: string[] = [];
   const open: unknown[] = [value];

@@ -20,7 +20,7 @@ export type Access =
 
 /** On what a decision is based, for those who look back. Neither holds arguments or secrets. */
 export interface DecisionGround {
-  /** What decided: an entry of `ptc.yaml`, a rule by its place, or a check. Absent where nothing says anything of the call. */
+  /** What decided: an entry of `ptc.yaml`, a rule by its place, or a check. Absent if nothing applies to the call. */
   readonly rule?: string | undefined;
   /** Why, in one line. */
   readonly reason?: string | undefined;
@@ -31,14 +31,14 @@ export type Decision = DecisionGround &
     | { readonly kind: "allow" }
     /** The call needs a person's approval. */
     | { readonly kind: "ask" }
-    /** The program learns that the tool does not exist, and the reason if the author of a rule wrote one for it. */
+    /** The program is told that the tool does not exist, and the reason if the author of a rule wrote one for it. */
     | { readonly kind: "unavailable"; readonly isTold?: boolean }
-    /** The program learns the reason: one line that follows "was not called:". */
+    /** The program is told the reason: one line, phrased to follow "was not called:". */
     | { readonly kind: "deny"; readonly reason: string }
   );
 
 /**
- * Decides who may call which tool with which arguments. When deciding fails, the call is denied and its run continues.
+ * Decides who may call which tool with which arguments. If deciding fails, the call is denied and its run continues.
  */
 export interface Authorizer {
   /**
@@ -46,7 +46,7 @@ export interface Authorizer {
    *
    * @param args what the program sent, not yet checked against the tool's schema.
    * @param run what the run has done before this call.
-   * @throws Error when it cannot decide. The program sees the message, so it must hold no secrets of the authorizer.
+   * @throws Error if it cannot decide. The program sees the message, so it must not contain secrets of the authorizer.
    */
   authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision>;
   /**
@@ -54,7 +54,7 @@ export interface Authorizer {
    * program can call any name.
    */
   isVisible(viewer: Viewer, tool: Tool): boolean;
-  /** Why a tool is hidden, where the author of a rule wrote that to be told. */
+  /** Why a tool is hidden, if the author of a rule wrote a reason to be shown. */
   whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
   /** Decides about what is another's, or everybody's. If absent, nobody may have it. Never throws. */
   decideAccess?(viewer: Viewer, access: Access): Pick<Decision, "kind" | "rule" | "reason">;

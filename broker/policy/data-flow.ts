@@ -3,7 +3,7 @@ import type { CallFlow, LeafFlow, OriginRef } from "../flow/run-flow.ts";
 import type { RunRead } from "./run-history.ts";
 import { isListed, matchesValue, type ValueLists } from "./value-lists.ts";
 
-/** A label that the results of some calls carry, by their arguments. Each pattern of an argument has to match all of its values. */
+/** A label on the results of some calls, depending on their arguments. The pattern of an argument has to match all of its values. */
 interface ConditionalLabel {
   readonly label: string;
   /** Calls whose results do not carry it. */
@@ -12,23 +12,23 @@ interface ConditionalLabel {
   readonly when?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What an argument takes: values that carry no other labels than these, and those in these named lists, whatever they carry. */
+/** What an argument accepts: values with no labels other than these, and values in these named lists, whatever their labels. */
 export type ArgumentAccepts =
   | readonly string[]
   | { readonly labels: readonly string[]; readonly lists: readonly string[] };
 
-/** What data carries of which nobody knows any more what it carries. No argument accepts it. */
+/** The label of data whose labels are no longer known. No argument accepts it. */
 export const UNKNOWN_LABEL = "unknown origin";
 
-/** What the configuration says of the data of one tool, or of a whole server. */
+/** The configured data flow of one tool, or of a whole server. */
 interface FlowEntry {
-  /** What its results carry. */
+  /** The labels of its results. */
   readonly labels?: readonly (string | ConditionalLabel)[] | undefined;
-  /** The labels that may flow into it, or into each argument, by path; `*` is all others. `undefined` for all of them. */
+  /** The labels that may flow into it, or into each argument by path; `*` means all other arguments. `undefined` allows all labels. */
   readonly accepts?: readonly string[] | Readonly<Record<string, ArgumentAccepts>> | undefined;
 }
 
-/** What the configuration says of a server and, by protocol name, of tools of it, which goes before. */
+/** The configured data flow of a server and, by protocol name, of its tools, which take precedence. */
 export interface ServerFlow extends FlowEntry {
   readonly tools: Readonly<Record<string, FlowEntry>>;
 }
@@ -42,9 +42,9 @@ interface FlowTool {
 
 interface FlowSettings {
   readonly lists?: ValueLists;
-  /** Whether what the model was shown stays with its conversation. */
+  /** Whether the labels of what the model was shown stay with its conversation. */
   readonly isSticky?: boolean;
-  /** Whether a person is asked about values that an argument does not take. */
+  /** Whether a person is asked about values that an argument does not accept. */
   readonly asks?: boolean;
 }
 
@@ -67,7 +67,7 @@ export class DataFlow {
   }
 
   /**
-   * What the results of a tool carry; `undefined` when its server is no longer configured, so that nobody knows.
+   * The labels of a tool's results; `undefined` if its server is no longer configured, so that they are not known.
    *
    * @param call the arguments of a call; without it, the labels of all calls of the tool.
    */
@@ -80,32 +80,32 @@ export class DataFlow {
     );
   }
 
-  /** What a read carries, as far as that is known; `undefined` when its server is no longer configured. */
+  /** The labels of a read, as far as known; `undefined` if its server is no longer configured. */
   labelsOfRead(read: RunRead): readonly string[] | undefined {
     const all = this.labelsOf(read);
     return all && (read.labels ?? all);
   }
 
-  /** Whether what a tool's results carry depends on the arguments of the call. */
+  /** Whether the labels of a tool's results depend on the arguments of the call. */
   isConditional({ server, name }: FlowTool): boolean {
     const flow = this.#servers.get(server);
     const labels = flow && (entryOf(flow, name)?.labels ?? flow.labels);
     return labels?.some((each) => typeof each !== "string") === true;
   }
 
-  /** The labels that may flow into a tool, whatever the argument; `undefined` for all of them. */
+  /** The labels that may flow into any argument of a tool; `undefined` for all. */
   acceptsOf(tool: FlowTool): readonly string[] | undefined {
     const accepts = this.#acceptsOf(tool);
     return isList(accepts) ? accepts : undefined;
   }
 
-  /** What may flow into each argument of a tool, by path; `undefined` where nothing is said of arguments. */
+  /** What may flow into each argument of a tool, by path; `undefined` if arguments are not configured separately. */
   argumentsOf(tool: FlowTool): Readonly<Record<string, ArgumentAccepts>> | undefined {
     const accepts = this.#acceptsOf(tool);
     return isList(accepts) ? undefined : accepts;
   }
 
-  /** The labels of all that was read, sorted. */
+  /** The labels of everything that was read, sorted. */
   labelsRead(reads: readonly RunRead[]): string[] {
     return [...new Set(reads.flatMap((read) => this.labelsOfRead(read) ?? []))].sort();
   }
@@ -131,7 +131,7 @@ function carries({ unless, when }: ConditionalLabel, args: unknown): boolean {
   return when === undefined || matchesAll(when, args);
 }
 
-/** Whether every value of each of these arguments matches its pattern, and there is one. */
+/** Whether each of these arguments has values, all of which match its pattern. */
 function matchesAll(patterns: Readonly<Record<string, string>>, args: unknown): boolean {
   const { leaves, isWhole } = leavesOf(args, MAX_LEAVES);
   if (!isWhole) return false;
@@ -141,13 +141,13 @@ function matchesAll(patterns: Readonly<Record<string, string>>, args: unknown): 
   });
 }
 
-/** What a denial offers in the place of a way around it. */
+/** What a denial suggests instead of a way around it. */
 const ASK_USER = "tell the user what it was for, who decides about it";
 
 /**
- * Whether what a run has read, and what its model was shown, may flow into a tool: `undefined` if so, else why not, in one line.
+ * Why the data that a run has read and its model was shown may not flow into a tool, in one line; `undefined` if it may.
  *
- * @param shown what the model of the conversation was shown.
+ * @param shown labels of what the model of the conversation was shown.
  */
 export function findForbiddenFlow(
   flow: DataFlow,
@@ -179,12 +179,12 @@ export function findForbiddenFlow(
   };
 }
 
-/** A read as messages name it. */
+/** Describes a read in messages. */
 export function describeRead({ tool, seq, isEarlier }: RunRead): string {
   return `${tool} (call ${seq}${isEarlier === true ? " of an earlier program of its session" : ""})`;
 }
 
-/** What is known of a call where nothing has followed its values: each may be of all that was read. */
+/** The flow of a call whose values were not traced: each may carry the labels of everything that was read. */
 export function unfollowed(args: unknown, labels: readonly string[]): CallFlow {
   const { leaves } = leavesOf(args, MAX_LEAVES);
   const flow: CallFlow = {
@@ -197,17 +197,17 @@ export function unfollowed(args: unknown, labels: readonly string[]): CallFlow {
   return flow;
 }
 
-/** A value that an argument does not take. */
+/** A value that an argument does not accept. */
 export interface RefusedValue {
-  /** The argument as `accepts` names it. */
+  /** The argument's name in `accepts`. */
   readonly argument: string;
   readonly leaf: LeafFlow;
   readonly label: string;
-  /** Whether its content does not say that it carries the label. */
+  /** Whether its content does not show that it carries the label. */
   readonly isUndecided: boolean;
 }
 
-/** The values of a call that its tool's arguments do not take, those first of which it is certain. */
+/** The values of a call that its tool's arguments do not accept, with certain ones first. */
 export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): RefusedValue[] {
   const accepts = flow.argumentsOf(tool);
   if (accepts === undefined) return [];
@@ -226,7 +226,7 @@ export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): R
   return refused.toSorted((a, b) => Number(a.isUndecided) - Number(b.isUndecided));
 }
 
-/** The entry of `accepts` that a path is under: the longest one, else `*`. What has no path may be in any argument. */
+/** The entry of `accepts` for a path: the longest one that contains it, else `*`. A value without a path may be in any argument. */
 function argumentsOf(accepts: Readonly<Record<string, ArgumentAccepts>>, path: string): string[] {
   if (path === "") return Object.keys(accepts);
   const entries = Object.keys(accepts).filter((entry) => entry !== "*" && isWithin(path, entry));
@@ -237,7 +237,7 @@ function argumentsOf(accepts: Readonly<Record<string, ArgumentAccepts>>, path: s
 
 const MAX_SHOWN_CHARS = 80;
 
-/** Why a value is not taken, and what can be done, in one line. */
+/** Why a value is not accepted, and what can be done, in one line. */
 export function describeRefused({ leaf, label, isUndecided }: RefusedValue): string {
   const value = showValue(leaf.value);
   const named = leaf.path === "" ? "its arguments" : `\`${leaf.path}\``;
@@ -246,7 +246,7 @@ export function describeRefused({ leaf, label, isUndecided }: RefusedValue): str
   return `${named} does not accept '${label}' data, and ${value} ${where}; ask the user to name the value: what the user says is accepted`;
 }
 
-/** The rule by which a value is refused, as records name it. */
+/** The rule that refuses a value, as named in records. */
 export function ruleOfRefused({ argument }: RefusedValue, tool: FlowTool): string {
   return `accepts: ${tool.server}.${tool.name} ${argument}`;
 }
@@ -256,7 +256,7 @@ function showValue(value: Leaf["value"]): string {
   return text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}...`;
 }
 
-/** A place that a value comes from, in words that follow "from". */
+/** An origin of a value, phrased to follow "from". */
 export function describeOrigin({ kind, tool, seq, isEarlier, labels }: OriginRef): string {
   const carried = labels.length === 0 ? "" : ` (${labels.map(describeLabel).join(", ")})`;
   switch (kind) {
@@ -284,7 +284,7 @@ function describeLabel(label: string): string {
 
 const MAX_DESCRIBED = 20;
 
-/** Where the values of a call come from, a line for each argument: values of one argument that come from the same are one line. */
+/** The origins of a call's values, one line for each argument. */
 export function describeValues({
   leaves,
 }: {

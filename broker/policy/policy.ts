@@ -19,13 +19,13 @@ export interface Policy {
   managed?: readonly ManagedLists[];
 }
 
-/** Lists that nothing in `ptc.yaml` lifts. */
+/** Lists that `ptc.yaml` cannot override. */
 interface ManagedLists {
   /** The only tools that `ptc.yaml` may allow; `undefined` for all. */
   allow?: readonly string[] | undefined;
   block: readonly string[];
   ask: readonly string[];
-  /** The only tools that `ptc.yaml` may keep from being asked about; `undefined` for all. */
+  /** The only tools that `ptc.yaml` may exempt from approvals; `undefined` for all. */
   neverAsk?: readonly string[] | undefined;
 }
 
@@ -79,7 +79,7 @@ export function decide(policy: Policy, tool: Pick<Tool, "namespacedName" | "anno
  */
 type DefaultApproval = "annotated" | "destructive";
 
-/** Whether a tool with these annotations counts as destructive. A hint that is no boolean is not trusted. */
+/** Whether a tool with these annotations counts as destructive. A hint that is not a boolean is not trusted. */
 export function isDestructive(
   annotations: Readonly<Record<string, unknown>> | undefined,
   byDefault: DefaultApproval,

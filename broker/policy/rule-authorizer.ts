@@ -19,7 +19,7 @@ import type { RunHistory } from "./run-history.ts";
 export interface RuleAuthorizerOptions {
   policy: Policy;
   flow: DataFlow;
-  /** `undefined` where the configuration names no files of rules. */
+  /** `undefined` if the configuration names no rule files. */
   rules: DecidingRules | undefined;
   clock: Pick<Clock, "wallMs">;
 }
@@ -46,8 +46,7 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
 const MAX_SEEN = 10_000;
 
 /**
- * Decides by the lists of `ptc.yaml`, then by the labels of what the run has read, then by rules. Each can only take away what
- * those before it have left.
+ * Decides by the lists of `ptc.yaml`, then by the labels of what the run has read, then by rules. Each can only restrict further.
  */
 export class RuleAuthorizer implements Authorizer {
   readonly #options: RuleAuthorizerOptions;
@@ -84,7 +83,7 @@ export class RuleAuthorizer implements Authorizer {
     return { kind: "ask", rule, reason };
   }
 
-  /** A value that an argument does not take. What content does not decide is decided by the run, as far as that can. */
+  /** Finds a value that an argument does not accept. Undecided values are settled by the run as far as possible. */
   async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
     if (flow.argumentsOf(tool) === undefined) return undefined;
@@ -124,7 +123,7 @@ export class RuleAuthorizer implements Authorizer {
   }
 }
 
-/** Decides by rules. Where they look at what values carry and do not allow the call, what content does not decide is decided first. */
+/** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */
 async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
   const ruled = rules.decide(call);
   const { flow } = call.run;

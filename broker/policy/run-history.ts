@@ -12,34 +12,34 @@ export interface RunRead {
   readonly server: string;
   /** Protocol name of the tool. */
   readonly name: string;
-  /** What it carries, where that is less than what the tool's results may carry, because of the arguments of the call. */
+  /** Its labels, if they are fewer than those of the tool's results because of the arguments of the call. */
   readonly labels?: readonly string[];
-  /** Whether an earlier program of the session has read it, so that it is in what that one has left. */
+  /** Set if an earlier program of the session read it, so that its variables may contain it. */
   readonly isEarlier?: true;
 }
 
 /** What a run did before one of its calls. The decision about that call may depend on it. */
 export interface RunHistory {
-  /** The calls of this run that began before, whatever has become of them. */
+  /** The number of earlier calls of this run, whatever their outcome. */
   readonly calls: number;
-  /** Those of the same tool. */
+  /** The number of those that called the same tool. */
   readonly callsOfTool: number;
-  /** What the program knows of servers: every tool that has answered it, once, in the order of those answers. */
+  /** What the program has read from servers: every tool that answered, once, in the order of the answers. */
   readonly reads: readonly RunRead[];
-  /** Where the values of the call come from. Without it, nothing is known of that. */
+  /** Returns the origins of the call's values. If absent, they are not known. */
   readonly flow?: (() => CallFlow) | undefined;
-  /** Labels of what the model of the conversation was shown. */
+  /** Labels of everything the model of the conversation was shown. */
   readonly shown?: readonly string[] | undefined;
 }
 
-/** The calls that reached their server. What it said, be it an error, is known to the program. */
+/** Decisions on calls that reached their server. The program knows the server's answer, even if it is an error. */
 const ANSWERED: ReadonlySet<CallDecision> = new Set(["allowed", "approved-once", "approved-for-run"]);
 
 type CalledTool = Pick<Tool, "namespacedName" | "server" | "name">;
 
 /**
- * The state of one run on which decisions depend. It only grows, and follows from the run's calls alone: a run that is
- * taken up again has its earlier state again after `replay` for each call that was answered.
+ * The state of one run on which decisions depend. It only grows, and follows from the run's calls alone: a resumed run has its
+ * earlier state again after `replay` for each answered call.
  */
 export class RunState {
   readonly #callsByTool = new Map<string, number>();
@@ -48,7 +48,7 @@ export class RunState {
   #calls = 0;
   #highestSeq = 0;
 
-  /** @param earlier what earlier programs of its session have read, which the run knows too. */
+  /** @param earlier what earlier programs of its session read, which the run also knows. */
   constructor(earlier: readonly RunRead[] = []) {
     for (const read of earlier) {
       this.#reads.set(keyOf(read.tool, read.labels), { ...read, isEarlier: true });
@@ -61,16 +61,16 @@ export class RunState {
     return this.#servers;
   }
 
-  /** All that the program knows of servers so far. */
+  /** Everything that the program has read from servers so far. */
   get reads(): readonly RunRead[] {
     return [...this.#reads.values()];
   }
 
   /**
-   * Notes that a call has begun.
+   * Records that a call has begun.
    *
    * @param seq the number of the call within its run, from 1. An earlier number is a call that is tried again.
-   * @returns the number, and what the run has done before. Answers that come later are in it.
+   * @returns the number, and what the run did before. It also includes answers that arrive later.
    */
   begin({ namespacedName }: Pick<CalledTool, "namespacedName">, seq = this.#highestSeq + 1) {
     const isNew = seq > this.#highestSeq;
@@ -91,9 +91,9 @@ export class RunState {
   }
 
   /**
-   * Notes, before the program is given it, that a tool has answered.
+   * Records that a tool has answered, before the program receives the answer.
    *
-   * @param labels what the answer carries, where that depends on the arguments.
+   * @param labels the labels of the answer, if they depend on the arguments.
    */
   read({ namespacedName, server, name }: CalledTool, seq: number, labels?: readonly string[]): void {
     const key = keyOf(namespacedName, labels);
@@ -103,7 +103,7 @@ export class RunState {
     this.#reads.set(key, labels === undefined ? read : { ...read, labels });
   }
 
-  /** Notes a call that was answered from a record. */
+  /** Records a call that was answered from a recording. */
   replay(tool: CalledTool, { seq, decision }: { seq: number; decision: CallDecision }): void {
     this.begin(tool, seq);
     if (ANSWERED.has(decision)) this.read(tool, seq);

@@ -1,17 +1,17 @@
 import { matchesPattern } from "../../protocol/tool-names.ts";
 import { type Leaf, leavesOf } from "../flow/folded-text.ts";
 
-/** What rules and `accepts` ask about single values: whether they are in a named list, and which hosts and domains they name. */
+/** Checks of single values for rules and `accepts`: whether they are in a named list, and which hosts and domains they name. */
 
 /** Named lists of patterns: `lists` in ptc.yaml. */
 export type ValueLists = Readonly<Record<string, readonly string[]>>;
 
-/** An address by its parts, so that no `*` of a host matches what comes after the host. */
+/** Matches a URL part by part, so that a `*` in the host does not match anything after the host. */
 export function matchesUrl(pattern: string, address: string): boolean {
   const [, scheme = "", host = "", path = "/*"] = /^([^:]+):\/\/([^/]+)(\/.*)?$/.exec(pattern) ?? [];
   if (!URL.canParse(address)) return false;
   const url = new URL(address);
-  // An address does not show the port that it has by default.
+  // A URL does not contain its default port.
   const usual = url.protocol === "https:" ? /:(?:443|\*)$/ : /:(?:80|\*)$/;
   const shown = url.port === "" ? host.replace(usual, "") : host;
   return (
@@ -21,12 +21,12 @@ export function matchesUrl(pattern: string, address: string): boolean {
   );
 }
 
-/** Characters that no `*` stands for: with them a value names more than one thing, or another than it seems to. */
+/** Characters that `*` does not match: a value with them names several things, or something other than it seems to. */
 const SEPARATING = /[\s,;<>"'|\\\p{Cc}\p{Cf}]/u;
 
 /**
- * Whether a value is what a pattern of a list means, in capitals or not: a URL by scheme, host and path, any other text whole. `*`
- * stands for any characters but spaces, separators and a second `@`. The name before an address in `<...>` does not count.
+ * Whether a value matches a pattern of a list, ignoring case: a URL by scheme, host and path, any other text as a whole. `*` stands
+ * for any characters except spaces, separators and a second `@`. The name before an address in `<...>` does not count.
  */
 export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
   if (value === null) return false;
@@ -58,11 +58,11 @@ export function isListed(lists: ValueLists, name: string, value: Leaf["value"]):
   return Object.hasOwn(lists, name) && (lists[name] ?? []).some((pattern) => matchesValue(pattern, value));
 }
 
-/** What arguments name, by path: of each value, and of all values in each list and object above it. */
+/** The places named in arguments, by path: for each value, and for each list and object that contains it. */
 export interface NamedPlaces {
-  /** Hosts of the URLs. One that cannot be read is there as it is written. */
+  /** Hosts of URLs. A URL that cannot be parsed is included as written. */
   readonly hosts: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Domains of the addresses of e-mail. */
+  /** Domains of e-mail addresses. */
   readonly domains: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -75,7 +75,7 @@ export function placesIn(args: unknown, maxLeaves: number): NamedPlaces {
   for (const { path, value } of leavesOf(args, maxLeaves).leaves) {
     if (typeof value !== "string") continue;
     for (const [link] of value.matchAll(LINK)) note(hosts, path, hostOf(link));
-    // What stands before an `@` in a URL is a user of that URL.
+    // Text before an `@` in a URL is the user of that URL.
     const rest = value.replace(LINK, " ");
     let found = 0;
     for (const [, domain = ""] of rest.matchAll(ADDRESS)) {
@@ -100,7 +100,7 @@ function note(places: Map<string, Set<string>>, path: string, place: string): vo
   }
 }
 
-/** A path, and those of the lists and objects that it leads through: `to[0].name`, `to[0]`, `to`. */
+/** A path, and those of the lists and objects that contain it: `to[0].name`, `to[0]`, `to`. */
 export function withThoseAbove(path: string): string[] {
   const steps = path.match(/\[(?:"(?:[^"\\]|\\.)*"|\d+)\]|\.?[^.[\]]+/g) ?? [];
   return steps.map((_, index) => steps.slice(0, steps.length - index).join(""));

@@ -24,20 +24,20 @@ export interface ValueToCheck {
 
 /** A thread or a process that runs the `schema-worker` module. */
 interface Carrier {
-  /** How long an answer may take, and the outcome when it takes longer. */
+  /** How long an answer may take, and the outcome if it takes longer. */
   patience(bounds: CheckBounds): { ms: number; late: CheckOutcome };
-  /** Sends a check. Resolves with its outcome when it cannot be sent. */
+  /** Sends a check. If it cannot be sent, resolves with its outcome. */
   send(check: ValueToCheck, bounds: CheckBounds): Promise<CheckOutcome | undefined>;
-  /** Ends it at once. */
+  /** Ends it immediately. */
   kill(): void;
 }
 
-/** Starts a carrier, which reports its answers and its end. @throws Error when it cannot be started */
+/** Starts a carrier, which reports its answers and its end. @throws Error if it cannot be started */
 type StartCarrier = (module: URL, onAnswer: (answer: CheckAnswer) => void, onEnd: () => void) => Carrier;
 
 const START_TIMEOUT_MS = 20_000;
 
-/** Checks one value at a time in a thread or process, which is ended when a check takes too long. */
+/** Checks one value at a time in a thread or process, which is ended if a check takes too long. */
 export class Checker {
   readonly #module: URL;
   readonly #startCarrier: StartCarrier;
@@ -69,7 +69,7 @@ export class Checker {
     return outcome.state === "ready" ? { state: "died" } : outcome;
   }
 
-  /** Ends the thread or process at once. A running check ends as `died`. */
+  /** Ends the thread or process immediately. A running check ends as `died`. */
   end(): void {
     this.#endAs({ state: "died" });
   }
@@ -145,7 +145,7 @@ export function startProcess(...[module, onAnswer, onEnd]: Parameters<StartCarri
   });
   child.once("error", onEnd).once("exit", onEnd);
   child.stdin.on("error", onEnd);
-  // stderr holds only what V8 prints when it runs out of memory.
+  // stderr contains only what V8 prints when it runs out of memory.
   child.stderr.resume();
   // An idle process must not keep ptc running. During a check its timer does.
   child.unref();

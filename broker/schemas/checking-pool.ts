@@ -18,7 +18,7 @@ export interface PooledCheck {
 export type PoolOutcome = CheckOutcome | { state: "too_many" | "closed" };
 
 const BOUNDS: CheckBounds = { compileMs: 5_000, checkMs: 2_000 };
-/** How long a schema that took too much time or memory is kept off the shared threads and processes. */
+/** How long a schema that took too much time or memory is kept away from the shared threads and processes. */
 const QUARANTINE_MS = 60_000;
 const IDLE_MS = 30_000;
 const MAX_OFFENDERS = 1_024;
@@ -168,7 +168,7 @@ export interface QueuedCheck {
 }
 
 const MAX_WAITING = 4_096;
-/** The most waiting checks of one owner, so that none can fill the queue alone. */
+/** The maximum number of waiting checks per owner, so that no owner can fill the queue alone. */
 const MAX_WAITING_OF_OWNER = 512;
 const MAX_REMEMBERED = 4_096;
 
@@ -182,7 +182,7 @@ export class CheckQueue<Check extends QueuedCheck> {
   readonly #turnOfOwner = new RecentlyUsed<string, number>({ maxEntries: MAX_REMEMBERED });
   readonly #turnOfSchema = new RecentlyUsed<string, number>({ maxEntries: MAX_REMEMBERED });
 
-  /** Adds a check. Returns false when there is no room for it. */
+  /** Adds a check. Returns false if there is no room for it. */
   add(check: Check): boolean {
     if (this.#waiting.length >= MAX_WAITING) return false;
     const ofOwner = this.#waiting.reduce((count, { owner }) => count + (owner === check.owner ? 1 : 0), 0);

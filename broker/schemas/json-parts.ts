@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 
 /**
- * Writes the JSON text of a value in parts, so that a large value does not block the event loop. The text equals what
- * `JSON.stringify` gives for values from `JSON.parse`.
+ * Writes the JSON text of a value in parts, so that a large value does not block the event loop. For values from `JSON.parse`, the
+ * text equals that of `JSON.stringify`.
  */
 
 const PART_CHARS = 64 * 1024;
@@ -75,7 +75,7 @@ function* stringParts(value: string): Generator<string, void> {
   yield '"';
 }
 
-/** A value with fewer characters is written at once. */
+/** A value with fewer characters is written in one go. */
 const SHORT_CHARS = 256 * 1024;
 const CHARS_OF_VALUE = 8;
 /** A value that nests deeper is written in parts, because `JSON.stringify` recurses. */
@@ -112,7 +112,7 @@ export async function* jsonInTurns(value: unknown): AsyncGenerator<string, void>
   }
 }
 
-/** The JSON text of a value; `undefined` when it has more than `maxChars` characters. */
+/** The JSON text of a value; `undefined` if it has more than `maxChars` characters. */
 export async function boundedJson(value: unknown, maxChars: number): Promise<string | undefined> {
   let text = "";
   for await (const part of jsonInTurns(value)) {

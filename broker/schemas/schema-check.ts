@@ -9,8 +9,8 @@ const OPTIONS = {
   validateSchema: false,
   logger: false,
   verbose: true,
-  // `format` is an annotation (JSON Schema 2020-12, Validation, section 7.2.1). Servers declare formats that their texts do not match:
-  // pydantic writes times without the offset that RFC 3339 requires.
+  // `format` is only an annotation (JSON Schema 2020-12, Validation, section 7.2.1). Servers declare formats that their texts do not
+  // match: pydantic writes times without the offset that RFC 3339 requires.
   validateFormats: false,
   // This optimisation saves little time in checks, but takes most of the time of compiling.
   code: { optimize: false },
@@ -51,7 +51,7 @@ export function prepareSchema(schemaJson: string): void {
   if (!compiled.has(schemaJson)) compiled.set(schemaJson, compileSchema(schemaJson), schemaJson.length);
 }
 
-/** Whether a value is valid. It counts as valid when the check itself fails, as for a schema that only refers to itself. */
+/** Whether a value is valid. It counts as valid if the check itself fails, for example for a schema that only refers to itself. */
 function passes(validate: ValidateFunction, value: unknown): boolean {
   try {
     return validate(value) === true;
@@ -63,7 +63,7 @@ function passes(validate: ValidateFunction, value: unknown): boolean {
 /** The validator of a schema, or of its understandable part. `allErrors` collects all errors of a value. */
 export function compileSchema(schemaJson: string, allErrors = false): ValidateFunction | undefined {
   const schema: unknown = JSON.parse(schemaJson);
-  // `nullable` comes from OpenAPI. Ajv accepts it only beside certain other keywords.
+  // `nullable` comes from OpenAPI. Ajv accepts it only next to certain other keywords.
   const foreign = schemaJson.includes('"nullable":true');
   return (
     (foreign ? undefined : compile(() => schema, allErrors)) ?? compile(() => repairSchema(schema), allErrors)
@@ -75,7 +75,7 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
     const schema = read();
     if (typeof schema === "boolean") return new Ajv2020({ ...OPTIONS, meta: false }).compile(schema);
     if (typeof schema !== "object" || schema === null) return undefined;
-    // An `$async` schema would be checked later, in a promise that nobody awaits.
+    // An `$async` schema would be checked in a promise that is not awaited.
     const { $schema: dialect, $async: _, ...rest } = schema as Record<string, unknown>;
     // The meta-schema takes time to read, so it is added only for the few schemas that refer to it.
     const meta = JSON.stringify(rest).includes("json-schema.org");
@@ -227,7 +227,7 @@ function readSchema(schema: unknown): boolean | Schema | undefined {
   return nullable === true ? { anyOf: [repaired, { type: "null" }] } : repaired;
 }
 
-/** Replaces keywords of earlier drafts by those of 2020-12. */
+/** Replaces keywords of earlier drafts with those of 2020-12. */
 function asNewest(schema: Schema): Schema {
   const { oneOf, ...newest } = schema;
   if (Array.isArray(oneOf)) newest.allOf = [...list(newest.allOf), { anyOf: oneOf }];

@@ -3,14 +3,14 @@ import { isObject } from "../../base/json.ts";
 /**
  * Estimates an upper bound on the time of a check from schema and value, before anything is compiled.
  *
- * Without recursion and without comparing values with each other, every subschema looks at a value once. How many look at
- * it depends on its depth, so schema and value are counted by depth. A step takes some 20 nanoseconds.
+ * Without recursion and comparisons between values, every subschema looks at a value once. How many look at it depends on its
+ * depth, so schema and value are counted by depth. A step takes about 20 nanoseconds.
  */
 
 export interface SchemaCost {
   /** By depth: the steps for each value at that depth. */
   steps: readonly number[];
-  /** By depth: how often the characters of each string at that depth are read. */
+  /** By depth: how many times the characters of each string at that depth are read. */
   readings: readonly number[];
   /**
    * Whether the schema has something that can take longer than its steps: a regular expression, or a comparison of all
@@ -19,7 +19,7 @@ export interface SchemaCost {
   mayRunAway: boolean;
 }
 
-/** The most subschemas of one schema. Compiling takes about a tenth of a millisecond for each. */
+/** The maximum number of subschemas of one schema. Compiling takes about a tenth of a millisecond for each. */
 const MAX_SUBSCHEMAS = 64;
 const MAX_KEYWORD_STEPS = 8_000;
 const MAX_SCHEMA_DEPTH = 24;
@@ -37,7 +37,7 @@ const SHORT_NAME_CHARS = 64;
  */
 const TRIAL_FACTOR = 12;
 
-/** Up to this many names Ajv compares one after the other. For more it uses a lookup. */
+/** Ajv compares up to this many names one after the other. For more it uses a lookup. */
 const MAX_NAMES_COMPARED = 8;
 
 /**
@@ -54,7 +54,7 @@ const UNCOUNTED = [
 ];
 const SAME_VALUE_LISTS = ["allOf", "anyOf", "oneOf"];
 const SAME_VALUE = ["not", "if", "then", "else"];
-/** Keywords whose subschemas may reject a value that is valid all the same. */
+/** Keywords whose subschemas may reject a value that is nevertheless valid. */
 const TRIALS = ["anyOf", "oneOf", "not", "if"];
 const SAME_VALUE_BY_NAME = ["dependentSchemas", "dependencies"];
 /** Keywords that divide members and items among their subschemas: each member is checked by one of them. */
@@ -83,7 +83,7 @@ type Schema = Readonly<Record<string, unknown>>;
 
 class Uncounted extends Error {}
 
-/** The cost of a schema; `undefined` when it cannot be estimated, or when compiling alone takes long. */
+/** The cost of a schema; `undefined` if it cannot be estimated, or if compiling alone takes long. */
 export function costOfSchema(schema: unknown): SchemaCost | undefined {
   const counted = { root: schema, subschemas: 0, keywordSteps: 0, depth: 0, mayRunAway: false };
   try {
@@ -95,7 +95,7 @@ export function costOfSchema(schema: unknown): SchemaCost | undefined {
   }
 }
 
-/** Whether checking a value takes few enough steps to be done at once. Finding out takes no longer than the check would. */
+/** Whether checking a value takes few enough steps to be done in this thread. Finding out takes no longer than the check. */
 export function isCheap(cost: SchemaCost, value: unknown): boolean {
   let left = MAX_STEPS;
   const visit = (part: unknown, depth: number): boolean => {
@@ -228,7 +228,7 @@ function namesOf(value: unknown): string[] {
   return isObject(value) ? Object.keys(value) : [];
 }
 
-/** The schema that a `$ref` points to. Recursive references end at the bounds on subschemas and depth. */
+/** The schema that a `$ref` points to. The bounds on subschemas and depth stop recursive references. */
 function targetOf(reference: unknown, root: unknown): unknown {
   if (typeof reference !== "string" || !/^#\/(?:\$defs|definitions)\/[\w.-]+$/.test(reference))
     throw new Uncounted();

@@ -6,8 +6,8 @@ import { cutText } from "./schema-problem.ts";
 const MAX_MESSAGE_CHARS = 300;
 
 /**
- * What is wrong with a JSON Schema that a person wrote (2020-12, or draft-07 by its `$schema`), in one line; `undefined` for a
- * sound one. Checks of values are more lenient, because schemas of servers are often not sound.
+ * What is wrong with a JSON Schema that a person wrote (2020-12, or draft-07 by its `$schema`), in one line; `undefined` if it is
+ * valid. Checks of values are more lenient, because schemas of servers are often not valid.
  */
 export function findSchemaMistake(schema: Readonly<Record<string, unknown>>): string | undefined {
   const { $schema: dialect, ...rest } = schema;

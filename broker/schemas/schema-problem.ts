@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/visible-text.ts";
 
-/** What is wrong with a value, or why that could not be found out. */
+/** What is wrong with a value, or why it could not be checked. */
 export type SchemaProblem = SchemaViolation | { unchecked: string };
 
 export interface SchemaViolation {
@@ -12,7 +12,7 @@ export interface SchemaViolation {
 
 const MAX_CHARS = 1_000;
 
-/** A problem in words. @param subject what the value is called. */
+/** Describes a problem. @param subject the name of the value. */
 export function describeProblem(subject: string, problem: SchemaProblem): string {
   if ("unchecked" in problem) return `${subject} could not be checked: ${problem.unchecked}`;
   const { place, message } = problem;
@@ -20,7 +20,7 @@ export function describeProblem(subject: string, problem: SchemaProblem): string
   return `${subject}${text}`;
 }
 
-/** The beginning of a text, marked as cut where there was more. */
+/** The beginning of a text, marked as cut if there was more. */
 export function cutText(text: string, chars: number): string {
   return text.length <= chars ? text : `${text.slice(0, chars)}...`;
 }

@@ -8,8 +8,8 @@ import type { CheckBounds } from "./schema-worker.ts";
 /** Checks values against untrusted schemas of servers. */
 export interface SchemaValidator {
   /**
-   * Resolves with what is wrong with `value`, or `undefined`. Takes bounded time and memory whatever the schema: a value that
-   * cannot be checked within them is refused as `unchecked`.
+   * Resolves with the problem of `value`, or `undefined`. Time and memory are bounded whatever the schema: a value that cannot be
+   * checked within them is refused as `unchecked`.
    *
    * @param owner the name of the schema's server. Schemas of one server do not delay those of another.
    */

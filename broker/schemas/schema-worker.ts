@@ -5,16 +5,15 @@ import { checkAgainstSchema, prepareSchema } from "./schema-check.ts";
 import type { SchemaViolation } from "./schema-problem.ts";
 
 /**
- * The worker for checks that can take long. It does one at a time and answers each. As a thread, it is ended by its owner
- * when a check takes too long. As a process, it interrupts such a check itself, even when its owner is gone. The process
- * reads three lines from stdin for each check (bounds, schema, value), writes one line for each answer, and exits at the
- * end of its input.
+ * The worker for checks that can take long. It does one at a time and answers each. As a thread, its owner ends it if a check takes
+ * too long. As a process, it interrupts such a check itself, even if its owner is gone. The process reads three lines from stdin
+ * for each check (bounds, schema, value), writes one line for each answer, and exits at the end of its input.
  */
 
 /** The JSON texts of a check. */
 export interface CheckText {
   schema: string;
-  /** Empty to only compile the schema. */
+  /** If empty, the schema is only compiled. */
   value: string;
 }
 

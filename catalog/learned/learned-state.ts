@@ -59,7 +59,7 @@ const ShapeJson: z.ZodType<ShapeJson> = z.lazy(() =>
   }),
 );
 
-/** The JSON of a shape, the same whatever order its members were seen in. */
+/** The JSON of a shape. It does not depend on the order in which members were seen. */
 export function shapeToJson(shape: Shape): ShapeJson {
   const { seen, isAny, isNull, isBoolean, number, string, items, object } = shape;
   return {
@@ -106,13 +106,13 @@ export function shapeFromJson(json: ShapeJson): Shape {
   };
 }
 
-/** What was observed of one tool's results. */
+/** The observations of one tool's results. */
 export interface Observed extends LearnedOf {
   readonly calls: number;
   readonly shape: Shape;
 }
 
-/** All that was observed on one machine, and how far its archive was read for that. */
+/** All observations on one machine, and the position up to which its archive was read. */
 export interface LearnedState {
   /** The position of the last run of the archive that was read. */
   readonly position: number;
@@ -122,7 +122,7 @@ export interface LearnedState {
 
 export const NOTHING_OBSERVED: LearnedState = { position: 0, observed: new Map() };
 
-/** Tools of which observations are kept. Of more, those with the fewest calls are dropped. */
+/** The most tools with observations. Beyond that, the tools with the fewest calls are dropped. */
 const MAX_TOOLS = 1_000;
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: 256, maxValues: 8_000_000 };
 
@@ -152,7 +152,7 @@ export function addObserved(
   return new Map(observed).set(key, { ...of, calls: (known?.calls ?? 0) + 1, shape: boundShape(merged) });
 }
 
-/** The types of what was observed. Results that could be anything have none. */
+/** The types of observed results. Results that could be anything have none. */
 export function typesOf(observed: Iterable<Observed>): LearnedTypes {
   const records = [...observed].map(({ server, tool, definition, calls, shape }) => {
     return { server, tool, definition, calls, schema: schemaOfShape(shape) };
@@ -160,7 +160,7 @@ export function typesOf(observed: Iterable<Observed>): LearnedTypes {
   return collectLearned(records.filter(({ schema }) => Object.keys(schema).length > 0));
 }
 
-/** Reads a state; `undefined` for a text that ptc did not write. */
+/** Parses a state. Returns `undefined` for text that ptc did not write. */
 export function parseState(text: Uint8Array): LearnedState | undefined {
   try {
     const { position, tools } = StateFile.parse(parseForeignJson(text, LIMITS));
@@ -171,7 +171,7 @@ export function parseState(text: Uint8Array): LearnedState | undefined {
   }
 }
 
-/** Whether a text is the state of a ptc that is newer than this one, which is not to be replaced. */
+/** Whether a newer ptc wrote a text, which this ptc must not replace. */
 export function isNewerState(text: Uint8Array): boolean {
   try {
     const state = parseForeignJson(text, LIMITS);
@@ -189,12 +189,12 @@ export function renderState({ position, observed }: LearnedState): string {
   return `{"version":1,"position":${position},"tools":[\n${tools.join(",\n")}\n]}\n`;
 }
 
-/** How often a text must have been seen before its choices are believed: at all, and for each choice. */
+/** How often a text must be seen before its choices count: in total, and for each choice. */
 const MIN_SEEN = 20;
 const MIN_SEEN_EACH = 5;
 
 /**
- * The JSON Schema of a shape, with members in one order, whatever order they were seen in. No member is required. A place where
+ * The JSON Schema of a shape. It does not depend on the order in which members were seen. No member is required. A place where
  * only null was seen has no type.
  */
 export function schemaOfShape(shape: Shape): JsonObject {
@@ -239,35 +239,36 @@ function schemaOfObject(object: ObjectShape): JsonObject {
   };
 }
 
-/** Objects after which it is known how regularly names come. */
+/** After this many objects, the regularity of names is known. */
 const ENOUGH_OBJECTS = 3;
 
-/** Names that so few of the objects have, on average, come and go. */
+/** Names come and go if, on average, at most this share of the objects has them. */
 const RARE = 1 / 3;
 
-/** What makes members of names that have no word in them that members are known by: so many objects have them, and so regularly. */
+/** Names without a known word count as members if at least this many objects were seen, and this share of them has the names. */
 const MANY_OBJECTS = 10;
 const REGULAR = 2 / 3;
 
-/** Names of one kind that an object has which is a map, where names of maps have no form of their own. */
+/** The least number of names that can make an object a map, for members that are objects and for other members. */
 const MIN_NAMES = 4;
 const MIN_SCALAR_NAMES = 12;
 
-/** Names that come and go, from which on they are data whatever their values are. */
+/** From this number on, names that come and go are data, whatever their values are. */
 const MANY_NAMES = 12;
 
-/** Codes that name currencies, countries and languages: `EUR`, `de`, `pt-BR`. */
+/** Matches codes of currencies, countries and languages: `EUR`, `de`, `pt-BR`. */
 const CODE = /^(?:[A-Z]{2,5}|[a-z]{2}(?:-[A-Z]{2})?)$/;
 
-/** Names of two letters that are members everywhere. */
+/** Common names of members with two letters. */
 const SHORT_WORDS: ReadonlySet<string> = new Set(
   "id to by at is ok no up on in of or as do if it us ip os ts cc".split(" "),
 );
 
 /**
- * What an object is: one of members; a map, whose names are data; or open, when its names may be data and what they stand for is
- * of several kinds. Names are data that come and go from object to object, that are many at once or that are codes. As long as
- * few objects were seen, so are those that have no word in them that members are known by: in doubt no name is kept.
+ * The kind of an object: `members` if its names belong to its type, `map` if its names are data, and `open` if its names may be
+ * data and its values are of several kinds. Names are data if they come and go from object to object, if there are many at once,
+ * or if they are codes. While few objects were seen, names without a word of usual names count as data too. In doubt, no name is
+ * kept.
  */
 function objectKind(object: ObjectShape): "members" | "map" | "open" {
   const { seen, members, rest, isMap } = object;
@@ -296,7 +297,7 @@ function areCodes(names: readonly string[]): boolean {
   return telling >= 2 && names.every((name) => CODE.test(name)) && telling * 2 > names.length;
 }
 
-/** Whether all are of one kind, but for what was seen as null alone; objects also have to have most of their names in common. */
+/** Whether all shapes are of one kind, except places where only null was seen. Objects must also share most of their names. */
 function areAlike(shapes: readonly Shape[]): boolean {
   const kinds = shapes.map(kindsOf).filter((each) => each !== "");
   const [first] = kinds;

@@ -5,21 +5,21 @@ import { Digest } from "../../protocol/digest.ts";
 import type { JsonObject } from "../model/schema-references.ts";
 import { definitionDigest, parseTool } from "../parse-tool.ts";
 
-/** What is known of a tool's results from its calls, where its definition declares nothing of them. */
+/** The type of a tool's results, learned from its calls because its definition declares none. */
 export interface LearnedType {
-  /** How many calls it was observed in. */
+  /** The number of observed calls. */
   readonly calls: number;
   /** A JSON Schema without required members. */
   readonly schema: JsonObject;
 }
 
-/** The tool that something was learned of. It says nothing about a tool of another server, or with another definition. */
+/** Identifies the tool that a type belongs to. The type does not apply to another server or another definition. */
 export interface LearnedOf {
-  /** Configured name of the server. */
+  /** The configured name of the server. */
   readonly server: string;
-  /** Protocol name. */
+  /** The protocol name. */
   readonly tool: string;
-  /** Digest of the definition. */
+  /** The digest of the definition. */
   readonly definition: string;
 }
 
@@ -28,7 +28,7 @@ export type LearnedRecord = LearnedOf & LearnedType;
 /** Learned types by `learnedKey`. */
 export type LearnedTypes = ReadonlyMap<string, LearnedRecord>;
 
-/** The file of learned types in the output folder, which modules are printed from. */
+/** The file of learned types in the output folder. Modules are printed from it. */
 export const LEARNED_FILE = "learned.json";
 
 const LIMITS = { maxBytes: 16 * 1024 * 1024, maxDepth: 128 };
@@ -51,8 +51,8 @@ export function learnedKey({ server, tool, definition }: LearnedOf): string {
 }
 
 /**
- * Learned types by their keys. Of two of the same tool the one that was observed in more calls counts; of two with equally many
- * calls, the first.
+ * Collects learned types by their keys. Of two types of a tool, the one with more observed calls counts, or the first one if
+ * they are equal.
  */
 export function collectLearned(records: Iterable<LearnedRecord>): LearnedTypes {
   const types = new Map<string, LearnedRecord>();
@@ -63,7 +63,7 @@ export function collectLearned(records: Iterable<LearnedRecord>): LearnedTypes {
   return types;
 }
 
-/** Reads the text of the file; `undefined` for one that ptc did not write so. Nothing depends on it but hints. */
+/** Parses the text of the file, or returns `undefined` if ptc did not write it. Only hints depend on it. */
 export function parseLearned(text: Uint8Array): LearnedTypes | undefined {
   try {
     return collectLearned(LearnedFile.parse(parseForeignJson(text, LIMITS)).tools);
@@ -72,7 +72,7 @@ export function parseLearned(text: Uint8Array): LearnedTypes | undefined {
   }
 }
 
-/** The text of the file, a tool to a line: the same types are the same bytes. */
+/** Renders the text of the file, with one tool on each line. Equal types give equal bytes. */
 export function renderLearned(types: LearnedTypes): string {
   const tools = sorted(types.values()).map(({ server, tool, definition, calls, schema }) => ({
     ...{ server, tool, definition, calls, schema },
@@ -81,7 +81,7 @@ export function renderLearned(types: LearnedTypes): string {
   return `{"version":1,"tools":[\n${lines.join(",\n")}\n]}\n`;
 }
 
-/** By server, tool and definition. */
+/** Sorts by server, tool and definition. */
 export function sorted<Record extends LearnedOf>(records: Iterable<Record>): Record[] {
   return [...records].sort(
     (a, b) =>
@@ -89,7 +89,7 @@ export function sorted<Record extends LearnedOf>(records: Iterable<Record>): Rec
   );
 }
 
-/** The digest of what was learned of some tools; `undefined` where nothing was. */
+/** The digest of the learned types of some tools, or `undefined` if there are none. */
 export function learnedDigest(records: readonly LearnedRecord[]): string | undefined {
   if (records.length === 0) return undefined;
   return digestOf(
@@ -97,7 +97,7 @@ export function learnedDigest(records: readonly LearnedRecord[]): string | undef
   );
 }
 
-/** What was learned of tools of one server, by their protocol names, as far as their definitions are as they were then. */
+/** The learned types of one server's tools, by protocol names, if the tools' definitions have not changed since. */
 export function learnedOfServer(
   types: LearnedTypes | undefined,
   server: string,
@@ -123,7 +123,7 @@ interface MaybeDeclared {
   readonly method?: string | undefined;
 }
 
-/** Whether anything is learned of a tool: its definition says nothing of its output. */
+/** Whether ptc learns a tool's results: its definition does not declare its output. */
 export function canBeLearned({ outputSchema, method }: MaybeDeclared): boolean {
   return outputSchema === undefined && method === undefined;
 }

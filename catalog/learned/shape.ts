@@ -2,30 +2,30 @@ import { isObject } from "../../base/json.ts";
 import { byCodeUnit } from "../../protocol/canonical-json.ts";
 
 /**
- * What JSON values at one place looked like: kinds and names, and how often they were seen. No value of the data is in a shape.
- * Shapes are joined (`mergeShapes`) and never narrowed, so that the order in which values are observed makes no difference.
+ * The form of observed JSON values at one place: kinds and names, and how often they were seen. A shape contains no value of the
+ * data. Merging (`mergeShapes`) never narrows a shape, so that the order of observations makes no difference.
  */
 export interface Shape {
   /** How many values were seen at this place. */
   readonly seen: number;
-  /** Whether the place is deeper or larger than is learned. Then nothing else is known of it. */
+  /** Set for a place that is too deep or too large to learn. Nothing else is known about it. */
   readonly isAny?: true;
   readonly isNull?: true;
   readonly isBoolean?: true;
   /** `integer` while no value had a fraction. */
   readonly number?: "integer" | "number";
   readonly string?: StringShape;
-  /** What all elements of all arrays look like, whatever their place in the array. */
+  /** The shape of all elements of all arrays, whatever their position. */
   readonly items?: Shape;
   readonly object?: ObjectShape;
 }
 
 export interface StringShape {
-  /** The format that every text had; `plain` where there is none that all had. */
+  /** The format that every text had, or `plain` if they share none. */
   readonly format: string;
   /**
-   * The texts that were seen, sorted, as long as each is one that the tool's own definition lists as a choice; `undefined` after
-   * any other text. So a text of the data is never kept.
+   * The texts that were seen, sorted, as long as the tool's definition lists each one as a choice. `undefined` after any other
+   * text, so that a shape never keeps text of the data.
    */
   readonly choices?: readonly string[];
 }
@@ -35,28 +35,28 @@ export interface ObjectShape {
   readonly seen: number;
   /** By name. A map, because `__proto__` is a name like any other. */
   readonly members: ReadonlyMap<string, Shape>;
-  /** What the members look like whose names are data: ids, dates, addresses. The names are not kept. */
+  /** The shape of members whose names are data, such as ids, dates and addresses. The names are not kept. */
   readonly rest?: Shape;
-  /** Whether there were more names than an object has that is no map. Then all members are in `rest`. */
+  /** Set if there were too many names for an object that is not a map. All members are then in `rest`. */
   readonly isMap?: true;
 }
 
 /** The shape of a place where nothing was seen. */
 export const NOTHING: Shape = { seen: 0 };
 
-/** Levels of arrays and objects that are learned. What lies deeper is any. */
+/** The number of levels of arrays and objects to learn. Everything deeper is any. */
 const MAX_SHAPE_DEPTH = 10;
 
-/** Names of one object. One with more is a map. */
+/** The most names of one object. An object with more names is a map. */
 export const MAX_MEMBERS = 120;
 
-/** Choices of one text. A text with more has none. */
+/** The most choices of one text. A text with more choices has none. */
 export const MAX_CHOICES = 24;
 
-/** Places in the shape of one tool's results. */
+/** The most places in the shape of one tool's results. */
 export const MAX_SHAPE_PLACES = 1_500;
 
-/** How many places a shape has, itself included. */
+/** The number of places of a shape, including itself. */
 export function countPlaces(shape: Shape): number {
   let count = 1;
   if (shape.items !== undefined) count += countPlaces(shape.items);
@@ -65,7 +65,7 @@ export function countPlaces(shape: Shape): number {
   return count;
 }
 
-/** The same shape with at most `maxPlaces` places: of a larger one, the deepest levels are any. */
+/** Bounds a shape to at most `maxPlaces` places. The deepest levels of a larger shape become any. */
 export function boundShape(shape: Shape, maxPlaces = MAX_SHAPE_PLACES): Shape {
   let bounded = shape;
   for (let depth = MAX_SHAPE_DEPTH; depth >= 0 && countPlaces(bounded) > maxPlaces; depth--)
@@ -90,17 +90,17 @@ function cutBelow(shape: Shape, depth: number): Shape {
   };
 }
 
-/** Elements of one array that are looked at, evenly spread. */
+/** The most elements of one array to look at, evenly spread. */
 const MAX_ELEMENTS = 200;
 
-/** Members of one object that are looked at. */
+/** The most members of one object to look at. */
 const MAX_LOOKED_AT = 1_000;
 
-/** Values within one value that are looked at. What comes after them is as if it were not there. */
+/** The most values within one value to look at. Later values are ignored. */
 const MAX_VALUES = 20_000;
 
 /**
- * The shape of one JSON value, which nobody has bounded.
+ * The shape of one JSON value of any size.
  *
  * @param words texts that the tool's definition lists as choices. No other text can become part of a shape.
  */
@@ -156,7 +156,7 @@ function spread(items: readonly unknown[]): readonly unknown[] {
   return Array.from({ length: MAX_ELEMENTS }, (_, i) => items[Math.floor(i * step)]);
 }
 
-/** What a format looks like. Whether a text has a format reveals nothing of it. */
+/** The patterns of formats. The format of a text reveals nothing about its content. */
 const FORMATS: readonly (readonly [string, RegExp])[] = [
   ["date-time", /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/],
   ["date", /^\d{4}-\d\d-\d\d$/],
@@ -168,7 +168,7 @@ const FORMATS: readonly (readonly [string, RegExp])[] = [
 /** Longer texts have no format. */
 const MAX_CHARS = 2_048;
 
-/** The format of a text as JSON Schema names it; `json` where it is an array or an object as text; else `plain`. */
+/** The name of a text's format in JSON Schema, `json` for an array or object as text, or else `plain`. */
 function formatOf(text: string): string {
   if (text.length > MAX_CHARS) return "plain";
   const format = FORMATS.find(([, pattern]) => pattern.test(text))?.[0];
@@ -185,15 +185,15 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Longest name that is the name of a member. */
+/** The longest name of a member. */
 const MAX_NAME_CHARS = 64;
 
-/** Words of letters and digits, joined by `_`, `-` and at most one `:`, as people name members. `@` and `$` may stand in front. */
+/** Matches usual names of members: words of letters and digits, joined by `_`, `-` and at most one `:`, after an `@` or `$`. */
 const MEMBER = /^[@$]?[\p{L}_][\p{L}\p{M}\p{N}_-]*(?::[\p{L}_][\p{L}\p{M}\p{N}_-]*)?$/u;
 
 /**
- * Whether the name of a member looks like data: an id, a date, a number, an address, a path, a sentence, a hash. Such a name is
- * not kept. In doubt a name is data: a member that is missing from a type costs less than an id in it.
+ * Whether the name of a member looks like data: an id, a date, a number, an address, a path, a sentence, a hash. ptc does not
+ * keep such a name. In doubt, a name is data, because a member that is missing from a type costs less than an id in it.
  */
 export function isDataName(name: string): boolean {
   if (name.length > MAX_NAME_CHARS || !MEMBER.test(name)) return true;
@@ -207,7 +207,7 @@ export function isDataName(name: string): boolean {
   return isRandomLetters(name) || isRandomCase(name) || name.split(/[^\p{L}\p{N}]+/u).some(isRandomWord);
 }
 
-/** Whether capitals come and go as in a token, in what has no word that names of members have. */
+/** Whether a name without a usual word has capitals in random places, like a token. */
 function isRandomCase(name: string): boolean {
   return (
     name.split(/[^\p{L}\p{N}]+/u).some((word) => word.length >= 10 && casesIn(word) > word.length / 5) &&
@@ -219,14 +219,14 @@ function casesIn(word: string): number {
   return word.match(/\p{Ll}(?=\p{Lu})|\p{Lu}(?=\p{Lu}\p{Ll})/gu)?.length ?? 0;
 }
 
-/** Letters, digits, capitals and small letters that follow each other as in a token, and not as in `utf8`, `sha256` or `httpURL`. */
+/** Whether letters, digits and cases alternate as in a token, and not as in `utf8`, `sha256` or `httpURL`. */
 function isRandomWord(word: string): boolean {
   const turns = word.match(/\p{L}(?=\p{N})|\p{N}(?=\p{L})/gu)?.length ?? 0;
   if (/^[A-Z]\d[A-Z\d]{7,}$/.test(word)) return true;
   return turns >= 3 || (word.length >= 10 && turns > 0 && turns + casesIn(word) > word.length / 4);
 }
 
-/** Whether capitals and small letters change as often as in a token. */
+/** Whether the case of letters changes as often as in a token. */
 function isRandomLetters(name: string): boolean {
   if (name.length < 16) return false;
   const changes = name.match(/[a-z](?=[A-Z0-9])|[A-Z0-9](?=[A-Z0-9][a-z])/g)?.length ?? 0;
@@ -234,8 +234,8 @@ function isRandomLetters(name: string): boolean {
 }
 
 /**
- * The shape of all values that either shape was observed of. Commutative and associative. Merging a shape with itself changes
- * counts alone.
+ * The shape of all values of either shape. Merging is commutative and associative. Merging a shape with itself changes only
+ * counts.
  */
 export function mergeShapes(a: Shape, b: Shape): Shape {
   const seen = a.seen + b.seen;
@@ -280,15 +280,15 @@ function mergeObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
   return a.isMap || b.isMap || members.size > MAX_MEMBERS ? asMap(merged) : merged;
 }
 
-/** The same object when its names are data. */
+/** Turns the names of an object into data. */
 export function asMap({ seen, members, rest }: ObjectShape): ObjectShape {
   const values = [...members.values()].reduce(mergeShapes, rest ?? NOTHING);
   return { seen, members: new Map(), rest: values, isMap: true };
 }
 
 /**
- * Words that names of members are made of in the data of many servers, in lower case and in the singular. They are in many definitions
- * of tools, and none is the name of a person.
+ * Words of which members' names consist in the data of many servers, in lower case and in the singular. They occur in many
+ * definitions of tools, and none is the name of a person.
  */
 const WORDS: ReadonlySet<string> = new Set(
   `
@@ -361,19 +361,19 @@ winner with word worker workspace world write written wrong xml yaml year yearly
     .split(/\s+/),
 );
 
-/** Coordinates, times, values, counts and queries. */
+/** Matches usual names of one letter: coordinates, times, values, counts and queries. */
 const SINGLE_LETTERS = /[xyztvnkq]/;
 
 /**
- * Whether the name of a member has a word in it that names of members have, or a letter that they are. Of names with a hyphen all words
- * have to be such, because titles and branches have hyphens too. Of other names nothing follows.
+ * Whether a name contains a usual word or letter of members' names. In a name with a hyphen all words must be usual, because
+ * titles and branches have hyphens too. A false result says nothing about a name.
  */
 export function hasMemberWord(name: string): boolean {
   const words = name.split(/[^\p{L}]+/u).filter((word) => word !== "");
   return words.length > 0 && (name.includes("-") ? words.every(isMemberWord) : words.some(isMemberWord));
 }
 
-/** @param joined words that are joined by capitals alone. */
+/** @param joined words that only capitals separate. */
 function isMemberWord(joined: string): boolean {
   if (joined.length === 1) return SINGLE_LETTERS.test(joined);
   const words = joined

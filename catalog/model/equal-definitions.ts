@@ -3,7 +3,7 @@ import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_COMPARED_REFERENCES } from "./limits.ts";
 import type { Definition, TypeModel, TypeNode } from "./type-model.ts";
 
-/** What a tool takes or returns, with its definitions. */
+/** The type of a tool's input or output, with its definitions. */
 export interface ToolSide {
   model: TypeModel;
   isInput: boolean;
@@ -11,18 +11,19 @@ export interface ToolSide {
 
 interface Compared {
   definition: Definition;
-  /** The definition as canonical JSON, with a number in the place of each reference. */
+  /** The definition as canonical JSON, with a number instead of each reference. */
   form: string;
-  /** What the numbers stand for. */
+  /** The targets of the numbered references. */
   targets: Definition[];
 }
 
 /**
- * Groups the definitions of tools: those of one group are equal in type and documentation, whatever they are called, and refer
- * to definitions that are equal in turn. All are taken for equal at first, and told apart until nothing new tells them apart,
- * so that definitions that refer to themselves are compared too. Where that takes too long, no definition is in a group.
+ * Groups the definitions of tools. Definitions of a group have equal types and documentation, whatever their names, and refer to
+ * definitions that are equal too. The search starts with all in one group and divides groups until nothing changes, so that
+ * definitions that refer to themselves are compared too. If that takes too long, no definition is in a group.
  *
- * @param dependsOnSide whether a part is printed differently for input and output: definitions with one are equal on one side only.
+ * @param dependsOnSide whether a part is printed differently for input and output. Definitions with such a part are equal only
+ *   within one side.
  */
 export function groupEqualDefinitions(
   sides: readonly ToolSide[],
@@ -71,7 +72,7 @@ function comparedForm(
     if (isTypeNode(value)) {
       const target = value.kind === "reference" ? model.definitions.get(value.name) : undefined;
       if (target !== undefined) return { kind: "reference", number: targets.push(target) };
-      // A reference to nothing is printed as any.
+      // A dangling reference is printed as any.
       isOfSide ||= value.kind === "reference" || dependsOnSide(value);
     }
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withNumbers(each)]));
@@ -80,7 +81,7 @@ function comparedForm(
   return { definition, form: isOfSide ? `${isInput ? "input" : "output"} ${form}` : form, targets };
 }
 
-/** Of what definitions consist of, types alone have a kind. */
+/** Among the parts of definitions, only types have a kind. */
 function isTypeNode(value: object): value is TypeNode {
   return "kind" in value;
 }

@@ -25,9 +25,9 @@ import {
 } from "./type-model.ts";
 
 /**
- * Reduces a JSON Schema (draft-07 or 2020-12, unaudited) to a type. Only the keywords read here have any effect;
+ * Reduces an unchecked JSON Schema (draft-07 or 2020-12) to a type. Only the keywords read here have any effect.
  * `title`, `$id`, `tsType` and everything else unknown have none. A value that the schema accepts always has the type:
- * what cannot be expressed becomes wider, and `onProblem` receives a construct that cannot be followed.
+ * constructs that a type cannot express become wider, and `onProblem` receives those that cannot be followed.
  */
 export function normalizeSchema(schema: unknown, onProblem: (message: string) => void): TypeModel {
   return new Normalizer(schema, onProblem).model();
@@ -77,7 +77,7 @@ class Normalizer {
     this.#onProblem(message);
   }
 
-  /** The type of a schema where it stands: a reference when some `$ref` points at it. */
+  /** The type of a schema in its place, which is a reference if some `$ref` points at the schema. */
   #type(schema: unknown, depth: number): TypeNode {
     if (schema === true || schema === undefined) return ANY;
     if (schema === false) return NEVER;
@@ -149,7 +149,7 @@ class Normalizer {
     return ANY;
   }
 
-  /** What `type`, `const`, `enum` and the keywords of objects and arrays say. */
+  /** The type according to `type`, `const`, `enum` and the keywords of objects and arrays. */
   #ownType(schema: JsonObject, depth: number): TypeNode {
     const byType = unite(this.#typeNames(schema).map((name) => this.#typeNamed(name, schema, depth)));
     return narrowToValues(byType, schema, (message) => this.#problem(message));
@@ -192,7 +192,7 @@ class Normalizer {
 const OBJECT_KEYWORDS = ["properties", "additionalProperties", "patternProperties"];
 const ARRAY_KEYWORDS = ["items", "prefixItems"];
 
-/** Whether a type is shorter written out than named. */
+/** Whether a type is shorter than a name for it. */
 function isAtom(type: TypeNode): boolean {
   switch (type.kind) {
     case "any":
@@ -208,7 +208,7 @@ function isAtom(type: TypeNode): boolean {
   }
 }
 
-/** The type of an array: a tuple with `prefixItems` or draft-07's list of `items`, else a list. */
+/** The type of an array: a tuple if it has `prefixItems` or draft-07's list of `items`, or else a list. */
 function arrayType(schema: JsonObject, walk: SchemaWalk): TypeNode {
   const items = member(schema, "items");
   const prefix = member(schema, "prefixItems") ?? (Array.isArray(items) ? items : undefined);
@@ -232,8 +232,8 @@ function countOf(value: unknown): number | undefined {
 }
 
 /**
- * The type of an object: its properties, and what further properties hold where the schema says so. A schema that says
- * nothing of further properties accepts any; its type has none, so that the compiler finds a misspelt name.
+ * The type of an object: its properties, and the type of further properties if the schema declares it. A schema that does not
+ * mention further properties accepts any, but its type has none, so that the compiler finds a misspelt name.
  */
 function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { kind: "object" }> {
   const declared = member(schema, "properties");
@@ -243,7 +243,7 @@ function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { k
   for (const [name, value] of isObject(declared) ? Object.entries(declared) : []) {
     const type = walk.typeOf(value);
     const documentation = walk.documentationOf(value, type);
-    // In draft 3 `required` is a member of the property, and servers still write that.
+    // In draft 3 `required` is a member of the property, and some servers still write that.
     const isRequired = names.delete(name) || member(value, "required") === true;
     properties.push({ name, type, required: isRequired, documentation });
   }
@@ -251,7 +251,7 @@ function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { k
   const rest = restType(schema, walk);
   if (properties.length === 0) return { kind: "object", properties, rest: rest ?? ANY };
   if (rest === undefined || rest.kind === "never") return { kind: "object", properties };
-  // An index signature must allow what the properties hold; only `any` is sure to.
+  // An index signature must allow the types of all properties, which only `any` is sure to do.
   return { kind: "object", properties, rest: ANY };
 }
 
@@ -316,9 +316,9 @@ function widen(type: TypeNode): TypeNode {
 type LiteralNode = Extract<TypeNode, { kind: "literal" }>;
 
 /**
- * The types that `if`/`then`/`else` and schemas that depend on a property give an object with the properties of `base`. No
- * type says "not". Where the condition is that a property has one of its listed values, the other case lists its other
- * values. Under any other condition the types say only which properties there may be.
+ * The types that `if`/`then`/`else`, and schemas that depend on a property, give to an object with the properties of `base`. No
+ * type can express "not". If the condition is that a property has one of its listed values, the other case lists its other
+ * values. For any other condition, the types only list the possible properties.
  */
 function conditionalTypes(schema: JsonObject, base: JsonObject, walk: SchemaWalk): TypeNode[] {
   const dependents = ["dependentSchemas", "dependencies"].flatMap((keyword) => {
@@ -340,7 +340,7 @@ function conditionalTypes(schema: JsonObject, base: JsonObject, walk: SchemaWalk
   return [...types, unite([holds, fails])];
 }
 
-/** The objects for which a condition on one property's value holds, and those for which it does not. */
+/** The types of objects for which a condition on one property's value holds, and for which it fails. */
 function casesOf(condition: JsonObject, base: JsonObject, walk: SchemaWalk) {
   const [name, ...others] = propertyNames(condition);
   if (name === undefined || others.length > 0) return undefined;
@@ -377,13 +377,13 @@ function propertyNames(schema: unknown): string[] {
   ].filter((name, i, all) => all.indexOf(name) === i);
 }
 
-/** Gives the parts of the normaliser the types of the schemas within theirs. */
+/** Gives parts of the normaliser access to the types of nested schemas. */
 interface SchemaWalk {
   typeOf: (schema: unknown) => TypeNode;
   documentationOf: (schema: unknown, type: TypeNode) => Documentation;
 }
 
-/** The documentation in a schema, with that of its items and alternatives, which have no place of their own in code. */
+/** The documentation in a schema, including that of its items and alternatives, which have no separate place in code. */
 function readDocumentation(schema: JsonObject, type: TypeNode): Documentation {
   const description = describe(schema, type, 0);
   const documentation: Documentation = {};

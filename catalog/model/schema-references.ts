@@ -3,7 +3,7 @@ import { MAX_SCHEMA_NODES } from "./limits.ts";
 
 export type JsonObject = Record<string, unknown>;
 
-/** An own member of a value, never an inherited one; `undefined` where there is none. */
+/** An own member of a value, never an inherited one. `undefined` if there is none. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? (value as JsonObject)[name]
@@ -11,8 +11,8 @@ export function member(value: unknown, name: string): unknown {
 }
 
 /**
- * The schemas that `$ref`s in a document point at, each with a name taken from its first pointer. Only fragments of the
- * document itself are looked at: JSON pointers and plain names (`$anchor`). Nothing is ever read or fetched.
+ * The schemas that `$ref`s in a document point at, each with a name taken from its first pointer. Follows only fragments of the
+ * document itself: JSON pointers and plain names (`$anchor`). Never reads or fetches anything else.
  */
 export class SchemaReferences {
   readonly #root: unknown;
@@ -58,7 +58,7 @@ export class SchemaReferences {
     }
   }
 
-  /** What a `$ref` points at; `undefined` when that is not in this document. */
+  /** The target of a `$ref`, or `undefined` if that is not in this document. */
   resolve(ref: string): unknown {
     if (ref === "#") return this.#root;
     if (!ref.startsWith("#")) return undefined;

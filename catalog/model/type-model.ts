@@ -1,20 +1,20 @@
 import { MAX_INTERSECTION_VARIANTS } from "./limits.ts";
 
 /**
- * What is known about the type of a value, in no language's terms: the smallest set of forms that the JSON Schemas of
- * tools are reduced to, and that every printer can print.
+ * The type of a value, independent of any language: the smallest set of forms that the JSON Schemas of tools are reduced to,
+ * and that every printer can print.
  */
 export type TypeNode =
   | { kind: "any" }
   | { kind: "never" }
   | { kind: "string" | "boolean" | "null" }
-  /** `integer` where fractions are refused; not every language tells the two apart. */
+  /** `integer` if fractions are refused. Not every language distinguishes the two. */
   | { kind: "number"; integer?: true }
   | { kind: "literal"; value: string | number | boolean }
   | { kind: "array"; items: TypeNode }
-  /** `minItems` is at most the number of `items`; `rest` is what may follow them, if anything may. */
+  /** `minItems` is at most the number of `items`. `rest` is the type of further items, if any are allowed. */
   | { kind: "tuple"; items: TypeNode[]; minItems: number; rest?: TypeNode }
-  /** `rest` is what properties without a declaration hold, where the schema says so. */
+  /** `rest` is the type of undeclared properties, if the schema declares it. */
   | { kind: "object"; properties: Property[]; rest?: TypeNode }
   | { kind: "union"; members: TypeNode[] }
   | { kind: "intersection"; members: TypeNode[] }
@@ -28,7 +28,7 @@ export interface Property {
   documentation: Documentation;
 }
 
-/** What a schema says about a value beyond its type. Text of the server, unescaped. */
+/** The information about a value in its schema beyond the type. Unescaped text from the server. */
 export interface Documentation {
   description?: string;
   /** JSON text. */
@@ -77,9 +77,9 @@ export function unite(types: readonly TypeNode[]): TypeNode {
 }
 
 /**
- * The type of a value that has all of these types. Objects merge into one, scalars and bare types narrow each other;
- * what cannot be simplified stays an intersection. When its alternatives multiply beyond what a compiler can hold,
- * they are left out, which is wider, and `onWidened` is called.
+ * The type of a value that has all of these types. Objects merge into one, and scalars and bare types narrow each other.
+ * Everything else stays an intersection. If its alternatives multiply beyond what a compiler can handle, they are left out,
+ * which gives a wider type, and `onWidened` is called.
  */
 export function intersect(types: readonly TypeNode[], onWidened: () => void): TypeNode {
   const flat = types.flatMap((type) => (type.kind === "intersection" ? type.members : [type]));
@@ -113,7 +113,7 @@ function isSimple(type: TypeNode): boolean {
   return type.kind !== "union" && type.kind !== "reference" && type.kind !== "intersection";
 }
 
-/** Whether a type says no more of a value than that it is an object or an array. */
+/** Whether a type says only that a value is an object or an array. */
 function isBare(type: TypeNode): boolean {
   if (type.kind === "object") return type.properties.length === 0 && type.rest?.kind === "any";
   return type.kind === "array" && type.items.kind === "any";
@@ -123,14 +123,14 @@ function isPlain(type: TypeNode): boolean {
   return type.kind === "any" || isBare(type) || scalarKey(type) !== undefined;
 }
 
-/** Leaves the members of a union that are possible for a value of one of the types in `base`. */
+/** The members of a union that are possible for a value of one of the types in `base`. */
 function narrowUnion(members: readonly TypeNode[], base: readonly TypeNode[]): TypeNode[] {
   return members.filter(
     (member) => !isSimple(member) || base.some((type) => intersectSimple(type, member) !== undefined),
   );
 }
 
-/** The type of a value that has both of two simple types; `undefined` when there is no such value. */
+/** The type of a value that has both of two simple types, or `undefined` if there is no such value. */
 function intersectSimple(a: TypeNode, b: TypeNode): TypeNode | undefined {
   if (a.kind === "any") return b;
   if (b.kind === "any") return a;
@@ -178,7 +178,7 @@ function mergeProperty(a: Property, b: Property): Property {
   };
 }
 
-/** A text that is equal for equal scalar types; `undefined` for types with structure. */
+/** A text that is equal for equal scalar types. `undefined` for types with structure. */
 function scalarKey(type: TypeNode): string | undefined {
   switch (type.kind) {
     case "string":
@@ -197,8 +197,8 @@ function scalarKey(type: TypeNode): string | undefined {
 }
 
 /**
- * Replaces references through which a named type would be defined as itself, with no object or array between, by any:
- * no language can print those. Returns how many there were.
+ * Replaces references that would define a named type as itself, without an object or array in between, by any, because no
+ * language can print them. Returns their number.
  */
 export function cutAliasCycles(root: TypeNode, definitions: ReadonlyMap<string, Definition>): number {
   let cut = 0;

@@ -2,18 +2,18 @@ import type { FieldTexts } from "./searchable-text.ts";
 import { SimilarTerms } from "./similar-names.ts";
 import { exactTerm, exactWord, rawWords, splitRunTogether, type Token, takeApart, tokenOf } from "./words.ts";
 
-/** Documents that were added together, and the numbers of all terms that they have. */
+/** Documents that were added together, and the numbers of all their terms. */
 export interface Batch {
   readonly slots: readonly number[];
   readonly terms: readonly number[];
 }
 
 /**
- * Documents by term. A document lives in a slot, a small number that a later document may get when it is gone, and a term
- * has a number likewise. An impact depends on its own document alone, so adding and removing leave all others as they are.
+ * Documents by term. A document occupies a slot, a small number that a later document may reuse, and a term has such a number
+ * too. An impact depends only on its own document, so adding and removing do not change other documents.
  */
 export class InvertedIndex {
-  /** The words that documents have, as they are written. */
+  /** The words of documents, as written. */
   readonly similar = new SimilarTerms((word) => this.posting(exactTerm(word)) !== undefined);
   readonly #numbers = new Map<string, number>();
   readonly #texts: string[] = [];
@@ -22,12 +22,12 @@ export class InvertedIndex {
   readonly #freeSlots: number[] = [];
   #slotCount = 0;
 
-  /** One more than the largest slot that has been in use. */
+  /** One more than the largest slot that was ever used. */
   get slotCount(): number {
     return this.#slotCount;
   }
 
-  /** One more than the largest number that a term has had. */
+  /** One more than the largest number that a term ever had. */
   get termCount(): number {
     return this.#texts.length;
   }
@@ -56,7 +56,7 @@ export class InvertedIndex {
     if (word !== undefined) this.similar.add(word);
   }
 
-  /** Removes what was added together. The numbers of terms that no document has may be reused. */
+  /** Removes a batch. Numbers of terms without documents may be reused. */
   remove({ slots, terms }: Batch): void {
     const isGone = new Uint8Array(this.#slotCount);
     for (const slot of slots) {
@@ -79,25 +79,25 @@ export class InvertedIndex {
   }
 }
 
-/** What holds a term, and how strongly: two columns of equal length. Good until the lists change. */
+/** The documents with a term and its impacts, as two columns of equal length. Valid until the lists change. */
 export interface Posting {
   readonly slots: Int32Array;
   readonly impacts: Float64Array;
 }
 
-/** Numbers of a list: where it begins, its length, and for how many there is room. */
+/** The numbers that describe a list: its start, its length, and its capacity. */
 const LIST_STRIDE = 3;
 
 /**
- * Lists of postings by number, all in two arrays: as objects of their own, a list for each term of a large catalog would
- * take longer to allocate and to collect than to fill. A list that is full moves to where it has twice the room.
+ * Lists of postings by number, all in two arrays. With a separate object for each term of a large catalog, allocation and
+ * garbage collection would take longer than filling the lists. A full list moves to a place with twice the capacity.
  */
 export class PostingLists {
   #lists = new Int32Array(1 << 12);
   #slots = new Int32Array(1 << 14);
   #impacts = new Float64Array(1 << 14);
   #used = 0;
-  /** Where lists have moved away, by the binary logarithm of the room there. */
+  /** Places that lists have left, by the binary logarithm of their capacity. */
   readonly #vacant: number[][] = Array.from({ length: 32 }, () => []);
 
   /** Returns whether the list was empty. */
@@ -113,7 +113,7 @@ export class PostingLists {
     return length === 0;
   }
 
-  /** Takes the postings of slots out of a list, and returns whether that has none now. */
+  /** Removes the postings of slots from a list. Returns whether the list is now empty. */
   remove(list: number, isGone: Uint8Array): boolean {
     const at = list * LIST_STRIDE;
     const from = this.#lists[at] as number;
@@ -170,7 +170,7 @@ function log2(powerOfTwo: number): number {
   return 31 - Math.clz32(powerOfTwo);
 }
 
-/** The numbers in an array at least so long, with room to spare if it has to be a new one. */
+/** Returns an array of at least the given length with the same numbers. A new array has spare capacity. */
 function enlarged<Numbers extends Int32Array | Float64Array>(numbers: Numbers, length: number): Numbers {
   if (length <= numbers.length) return numbers;
   const larger = new (numbers.constructor as new (length: number) => Numbers)(length * 2);
@@ -179,9 +179,9 @@ function enlarged<Numbers extends Int32Array | Float64Array>(numbers: Numbers, l
 }
 
 /**
- * BM25F's fields, in the order of `FieldTexts`. `pivot` is the length, in words, at which a field counts as it is, and
- * `slope` how much more or less a shorter or longer one counts. The pivots are fixed, not averages over the catalog, so
- * that a tool's impacts do not depend on which other tools there are. In prose, words of grammar do not count.
+ * BM25F's fields, in the order of `FieldTexts`. `pivot` is the length, in words, at which a field has its plain weight, and
+ * `slope` determines how much more or less a shorter or longer field counts. The pivots are fixed, not averages over the
+ * catalog, so that a tool's impacts do not depend on other tools. In prose, words of grammar do not count.
  */
 const FIELDS = [
   { field: "server", isProse: false, weight: 0.7, slope: 0.5, pivot: 2 },
@@ -192,19 +192,19 @@ const FIELDS = [
   { field: "parameterDescriptions", isProse: true, weight: 0.5, slope: 0.6, pivot: 40 },
 ] as const;
 
-/** How slowly a repeated word stops to count: BM25's k1. */
+/** How slowly repetitions of a word lose weight: BM25's k1. */
 const SATURATION = 3;
 
-/** More words than any real catalog has. With more, the remembered words are dropped. */
+/** More words than any real catalog has. Beyond that, the cached words are dropped. */
 const MAX_WORDS = 100_000;
 
-/** Adds tools to an index: their stems and words as they are written, each with its impact on the tool's score. */
+/** Adds tools to an index: their stems and their words as written, each with its impact on the tool's score. */
 export class DocumentTerms {
   readonly #index: InvertedIndex;
   readonly #words: WordTerms;
   readonly #seams: Seams;
   #batch = 0;
-  /** The terms of the tool that is being added, and how much it has each of all terms. */
+  /** The terms of the tool that is being added, and its frequency of every term. */
   readonly #present: number[] = [];
   #frequencies = new Float64Array(0);
   /** The last batch that had each term. */
@@ -216,7 +216,7 @@ export class DocumentTerms {
     this.#seams = new Seams(index, this.#words);
   }
 
-  /** Adds one server's tools. Their slots are in the tools' order; their terms depend on these tools alone. */
+  /** Adds one server's tools. Their slots are in the tools' order. Their terms depend only on these tools. */
   add(tools: readonly FieldTexts[]): Batch {
     if (this.#words.size > MAX_WORDS) this.#words.clear();
     this.#batch++;
@@ -237,14 +237,14 @@ export class DocumentTerms {
     return { slots, terms };
   }
 
-  /** Removes what was added. */
+  /** Removes a batch. */
   remove(batch: Batch): void {
     this.#index.remove(batch);
-    // What is remembered of words holds their terms' numbers, and some of these may be free now.
+    // The cached words contain numbers of terms, some of which may now be free.
     this.#words.clear();
   }
 
-  /** The words of all prose, and where each field's end. */
+  /** The words of all prose, and the end of each field in them. */
   #readProse(tools: readonly FieldTexts[]) {
     const words: number[] = [];
     const ends: number[] = [];
@@ -271,7 +271,7 @@ export class DocumentTerms {
     }
   }
 
-  /** A label's words may be written without seams: such a word counts with the known words that it is made of. */
+  /** Adds a label. A word of a label that joins known words counts together with these words. */
   #addLabel(index: number, text: string): void {
     const words: number[] = [];
     this.#words.read(text, words);
@@ -319,21 +319,21 @@ export class DocumentTerms {
 const PROSE = [...FIELDS.keys()].filter((index) => FIELDS[index]?.isProse);
 const LABELS = [...FIELDS.keys()].filter((index) => !FIELDS[index]?.isProse);
 
-/** What each token of a field with so many of them counts. */
+/** The weight of each token of a field with a number of tokens. */
 function unitOf(index: number, tokens: number): number {
   const { weight, slope, pivot } = FIELDS[index] as (typeof FIELDS)[number];
   return weight / (1 - slope + (slope * tokens) / pivot);
 }
 
 /**
- * The words that texts are written in, by number, each with its terms: of each of its tokens the stem, and the token in
- * its form. They are in columns, one number beside the other, because indexing does little else than read them.
+ * The words of texts, by number, each with its terms: the stem and the exact form of each token. They are in columns of
+ * numbers, because indexing mostly reads them.
  */
 class WordTerms {
   readonly #index: InvertedIndex;
   readonly #table = new WordTable({ wordsOf: rawWords, numberOf: (raw) => this.#take(raw) });
   #parts: (readonly Token[])[] = [];
-  /** A word's terms go from its start to the next word's start, those that are not of grammar to its content's end. */
+  /** A word's terms extend from its start to the next word's start. Terms that are not of grammar extend to its content's end. */
   terms = new Int32Array(0);
   starts = new Int32Array(1);
   contentEnds = new Int32Array(0);
@@ -391,7 +391,7 @@ class WordTerms {
   }
 }
 
-/** Splits words that are written without seams into the words that one server uses in prose. */
+/** Splits joined words into the words that one server uses in prose. */
 class Seams {
   readonly #index: InvertedIndex;
   readonly #words: WordTerms;
@@ -407,7 +407,7 @@ class Seams {
     this.#words = words;
   }
 
-  /** Takes these words of prose as the known ones from now on. */
+  /** Replaces the known words by these words of prose. */
   learn(prose: readonly number[]): void {
     const { size, terms, starts, contentEnds } = this.#words;
     this.#prose++;
@@ -438,7 +438,7 @@ class Seams {
   }
 }
 
-/** What may be part of a word once its accents and compatibility forms are folded. Dashes, quotes and arrows are not. */
+/** Matches characters that may be part of a word after folding accents and compatibility forms. Dashes, quotes and arrows may not. */
 const NOT_PLAIN = /[^\p{ASCII}\u2010-\u2027\u2190-\u21ff]/u;
 
 const HYPHEN = 0x2d;
@@ -446,26 +446,26 @@ const IS_WORD_BYTE = Uint8Array.from({ length: 0x100 }, (_, byte) =>
   /[A-Za-z0-9]/.test(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** Longer words are data, not language, and are taken apart each time. */
+/** Longer words are data, not language, and are not cached. */
 const MAX_BYTES = 64;
 
-/** A word is looked for in so many places at most: words that are made to have one hash cost little more than others. */
+/** The most places where a word is looked up, so that words with deliberately equal hashes cost little more than others. */
 const PROBES = 32;
 const MIN_PLACES = 1 << 12;
 const MAX_PLACES = 1 << 17;
 
-/** Numbers in a place: the word's hash, where its bytes begin and how many they are, and its number plus one. */
+/** The numbers in a place: the word's hash, the start and number of its bytes, and its number plus one. */
 const PLACE_STRIDE = 4;
 
-/** How words are found in a text that has more than plain letters, and what a word means. */
+/** Finds words in a text that has more than plain letters, and the number of a word. */
 interface Reading {
   wordsOf(text: string): Iterable<string>;
   numberOf(word: string): number;
 }
 
 /**
- * Remembers what each word was taken apart into. Words are few and are repeated often: to find one by its bytes, without
- * a string being made of it, is what makes indexing fast. Emptied when a hostile catalog exceeds it.
+ * Caches the number of each word. Words are few and repeat often. Finding a word by its bytes, without making a string, makes
+ * indexing fast. The table is emptied when a hostile catalog exceeds it.
  */
 export class WordTable {
   readonly #reading: Reading;
@@ -473,7 +473,7 @@ export class WordTable {
   #size = 0;
   #bytes = new Uint8Array(0);
   #usedBytes = 0;
-  /** The text that is being read. */
+  /** The bytes of the text that is being read. */
   #text = Buffer.alloc(1 << 10);
 
   constructor(reading: Reading) {
@@ -488,7 +488,7 @@ export class WordTable {
     this.#usedBytes = 0;
   }
 
-  /** Adds to `numbers` that of each of a text's words, in order. */
+  /** Adds the numbers of a text's words to `numbers`, in order. */
   read(text: string, numbers: number[]): void {
     if (NOT_PLAIN.test(text)) {
       for (const word of this.#reading.wordsOf(text)) {
@@ -501,7 +501,7 @@ export class WordTable {
     }
     const length = this.#encode(text);
     const bytes = this.#text;
-    // What was there before must not be taken for the text's next character.
+    // Otherwise a leftover byte would count as the text's next character.
     bytes[length] = 0;
     let end = 0;
     for (let start = 0; start < length; start = end + 1) {
@@ -569,7 +569,7 @@ export class WordTable {
   }
 }
 
-/** Puts a word into its first free place. Without a free place the word is not remembered. */
+/** Puts a word into its first free place. Without a free place, the word is not cached. */
 function put(places: Int32Array, hash: number, from: number, length: number, position: number): void {
   for (let probe = 0; probe < PROBES; probe++) {
     const place = (((hash ^ (hash >>> 15)) + probe) * PLACE_STRIDE) & (places.length - 1);
@@ -593,7 +593,7 @@ function spread(places: Int32Array): Int32Array<ArrayBuffer> {
   return wider;
 }
 
-/** Hyphens between letters or digits are part of the word. */
+/** Whether a byte is part of a word. A hyphen between letters or digits is. */
 function isPart(bytes: Uint8Array, index: number, start: number): boolean {
   const byte = bytes[index] as number;
   if (IS_WORD_BYTE[byte] === 1) return true;

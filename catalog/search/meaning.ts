@@ -2,41 +2,41 @@ import { oneLine } from "../../base/visible-text.ts";
 import type { SearchableTool } from "./searchable-text.ts";
 import type { SearchHit } from "./tool-search.ts";
 
-/** How much meaning counts, of 1 together with words, where words say nothing of a query and where they say all of it. */
+/** The weight of meaning, which words complete to 1, if words cover nothing of a query and if they cover all of it. */
 const WEIGHT_WITHOUT_WORDS = 0.7;
 const WEIGHT_WITH_ALL_WORDS = 0.15;
-/** As many standard deviations above the mean count as much as the best score of words. */
+/** This many standard deviations above the mean count as much as the best score of words. */
 const CLEAR_DEVIATIONS = 4;
-/** How many of the tools nearest in meaning count as found, where no word leads to them. */
+/** How many of the tools nearest in meaning count as found without a matching word. */
 const NEAREST = 20;
-/** Tools that deviate less than this are like any other. */
+/** Tools that deviate less than this do not count as near. */
 const TELLING_DEVIATIONS = 1;
-/** The share of the largest deviation that one of so few tools can have, at which it stands out of them. */
+/** The share of the largest possible deviation at which one of a few tools stands out. */
 const SHARE_OF_LARGEST = 0.6;
 
-/** A tool, and how like it is to each text of a query: cosines, as many as there are texts. */
+/** A tool, and its likeness to each text of a query, as cosines. */
 export interface Alike {
   readonly tool: SearchableTool;
-  /** `undefined` where the tool has no vector yet. */
+  /** `undefined` if the tool has no vector yet. */
   readonly likenesses: ArrayLike<number> | undefined;
 }
 
 interface Fused {
   /** Best first. */
   readonly hits: SearchHit[];
-  /** Whether a tool clearly stands out of all in meaning. */
+  /** Whether a tool clearly stands out in meaning. */
   readonly standsOut: boolean;
 }
 
 /**
- * Ranks tools by words and by meaning. Words count as the share of the best score. Meaning counts as how far a tool stands out
- * of all, in standard deviations: which cosine is large differs from model to model and from query to query. Of a query's
- * texts the one counts that a tool is nearest to. The more of the query the best match by words says, the more words count: they
- * are seldom wrong then. A tool without a vector is taken to mean what its words say.
+ * Ranks tools by words and by meaning. Words count as the share of the best score. Meaning counts as a tool's distance from the
+ * mean in standard deviations, because the size of cosines differs between models and queries. Of a query's texts, the one
+ * nearest to the tool counts. The more of the query the best match by words covers, the more words count, because they are then
+ * seldom wrong. For a tool without a vector, its words count as its meaning.
  *
  * @param byWords best first.
- * @param coverage how much of the query the first of them says, from 0 to 1.
- * @param all the tools in scope, those of `byWords` among them.
+ * @param coverage how much of the query the first of them covers, from 0 to 1.
+ * @param all the tools in scope, including those of `byWords`.
  */
 export function fuse(byWords: readonly SearchHit[], coverage: number, all: readonly Alike[]): Fused {
   const best = byWords[0]?.score ?? 0;
@@ -63,7 +63,7 @@ export function fuse(byWords: readonly SearchHit[], coverage: number, all: reado
   return { hits, standsOut: (nearest[0] ?? 0) >= clear };
 }
 
-/** Of each tool, by how many standard deviations it is above the mean, in the text of the query that it is nearest to. */
+/** For each tool, its standard deviations above the mean, for the text of the query nearest to it. */
 function deviationsOf(all: readonly Alike[]): (number | undefined)[] {
   const known = all.flatMap(({ likenesses }) => (likenesses === undefined ? [] : [likenesses]));
   const texts = known[0]?.length ?? 0;
@@ -85,14 +85,14 @@ function spreadOf(values: readonly number[]): { mean: number; deviation: number 
   return { mean, deviation: Math.sqrt(squares / values.length) };
 }
 
-/** What is compared with tools: longer texts are not compared better. */
+/** The longest text to compare with tools. Longer texts do not give better results. */
 const MAX_CHARS = 2_000;
 const MAX_SENTENCES = 8;
-/** Shorter ones say nothing alone. */
+/** Shorter sentences say too little alone. */
 const MIN_CHARS = 12;
 const SENTENCE_END = /(?<=[.!?;])\s+|\n+|(?<=[。！？；])/;
 
-/** The texts of a query that are compared with tools: the whole, and its sentences, since a long query often names several needs. */
+/** The texts of a query to compare with tools: the whole, and its sentences, because a long query often names several needs. */
 export function queryTexts(query: string): string[] {
   const whole = query.trim().slice(0, MAX_CHARS);
   const sentences = whole
@@ -102,13 +102,13 @@ export function queryTexts(query: string): string[] {
   return sentences.length < 2 ? [whole] : [whole, ...sentences.slice(0, MAX_SENTENCES)];
 }
 
-/** What models of embeddings read is bounded by them, and more of it blurs what a tool is for. */
+/** Embedding models bound their input, and longer text blurs the purpose of a tool. */
 const MAX_DESCRIPTION_CHARS = 2_000;
 const MAX_NAME_CHARS = 512;
 
 /**
- * What is said of a tool where it is compared by meaning: its name in words, its title and its description. It depends on
- * the tool's definition alone, so that its digest stands for what was embedded.
+ * The text of a tool for comparing by meaning: its name in words, its title and its description. It depends only on the tool's
+ * definition, so that the definition's digest identifies the embedding.
  */
 export function describedText({ name, title = "", description = "" }: SearchableTool): string {
   const named = [inWords(name.slice(0, MAX_NAME_CHARS)), title.slice(0, MAX_NAME_CHARS)]
@@ -117,7 +117,7 @@ export function describedText({ name, title = "", description = "" }: Searchable
   return `${named}: ${description.slice(0, MAX_DESCRIPTION_CHARS)}`.trim();
 }
 
-/** `getDocument_byId` as `get Document by Id`. */
+/** Renders `getDocument_byId` as `get Document by Id`. */
 function inWords(name: string): string {
   return name
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2")
@@ -125,13 +125,13 @@ function inWords(name: string): string {
     .trim();
 }
 
-/** A direction in a model's space, of length 1, so that a product of two is their likeness. */
+/** A direction in a model's space, of length 1, so that the product of two vectors is their likeness. */
 export type Vector = Float32Array;
 
-/** Models have up to a few thousand. */
+/** The most dimensions. Models have up to a few thousand. */
 const MAX_DIMENSIONS = 16_384;
 
-/** An embedding that somebody else sent, scaled to length 1; `undefined` when it is not one. */
+/** Parses a foreign embedding and scales it to length 1. Returns `undefined` if it is not one. */
 export function parseVector(value: unknown): Vector | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_DIMENSIONS) return undefined;
   let squares = 0;
@@ -151,7 +151,7 @@ export function likeness(a: Vector, b: Vector): number {
   return sum;
 }
 
-/** How many of the best a model chooses from. */
+/** The number of the best tools that a model chooses from. */
 export const CHOSEN_FROM = 30;
 
 const MAX_QUERY_CHARS = 4_000;
@@ -167,7 +167,7 @@ interface Message {
   readonly content: string;
 }
 
-/** What a model is asked so that it chooses from these tools, which are numbered from 1. */
+/** The messages that ask a model to choose from these tools, which are numbered from 1. */
 export function askForChoice(query: string, tools: readonly SearchableTool[]): Message[] {
   const list = tools.map(({ namespacedName, title, description }, index) => {
     const what = oneLine(description ?? title ?? "", MAX_LISTED_DESCRIPTION_CHARS);
@@ -183,8 +183,8 @@ export function askForChoice(query: string, tools: readonly SearchableTool[]): M
 const ARRAY = /\[[\s\d,]*\]/g;
 
 /**
- * The places in the list, from 0, that an answer has chosen, the best first; `undefined` when it is no choice. Models put words
- * around what they were asked for, and think aloud before: the last array counts.
+ * The positions in the list, from 0, that an answer has chosen, best first. Returns `undefined` if the answer is not a choice.
+ * Models add words around their answer and think aloud before it, so the last array counts.
  */
 export function parseChosen(answer: unknown, count: number): number[] | undefined {
   if (typeof answer !== "string") return undefined;
@@ -195,7 +195,7 @@ export function parseChosen(answer: unknown, count: number): number[] | undefine
   return [...new Set(numbers)].map((number) => number - 1);
 }
 
-/** The hits with the chosen ones first. The others follow as they were. */
+/** Moves the chosen hits to the front. The others follow in their old order. */
 export function putFirst(hits: readonly SearchHit[], chosen: readonly number[]): SearchHit[] {
   const first = chosen.flatMap((place) => hits[place] ?? []);
   const chosenHits = new Set(first);

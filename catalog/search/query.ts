@@ -6,44 +6,44 @@ import { exactTerm, isActionWord, queryWeight, type Token, tokenize, tokenOf, ty
 interface Clause {
   /** Its terms, each with how much it counts. */
   readonly terms: ReadonlyMap<string, number>;
-  /** Whether it says to what something is done. One that does not, such as "search" before "and delete files", is no need by itself. */
+  /** Whether it names an object. A clause without one, such as "search" before "and delete files", is not a need by itself. */
   readonly hasSubject: boolean;
 }
 
-/** A word of a query that says something of what is meant, and the terms that stand for it in the index. */
+/** A meaningful word of a query, and its terms in the index. */
 interface QueryWord {
   readonly text: string;
   readonly terms: readonly string[];
 }
 
 interface ParsedQuery {
-  /** Clauses of which the index has a word. */
+  /** The clauses with a word that is in the index. */
   readonly clauses: readonly Clause[];
-  /** Of every clause, the words that say something, each once. */
+  /** For every clause, its meaningful words, each once. */
   readonly words: readonly (readonly QueryWord[])[];
 }
 
-/** What a query may ask of the index's vocabulary. */
+/** The vocabulary of the index, as queries use it. */
 interface Vocabulary {
   has(term: string): boolean;
-  /** Terms that a word which the index does not have may mean. */
+  /** The terms that a word outside of the index may mean. */
   similarTo(word: string): readonly SimilarTerm[];
 }
 
-/** What lies beyond these bounds of a query is not looked for. */
+/** Bounds of a query. Search ignores everything beyond them. */
 const MAX_QUERY_CHARS = 4_000;
 const MAX_WORDS = 400;
 const MAX_CLAUSES = 24;
 const MAX_UNKNOWN_WORDS = 8;
 
-/** How much a word in its very form adds to what its stem counts. */
+/** The weight that a word's exact form adds to that of its stem. */
 const EXACT_FORM_WEIGHT = 0.2;
 
 const CLAUSE_END = /[.!?;,\n]+\s+|[。！？；，、]+|\b(?:and|then|also)\b/;
 
 /**
- * The terms of a text that the index may hold, clause by clause: a long query often names several needs. Bounded in time
- * whatever the text is.
+ * The terms of a text that may be in the index, clause by clause, because a long query often names several needs. The time is
+ * bounded for any text.
  */
 export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
   const clauses: { terms: Map<string, number>; hasSubject: boolean }[] = [];
@@ -78,7 +78,7 @@ export function parseQuery(text: string, vocabulary: Vocabulary): ParsedQuery {
   return { clauses, words: wordsOfClauses };
 }
 
-/** The words to look for: a word of several parts as a whole where the index knows that, and known neighbours joined. */
+/** The words to look for. A word of several parts counts as a whole if the index knows it, and known neighbours are joined. */
 function* queryTokens(
   words: readonly Word[],
   vocabulary: Vocabulary,
@@ -100,31 +100,31 @@ function raise(terms: Map<string, number>, term: string, weight: number): void {
   terms.set(term, Math.max(weight, terms.get(term) ?? 0));
 }
 
-/** A query of so few words means each of them; in a longer text most words are circumstances. */
+/** In a query of at most this many words, every word matters. In a longer text, most words are circumstances. */
 const MAX_WORDS_OF_A_NEED = 4;
-/** The share of a need that one word which a tool has must be, when the tool has no other. */
+/** The share of a need that a tool's only matching word must have. */
 const MIN_SHARE = 0.45;
-/** How much a word counts that says what is done, and not to what: a tool that sends something else does not fit. */
+/** The weight of a word that names an action and not its object: a tool that sends something else does not fit. */
 const ACTION_WEIGHT = 0.5;
 /**
- * A word counts for less from so little impact on: it stands in the descriptions of parameters alone, or once in a long text,
- * and says what the tool is given or how, not what it does.
+ * A word with less impact than this counts for less. It occurs only in the descriptions of parameters, or once in a long text,
+ * and describes the input of the tool, not its purpose.
  */
 const SUBJECT_IMPACT = 0.22;
 const PASSING_WEIGHT = 0.5;
-/** How many of the best tools are looked at. */
+/** The number of the best tools to look at. */
 const LOOKED_AT = 3;
 
 interface Documents {
-  /** The documents that have a term, and how much each has of it. */
+  /** The documents that have a term, with its impacts. */
   posting(term: string): Posting | undefined;
   readonly documents: number;
 }
 
 /**
- * Whether one of the best documents is about what a query says. It is not when it has none of the query's telling words, or
- * when it has one word alone of a short query, and the words that it lacks are most of what was said: words count by how
- * rare they are, and one that no document has like the rarest. In doubt it is.
+ * Whether one of the best documents fits a query. It does not fit if it has none of the query's meaningful words, or if it has
+ * only one word of a short query and the missing words carry most of the weight. Words weigh by how rare they are. A word that no
+ * document has weighs like the rarest. In doubt, a document fits.
  */
 export function fitsQuery(
   clauses: readonly (readonly QueryWord[])[],
@@ -164,8 +164,8 @@ function impactOn(slot: number, { slots, impacts }: Posting): number {
 }
 
 /**
- * How much of a query a document says: of the clause of which it says most, the share of the telling words, by how rare they
- * are. From 0 to 1; 0 where no clause has two such words, since one word alone is in a document by chance.
+ * How much of a query a document covers, from 0 to 1: the share of the meaningful words, weighted by rarity, in the clause that
+ * it covers best. 0 if no clause has two such words, because a single word may be in a document by chance.
  */
 export function coverageOf(
   clauses: readonly (readonly QueryWord[])[],

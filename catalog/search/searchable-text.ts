@@ -1,6 +1,6 @@
 import type { Tool } from "../tool.ts";
 
-/** What search reads of a tool. `inputSchema` is whatever its server sent. */
+/** The parts of a tool that search reads. `inputSchema` is whatever its server sent. */
 export type SearchableTool = Pick<
   Tool,
   | "server"
@@ -13,21 +13,21 @@ export type SearchableTool = Pick<
   | "method"
 >;
 
-/** What a query says that means the resources or prompts of servers. */
+/** Matches queries about the resources or prompts of servers. */
 const SUBJECTS: Readonly<Record<string, RegExp>> = {
   resources: /\b(?:mcp )?resources?\b|\buris?\b/i,
   prompts: /\bprompts?\b/i,
 };
 
 /**
- * Whether a query can mean a tool. Of the protocol's methods, which many servers have with the same words, each, it has to say so:
- * else the resources of all servers stand before the tool that does what the query says.
+ * Whether a query can mean a tool. A query must mention resources or prompts to mean a method of the protocol, because many
+ * servers have these methods with the same words, and they would otherwise come before the tool that fits.
  */
 export function canBeMeant({ method }: SearchableTool, query: string): boolean {
   return method === undefined || SUBJECTS[method.split("/", 1)[0] ?? ""]?.test(query) !== false;
 }
 
-/** The fields that are searched, in the order in which they are weighed. */
+/** The searched fields, in the order of their weights. */
 export type FieldTexts = readonly [
   server: string,
   name: string,
@@ -43,7 +43,7 @@ const MAX_SCHEMA_NODES = 1_000;
 const MAX_SCHEMA_DEPTH = 8;
 const SUBSCHEMA_LISTS = ["anyOf", "oneOf", "allOf", "prefixItems"];
 
-/** A tool's text by field. Bounded in time and size whatever the schema is: what lies beyond the bounds is not found. */
+/** A tool's text by field. Time and size are bounded for any schema, and search does not find text beyond the bounds. */
 export function fieldTexts(tool: SearchableTool): FieldTexts {
   const parameters = new BoundedText();
   const descriptions = new BoundedText();
@@ -87,7 +87,7 @@ export function fieldTexts(tool: SearchableTool): FieldTexts {
   ];
 }
 
-/** The values by name, if these are members of an object. */
+/** The names and values of an object's members. */
 function entries(members: unknown): [names: string[], values: Record<string, unknown>] {
   if (typeof members !== "object" || members === null || Array.isArray(members)) return NO_ENTRIES;
   return [Object.keys(members).slice(0, MAX_SCHEMA_NODES), members as Record<string, unknown>];

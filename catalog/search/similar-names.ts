@@ -1,24 +1,24 @@
 import type { SearchableTool } from "./searchable-text.ts";
 import { splitRunTogether, tokenize, tokenOf } from "./words.ts";
 
-/** Of a longer name only the beginning is compared. */
+/** Longer names are cut before they are compared. */
 const MAX_NAME_CHARS = 100;
 
-/** With more typing errors two names count as different. */
+/** With more typing errors, two names count as different. */
 const MAX_ERRORS = 4;
 
-/** Least likeness, between 0 and 1, of a name that is worth a hint. */
+/** The least likeness, between 0 and 1, of a name that is worth a hint. */
 const MIN_LIKENESS = 0.5;
 
-/** A name of the same words in another order or form is a little less like than one with a typing error. */
+/** A name with the same words in another order or form is a little less alike than one with a typing error. */
 const SAME_WORDS_LIKENESS = 0.9;
 
 /**
- * The candidates that are like a mistaken name, best first: those a few typing errors away, and those that share
- * most of its words. Case, separators and endings of words do not matter. Empty when none is like it.
+ * The candidates that resemble a mistaken name, best first: those a few typing errors away, and those that share most of its
+ * words. Case, separators and endings of words do not matter. Empty if no candidate resembles it.
  *
- * This is for people and models who look for a name, and can choose from several. Where code names something that is not
- * there, `languages/name-lookup.ts` gives only what was most likely meant, and goes by the exact spelling.
+ * This is for people and models who look for a name and can choose from several. For code with an unknown name,
+ * `languages/name-lookup.ts` returns only the most likely meaning, by the exact spelling.
  */
 export function similarNames(name: string, candidates: readonly string[], limit: number): string[] {
   const wanted = shapeOf(name);
@@ -80,7 +80,7 @@ interface Entry {
 }
 
 /**
- * Which slots' tools go by a name: the protocol name, with the server before it, and the namespaced name. Case and
+ * Finds the slots of tools by a name: the protocol name, with or without the server before it, or the namespaced name. Case and
  * separators do not matter: `create_issue`, `createIssue` and `Create issue` are one name.
  */
 export class NameLookup {
@@ -107,7 +107,7 @@ export class NameLookup {
     return this.#entries.get(compactName(query))?.slots ?? [];
   }
 
-  /** The slots that `find` returns; if there are none, those of the names that are one or two typing errors away. */
+  /** The slots that `find` returns, or if there are none, the slots of names that are one or two typing errors away. */
   findNearest(query: string): readonly number[] {
     const wanted = compactName(query);
     const exact = this.#entries.get(wanted);
@@ -140,7 +140,7 @@ function namesOf({ server, name, namespacedName }: SearchableTool): Set<string> 
   return names;
 }
 
-/** A term, and how much of a word's weight it gets. */
+/** A term, and its share of a word's weight. */
 export interface SimilarTerm {
   term: string;
   likeness: number;
@@ -152,11 +152,11 @@ const PREFIX_LIKENESS = 0.5;
 const MISSPELT_LIKENESS = 0.6;
 
 /**
- * Terms of a vocabulary that a word which is not in it may mean: parts that it is made of, a misspelt word, a longer word
- * that it begins. A misspelling is looked for among words with the same first letter.
+ * Finds the terms of a vocabulary that an unknown word may mean: its parts, a word that it misspells, or longer words that begin
+ * with it. A misspelt word must have the same first letter.
  */
 export class SimilarTerms {
-  /** Words as they are written, each with its letters, by first character and then by length. */
+  /** Words as written, each with its set of letters, by first character and then by length. */
   readonly #words = new Map<string, Map<string, number>[]>();
   readonly #has: (word: string) => boolean;
 
@@ -177,7 +177,7 @@ export class SimilarTerms {
     this.#words.get(word.slice(0, 1))?.[word.length]?.delete(word);
   }
 
-  /** At most a few terms. */
+  /** At most a few terms that a word may mean. */
   to(word: string): SimilarTerm[] {
     const parts = splitRunTogether(word, { has: this.#has });
     if (parts.length > 0) return parts.map((part) => ({ term: tokenOf(part).stem, likeness: 1 }));
@@ -221,8 +221,8 @@ function terms(words: readonly string[], likeness: number): SimilarTerm[] {
 }
 
 /**
- * Insertions, deletions, replacements and swaps of neighbours that make one text of another (optimal string alignment),
- * or `limit + 1` when there are more than `limit`.
+ * The number of insertions, deletions, replacements and swaps of neighbours that turn one text into another (optimal string
+ * alignment), or `limit + 1` if there are more than `limit`.
  */
 export function editDistance(a: string, b: string, limit: number): number {
   const tooFar = limit + 1;
@@ -267,14 +267,14 @@ function at(row: Float64Array, index: number): number {
   return row[index] as number;
 }
 
-/** Which letters a text has, a bit each. */
+/** The letters of a text, as one bit each. */
 export function letterSet(text: string): number {
   let letters = 0;
   for (let index = 0; index < text.length; index++) letters |= 1 << (text.charCodeAt(index) & 31);
   return letters;
 }
 
-/** Whether texts with these letters can be within `limit` edits: far cheaper than to compare the texts. */
+/** Whether texts with these letters can be within `limit` edits. Far cheaper than comparing the texts. */
 export function mayBeWithin(limit: number, a: number, b: number): boolean {
   return bits(a & ~b) <= limit && bits(b & ~a) <= limit;
 }

@@ -3,15 +3,15 @@ import { canBeMeant, type SearchableTool } from "./searchable-text.ts";
 import { type SearchHit, type SearchHits, type SearchOptions, ToolSearch } from "./tool-search.ts";
 
 /**
- * The search index of a catalog and of the states that follow it. It is built when it is first searched, and then brought up
- * to date server by server: what has not changed is not indexed again.
+ * The search index of a catalog and of its later states. The first search builds it. Later searches update it server by server,
+ * and do not index unchanged servers again.
  */
 export class ToolIndex {
   readonly #search = new ToolSearch();
-  /** What the index holds of each server, by module. */
+  /** The indexed tools of each server, by module. */
   readonly #indexed = new Map<string, { tools: ServerTools["tools"]; contents: string }>();
 
-  /** Searches these servers and no others. @param options `server` is a module. @param stage ranks what words have found. */
+  /** Searches only these servers. @param options `server` is a module. @param stage ranks the results of the search by words. */
   search(
     servers: readonly ServerTools[],
     query: string,
@@ -39,37 +39,37 @@ export class ToolIndex {
   }
 }
 
-/** What a stage makes of a search by words. */
+/** The result of a stage after a search by words. */
 export interface Ranking {
-  /** Best first, with the stage's own scores. If absent, the answer of the search by words stands. */
+  /** Best first, with the stage's scores. If absent, the result of the search by words stays. */
   readonly hits?: readonly SearchHit[];
-  /** Whether even the best says next to nothing of the query. By default the search by words decides. */
+  /** Whether even the best hit hardly matches the query. By default, the search by words decides. */
   readonly fitsPoorly?: boolean;
-  /** Why the stage could not do its part, in words for a person. */
+  /** Why the stage could not do its part, in words for people. */
   readonly problem?: string;
 }
 
 /**
- * A stage after the search by words, such as a comparison of embeddings or a model that chooses. It may reorder the
- * candidates, drop some, and name other tools of `tools`. It has its own time limit, and never rejects.
+ * A stage after the search by words, such as a comparison of embeddings or a choice by a model. It may reorder candidates, drop
+ * some, and add other tools of `tools`. It has its own time limit, and never rejects.
  */
 export interface RankingStage {
   rank(query: string, found: SearchHits, tools: readonly SearchableTool[]): Promise<Ranking>;
-  /** Does in advance, in the background, what searches among these tools would else wait for. */
+  /** Prepares searches among these tools in the background, so that they need not wait. */
   prepare?(tools: readonly SearchableTool[]): void;
 }
 
-/** How many candidates a stage gets at least. */
+/** The least number of candidates for a stage. */
 const CANDIDATES = 50;
 
-/** What a search has found, and why a stage could not do its part in it. */
+/** The result of a search, and why a stage could not do its part. */
 interface RankedHits extends SearchHits {
   problem?: string;
 }
 
 /**
- * The tools that fit a query best, ranked by `stage` if there is one. What a stage returns counts once for each tool that
- * is in the index and in scope. A query that is a tool's name needs no ranking.
+ * The tools that fit a query best, ranked by `stage` if there is one. A stage's hits count once for each tool in the index and in
+ * scope. A query that is a tool's name needs no ranking.
  */
 export async function searchTools(
   search: ToolSearch,
@@ -107,7 +107,7 @@ export async function searchTools(
       hits.set(tool.namespacedName, { tool: listed, score });
     }
   }
-  // Candidates that were not handed to the stage match all the same.
+  // Candidates that the stage did not get match nevertheless.
   const unranked = found.total - found.results.length;
   const results = [...hits.values()].slice(0, limit);
   return { results, total: hits.size + unranked, ...(fitsPoorly ? { fitsPoorly } : {}), ...told };

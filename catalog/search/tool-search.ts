@@ -10,42 +10,42 @@ export interface SearchHit {
 }
 
 export interface SearchHits {
-  /** Best first; equal scores by namespaced name. */
+  /** Best first. Equal scores are ordered by namespaced name. */
   results: SearchHit[];
-  /** How many tools match, of which `results` are the first: more than `results.length` means that some are not shown. */
+  /** The number of matching tools. More than `results.length` means that some are not in `results`. */
   total: number;
-  /** Set when even the best of them has next to nothing of what the query says. */
+  /** Set if even the best result hardly matches the query. */
   fitsPoorly?: true;
-  /** Set when the query is the name of the first of them, where `coverage` was asked for. */
+  /** Set if the query is the name of the first result, if the search measures coverage. */
   isName?: true;
-  /** How much of the query the first of them says, from 0 to 1, where that was asked for. */
+  /** How much of the query the first result covers, from 0 to 1, if the search measures coverage. */
   coverage?: number;
 }
 
 export interface SearchOptions {
-  /** Looks only among this server's tools, and finds none if it has none. */
+  /** Searches only this server's tools. */
   server?: string | undefined;
-  /** Most results that are returned. */
+  /** The most results to return. */
   limit: number;
-  /** Whether `coverage` is wanted, which takes additional time. */
+  /** Whether to measure coverage, which takes additional time. */
   measuresCoverage?: boolean;
 }
 
-/** Tools that score less than this share of the best one are not counted as matches. */
+/** Tools that score less than this share of the best score do not count as matches. */
 const MIN_SHARE_OF_BEST = 0.2;
 
-/** Below 1, so that rarity counts for less: how rare a word is depends on the catalog as much as on the word. */
+/** Below 1, so that rarity counts for less, because the rarity of a word depends on the catalog as much as on the word. */
 const RARITY_EXPONENT = 0.7;
 
 /**
- * Full-text search over tool definitions: BM25F, in memory, for names, needs in plain words and misspelt words. The same
- * tools give the same results whatever the order in which they came.
+ * Full-text search over tool definitions: BM25F, in memory, for names, needs in plain words, and misspelt words. The same
+ * tools give the same results in whatever order they were added.
  *
- * The index is our own, because no library does as well. MiniSearch 7.2.0 with our words, clauses and weights, its boosts and
- * BM25 parameters tuned on the very sets that are measured, reaches nDCG@10 of 0.587 on MetaTool, 0.665 on its queries of two
- * needs and 0.883 on Seal-Tools, where this reaches 0.584, 0.672 and 0.928. A query among the 4,076 tools of Seal-Tools takes it
- * 17 times as long, since it adds up fields where BM25F weighs them together, counts rarity over all servers, and makes an
- * object of each match.
+ * ptc has its own index because no library does as well. MiniSearch 7.2.0 with the words, clauses and weights of this index, and
+ * with boosts and BM25 parameters tuned on the measured sets, reaches an nDCG@10 of 0.587 on MetaTool, 0.665 on its queries with
+ * two needs and 0.883 on Seal-Tools. This index reaches 0.584, 0.672 and 0.928. MiniSearch takes 17 times as long for a query
+ * among the 4,076 tools of Seal-Tools, because it adds up fields where BM25F weighs them together, counts rarity over all
+ * servers, and allocates an object for each match.
  */
 export class ToolSearch {
   readonly #index = new InvertedIndex();
@@ -53,16 +53,16 @@ export class ToolSearch {
   readonly #names = new NameLookup();
   readonly #tools: (SearchableTool | undefined)[] = [];
   readonly #batches = new Map<string, Batch>();
-  /** Kept from search to search: making it would cost more than the search. */
+  /** Reused between searches, because allocating it would cost more than a search. */
   #scores = new ClauseScores(0);
   #size = 0;
 
-  /** Tools in the index. */
+  /** The number of tools in the index. */
   get size(): number {
     return this.#size;
   }
 
-  /** Makes these the tools of a server, in place of those it had. Other servers' tools are not indexed again. */
+  /** Replaces the tools of a server. Does not index other servers' tools again. */
   setServer(server: string, tools: readonly SearchableTool[]): void {
     this.removeServer(server);
     if (tools.length === 0) return;
@@ -89,7 +89,7 @@ export class ToolSearch {
     }
   }
 
-  /** The tools of a server, or of all, in no particular order. */
+  /** The tools of one server, or of all servers, in no particular order. */
   *list(server?: string): Generator<SearchableTool> {
     const batches = server === undefined ? this.#batches.values() : [this.#batches.get(server)];
     for (const batch of batches) {
@@ -100,7 +100,7 @@ export class ToolSearch {
     }
   }
 
-  /** The tools that fit a query best. Those that go by just that name come first. Bounded in time for any text. */
+  /** The tools that fit a query best. Tools with that name come first. The time is bounded for any text. */
   search(query: string, { server, limit, measuresCoverage = false }: SearchOptions): SearchHits {
     const inScope = server === undefined ? undefined : new Set(this.#batches.get(server)?.slots);
     const isMeant = (slot: number) => canBeMeant(this.#tools[slot] as SearchableTool, query);
@@ -190,10 +190,10 @@ export class ToolSearch {
   }
 }
 
-/** The needs of a query of which each has its place among the best: in a longer text most clauses are circumstances. */
+/** The most needs of a query that each get a place among the best. In a longer text, most clauses are circumstances. */
 const MAX_NEEDS = 3;
 
-/** Has the tool that fits each need of a query best be among the best, in the place of the last of them. */
+/** Puts the best tool for each need of a query among the results, in place of the last ones. */
 function includeEachNeed(slots: number[], clauses: readonly number[], limit: number): void {
   if (clauses.length < 2 || clauses.length > MAX_NEEDS) return;
   const missing = [...new Set(clauses)].filter((slot) => !slots.includes(slot));
@@ -213,7 +213,7 @@ function restrict({ slots, impacts }: Posting, inScope: ReadonlySet<number>): Po
   return { slots: restricted.slots.subarray(0, kept), impacts: restricted.impacts.subarray(0, kept) };
 }
 
-/** Scores of documents by slot, of which most have none. */
+/** Scores of documents by slot. Most documents have none. */
 class Scores {
   readonly #scores: Float64Array;
   #scored: number[] = [];
@@ -232,7 +232,7 @@ class Scores {
     return this.#scores[slot] ?? 0;
   }
 
-  /** Leaves these slots without a score. */
+  /** Removes the scores of some slots. */
   drop(isDropped: (slot: number) => boolean): void {
     this.#scored = this.#scored.filter((slot) => {
       if (!isDropped(slot)) return true;
@@ -241,7 +241,7 @@ class Scores {
     });
   }
 
-  /** Slots that have a score, in no particular order. */
+  /** The slots with a score, in no particular order. */
   slots(): readonly number[] {
     return this.#scored;
   }
@@ -255,7 +255,7 @@ class Scores {
     return this.#scored.reduce((most, slot) => Math.max(most, this.of(slot)), 0);
   }
 
-  /** The slots with the largest scores, best first and at most `limit`, and how many score at least `least`. */
+  /** The slots with the largest scores, best first and at most `limit`, and the number of slots that score at least `least`. */
   top(limit: number, least: number, precedes: (a: number, b: number) => boolean) {
     const top: number[] = [];
     const isBetter = (a: number, b: number) =>
@@ -274,10 +274,10 @@ class Scores {
   }
 }
 
-/** How much the clause that fits a document best adds to what the whole query scores. */
+/** The weight that a document's best clause adds to the score of the whole query. */
 const CLAUSE_WEIGHT = 0.5;
 
-/** Scores of a query's clauses: each of its terms counts once, and the clause that fits a document best counts more. */
+/** Scores of a query's clauses. Each term of the query counts once, and the clause that fits a document best counts more. */
 class ClauseScores {
   readonly capacity: number;
   readonly #total: Scores;
@@ -300,7 +300,7 @@ class ClauseScores {
     for (const scores of [this.#total, this.#best, this.#ofNewTerms, this.#ofKnownTerms]) scores.clear();
   }
 
-  /** Adds a term of the present clause. `isRepeated`: an earlier clause had it too. */
+  /** Adds a term of the current clause. @param isRepeated whether an earlier clause had it too. */
   add({ slots, impacts }: Posting, weight: number, isRepeated: boolean): void {
     const scores = isRepeated ? this.#ofKnownTerms : this.#ofNewTerms;
     for (let index = 0; index < slots.length; index++) {
@@ -308,14 +308,14 @@ class ClauseScores {
     }
   }
 
-  /** Ends a clause. Returns the slot that fits it best, of those that are in question. */
-  endClause(isInQuestion: (slot: number) => boolean): number | undefined {
+  /** Ends a clause. Returns the eligible slot that fits it best. */
+  endClause(isEligible: (slot: number) => boolean): number | undefined {
     this.#clauses++;
     let best: number | undefined;
     let most = 0;
     for (const slot of new Set([...this.#ofNewTerms.slots(), ...this.#ofKnownTerms.slots()])) {
       const score = this.#ofNewTerms.of(slot) + this.#ofKnownTerms.of(slot);
-      if (score > most && isInQuestion(slot)) [best, most] = [slot, score];
+      if (score > most && isEligible(slot)) [best, most] = [slot, score];
     }
     for (const slot of this.#ofKnownTerms.slots()) this.#raiseBest(slot);
     for (const slot of this.#ofNewTerms.slots()) {

@@ -1,18 +1,18 @@
 import { stem } from "porter2";
 
 /**
- * One word as it stands in a text: its parts, and, where two or three parts are written as one word (`GitHub`, `e-mail`,
- * `s3`), the word as a whole, which others may write without the seam.
+ * A word of a text: its parts, and, if two or three parts are written as one word (`GitHub`, `e-mail`, `s3`), the word as a
+ * whole, which others may write without the division.
  */
 export interface Word {
   readonly parts: readonly Token[];
   readonly whole?: Token;
-  /** Parts and whole, and of these the ones that are not words of grammar. */
+  /** The parts and the whole. `content` has those that are not words of grammar. */
   readonly tokens: readonly Token[];
   readonly content: readonly Token[];
 }
 
-/** Scripts that do not put spaces between words: they are indexed by pairs of neighbouring characters. */
+/** Scripts without spaces between words. They are indexed by pairs of neighbouring characters. */
 const UNSPACED =
   "\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Hang}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー々";
 const LOWER = `(?:(?![${UNSPACED}])[\\p{Ll}\\p{Lo}\\p{Lm}\\p{M}])`;
@@ -21,7 +21,7 @@ const NOT_ASCII = /[^\p{ASCII}]/u;
 const ASCII_WORD = /[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*/g;
 const ASCII_PART = /[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const ANY_WORD = /[\p{L}\p{M}\p{N}ー]+(?:-[\p{L}\p{M}\p{N}ー]+)*/gu;
-// These take milliseconds to build, for which no command waits that searches nothing.
+// These take milliseconds to build, so only commands that search build them.
 let builtAnyPart: RegExp | undefined;
 let builtUnspacedRun: RegExp | undefined;
 
@@ -42,8 +42,8 @@ const ONE_CASE = /^[A-Za-z]?[a-z]*$/;
 
 /**
  * The words of a text or an identifier, in order. Splits `camelCase`, `ALLCAPSWord`, `snake_case`, `kebab-case` and
- * digits from letters, folds accents and width, and cuts scripts without spaces into pairs of characters. Linear in the
- * text's length; cap that before.
+ * digits from letters, folds accents and width, and cuts scripts without spaces into pairs of characters. Takes time linear in
+ * the text's length, which callers must bound.
  */
 export function tokenize(text: string): Word[] {
   return rawWords(text).map((raw) => {
@@ -55,18 +55,18 @@ export function tokenize(text: string): Word[] {
   });
 }
 
-/** The words of a text as they stand in it, but for accents and compatibility forms. */
+/** The words of a text as written, except for accents and compatibility forms. */
 export function rawWords(text: string): readonly string[] {
   return (NOT_ASCII.test(text) ? fold(text).match(ANY_WORD) : text.match(ASCII_WORD)) ?? [];
 }
 
-/** One word, as `rawWords` has it. */
+/** Analyses a word of `rawWords`. */
 export function takeApart(raw: string): Word {
   if (ONE_CASE.test(raw)) return wordOf([tokenOf(raw)]);
   return compound(raw.match(NOT_ASCII.test(raw) ? anyPart() : ASCII_PART) ?? []);
 }
 
-/** Compatibility forms made one, and Latin, Greek and Cyrillic letters without their accents. */
+/** Unifies compatibility forms, and removes accents from Latin, Greek and Cyrillic letters. */
 function fold(text: string): string {
   return text
     .normalize("NFKD")
@@ -94,8 +94,8 @@ function pairs(characters: readonly string[]): string[] {
 }
 
 /**
- * Words are few and are repeated often, so taking them apart once makes indexing several times as fast. Enough for any
- * real catalog; emptied, not kept up, when a hostile one exceeds it.
+ * A cache of analysed words. Words are few and repeat often, so analysing them once makes indexing several times as fast. The
+ * cache is large enough for any real catalog, and is emptied when a hostile one exceeds it.
  */
 const remembered = new Map<string, Word>();
 const MAX_REMEMBERED = 50_000;
@@ -106,19 +106,19 @@ function remember(raw: string, word: Word): void {
   remembered.set(raw, word);
 }
 
-/** A word as it is compared: lower case, without accents. There is one object for each text while it is remembered. */
+/** A word in the form for comparing: lower case, without accents. While it is cached, there is one object for each text. */
 export interface Token {
   readonly text: string;
-  /** The index term of all forms of an English word; any other word's is the word itself. */
+  /** The index term of all forms of an English word. For any other word, it is the word itself. */
   readonly stem: string;
-  /** The index term of the word in just this form. */
+  /** The index term of the word in exactly this form. */
   readonly exact: string;
 }
 
 const EXACT = "=";
 const ENGLISH_WORD = /^[a-z]{3,}$/;
 
-/** Longer words are data, not language: only so much of them counts. */
+/** Longer words are data, not language, and are cut. */
 const MAX_CHARS = 64;
 
 export function tokenOf(word: string): Token {
@@ -126,12 +126,12 @@ export function tokenOf(word: string): Token {
   return { text, stem: ENGLISH_WORD.test(text) ? stem(text) : text, exact: exactTerm(text) };
 }
 
-/** The index term of a lower-case word in just this form. */
+/** The index term of a lower-case word in exactly this form. */
 export function exactTerm(text: string): string {
   return EXACT + text;
 }
 
-/** The word of which a term is the exact one, if it is one. */
+/** The word of an exact term, or `undefined` for any other term. */
 export function exactWord(term: string): string | undefined {
   return term.startsWith(EXACT) ? term.slice(EXACT.length) : undefined;
 }
@@ -141,8 +141,8 @@ const MAX_WORD_CHARS = 40;
 const MIN_PART_CHARS = 3;
 
 /**
- * The fewest known words that make up a word that is not itself known (`airqualityforecast`: air, quality, forecast), or
- * none if it cannot be made of them.
+ * The fewest known words that make up an unknown word (`airqualityforecast`: air, quality, forecast). Empty if known words
+ * cannot make it up.
  */
 export function splitRunTogether(word: string, known: { has(word: string): boolean }): string[] {
   if (word.length < MIN_WORD_CHARS || word.length > MAX_WORD_CHARS || known.has(word)) return [];
@@ -160,11 +160,11 @@ export function splitRunTogether(word: string, known: { has(word: string): boole
 }
 
 /**
- * English words that say little about which tool is meant, whatever the catalog: general lists, not fitted to any
- * collection of queries.
+ * English words that say little about the meant tool in any catalog. The lists are general and not fitted to any collection of
+ * queries.
  */
 
-/** Words of grammar. In prose they are not indexed at all. */
+/** Words of grammar, which are not indexed in prose. */
 const FUNCTION_WORDS = `
 a about above after again against ain all am an and any are aren as at be because been before being below between both
 but by can cannot couldn could d did didn do does doesn doing don down during each few for from further had hadn has
@@ -174,7 +174,7 @@ should shouldn so some such t than that the their theirs them themselves then th
 too under until up ve very was wasn we were weren what when where which while who whom why will with won would wouldn
 you your yours yourself yourselves`;
 
-/** Words of asking, wishing and describing in general: they frame a request without being its subject. */
+/** Words of asking, wishing and describing, which frame a request without being its subject. */
 const FRAMING_WORDS = `
 able across actually allow allowing allows along already also always among another anybody anyone anything appropriate
 around ask asked asking asks assist assistance assisting assists available based believe best better certain come comes
@@ -193,7 +193,7 @@ tells thank thankful thanks therefore thing things think thinking thinks thus to
 unable upon use used useful uses using usually various via want wanted wanting wants way ways well whole wide wish
 wishes wishing within without wonder wondered wondering yet`;
 
-/** Words of what is done with anything at all: which tool is meant is said by what it is done to. */
+/** Words for actions that apply to any object. The object, not the action, identifies the tool. */
 const ACTION_WORDS = `
 add build call change check close copy create delete do download edit execute export fetch generate import insert list load
 modify move open post publish query read receive remove replace retrieve run save search send set start stop store submit
@@ -207,14 +207,14 @@ function isFunctionWord(word: string): boolean {
   return functionWords.has(word);
 }
 
-/** How much a word of a query counts, from 0 to 1, by what it is and not by how rare it is in the catalog. */
+/** The weight of a word in a query, from 0 to 1, by its kind and not by its rarity in the catalog. */
 export function queryWeight(word: string): number {
   if (functionWords.has(word)) return 0.05;
   const isFragment = word.length === 1 && word <= "z";
   return framingWords.has(word) || isFragment || /^[0-9]+$/.test(word) ? 0.4 : 1;
 }
 
-/** Whether a word says what is done, in a form that any object can follow. */
+/** Whether a word is an action that any object can follow. */
 export function isActionWord(word: string): boolean {
   return actionWords.has(word);
 }

@@ -21,20 +21,20 @@ import {
 } from "./stored-catalog.ts";
 import { finishCommit } from "./write-generated.ts";
 
-/** What is in a folder, when any of it may have been edited. */
+/** The content of a folder, parts of which may have been edited. */
 export interface FoundCatalog extends StoredCatalog {
-  /** The entries that do not hold. `catalog` is without them. */
+  /** The invalid entries, which `catalog` lacks. */
   edits: readonly CatalogEdit[];
-  /** The catalog as it was found, edited entries included: nothing in it may be trusted. */
+  /** The catalog as found, including edited entries. Nothing in it may be trusted. */
   unverified: Catalog;
 }
 
 /**
- * Reads what `ptc generate` left in a folder; `undefined` when it left nothing there. A write that was interrupted after
- * it was decided is finished first.
+ * Reads the catalog that `ptc generate` wrote to a folder, or resolves with `undefined` if it wrote none. First finishes a write
+ * that was interrupted after it was decided.
  *
- * @throws CatalogError when a file is there and cannot be used, or an entry is not what was written, with one line that
- * says what to do.
+ * @throws CatalogError if a file exists but cannot be used, or if an entry was edited. The message is one line that says what to
+ *   do.
  */
 export async function readCatalog(dir: string): Promise<StoredCatalog | undefined> {
   const found = await findCatalog(dir);
@@ -57,7 +57,7 @@ export async function findCatalog(dir: string): Promise<FoundCatalog | undefined
   }
 }
 
-/** Reading is tried again because another process may be writing: for a moment one file is older than the other. */
+/** Reading is retried because another process may be writing, and one file is then older than the other for a moment. */
 const ATTEMPTS = 3;
 const PAUSE_MS = 50;
 
@@ -83,9 +83,9 @@ async function readBoth(dir: string): Promise<FoundCatalog | undefined> {
 }
 
 /**
- * Reads like `findCatalog`, before everything is rewritten: returns what is intact, and what could not be read.
+ * Reads like `findCatalog`, before everything is rewritten. Returns what is intact, and why the rest could not be read.
  *
- * @throws CatalogError for what could not be written either.
+ * @throws CatalogError for problems that would also prevent writing.
  */
 export async function salvageCatalog(
   dir: string,
@@ -110,15 +110,15 @@ function isMendable(error: unknown): error is CatalogError {
 
 const CATALOG = "catalog.json";
 
-/** An entry of `catalog.json` or `ptc.lock.json` that `ptc generate` did not write so. */
+/** An entry of `catalog.json` or `ptc.lock.json` that was edited. */
 interface CatalogEdit {
-  /** Which of the two was edited; both names where that cannot be told. */
+  /** The edited file, or both names if that is unknown. */
   file: string;
   /** By the name in the configuration. */
   server: string;
-  /** Protocol name; none where it is about the server as a whole. */
+  /** Protocol name. Absent if the problem concerns the whole server. */
   tool?: string;
-  /** What is wrong, in words that follow the server or the tool. */
+  /** The problem, as a phrase that follows the server or the tool. */
   problem: string;
 }
 
@@ -126,14 +126,14 @@ interface CatalogEdit {
 interface Found {
   catalog: Catalog;
   lock: Lockfile;
-  /** Whether `catalog.json` is the very text that the lock was written with; `undefined` when the lock does not say. */
+  /** Whether `catalog.json` is the text that belongs to the lock. `undefined` if the lock does not say. */
   isAsWritten: boolean | undefined;
 }
 
 /**
- * Checks every entry of a catalog against the lock: the digest of each definition is computed anew, and names, modules and
- * identifiers are those that `ptc generate` would have given. Returns the catalog without the entries that do not hold, and
- * what was found wrong. Where both files were edited so that they agree, only what the server lists tells.
+ * Checks every entry of a catalog against the lock: computes the digest of each definition, and checks that names, modules and
+ * identifiers are the ones that `ptc generate` would give. Returns the catalog without invalid entries, and the problems. If both
+ * files were edited consistently, only the server's listing reveals that.
  */
 function verifyCatalog({ catalog, lock, isAsWritten }: Found): {
   catalog: Catalog;
@@ -165,7 +165,7 @@ function verifyCatalog({ catalog, lock, isAsWritten }: Found): {
   return { catalog: { ...catalog, servers }, edits };
 }
 
-/** One line for a person: which file, which tool, what to do. */
+/** Describes edits in one line: the file, the tool, and what to do. */
 export function renderEdits(dir: string, edits: readonly CatalogEdit[]): string {
   const [first] = edits;
   if (first === undefined) return "";
@@ -173,7 +173,7 @@ export function renderEdits(dir: string, edits: readonly CatalogEdit[]): string 
   return `${dir}: ${renderEdit(first)}${more}: run \`ptc generate\``;
 }
 
-/** `catalog.json was edited: tool 'x' of server 'y' is not what its server listed` */
+/** Describes an edit: `catalog.json was edited: tool 'x' of server 'y' is not what its server listed`. */
 export function renderEdit({ file, server, tool, problem }: CatalogEdit): string {
   const where = `server '${shownName(server)}'`;
   return `${file} was edited: ${tool === undefined ? where : `tool '${shownName(tool)}' of ${where}`} ${problem}`;
@@ -181,7 +181,7 @@ export function renderEdit({ file, server, tool, problem }: CatalogEdit): string
 
 function serverProblem({ name, module }: CatalogServer, locked: LockedServer | undefined) {
   if (locked === undefined) return "is not in both files";
-  // Patterns of `tools` and `approvals` are of names that begin with the module.
+  // Patterns in `tools` and `approvals` match names that begin with the module.
   if (module !== locked.module || module !== serverModule(name))
     return "has another module than its name says";
   return undefined;
@@ -217,11 +217,11 @@ function toolProblem(tool: CatalogTool, { tools }: LockedServer): string | undef
 }
 
 /**
- * Replaces the entries of some servers in a catalog by those of one that is trusted. A server that the trusted one does not
- * have is left out, as if it had not been listed yet.
+ * Replaces the entries of some servers in a catalog by those of a trusted catalog. Leaves out a server that the trusted catalog
+ * lacks, as if it had not been listed yet.
  *
- * @param names the servers whose entries are replaced, by configured name.
- * @returns the mended catalog, and the names of the servers that were left out.
+ * @param names the configured names of the servers to replace.
+ * @returns the repaired catalog, and the names of the servers that were left out.
  */
 export function mendCatalog(
   found: StoredCatalog,

@@ -3,14 +3,14 @@ import { lstat, open } from "node:fs/promises";
 import { join } from "node:path";
 import { CatalogError } from "../catalog-error.ts";
 
-/** Largest file that ptc writes or reads in its folder. */
+/** The size of the largest file that ptc writes or reads in its folder. */
 export const MAX_OWN_FILE_BYTES = 128 * 1024 * 1024;
 
 /**
- * Reads a file of ptc's folder; `undefined` when there is none. Links are not followed, neither of the file nor of a
- * folder on the way to it, and nothing but a regular file of bounded size is read.
+ * Reads a file in ptc's folder, or resolves with `undefined` if there is none. Follows no links, neither of the file nor of
+ * folders on the way to it, and reads only a regular file of bounded size.
  *
- * @param path below `dir`, with `/`.
+ * @param path a path within `dir`, with `/`.
  * @throws CatalogError
  */
 export async function readOwnFile(dir: string, path: string): Promise<Buffer | undefined> {
@@ -41,7 +41,7 @@ export async function readOwnFile(dir: string, path: string): Promise<Buffer | u
   }
 }
 
-/** No folder on the way to a file of ours may be a link: it could lead anywhere. @throws CatalogError */
+/** Refuses a path through a link, which could lead anywhere. @throws CatalogError */
 export async function refuseLinks(dir: string, path: string): Promise<void> {
   const folders = path.split("/").slice(0, -1);
   for (let i = 1; i <= folders.length; i++) {
@@ -52,13 +52,13 @@ export async function refuseLinks(dir: string, path: string): Promise<void> {
   }
 }
 
-/** The status of what is at a path, of a link and not of its target; `undefined` when there is nothing. */
+/** The status of a path, for a link that of the link itself. `undefined` if there is nothing. */
 export async function statusOf(path: string) {
   return lstat(path).catch(() => undefined);
 }
 
 function notAFile(path: string): CatalogError {
-  const message = `${path} is a link or no regular file, which ptc does not follow: remove it and run \`ptc generate\``;
+  const message = `${path} is a link or not a regular file, which ptc does not read: remove it and run \`ptc generate\``;
   return new CatalogError("unsafe-path", message);
 }
 
@@ -68,8 +68,8 @@ function tooLarge(path: string): CatalogError {
 }
 
 /**
- * A text that changes whenever the file is rewritten; `undefined` while there is no file. It is asked for before every program,
- * and synchronously takes a tenth of the time.
+ * A text that changes whenever the file is rewritten. `undefined` while there is no file. ptc checks it before every program, and
+ * the synchronous call takes a tenth of the time.
  */
 export function fileVersion(path: string): string | undefined {
   try {

@@ -11,15 +11,15 @@ import { jsonSize } from "../parse-tool.ts";
 import type { ServerTools, Tool } from "../tool.ts";
 import { MAX_OWN_FILE_BYTES, readOwnFile } from "./own-file.ts";
 
-/** What an earlier generation left: `catalog.json` and `ptc.lock.json`. */
+/** The files of an earlier generation: `catalog.json` and `ptc.lock.json`. */
 export interface StoredCatalog {
   catalog: Catalog;
   lock: Lockfile;
-  /** What was learned of results when the modules were printed. */
+  /** The learned types with which the modules were printed. */
   learned?: LearnedTypes | undefined;
 }
 
-/** The servers and tools of a verified catalog, as they are at work. */
+/** The servers and tools of a verified catalog, ready for use. */
 export function storedServers({ catalog, lock, learned }: StoredCatalog): ServerTools[] {
   return catalog.servers.flatMap(({ name: server, module, description, tools }) => {
     const locked = lock.servers.get(server);
@@ -51,7 +51,7 @@ function learnedOf(tool: CatalogTool, record: LearnedRecord | undefined): Pick<T
   return { learned: { calls: record.calls, schema: record.schema } };
 }
 
-/** One tool as its server listed it, with the identifier that generated code knows it by. */
+/** One tool as its server listed it, with its identifier in generated code. */
 export const CatalogTool = z.strictObject({
   /** Protocol name. */
   name: z.string(),
@@ -60,11 +60,11 @@ export const CatalogTool = z.strictObject({
   description: z.string().optional(),
   inputSchema: z.unknown(),
   outputSchema: z.unknown().optional(),
-  /** Whether programs are given what is in the wrapper that `outputSchema` is. Catalogs of earlier versions do not have it. */
+  /** Whether programs get the value inside the wrapper that `outputSchema` describes. Missing in catalogs of earlier versions. */
   unwraps: z.literal(true).optional(),
-  /** Not a schema of ours: every member is kept as the server wrote it. */
+  /** Every member is kept as the server wrote it. */
   annotations: z.custom<JsonObject>(isObject).optional(),
-  /** Where it is no tool: the method of the protocol that it stands for. */
+  /** Set if it is not a tool: the method of the protocol that it represents. */
   method: z.string().optional(),
 });
 export type CatalogTool = z.infer<typeof CatalogTool>;
@@ -82,20 +82,20 @@ export type CatalogServer = z.infer<typeof CatalogServer>;
 export const Catalog = z.strictObject({ version: z.literal(1), servers: z.array(CatalogServer) });
 export type Catalog = z.infer<typeof Catalog>;
 
-/** Values of any kind in `catalog.json` or `ptc.lock.json`: so many are read in a few seconds. */
+/** The most values of any kind in `catalog.json` or `ptc.lock.json`. Reading this many takes a few seconds. */
 export const MAX_CATALOG_VALUES = 16_000_000;
 
-/** A larger catalog is written without line breaks: with them it can be a hundred times as long. */
+/** A larger catalog is written without line breaks, which can make it a hundred times as long. */
 const MAX_INDENTED_CHARS = 8 * 1024 * 1024;
 
-/** The text of `catalog.json`. It can be read again when `toolsBeyondLimits` finds none of its tools. */
+/** Renders the text of `catalog.json`. It can be read again if `toolsBeyondLimits` finds none of its tools. */
 export function renderCatalog(catalog: Catalog): string {
   const ordered = { version: catalog.version, servers: catalog.servers.map(inOrder) };
   const isLarge = jsonSize(catalog) > MAX_INDENTED_CHARS;
   return `${isLarge ? JSON.stringify(ordered) : JSON.stringify(ordered, null, 2)}\n`;
 }
 
-/** Members in one order, whatever order they were listed or read in: the same definitions are the same bytes. */
+/** Orders the members of a server, so that equal definitions give equal bytes. */
 function inOrder({ name, module, description, tools }: CatalogServer) {
   return { name, module, description, tools: tools.map(toolInOrder) };
 }
@@ -112,7 +112,7 @@ const LockedTool = z.strictObject({
   sha256: Digest,
 });
 
-/** An object whose member names come from servers: a map, because `__proto__` is a name like any other. */
+/** A schema of objects whose member names come from servers. It gives a map, because `__proto__` is a name like any other. */
 function mapOf<T>(value: z.core.$ZodType<T>) {
   return z.custom<Record<string, unknown>>(isObject).transform((input, context): Map<string, T> => {
     const map = new Map<string, T>();
@@ -130,9 +130,9 @@ const LockedServer = z.strictObject({
   module: z.string().regex(/^[a-z0-9_]+$/),
   implementation: z.strictObject({ name: z.string(), version: z.string() }),
   protocolVersion: z.string(),
-  /** Digest of the text at `modulePath`: a module that somebody edited is written anew. Left out where there is none. */
+  /** Digest of the text at `modulePath`, so that edited modules are rewritten. Absent if there is no module. */
   moduleSha256: z.optional(Digest),
-  /** Digest of what was learned of its results when its modules were printed. Left out where that is nothing. */
+  /** Digest of the learned types with which its modules were printed. Absent if there are none. */
   learnedSha256: z.optional(Digest),
   /** By protocol name. */
   tools: mapOf(LockedTool),
@@ -140,23 +140,23 @@ const LockedServer = z.strictObject({
 export type LockedServer = z.infer<typeof LockedServer>;
 
 /**
- * `ptc.lock.json`: what every tool was when its module was written, to notice when it is something else; and the digests
- * of the files beside it, which tell those that ptc wrote from those of somebody else.
+ * `ptc.lock.json`: the digests of all tools at the time when their modules were written, to notice changes, and the digests of
+ * the files beside it, which distinguish ptc's files from other files.
  */
 export const Lockfile = z.strictObject({
   version: z.literal(1),
-  /** Which generator wrote the modules: another one writes them anew. */
+  /** The generator that wrote the modules. Another generator rewrites them. */
   generator: z.string().optional(),
-  /** Digests of the other files, by path, also of modules that are not at `modulePath`. Earlier versions left them out. */
+  /** Digests of the other files, by path, including modules that are not at `modulePath`. Missing in earlier versions. */
   files: mapOf(Digest).optional(),
   /** By the name in the configuration. */
   servers: mapOf(LockedServer),
 });
 export type Lockfile = z.infer<typeof Lockfile>;
 
-/** The text of `ptc.lock.json`. */
+/** Renders the text of `ptc.lock.json`. */
 export function renderLockfile(lock: Lockfile): string {
-  // Members in one order, whether they were made or read: the same lock is the same bytes.
+  // Orders the members, so that equal locks give equal bytes.
   const servers = [...lock.servers].map(([name, server]) => {
     const { module, implementation, protocolVersion, moduleSha256, learnedSha256, tools } = server;
     const listed = { module, implementation, protocolVersion, moduleSha256, learnedSha256 };
@@ -167,12 +167,12 @@ export function renderLockfile(lock: Lockfile): string {
   return `${JSON.stringify({ version, generator, files, servers: Object.fromEntries(servers) }, null, 2)}\n`;
 }
 
-/** Where a server's module is, in the folder of the lock. */
+/** The path of a server's module in the folder of the lock. */
 export function modulePath(module: string): string {
   return `servers/${module}/index.ts`;
 }
 
-/** The digest of the text that ptc wrote for a server at a path; `undefined` when the lock has none. */
+/** The digest of the text that ptc wrote for a server at a path, or `undefined` if the lock has none. */
 export function moduleDigest(
   { files }: Pick<Lockfile, "files">,
   { module, moduleSha256 }: LockedServer,
@@ -183,10 +183,10 @@ export function moduleDigest(
 
 export const LOCK = "ptc.lock.json";
 
-/** Definitions nest 256 levels at most, and stand a few levels deep themselves. */
+/** Definitions nest at most 256 levels, and are a few levels deep in the file. */
 const MAX_DEPTH = 300;
 
-/** The lock of a folder; `undefined` when there is none. @throws CatalogError */
+/** Reads the lock of a folder. Resolves with `undefined` if there is none. @throws CatalogError */
 export async function readLock(dir: string): Promise<Lockfile | undefined> {
   const text = await readOwnFile(dir, LOCK);
   return text && parseFile(join(dir, LOCK), text, Lockfile);
@@ -216,7 +216,7 @@ export function parseFile<T>(path: string, text: Uint8Array, schema: z.ZodType<T
 
 const MAX_CHARS = 80;
 
-/** A name that a server gave, as it stands in a message: on one line, cut where it is long, with nothing unseen. */
+/** A server's name for use in a message: on one line, cut if it is long, with only visible characters. */
 export function shownName(name: string): string {
   return visibleLine(name.length <= MAX_CHARS ? name : `${name.slice(0, MAX_CHARS)}...`);
 }

@@ -10,22 +10,22 @@ import { readOwnFile, refuseLinks, statusOf } from "./own-file.ts";
 import { LOCK, modulePath, readLock } from "./stored-catalog.ts";
 
 /**
- * Writes generated files so that a crash or a full disk leaves the old tree or the new one. New files are written in full to
- * a folder beside the old ones. Renaming that folder to `.ptc-commit` decides the write. From then on this process, or the
- * next that reads or writes here, carries it out by renaming files into their places.
+ * Writes generated files so that a crash or a full disk leaves either the old tree or the new one. First writes all new files to
+ * a folder beside the old files. Renaming that folder to `.ptc-commit` decides the write. Then this process, or the next one that
+ * reads or writes here, completes it by renaming the files into place.
  */
 const COMMIT = ".ptc-commit";
 const STAGING = ".ptc-staging-";
 
-/** Age at which staged files are those of a process that crashed, not of one at work. */
+/** Staged files of this age belong to a crashed process, not to a running one. */
 const ABANDONED_AFTER_MS = 10 * 60 * 1000;
 
-/** The paths that ptc may write, where nobody else has. Everything else in the folder is somebody's, and stays. */
+/** Matches the paths that ptc may write unless somebody else has. Everything else in the folder stays. */
 const OWN_PATH =
   /^(?:servers\/[a-z0-9_]{1,128}\/(?:index\.ts|__init__\.pyi)|servers\/__init__\.pyi|programs\/(?:index\.ts|__init__\.pyi)|[a-z_]{1,64}\.pyi|(?:runtime|globals|\.node)\.d\.ts|(?:ts|pyright)config\.json|catalog\.json|learned\.json|ptc\.lock\.json)$/;
 
 const Journal = z.strictObject({
-  /** Staged file by the path it goes to. */
+  /** The staged files with their target paths. */
   write: z.array(z.strictObject({ staged: z.string().regex(/^\d+$/), path: z.string().regex(OWN_PATH) })),
   remove: z.array(z.string().regex(OWN_PATH)),
 });
@@ -34,11 +34,11 @@ type Journal = z.infer<typeof Journal>;
 const JOURNAL_LIMITS = { maxBytes: 64 * 1024 * 1024, maxDepth: 4 };
 
 /**
- * Makes the files of ptc in `dir` exactly `files`. Only files that ptc wrote are replaced or removed, which the lock in the
- * folder tells. Files whose bytes are equal are not touched.
+ * Makes the files of ptc in `dir` exactly `files`. Replaces or removes only files that ptc wrote according to the lock in the
+ * folder. Does not touch files with equal bytes.
  *
- * @throws CatalogError for a path that is not ptc's, a folder or a file that somebody else made, links, and when writing
- * fails. Nothing is written then.
+ * @throws CatalogError for a path that is not ptc's, for folders and files of somebody else, for links, and if writing fails.
+ *   Writes nothing in these cases.
  */
 export async function writeGenerated(dir: string, files: ReadonlyMap<string, string>): Promise<WrittenFiles> {
   for (const path of files.keys()) {
@@ -48,7 +48,7 @@ export async function writeGenerated(dir: string, files: ReadonlyMap<string, str
   if ((await statusOf(dir))?.isSymbolicLink())
     throw new CatalogError(
       "unsafe-path",
-      `${dir} is a link, and ptc writes to no folder but the one it is given: name that`,
+      `${dir} is a link, and ptc writes only to the named folder itself: name the target`,
     );
   await finishCommit(dir);
   const outcome = await judgeFiles(dir, await listOwnFiles(dir), files);
@@ -75,12 +75,12 @@ export async function writeGenerated(dir: string, files: ReadonlyMap<string, str
   return outcome;
 }
 
-/** Carries out a write that was decided, if there is one. It may be done again, also after it was interrupted. */
+/** Completes a write that was decided, if there is one. May be repeated, also after an interruption. */
 export async function finishCommit(dir: string): Promise<void> {
   const commit = join(dir, COMMIT);
   if ((await statusOf(commit)) === undefined) return;
   if ((await statusOf(dir))?.isSymbolicLink()) {
-    const message = `${dir} is a link, through which ptc does not write; ${COMMIT} in it was not carried out: remove it`;
+    const message = `${dir} is a link, through which ptc does not write; ${COMMIT} in it was not completed: remove it`;
     throw new CatalogError("unsafe-path", message);
   }
   const text = await readOwnFile(dir, `${COMMIT}/journal.json`);
@@ -103,19 +103,19 @@ export async function finishCommit(dir: string): Promise<void> {
     await rm(commit, { recursive: true, force: true });
   } catch (cause) {
     if (cause instanceof CatalogError) throw cause;
-    const message = `${commit} cannot be carried out: check permissions and space, then run \`ptc generate\``;
+    const message = `${commit} cannot be completed: check permissions and space, then run \`ptc generate\``;
     throw new CatalogError("write-failed", message, { cause });
   }
 }
 
-/** What modules are called in the folder of their server. */
+/** The names of modules in the folder of their server. */
 const MODULE_FILES = ["index.ts", "__init__.pyi"];
 
 function inServers(path: string): string {
   return `servers/${path}`;
 }
 
-/** The files of ptc that are there, and nothing that a crash left unfinished. */
+/** Lists the existing files of ptc, and removes abandoned staging folders. */
 async function listOwnFiles(dir: string): Promise<string[]> {
   const top = await namesIn(dir);
   for (const name of top) {
@@ -135,13 +135,13 @@ async function listOwnFiles(dir: string): Promise<string[]> {
   return found;
 }
 
-/** Only regular files are moved, replaced and removed. */
+/** Refuses everything except regular files, which alone are moved, replaced and removed. */
 async function refuseOthers(path: string): Promise<void> {
   const status = await statusOf(path);
   if (status === undefined || status.isFile()) return;
   throw new CatalogError(
     "unsafe-path",
-    `${path} is a link or no regular file: remove it and run \`ptc generate\``,
+    `${path} is a link or not a regular file: remove it and run \`ptc generate\``,
   );
 }
 
@@ -163,13 +163,13 @@ function ignoreMissing(cause: NodeJS.ErrnoException): void {
   if (cause.code !== "ENOENT") throw cause;
 }
 
-/** What a write does to the files of a folder, by path. */
+/** The effects of a write on the files of a folder, by path. */
 export interface WrittenFiles {
   written: string[];
   removed: string[];
-  /** Those of `written` that somebody had edited since ptc wrote them. */
+  /** The paths in `written` that somebody had edited since ptc wrote them. */
   edited: string[];
-  /** Left as they are: files that are no longer of use, but that somebody edited since ptc wrote them. */
+  /** Files that are no longer needed but stay, because somebody edited them since ptc wrote them. */
   left: string[];
 }
 
@@ -185,13 +185,13 @@ const FIXED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Decides which files in a folder are ptc's to replace or to remove. A file is ptc's when the lock has its digest. One that
- * the lock names and that was edited is replaced and named in the outcome, but not removed. Where there is no digest, because
- * the lock is lost or of an earlier version, a file is ptc's when it begins with the comment that everything generated has.
+ * Decides which files in a folder ptc may replace or remove. A file is ptc's if the lock has its digest. An edited file that the
+ * lock names is replaced and named in the outcome, but not removed. Without a digest, because the lock is lost or of an earlier
+ * version, a file is ptc's if it begins with the comment of generated files.
  *
  * @param present paths in the folder that ptc might have written.
- * @param files what is to be there, by path.
- * @throws CatalogError for a folder that is not ptc's, and for a file in the place of one to be written that is not.
+ * @param files the wanted files, by path.
+ * @throws CatalogError for a folder that is not ptc's, and for another file at the path of a wanted one.
  */
 async function judgeFiles(
   dir: string,
@@ -223,7 +223,7 @@ async function judgeFiles(
   return outcome;
 }
 
-/** The files that ptc wrote, by path, with their digests where those are known. @throws CatalogError */
+/** The files that ptc wrote, by path, with their digests if those are known. @throws CatalogError */
 async function knownFiles(
   dir: string,
   present: readonly string[],
@@ -243,7 +243,7 @@ async function knownFiles(
   return known;
 }
 
-/** A folder without a lock is ptc's when it is empty, or when something generated is in it. */
+/** Refuses a folder without a lock, unless it is empty or contains a generated file. */
 async function refuseForeignFolder(dir: string, present: readonly string[]): Promise<void> {
   const names = await readdir(dir).catch(() => []);
   if (names.every((name) => name.startsWith("."))) return;
@@ -252,11 +252,11 @@ async function refuseForeignFolder(dir: string, present: readonly string[]): Pro
     const text = await readOwnFile(dir, path).catch(() => undefined);
     if (text !== undefined && hasHeader(text)) return;
   }
-  const message = `${dir} holds files and no ${LOCK} of ptc's, so nothing was written there: name a new or empty folder with --out`;
+  const message = `${dir} contains files but no ${LOCK} of ptc, so nothing was written there: name a new or empty folder with --out`;
   throw new CatalogError("unsafe-path", message);
 }
 
-/** The file's text; `undefined` also for a file that is larger than any that ptc writes. */
+/** The file's text, or `undefined` if it is missing or larger than any file that ptc writes. */
 async function readUnlessTooLarge(dir: string, path: string): Promise<Buffer | undefined> {
   try {
     return await readOwnFile(dir, path);
@@ -269,12 +269,12 @@ async function readUnlessTooLarge(dir: string, path: string): Promise<Buffer | u
 const HEADER_END = "Written by `ptc generate`: edits are lost.";
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** Whether a text is what ptc wrote, by the lock's digest of it, or, where the lock has none, by its first lines. */
+/** Whether ptc wrote a text, by the lock's digest of it, or if the lock has none, by its first lines. */
 export function isGenerated(text: Buffer, digest: string | undefined): boolean {
   return digest === undefined ? hasHeader(text) : textDigest(text) === digest;
 }
 
-/** Whether a text begins with the comment that all generated modules and declarations have, those of earlier versions too. */
+/** Whether a text begins with the comment of generated modules and declarations, also of earlier versions. */
 function hasHeader(text: Buffer): boolean {
   const start = text.subarray(0, MAX_HEADER_BYTES).toString();
   const [opening, closing] = start.startsWith('"""') ? ['"""', '"""'] : ["/**", "*/"];

@@ -30,19 +30,19 @@ import {
 } from "./python-types.ts";
 import { printToolMark } from "./read-module.ts";
 
-/** The names that stubs import, and from where. */
+/** The names that stubs import, by module. */
 const IMPORTS: Readonly<Record<string, readonly string[]>> = {
   "collections.abc": ["Mapping", "Sequence"],
   typing: ["Any", "Literal", "Never", "NotRequired", "TypedDict", "overload"],
 };
 
-/** Declarations of a module that belong together: of a definition, with the types that only it has, or of anything else. */
+/** Declarations that belong together: a definition with the types that only it uses, or other types. */
 interface Part {
   definition?: Definition;
   declared: DeclaredType[];
 }
 
-/** The text of `servers/<server_module>/__init__.pyi`. A tool whose types cannot be printed takes and returns anything. */
+/** Prints `servers/<server_module>/__init__.pyi`. A tool whose types cannot be printed takes and returns anything. */
 export function printPythonModule(server: ServerModel): { text: string; warnings: Warning[] } {
   const warnings: Warning[] = [];
   const functions = new Map(
@@ -148,11 +148,11 @@ function printImports(body: string): string[] {
 const WORD = /[\p{XIDC}]+/gu;
 
 /**
- * Prints equal definitions of a module once. Each other one is declared as the first, and so are the dicts within it, because
- * programs may import all of their names.
+ * Prints equal definitions of a module once. Other equal definitions, and the dicts within them, become aliases of the first one,
+ * because programs may import all of their names.
  */
 class EqualTypes {
-  /** Names by names of equal types: each by that of the first. */
+  /** The name of the first equal type, by the name of each type. */
   readonly #firstNames = new Map<string, string>();
   readonly #printed = new Map<number, readonly DeclaredType[]>();
 
@@ -169,7 +169,7 @@ class EqualTypes {
   /**
    * The text of a definition and of the dicts within it.
    *
-   * @param group `undefined` for types that are no definition.
+   * @param group the definition's group, or `undefined` for other types.
    */
   print(declared: readonly DeclaredType[], group: number | undefined): string[] {
     const texts = declared.map(({ text }) => text);
@@ -179,7 +179,7 @@ class EqualTypes {
       this.#printed.set(group, declared);
       return texts;
     }
-    // A dict that an earlier definition shares is declared there, so that the same definition may have more dicts or fewer here.
+    // An earlier definition may declare a shared dict, so equal definitions may have different numbers of dicts.
     const names = new Map(declared.map(({ name }, i) => [name, first[i]?.name ?? name]));
     const isSame =
       first.length === declared.length &&
@@ -203,7 +203,7 @@ class EqualTypes {
   }
 }
 
-/** How a module offers a method of the protocol, beside the function that has its arguments by name. */
+/** A member through which a module offers a method of the protocol, in addition to the function with named arguments. */
 interface Member {
   object: "resources" | "prompts";
   name: string;
@@ -238,7 +238,7 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   },
 };
 
-/** `resources` and `prompts` of a module, where its server has them. A tool that is called so keeps its name, and there is no object. */
+/** Prints `resources` and `prompts` of a module if its server has them, unless a tool has that name. */
 function printMethodObjects(
   server: ServerModel,
   functions: ReadonlyMap<ToolModel, string>,
@@ -262,21 +262,21 @@ function printMethodObjects(
   });
 }
 
-/** What the types of one tool are called. */
+/** The names of one tool's types. */
 interface ToolTypeNames {
-  /** The dict that has all its arguments. */
+  /** The dict of all its arguments. */
   input: string;
   output?: string;
   /** By `<role> <definition>`. */
   definitions: Map<string, string>;
 }
 
-/** Names that a module has beside its types. */
+/** Names in a module besides its types. */
 function takenNames(functions: readonly string[]): string[] {
   return [...functions, ...ANNOTATION_NAMES, "None", "True", "False"];
 }
 
-/** Names the types of tools that have names: arguments, results and definitions. Others are named as they are met. */
+/** Names arguments, results and definitions of tools. Other types get names when they are printed. */
 function nameToolTypes(tools: readonly ToolModel[], allocator: NameAllocator): Map<ToolModel, ToolTypeNames> {
   const names = new Map<ToolModel, ToolTypeNames>();
   const nameOf = (tool: ToolModel, key: string, suffix: string): string =>
@@ -301,22 +301,22 @@ function nameToolTypes(tools: readonly ToolModel[], allocator: NameAllocator): M
   return names;
 }
 
-/** Alternative objects of arguments for which a function has a signature each. */
+/** The most alternative objects of arguments for which a function has separate signatures. */
 const MAX_SIGNATURES = 8;
 
 interface FunctionRequest {
   tool: ToolModel;
   name: string;
   types: PythonTypes;
-  /** What the dict of all arguments is called. */
+  /** The name of the dict of all arguments. */
   inputName: string;
-  /** The annotation of what it returns. */
+  /** The annotation of its result. */
   returns: string;
 }
 
 /**
- * A tool's function with keyword parameters alone, and again with one dict that has the properties by their exact names.
- * Arguments that are one of several objects have signatures of their own.
+ * Prints a tool's function with keyword-only parameters, and again with one dict that has the properties by their exact names.
+ * If arguments are one of several objects, each object has a separate signature.
  */
 function printFunction({ tool, name, types, inputName, returns }: FunctionRequest): string {
   const root = followReferences(tool.input.root, tool.input);
@@ -358,7 +358,7 @@ function printFunction({ tool, name, types, inputName, returns }: FunctionReques
   return [printToolMark({ tool, parameters, inputName }), ...signatures, dict].join("\n");
 }
 
-/** What a tool says of itself, and where its result was observed and not declared, that. */
+/** The description of a tool, with a note if its result was observed or unwrapped. */
 function describeFunction(tool: ToolModel): string {
   const { description = "" } = tool;
   const note = tool.isUnwrapped === true ? UNWRAPPED_NOTE : observedNote(tool);
@@ -366,7 +366,7 @@ function describeFunction(tool: ToolModel): string {
   return `${description}${description === "" ? "" : "\n\n"}The result is ${note}.`;
 }
 
-/** Every property of some objects; those are required that all of them require. */
+/** Every property of some objects. A property is required if all objects require it. */
 function mergeProperties(objects: readonly ArgumentObject[]): Property[] {
   const merged = new Map<string, Property>();
   for (const { properties } of objects) {
@@ -425,7 +425,7 @@ function bodyOf(description: string): string[] {
   return lines.length === 0 ? ["    ..."] : indent(lines);
 }
 
-/** A docstring with what is known of each argument. */
+/** A docstring that describes each argument. */
 function describeArguments(
   description: string,
   properties: readonly Property[],

@@ -2,10 +2,10 @@ import { byCodeUnit } from "../../protocol/canonical-json.ts";
 import { EXTRACT_NAME, isWritableName, type NamedTool, ToolNames } from "../../protocol/tool-names.ts";
 import { codeLines, packageName } from "./python-text.ts";
 
-/** Whether a program awaits its calls, or each call blocks until it has its result. */
+/** Whether a program awaits its calls, or calls block until they return. */
 type CallMode = "async" | "sync";
 
-/** What every program finds around it, by how it calls tools. */
+/** The stubs of names that every program finds, by its way of calling tools. */
 const AROUND: Readonly<Record<CallMode, string>> = {
   async: `
 async def call_tool(name: str, arguments: Mapping[str, Any] | None = ..., /, **keywords: Any) -> Any:
@@ -68,13 +68,13 @@ class ToolError(Exception):
     """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
 `;
 
-/** What programs ask a model with, where one is configured. */
+/** The stubs of the function that asks a model, if one is configured. */
 const EXTRACT: Readonly<Record<CallMode, string>> = {
   async: extractStub("async def"),
   sync: extractStub("def"),
 };
 
-/** Of a class the value is one of it; of other types, what fits them. */
+/** The stub of `extract`. For a class it returns an instance, and for other types a fitting value. */
 function extractStub(def: string): string {
   return `
 @overload
@@ -103,8 +103,8 @@ ${def} extract(value: Any, type: Any) -> Any: ...
 const HEADER = '"""What a program finds around it. Written by `ptc generate`: edits are lost."""';
 
 /**
- * The text of `__builtins__.pyi`, which type checkers add to Python's built-in names: what every program finds around it, and
- * tools by their namespaced names, in the form in which code can hold them.
+ * Prints `__builtins__.pyi`, which type checkers add to Python's built-in names. It has the names that every program finds, and
+ * tools by their namespaced names in the form of identifiers.
  *
  * @param tools with the names of their functions in Python.
  */
@@ -135,18 +135,18 @@ function printBuiltins(tools: readonly NamedTool[], mode: CallMode): string {
   return `${[HEADER, imports.join("\n"), around, lines.join("\n")].join("\n\n")}\n`;
 }
 
-/** The file of all that programs find without an import. Type checkers add its names to those of Python. */
+/** The file of all names that programs find without an import. Type checkers add them to Python's built-in names. */
 export const BUILTINS_FILE = "__builtins__.pyi";
 
-/** The file that says which modules there are. */
+/** The file that lists the modules. */
 export const SERVERS_FILE = "servers/__init__.pyi";
 
-/** The stubs of a server's module, below the folder of all stubs. */
+/** The path of a server's stubs, within the folder of all stubs. */
 export function moduleFile(module: string): string {
   return `servers/${packageName(module)}/__init__.pyi`;
 }
 
-/** The stubs that a type checker is shown beside a program, as texts by path. */
+/** The stubs that a type checker gets with a program, as texts by path. */
 export const PYTHON_STUBS = {
   builtinsFile: BUILTINS_FILE,
   serversFile: SERVERS_FILE,
@@ -160,12 +160,12 @@ export const PYTHON_STUBS = {
       `${PAGES}\n\n$1 -> _Pages[T]:`,
     ),
   servers: (modules: readonly string[]): string => printServersPackage(modules),
-  /** A module's stubs for programs whose calls block, of those for programs that await them. */
+  /** Turns a module's stubs for programs that await calls into stubs for the given way of calling. */
   inMode: (text: string, mode: CallMode): string =>
     mode === "async" ? text : text.replace(/^((?: {4})?)async def /gm, "$1def "),
 };
 
-/** The text of `servers/__init__.pyi`: `servers.<server_module>` for each server that has tools. */
+/** Prints `servers/__init__.pyi`, with `servers.<server_module>` for each server that has tools. */
 function printServersPackage(modules: readonly string[]): string {
   const header = '"""The servers, a module each. Written by `ptc generate`: edits are lost."""';
   const distinct = [...new Set(modules.map(packageName))].sort(byCodeUnit);
@@ -174,9 +174,9 @@ function printServersPackage(modules: readonly string[]): string {
 }
 
 /**
- * A function of a tool can be awaited, and in a program without a word of `await` it blocks. ptc checks a program with the stubs of
- * its own way of calling; an editor has one set of stubs for all files beside ptc.yaml. So the stubs on the disk say, by a decorator,
- * that what such a function gives is either: awaited, it has its type; not awaited, it is anything.
+ * A tool's function can be awaited, but in a program without any `await` it blocks. ptc checks a program with the stubs for its
+ * way of calling. An editor has one set of stubs for all files beside ptc.yaml. The stubs on disk therefore have a decorator that
+ * makes the result either: awaited, it has its type, and not awaited, it can be anything.
  */
 
 const DECORATOR = "@_either_way";
@@ -193,7 +193,7 @@ class _EitherWay[T](Coroutine[Any, Any, T], Iterable[Any], Any): ...
 
 def either_way_[**P, T](function: Callable[P, Coroutine[Any, Any, T]], /) -> Callable[P, _EitherWay[T]]: ...`;
 
-/** Stubs for editors, of those of functions that are awaited. */
+/** Turns stubs of functions that are awaited into stubs for editors. */
 export function eitherWay(text: string): string {
   let printed = "";
   let at = 0;
@@ -212,7 +212,7 @@ export function eitherWay(text: string): string {
   return printed + text.slice(at);
 }
 
-/** The same stubs as they were printed: those of functions that are awaited. */
+/** Reverses `eitherWay`. */
 export function awaited(text: string): string {
   let read = "";
   let at = 0;

@@ -16,7 +16,7 @@ import { functionName, packageName, parameterNames } from "./python-text.ts";
 import { readPythonModule } from "./read-module.ts";
 import { printPythonSignature } from "./signature.ts";
 
-/** Names that the example has beside those of the call. */
+/** Names in the example besides those of the call. */
 const NAMES = new Set(["asyncio", "each", "found", "print", "str"]);
 
 function printExample({ module, tool: { name, identifier }, argument }: ExampleCall): string | undefined {
@@ -35,7 +35,7 @@ function printExample({ module, tool: { name, identifier }, argument }: ExampleC
   return [...lines, "print(str(found)[:500])"].join("\n");
 }
 
-/** What a model reads about programs in Python. Every word of it is in the context of every conversation. */
+/** The text that a model reads about programs in Python. Every word is in the context of every conversation. */
 const PYTHON_GUIDE: ProgramGuide = {
   signatures: "Python",
   programs: "Python",
@@ -50,16 +50,16 @@ const PYTHON_GUIDE: ProgramGuide = {
   brief: "functions have the tools' names and take keyword arguments; print, or set result.",
 };
 
-/** Of a table of pyproject.toml, everything until the next table. */
+/** Matches pyright's table in pyproject.toml, up to the next table. */
 const PYRIGHT_TABLE = /^[ \t]*\[tool\.(?:based)?pyright\][ \t]*(?:#.*)?$([\s\S]*?)(?=^[ \t]*\[|(?![\s\S]))/m;
 const LEADING_SETTING = /^[ \t]*(?:stubPath|extends|extraPaths)[ \t]*=[ \t]*(.*)$/gm;
 
-/** `pyrightconfig.json` in the output folder: pyright, and what is made of it, then know the stubs and the runner's Python. */
+/** `pyrightconfig.json` in the output folder. It tells pyright, and tools based on it, the stubs and the runner's Python version. */
 const PYRIGHT_CONFIG = `// How editors read programs beside ptc.yaml. Written by \`ptc generate\`: edits are lost.
 ${JSON.stringify({ stubPath: ".", pythonVersion: "3.11", pythonPlatform: "Linux", reportMissingModuleSource: "none" }, null, 2)}
 `;
 
-/** Pyright, Pylance and basedpyright take `pyrightconfig.json` before `pyproject.toml`, which need not speak of them. */
+/** Pyright, Pylance and basedpyright prefer `pyrightconfig.json` to `pyproject.toml`. */
 const PYTHON_EDITOR: EditorSetup = {
   files: ["pyrightconfig.json", "pyproject.toml"],
   settings: "pyrightconfig.json",

@@ -2,14 +2,14 @@ import { digestOf } from "../../protocol/canonical-json.ts";
 import { visibleText } from "../escape.ts";
 
 /**
- * The only place where text of a server becomes Python: as a string literal, a docstring or a comment. Python code that
- * holds such text is read by type checkers and editors only; it never runs.
+ * The only place where a server's text becomes Python: a string literal, a docstring or a comment. Only type checkers and editors
+ * read Python code with such text. It never runs.
  */
 
 /** Control characters, format characters (bidi, zero width, tags), line separators and lone surrogates. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** A string literal in double quotes, on one line, the same value in Python. */
+/** A Python string literal in double quotes on one line, with the same value. */
 export function pythonString(value: string): string {
   const text = value.replace(/["\\]/g, "\\$&").replace(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -21,7 +21,7 @@ export function pythonString(value: string): string {
   return `"${text}"`;
 }
 
-/** The lines of a text, without white space at their ends and without empty lines at its ends. */
+/** The lines of a text, without trailing white space, and without empty lines at its start and end. */
 function trimmedLines(text: string): string[] {
   const lines = visibleText(text)
     .split("\n")
@@ -31,7 +31,7 @@ function trimmedLines(text: string): string[] {
   return lines;
 }
 
-/** A docstring, without indentation; empty when there is no text. */
+/** A docstring without indentation. Empty if there is no text. */
 export function docstring(text: string): string[] {
   const lines = trimmedLines(text).map((line) =>
     line.replace(/\\/g, "\\\\").replace(/"{2,}|"$/g, (quotes) => quotes.replaceAll('"', '\\"')),
@@ -42,7 +42,7 @@ export function docstring(text: string): string[] {
   return rest.length === 0 ? [`"""${opened}"""`] : [`"""${opened}`, ...rest, '"""'];
 }
 
-/** The lines of a printed text that are not in a docstring, with where each begins, in UTF-16 code units. */
+/** The lines of a printed text that are not in a docstring, each with its start in UTF-16 code units. */
 export function* codeLines(text: string): Generator<{ line: string; start: number }> {
   let isInDocstring = false;
   let at = 0;
@@ -56,14 +56,14 @@ export function* codeLines(text: string): Generator<{ line: string; start: numbe
   }
 }
 
-/** Line comments; none when there is no text. None of them is read by a type checker. */
+/** Line comments, without meaning for type checkers. Empty if there is no text. */
 export function lineComments(text: string): string[] {
   return trimmedLines(text).map((line) =>
     line === "" ? "#" : `# ${line.replace(/^\s*(?=type:|pyright:|mypy:|noqa|ptc )/i, "$&- ")}`,
   );
 }
 
-/** Puts spaces before lines that are not empty. */
+/** Indents lines that are not empty. */
 export function indent(lines: readonly string[], spaces = 4): string[] {
   return lines.map((line) => (line === "" ? line : " ".repeat(spaces) + line));
 }
@@ -71,28 +71,28 @@ export function indent(lines: readonly string[], spaces = 4): string[] {
 const words = (lines: readonly string[]): ReadonlySet<string> =>
   new Set(lines.flatMap((line) => line.split(" ")));
 
-/** What nothing can be called in Python. */
+/** The keywords of Python, which cannot be names. */
 const KEYWORDS = words([
   "False None True and as assert async await break class continue def del elif else except finally for from global",
   "if import in is lambda nonlocal not or pass raise return try while with yield",
 ]);
 
-/** The names of types that annotations in stubs are made of. */
+/** The names that annotations in stubs use. */
 export const ANNOTATION_NAMES = words([
   "Any Literal Mapping Never NotRequired Sequence TypedDict overload bool dict float int list str",
 ]);
 
 const MAX_NAME_CHARS = 64;
 
-/** A hash at the end of an identifier that was told apart from another one. */
+/** Matches a hash at the end of an identifier that had to be made distinct. */
 const HASH = /^.+_([0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{64})$/;
 
 /**
- * The name of a tool's function in Python: the protocol name, with `_` for whatever an identifier cannot hold, and after a
- * keyword or the name of a type. Where `identifier` tells the tool from one that would read alike, so does this. So two tools
- * whose identifiers differ have different names.
+ * The name of a tool's function in Python: the protocol name, with `_` for every character that an identifier cannot have, and
+ * after a keyword or the name of a type. If `identifier` has a hash, so does this name, so that two tools with different
+ * identifiers have different names.
  *
- * @param identifier the name that the catalog has given the tool, distinct within its server.
+ * @param identifier the name of the tool in the catalog, distinct within its server.
  */
 export function functionName(name: string, identifier: string): string {
   const whole = plainName(name, "tool");
@@ -109,7 +109,7 @@ export function packageName(module: string): string {
   return KEYWORDS.has(module) ? `${module}_` : module;
 }
 
-/** The names of keyword parameters by the names of properties. All of them differ. */
+/** Distinct names of keyword parameters, by the names of properties. */
 export function parameterNames(properties: readonly string[]): Map<string, string> {
   const names = new Map<string, string>();
   const taken = new Set(properties.filter(isPythonName));
@@ -127,7 +127,7 @@ export function parameterNames(properties: readonly string[]): Map<string, strin
   return names;
 }
 
-/** Whether code can hold a name as it is, and Python reads it as the very same name. */
+/** Whether a name is an identifier that Python reads unchanged. */
 export function isPythonName(name: string): boolean {
   return (
     /^[\p{XIDS}_][\p{XIDC}]*$/u.test(name) &&

@@ -17,10 +17,10 @@ import {
   pythonString,
 } from "./python-text.ts";
 
-/** Merged objects within one another, beyond which a type is any: each may repeat what is around it. */
+/** The most levels of merged objects, each of which may repeat its surroundings. A deeper type is any. */
 const MAX_MERGED_LEVELS = 6;
 
-/** Whether a part of a type is printed differently for what a program hands to a tool and for what a tool returns. */
+/** Whether a part of a type is printed differently for a tool's input and output. */
 export function dependsOnSide(type: TypeNode): boolean {
   const isMap = type.kind === "object" && type.properties.length === 0;
   return isMap || type.kind === "array" || type.kind === "tuple";
@@ -32,10 +32,10 @@ export interface DeclaredType {
   text: string;
 }
 
-/** The types of one side of a tool, and what they are called. */
+/** The types of one side of a tool, and their names. */
 interface TypeScope {
   model: TypeModel;
-  /** Whether values of these types are handed to a tool. Otherwise a tool returns them. */
+  /** Whether these are types of a tool's input. Otherwise they are types of its output. */
   isInput: boolean;
   /** Names of types by the names of definitions. */
   names: ReadonlyMap<string, string>;
@@ -44,9 +44,9 @@ interface TypeScope {
 
 type Kind<Name extends TypeNode["kind"]> = Extract<TypeNode, { kind: Name }>;
 
-/** A way to write types for readers of Python: this walks the model of types, and a notation says how it writes each kind. */
+/** A notation of types for readers of Python. This class walks the model of types, and subclasses write each kind. */
 export abstract class PythonNotation<Place> {
-  /** @param place where the type stands, in the terms of the notation. */
+  /** @param place the place of the type, in terms of the notation. */
   protected print(type: TypeNode, place: Place): string {
     switch (type.kind) {
       case "any":
@@ -79,7 +79,7 @@ export abstract class PythonNotation<Place> {
   }
 
   protected abstract literal(value: string | number | boolean): string;
-  /** @param name of a definition. */
+  /** @param name the name of a definition. */
   protected abstract reference(name: string): string;
   protected abstract list(items: TypeNode, place: Place): string;
   protected abstract tuple(type: Kind<"tuple">, place: Place): string;
@@ -88,10 +88,10 @@ export abstract class PythonNotation<Place> {
   protected abstract object(type: Kind<"object">, place: Place): string;
 }
 
-/** Prints types of one side of a tool as annotations. Each object that an annotation needs is declared by a name. */
+/** Prints types of one side of a tool as annotations. Declares each object that an annotation needs under a name. */
 export class PythonTypes extends PythonNotation<string> {
   readonly #scope: TypeScope;
-  /** What was declared or resolved: the parameters of a function and the dict of all of them are of the same types. */
+  /** Declared or resolved types. A function's parameters and the dict of all of them share types. */
   readonly #known = new Map<TypeNode, string>();
   #declarations: DeclaredType[] = [];
   #merged = 0;
@@ -101,19 +101,19 @@ export class PythonTypes extends PythonNotation<string> {
     this.#scope = scope;
   }
 
-  /** The declarations that were made since this was asked last, each before those that it needs. */
+  /** The declarations since the last call, each before those that it needs. */
   takeDeclarations(): DeclaredType[] {
     const taken = this.#declarations;
     this.#declarations = [];
     return taken;
   }
 
-  /** A type as an annotation. @param name what an object without a name is called, if it is free. */
+  /** Prints a type as an annotation. @param name the preferred name of an object without a name. */
   annotate(type: TypeNode, name: string): string {
     return this.print(type, name);
   }
 
-  /** Declares a type by its name, which must not be taken by another. */
+  /** Declares a type under a name, which must be free. */
   declare(name: string, { type, documentation }: Definition): void {
     const plain = withoutIntersection(type, this.#scope.model);
     if (plain.kind === "object" && plain.properties.length > 0) {
@@ -126,7 +126,7 @@ export class PythonTypes extends PythonNotation<string> {
     this.#declarations.splice(at, 0, { name, text });
   }
 
-  /** Declares a dict by its name: as a class where its keys can be attributes, else by a call. */
+  /** Declares a dict under a name: as a class if its keys can be attributes, or else by a call. */
   declareObject(name: string, type: ArgumentObject, documentation: Documentation, isDescribed = true): void {
     const at = this.#declarations.length;
     const entries = type.properties.map((property) => ({
@@ -187,7 +187,7 @@ export class PythonTypes extends PythonNotation<string> {
 
   protected list(items: TypeNode, name: string): string {
     const annotation = this.annotate(items, name);
-    // A text is a sequence of texts, so that only a list keeps it out.
+    // A text is a sequence of texts, so only `list` excludes it.
     const isSequence = this.#scope.isInput && !this.#admitsText(items);
     return `${isSequence ? "Sequence" : "list"}[${annotation}]`;
   }
@@ -254,7 +254,7 @@ export class PythonTypes extends PythonNotation<string> {
   }
 }
 
-/** What a schema says of a value, as text. */
+/** The documentation of a value as text. */
 export function describe({ description = "", ...documentation }: Documentation): string {
   const facts: string[] = [];
   if (documentation.default !== undefined && !/default/i.test(description))
@@ -280,7 +280,7 @@ const MAX_FOLLOWED_IN_A_ROW = 8;
 /** An object with declared properties, which are parameters. */
 export type ArgumentObject = Extract<TypeNode, { kind: "object" }>;
 
-/** The objects that arguments may be; `undefined` where nothing is known of their properties. */
+/** The objects that arguments may be, or `undefined` if their properties are unknown. */
 export function argumentObjects(model: TypeModel): ArgumentObject[] | undefined {
   const root = followReferences(model.root, model);
   const alternatives = (root.kind === "union" ? root.members : [root])
@@ -292,7 +292,7 @@ export function argumentObjects(model: TypeModel): ArgumentObject[] | undefined 
   return isKnown && objects.length > 0 ? objects : undefined;
 }
 
-/** A type that is neither a reference nor an intersection, as far as it can be resolved. */
+/** Resolves a type to one that is neither a reference nor an intersection, if possible. */
 export function followReferences(type: TypeNode, model: TypeModel): TypeNode {
   let found = withoutIntersection(type, model);
   for (let i = 0; i < MAX_FOLLOWED_IN_A_ROW && found.kind === "reference"; i++) {
@@ -302,15 +302,15 @@ export function followReferences(type: TypeNode, model: TypeModel): TypeNode {
   return found;
 }
 
-/** Alternatives that one intersection may have. Beyond them it is wider. */
+/** The most alternatives of one intersection. Beyond them, it becomes wider. */
 const MAX_ALTERNATIVES = 64;
 
-/** References that are followed from one within another. */
+/** The most nested references to follow. */
 const MAX_FOLLOWED = 8;
 
 /**
- * The same type without an intersection at its top: Python has no types for values that have two types. Objects become one
- * object, alternatives are multiplied. What cannot be merged is wider.
+ * Removes an intersection at the top of a type, because Python has no intersection types. Merges objects into one object, and
+ * multiplies alternatives. Types that cannot be merged become wider.
  */
 export function withoutIntersection(type: TypeNode, model: TypeModel): TypeNode {
   if (type.kind !== "intersection") return type;

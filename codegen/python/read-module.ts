@@ -16,10 +16,10 @@ interface FoundTool {
 }
 
 /**
- * Reads the text of a module back: as it was printed, or as it was archived, with a mark at each tool that programs may not
- * call. Takes time linear in the text.
+ * Reads the text of a printed module, or of an archived one, which marks each tool that programs may not call. Takes time linear
+ * in the text.
  *
- * @param callable namespaced names of the tools that programs may call; by default those without a mark.
+ * @param callable namespaced names of the tools that programs may call. By default, the tools without a mark.
  */
 export function readPythonModule(
   module: string,
@@ -59,7 +59,7 @@ export function readPythonModule(
   };
 }
 
-/** The tools of a text: from each mark to where the next statement begins that is no part of its function. */
+/** The tools of a text, each from its mark to the next statement that is not a part of its function. */
 function findTools(text: string): FoundTool[] {
   const found: FoundTool[] = [];
   let open: FoundTool | undefined;
@@ -88,19 +88,19 @@ function findTools(text: string): FoundTool[] {
   return found;
 }
 
-/** The annotation after the first parameters, which is a name. */
+/** The annotation of the result, which is a name. */
 function returnsOf(declaration: string): string {
   return /^(?:async def .*|)\) -> ([\p{XIDC}]+):/mu.exec(declaration)?.[1] ?? "Any";
 }
 
 const MAX_SIGNATURE_CHARS = 600;
 
-/** How deep the dicts within arguments are spelled out. */
+/** The number of levels of dicts to spell out. */
 const MAX_LEVELS = 3;
 
 /**
- * `name(*, owner: str, page?: int) -> {...}` of a declared function on one line, with the dicts that it names spelled out, cut
- * where it is very long.
+ * Renders a declared function as `name(*, owner: str, page?: int) -> {...}` on one line, with its dicts spelled out, cut if it is
+ * very long.
  *
  * @param declaration the text of the function, with all its signatures.
  */
@@ -124,7 +124,7 @@ function pythonSignature(name: string, declaration: string, moduleText: string):
   return whole.length > MAX_SIGNATURE_CHARS ? `${calls} -> ...` : whole;
 }
 
-/** An annotation with the declarations of the names in it in their places. */
+/** Replaces the names in an annotation by their declarations. */
 function spellOut(annotation: string, moduleText: string, levels: number): string {
   if (levels === 0 || annotation.length > 4 * MAX_SIGNATURE_CHARS) return annotation;
   return annotation.replace(/"(?:[^"\\]|\\.)*"|\b[A-Z_][\p{XIDC}]*(?![\p{XIDC}]*\??:)/gu, (word) => {
@@ -133,7 +133,7 @@ function spellOut(annotation: string, moduleText: string, levels: number): strin
   });
 }
 
-/** What a type is declared as: `{key: type, other?: type}`, or another annotation. Of another name for a type, what that is declared as. */
+/** The declaration of a type: `{key: type, other?: type}`, or another annotation. Resolves an alias. */
 function declarationOf(name: string, moduleText: string): string | undefined {
   const declared = declaredAs(name, moduleText);
   const isName = declared !== undefined && /^[\p{XIDC}]+$/u.test(declared);
@@ -157,7 +157,7 @@ function declaredAs(name: string, moduleText: string): string | undefined {
   return undefined;
 }
 
-/** The entries of a dict's declaration. Documentation is skipped. */
+/** The entries of a dict's declaration, without documentation. */
 function entriesOf(block: string): string[] {
   const entries: string[] = [];
   for (const { line } of codeLines(block)) {
@@ -170,17 +170,17 @@ function entriesOf(block: string): string[] {
   return entries;
 }
 
-/** The comment before a tool's function, which says what the function calls. */
+/** The comment before a tool's function, which names the tool. */
 interface ToolMark {
   /** The tool's namespaced name. */
   tool: string;
-  /** Properties by the names of parameters that are called otherwise. */
+  /** Properties by the names of their parameters, if these differ. */
   parameters: Readonly<Record<string, string>>;
-  /** The type of all arguments as a dict; empty where nothing is known of them. */
+  /** The type of all arguments as a dict. Empty if it is unknown. */
   input: string;
-  /** In how many calls its result was observed; `undefined` where the tool declares what it returns. */
+  /** The number of calls in which its result was observed. `undefined` if the tool declares its result. */
   observed?: number | undefined;
-  /** Whether its result is what the server wraps as `{result: ...}`. */
+  /** Whether its result is the value inside the server's wrapper `{result: ...}`. */
   unwrapped?: boolean | undefined;
 }
 
@@ -191,7 +191,7 @@ const NOT_AVAILABLE = " not available";
 
 const MARKED = /^# ptc (\{.*\})( not available)?$/;
 
-/** The line of a mark: JSON in a comment, with nothing invisible in it. */
+/** Prints a mark: JSON in a comment, with only visible characters. */
 export function printToolMark(request: {
   tool: ToolModel;
   parameters: ReadonlyMap<string, string>;
@@ -211,7 +211,7 @@ export function printToolMark(request: {
   return `${MARK}{${members.join(", ")}}`;
 }
 
-/** Reads the line of a mark; `undefined` for any other line. */
+/** Reads a mark, or returns `undefined` for any other line. */
 function readToolMark(line: string): (ToolMark & { isMarked: boolean }) | undefined {
   const [, json, mark] = MARKED.exec(line) ?? [];
   if (json === undefined) return undefined;
@@ -230,26 +230,26 @@ function readToolMark(line: string): (ToolMark & { isMarked: boolean }) | undefi
   }
 }
 
-/** What a function of a module calls. */
+/** The tool that a module's function calls. */
 interface CalledTool {
   /** The tool's namespaced name. */
   tool: string;
-  /** Properties by the names of parameters that are called otherwise. */
+  /** Properties by the names of their parameters, if these differ. */
   parameters: Record<string, string>;
 }
 
-/** The names of modules that a sandbox gets, by Python's name of each module. */
+/** The names in modules that a sandbox gets, by Python's name of each module. */
 interface SandboxTable {
   /** Tools by the names of functions. */
   modules: Record<string, Record<string, CalledTool>>;
-  /** Types that stubs declare. Programs may import them, to annotate what they hold. */
+  /** Types that stubs declare. Programs may import them for annotations. */
   types: Record<string, string[]>;
 }
 
 const TYPE =
   /^(?:class ([\p{XIDC}]+)\(TypedDict|type ([\p{XIDC}]+) = |([\p{XIDC}]+) = (?:TypedDict\(|[\p{XIDC}]+$))/u;
 
-/** Modules as the sandbox needs them: names alone, and none of the text that servers wrote beside them. */
+/** Modules in the form that the sandbox needs: only names, without any text of servers. */
 export function sandboxTable(modules: Iterable<readonly [string, GeneratedModule]>): SandboxTable {
   const all = [...modules];
   return {

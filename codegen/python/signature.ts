@@ -6,19 +6,18 @@ import { visibleText } from "../escape.ts";
 import { functionName, isPythonName, parameterNames, pythonString } from "./python-text.ts";
 import { type ArgumentObject, argumentObjects, PythonNotation, withoutIntersection } from "./python-types.ts";
 
-/** Longest sentence that the compact form quotes of a description. */
+/** The longest sentence that the compact form quotes from a description. */
 const MAX_SENTENCE_CHARS = 300;
 
-/** Objects within one another that are written out. Below them, an object is a dict. */
+/** The number of levels of objects to write out. A deeper object is a dict. */
 const MAX_LEVELS = 24;
 
-/** Whether descriptions are shown, each on a separate line. */
+/** `full` shows descriptions, each on a separate line. */
 type Form = "full" | "compact";
 
 /**
- * The shortest faithful declaration of one tool for a model to read: `name(*,parameter:type,other?:type)->result`. Braces are
- * dicts, `?` marks what may be left out, and in the full form behind a type stand, after a space, its default (`= value`),
- * (format) and description.
+ * The shortest faithful declaration of one tool for a model: `name(*,parameter:type,other?:type)->result`. Braces are dicts, and
+ * `?` marks optional entries. In the full form, a type's default (`= value`), (format) and description follow it after a space.
  */
 export function printPythonSignature(tool: ToolModel, form: Form): string {
   try {
@@ -48,7 +47,7 @@ function print(tool: ToolModel, form: Form): string {
   return [...comment, ...observed, call + returns, ...types].join("\n");
 }
 
-/** Types as a model reads them: dicts in braces, values as alternatives. */
+/** Types in the form for models: dicts in braces, and values as alternatives. */
 class BriefTypes extends PythonNotation<number> {
   readonly #model: TypeModel;
   readonly #form: Form;
@@ -67,7 +66,7 @@ class BriefTypes extends PythonNotation<number> {
     this.#names = names;
   }
 
-  /** The parameters of a function; alternatives of them with `or` between. */
+  /** The parameters of a function. `or` separates alternatives. */
   parameters(): string {
     const objects = argumentObjects(this.#model);
     if (objects === undefined) {
@@ -110,7 +109,7 @@ class BriefTypes extends PythonNotation<number> {
     });
   }
 
-  /** In the full form a line for each entry, if any of them is described. */
+  /** Prints entries, in the full form on a line each if any of them has a description. */
   #block(open: string, lines: readonly string[], close: string, level: number): string {
     const isOnOneLine =
       this.#form === "compact" || lines.every((line) => /^\S*$/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, "")));
@@ -168,7 +167,7 @@ function briefFacts({ description = "", ...documentation }: Documentation): stri
   return [...facts, briefText(description).join(" ").trim()].filter((each) => each !== "").join(" ");
 }
 
-/** The lines of a text, without needless white space. */
+/** The lines of a text, without unnecessary white space. */
 function briefText(text: string): string[] {
   const lines = visibleText(text.trim())
     .replace(/[ \t]+/g, " ")

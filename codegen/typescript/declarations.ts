@@ -1,4 +1,4 @@
-/** What every program finds around it, as `runtime.d.ts`: the same text whatever the servers are. */
+/** `runtime.d.ts`: the names that every program finds. The text does not depend on the servers. */
 export const RUNTIME_DECLARATIONS = `/** What a program run by ptc finds around it. Written by \`ptc generate\`: edits are lost. */
 
 type Arguments<In> = {} extends In ? [args?: In] : [args: In];
@@ -75,7 +75,7 @@ declare global {
 }
 `;
 
-/** What programs ask a model with, where one is configured: the same text whatever the model is. */
+/** The function that asks a model, if one is configured. The text does not depend on the model. */
 export const EXTRACT_DECLARATIONS = `/** A type in words: "string", "number", "integer", "boolean", "null", "date", "datetime", "any", "'a' | 'b'", "string[]". */
 type ExtractWords<T> = T extends \`\${infer A}|\${infer B}\` ? ExtractWords<A> | ExtractWords<B>
   : T extends \` \${infer A}\` | \`\${infer A} \` ? ExtractWords<A>
@@ -135,7 +135,7 @@ type ExtractedMembers<T> =
 declare function extract<const T extends string | readonly unknown[] | object>(value: unknown, type: T): Promise<Extracted<T>>;
 `;
 
-/** Globals of Node.js that are not part of JavaScript, for the sandbox's version. Listing newer ones is harmless. */
+/** Globals of the sandbox's Node.js that are not part of JavaScript. Listing newer ones is harmless. */
 const NODE_GLOBALS = `
 AbortController AbortSignal Blob BroadcastChannel Buffer ByteLengthQueuingStrategy CloseEvent CompressionStream
 CountQueuingStrategy Crypto CryptoKey CustomEvent DOMException DecompressionStream Event EventSource EventTarget File
@@ -149,8 +149,8 @@ clearImmediate clearInterval clearTimeout console crypto fetch gc global localSt
 queueMicrotask require sessionStorage setImmediate setInterval setTimeout structuredClone`;
 
 /**
- * Modules of Node.js that can be imported without `node:`. Node.js adds none: newer ones need the prefix. The list is
- * written out, so that the same text is printed whichever Node.js ptc runs on.
+ * Modules of Node.js that can be imported without `node:`. Newer modules need the prefix, so the list is final. It is written
+ * out so that the printed text does not depend on the Node.js that ptc runs on.
  */
 const NODE_MODULES = `
 assert assert/strict async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
@@ -160,8 +160,8 @@ stream/web string_decoder sys timers timers/promises tls trace_events tty url ut
 zlib`;
 
 /**
- * The file of the declarations. Its name begins with a dot, so that a project around the output folder, which includes all
- * files, does not include this one: there it would contradict the real declarations.
+ * The file of the declarations. Its name begins with a dot, so that a project around the output folder does not include it,
+ * where it would contradict the real declarations.
  */
 export const NODE_FILE = ".node.d.ts";
 
@@ -186,7 +186,7 @@ export const NODE_DECLARATIONS = [
   "",
 ].join("\n");
 
-/** What every program finds around it, as the type check declares it and as editors see it. */
+/** The declarations of the names that every program finds, for the type check and for editors. */
 export const PROGRAM_DECLARATIONS = {
   runtime: RUNTIME_DECLARATIONS,
   node: NODE_DECLARATIONS,

@@ -6,15 +6,15 @@ import { byCodeUnit } from "../../protocol/canonical-json.ts";
 import { blockComment, commentLines, propertyName, quoteString } from "../escape.ts";
 
 /**
- * Types as TypeScript text, printed by json-schema-to-typescript. No text of a server ever reaches that library: names,
- * values and descriptions go in as numbered placeholders and are put, escaped, in their places by a layout afterwards.
+ * Prints types as TypeScript with json-schema-to-typescript. No text of a server ever reaches that library: it gets numbered
+ * placeholders for names, values and descriptions, which a layout replaces by escaped text afterwards.
  */
 
 export interface PrintRequest {
   type: TypeNode;
   /** Type names by the names of the definitions that `type` refers to. */
   names: ReadonlyMap<string, string>;
-  /** How `any` is written: what a program receives is `any`, what it passes is `unknown`. */
+  /** The word for `any`: values that a program receives are `any`, and values that it passes are `unknown`. */
   any: "any" | "unknown";
 }
 
@@ -30,10 +30,10 @@ const OPTIONS: Partial<Options> = {
   unknownAny: true,
 };
 
-/** Names that every object inherits. TypeScript compares an optional property of such a name with the inherited one. */
+/** Names that every object inherits. TypeScript compares an optional property with the inherited property of that name. */
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 
-/** Whether a part of a type is printed differently for what a program passes and for what it receives. */
+/** Whether a part of a type is printed differently for values that a program passes and receives. */
 export function dependsOnSide(type: TypeNode): boolean {
   return type.kind === "any" || (type.kind === "object" && type.properties.some(inherits));
 }
@@ -42,7 +42,7 @@ function inherits({ required, name }: Property): boolean {
   return !required && INHERITED.has(name);
 }
 
-/** Prints types, in their order. All are passed to the library together, because each call of it is slow. */
+/** Prints types in order. Passes all of them to the library together, because each call is slow. */
 export async function printTypes(requests: readonly PrintRequest[], layout: TypeLayout): Promise<string[]> {
   if (requests.length === 0) return [];
   const skeleton = new Skeleton(layout);
@@ -62,13 +62,13 @@ export async function printTypes(requests: readonly PrintRequest[], layout: Type
   if (printed.length !== requests.length)
     throw new Error("json-schema-to-typescript printed an unexpected declaration");
   return requests.map(({ any }, i) => {
-    // At this point the text holds only the library's words and placeholders, so no text of a server is changed.
+    // At this point the text consists of the library's words and placeholders, so this changes no text of a server.
     const text = (printed[i] ?? "").trimEnd().replace(/\bunknown\b/g, any);
     return layout.fill(text, skeleton);
   });
 }
 
-/** Types with placeholders for everything that a server wrote. */
+/** Builds types with placeholders for all text of a server. */
 class Skeleton implements Placeholders {
   readonly #describe: (documentation: Documentation) => string[];
   readonly #indexes = new Map<string, number>();
@@ -110,7 +110,7 @@ class Skeleton implements Placeholders {
     }
   }
 
-  /** Prints each possible length as a separate tuple, because the library does not bracket the union that it makes. */
+  /** Prints each possible length as a separate tuple, because the library does not bracket its union of lengths. */
   #tuple(type: Extract<TypeNode, { kind: "tuple" }>, request: PrintRequest): Schema {
     const items = type.items.map((each) => this.schemaOf(each, request));
     const rest = type.rest === undefined ? false : this.schemaOf(type.rest, request);
@@ -140,7 +140,7 @@ class Skeleton implements Placeholders {
     return { type: "object", properties, required, additionalProperties };
   }
 
-  /** A schema that the library prints as one string literal, which is replaced afterwards. */
+  /** A schema that the library prints as one string literal, which the layout replaces. */
   #placeholder(text: string): Schema {
     const name = `ptc$t${this.#index(text)}`;
     return this.#atom(name, { enum: [name] });
@@ -161,13 +161,13 @@ class Skeleton implements Placeholders {
   }
 }
 
-/** The least number of optional properties for which a group is shorter: alone, and beside required ones. */
+/** The least number of optional properties for which a group is shorter, without and with required ones. */
 const MIN_ALONE = 4;
 const MIN_BESIDE = 5;
 
 /**
- * Rewrites objects of many optional properties as `{required}&Partial<{optional}>`: one word for all of them instead of
- * a mark on each. Takes and gives a skeleton, a property to a line.
+ * Rewrites objects with many optional properties as `{required}&Partial<{optional}>`, with one word for all instead of a mark on
+ * each. Takes and returns a skeleton with one property on each line.
  */
 function groupOptional(skeleton: string): string {
   let at = 0;
@@ -204,17 +204,17 @@ function printObject(properties: readonly string[]): string {
   return others.length === 0 ? group : `${block(others)}&${group}`;
 }
 
-/** What the placeholders stand for. */
+/** The texts that replace placeholders. */
 interface Placeholders {
-  /** Source text by number: `ptc$p7` is a property's name, `"ptc$t7"` a type. */
+  /** Source text by number: `ptc$p7` is a property's name, and `"ptc$t7"` is a type. */
   texts: readonly string[];
-  /** Lines by number: `ptc$p7d3` is a property that comment 3 is about. */
+  /** Lines by number: `ptc$p7d3` is a property with comment 3. */
   comments: readonly (readonly string[])[];
 }
 
 /** A layout of types: as documentation, or in as few tokens as possible. */
 export interface TypeLayout {
-  /** The comment of a property or a type, none when it has nothing to say. */
+  /** The lines of a comment on a property or a type, which may be none. */
   describe: (documentation: Documentation) => string[];
   /** Lays out a printed skeleton and replaces its placeholders. */
   fill: (skeleton: string, placeholders: Placeholders) => string;
@@ -263,7 +263,7 @@ export const BRIEF: TypeLayout = {
   },
 };
 
-/** For a list of many tools: types alone, on one line. */
+/** For a list of many tools: only types, on one line. */
 export const COMPACT: TypeLayout = {
   describe: () => [],
   fill(skeleton, placeholders) {
@@ -277,7 +277,7 @@ export const COMPACT: TypeLayout = {
   },
 };
 
-/** The text after a property: its default in the form of a parameter's, its format, and its description. */
+/** The text after a property: its default as for a parameter, its format, and its description. */
 function describeBriefly({ description = "", ...documentation }: Documentation): string[] {
   const facts: string[] = [];
   if (documentation.default !== undefined && !/default/i.test(description))
@@ -288,7 +288,7 @@ function describeBriefly({ description = "", ...documentation }: Documentation):
   return briefLines([...facts, description.trim()].filter((each) => each !== "").join(" "));
 }
 
-/** The lines of a text without needless white space; none when it is empty. A wrapped paragraph becomes one line. */
+/** The lines of a text without unnecessary white space. Empty for an empty text. A wrapped paragraph becomes one line. */
 export function briefLines(text: string): string[] {
   const brief = commentLines(text.trim())
     .join("\n")
@@ -298,10 +298,10 @@ export function briefLines(text: string): string[] {
   return brief === "" ? [] : brief.split("\n");
 }
 
-/** Line ends to remove: after a long line that goes on in lower case, and before a last line about items. */
+/** Matches line ends to remove: after a long line that continues in lower case, and before a last line about items. */
 const WRAPPED = /(?<=[^\n]{50})\n(?=[a-z(])|\n(?=(?:Items|Values): [^\n]*$)/g;
 
-/** Lines as a comment: one as `// ...`, several as a block. */
+/** Renders lines as a comment: one line as `// ...`, and several as a block. */
 export function trailingComment(lines: readonly string[]): string {
   if (lines.length === 0) return "";
   return lines.length === 1 ? `// ${lines[0]}` : `/* ${lines.join("\n")}*/`;
@@ -325,7 +325,7 @@ function readLines(
   });
 }
 
-/** The only comments that the library writes here: they repeat the lengths of a tuple. */
+/** Matches the only comments that the library writes here, which repeat the lengths of a tuple. */
 const LIBRARY_COMMENT = /^\/\*\*\n(?: \*.*\n)*? \*\/\n/gm;
 
 const PLACEHOLDER = /"?ptc\$[pt](\d+)(?:d\d+)?"?/g;
@@ -336,7 +336,7 @@ function put(line: string, { texts }: Placeholders): string {
     .replace(PLACEHOLDER, (_match, index: string) => texts[Number(index)] ?? "never");
 }
 
-/** A line of a skeleton in as few tokens as possible. None of its spaces separates words. */
+/** Renders a line of a skeleton in as few tokens as possible. None of its spaces separates words. */
 function tighten(line: string): string {
   return line.replace(/\{ \[k: string\]: (?:any|unknown) \}/g, "object").replaceAll(" ", "");
 }
@@ -349,11 +349,11 @@ function joinShortObjects(skeleton: string): string {
   return joined === skeleton ? joined : joinShortObjects(joined);
 }
 
-/** An object within another, without a described property, and without one that takes several lines. */
+/** Matches a nested object without described properties and without properties of several lines. */
 const UNDESCRIBED = /(?<!^)\{\n((?:(?!ptc\$p\d+d|\})[^\n]*(?<!\{)\n)+)\}/g;
 const MAX_JOINED_CHARS = 240;
 
-/** Removes brackets around a whole type, and puts an object with nothing but an index signature on one line. */
+/** Removes brackets around a whole type, and puts an object with only an index signature on one line. */
 function simplify(skeleton: string): string {
   const text = skeleton.replace(LIBRARY_COMMENT, "").replace(/\{\n(\[k: string\]: [^\n{}]*)\n\}/g, "{ $1 }");
   const open: number[] = [];

@@ -16,14 +16,14 @@ import {
 } from "./print-types.ts";
 import { printToolDeclaration } from "./read-module.ts";
 
-/** Tools whose types are printed at once: enough to save time, few enough to bound memory. */
+/** The number of tools whose types are printed at once, large enough to save time and small enough to bound memory. */
 const BATCH = 100;
 
 /** A type that a module declares, before it is printed. */
 interface Declaration extends PrintRequest {
   name: string;
   documentation: Documentation;
-  /** Shared with equal types of the module, where those may be this one by another name. */
+  /** Shared by equal types of the module that may be aliases of each other. */
   group?: number | undefined;
 }
 
@@ -31,11 +31,11 @@ interface Declaration extends PrintRequest {
 interface ModuleTypes {
   names: ReadonlyMap<ToolModel, TypeNames>;
   groups: ReadonlyMap<Definition, number>;
-  /** What the first of each group of equal types is called that was printed. */
+  /** The name of the first printed type of each group. */
   printed: Map<number, string>;
 }
 
-/** The text of `servers/<server_module>/index.ts`. A tool whose types cannot be printed takes and returns any. */
+/** Prints `servers/<server_module>/index.ts`. A tool whose types cannot be printed takes and returns any. */
 export async function printServerModule(server: ServerModel): Promise<{ text: string; warnings: Warning[] }> {
   const warnings: Warning[] = [];
   const names = nameTypes(server.tools);
@@ -131,7 +131,7 @@ function declareTypes(
       ...(model.root.kind === "reference" ? [] : [root]),
       ...[...model.definitions].map(([name, definition]) => ({
         ...declare(named.get(name) ?? "never", definition.type, definition.documentation),
-        // A mistake in a program names the tool whose arguments have the type, so no two tools share one.
+        // The message for a mistake names the tool by the type of its arguments, so tools never share that type.
         group: named.get(name) === names.get("input") ? undefined : groups.get(definition),
       })),
     ];
@@ -142,7 +142,7 @@ function declareTypes(
   ];
 }
 
-/** Declares types. Of equal ones the module has one, and the others are other names for it, which programs may import. */
+/** Declares types. Equal types after the first one become aliases, because programs may import their names. */
 function printDeclarations(
   declarations: readonly Declaration[],
   texts: readonly string[],
@@ -158,7 +158,7 @@ function printDeclarations(
   });
 }
 
-/** How a module offers a method, beside the function that has its arguments as an object. */
+/** A member through which a module offers a method, in addition to the function with an object of arguments. */
 interface Shorthand {
   object: "resources" | "prompts";
   member: string;
@@ -199,8 +199,8 @@ const SHORTHANDS: Readonly<Record<string, Shorthand>> = {
 };
 
 /**
- * `resources` and `prompts` of a module, where its server has them. A tool that is called so keeps its name, and the object
- * has another. They call by name, so that they hold whichever of the functions a program may call.
+ * Prints `resources` and `prompts` of a module if its server has them. If a tool has that name, the object gets another name. The
+ * members call methods by name, so that they work whichever functions a program may call.
  */
 function printMethods(server: ServerModel, names: ReadonlyMap<ToolModel, TypeNames>): string[] {
   const methods = server.tools.flatMap((tool) => {

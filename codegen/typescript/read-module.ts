@@ -3,10 +3,9 @@ import { quoteString } from "../escape.ts";
 import type { GeneratedModule } from "../language-printer.ts";
 
 /**
- * Reads the text of a module back: as it was printed, or as it was archived, with a mark at each tool that programs may not
- * call.
+ * Reads the text of a printed module, or of an archived one, which marks each tool that programs may not call.
  *
- * @param callable namespaced names of the tools that programs may call; by default those without a mark.
+ * @param callable namespaced names of the tools that programs may call. By default, the tools without a mark.
  */
 export function readModule(module: string, text: string, callable?: ReadonlySet<string>): GeneratedModule {
   const declarations = readToolDeclarations(text);
@@ -39,7 +38,7 @@ export function readModule(module: string, text: string, callable?: ReadonlySet<
   };
 }
 
-/** Puts the same piece into a text at several places, given in their order. */
+/** Inserts the same piece into a text at several places, given in order. */
 function insert(text: string, places: readonly number[], piece: string): string {
   const from = [0, ...places];
   return from.map((start, i) => text.slice(start, from[i + 1])).join(piece);
@@ -47,7 +46,7 @@ function insert(text: string, places: readonly number[], piece: string): string 
 
 const MAX_SIGNATURE_CHARS = 600;
 
-/** `name(arguments): Promise<output>` of a declared tool on one line, without comments, cut where it is very long. */
+/** Renders a declared tool as `name(arguments): Promise<output>` on one line, without comments, cut if it is very long. */
 function declaredSignature(tool: ToolDeclaration, moduleText: string): string {
   const input = declarationOf(tool.input, moduleText) ?? tool.input;
   const output = declarationOf(tool.output, moduleText) ?? tool.output;
@@ -59,7 +58,7 @@ function declaredSignature(tool: ToolDeclaration, moduleText: string): string {
   return whole.length > MAX_SIGNATURE_CHARS ? `${call}: Promise<...>` : whole;
 }
 
-/** What a type is declared as in a module, on one line without comments. Of another name for a type, what that is declared as. */
+/** The declaration of a type in a module, on one line without comments. Resolves an alias. */
 function declarationOf(name: string, moduleText: string): string | undefined {
   const declared = declaredAs(name, moduleText);
   return declared === undefined ? undefined : (declaredAs(declared, moduleText) ?? declared);
@@ -72,7 +71,7 @@ function declaredAs(name: string, moduleText: string): string | undefined {
   return compact(moduleText.slice(declared.index + declared[0].length));
 }
 
-/** One type from the start of a text: up to where its brackets are closed, comments and line ends taken out. */
+/** The type at the start of a text, up to its last closing bracket, without comments and line ends. */
 function compact(text: string): string {
   let depth = 0;
   let out = "";
@@ -90,16 +89,16 @@ function compact(text: string): string {
   return out.trim();
 }
 
-/** The line with which a module declares one tool. */
+/** The line that declares one tool in a module. */
 export interface ToolDeclaration {
   identifier: string;
   /** Names of types. */
   input: string;
   output: string;
   namespacedName: string;
-  /** In how many calls the output was observed; `undefined` where the tool declares what it returns. */
+  /** The number of calls in which the output was observed. `undefined` if the tool declares its output. */
   observedCalls?: number | undefined;
-  /** Whether the output is what the server wraps as `{result: ...}`. */
+  /** Whether the output is the value inside the server's wrapper `{result: ...}`. */
   isUnwrapped?: boolean | undefined;
 }
 
@@ -107,9 +106,9 @@ const UNWRAPPED_MARK = " // unwrapped";
 
 /** A declaration that was found in a module's text. */
 interface FoundDeclaration extends ToolDeclaration {
-  /** Whether it bears the mark of a tool that programs may not call. */
+  /** Whether it has the mark of a tool that programs may not call. */
   isMarked: boolean;
-  /** Where the line is in the text, with its mark, in UTF-16 code units. */
+  /** The position of the line in the text, including its mark, in UTF-16 code units. */
   start: number;
   end: number;
 }
@@ -139,7 +138,7 @@ function readToolDeclarations(text: string): FoundDeclaration[] {
   });
 }
 
-/** The value of a literal that `quoteString` wrote, which is JSON; `undefined` for any other. */
+/** The value of a literal of `quoteString`, which is JSON, or `undefined` for any other text. */
 function readString(literal: string): string | undefined {
   try {
     return String(JSON.parse(literal));

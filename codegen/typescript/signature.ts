@@ -15,17 +15,17 @@ import {
   trailingComment,
 } from "./print-types.ts";
 
-/** Longest sentence that the compact form quotes of a description. */
+/** The longest sentence that the compact form quotes from a description. */
 const MAX_SENTENCE_CHARS = 300;
 
-/** How to read a signature. */
+/** An explanation of signatures for models. */
 export const SIGNATURE_FORM =
   "Signatures are TypeScript, `name({arguments}):Promise<result>`, without a result where the tool declares none; " +
   "behind a property's type stand, after a space, its default (`= value`), (format) and description.";
 
 /**
- * The TypeScript signature of a tool's function: with every description, or in one line with the first sentence of the tool's
- * description.
+ * The TypeScript signature of a tool's function. `full` has every description, and `compact` is one line with the first sentence
+ * of the tool's description.
  */
 export async function toolSignature(tool: ShownTool, form: "full" | "compact"): Promise<string> {
   const definition = parseTool(tool);
@@ -36,8 +36,8 @@ export async function toolSignature(tool: ShownTool, form: "full" | "compact"): 
 }
 
 /**
- * The shortest faithful declaration of one tool, with every description, for a model to read: `SIGNATURE_FORM`, a
- * property to a line. After it come the types that it names.
+ * The shortest faithful declaration of one tool for a model, with every description, in the form of `SIGNATURE_FORM` with one
+ * property on each line. The types that it names follow.
  */
 export async function printToolSignature(tool: ToolModel): Promise<string> {
   const { call, types } = await printWith(BRIEF, withShownOutput(tool, "full"));
@@ -47,7 +47,7 @@ export async function printToolSignature(tool: ToolModel): Promise<string> {
   return [...(comment === "" ? [] : [comment]), ...observed, call, ...types].join("\n");
 }
 
-/** One line of TypeScript for one tool, and one for each type that it names: types, and the first sentence of its description. */
+/** One line for a tool, with its types and the first sentence of its description, and one line for each type that it names. */
 export async function printCompactSignature(tool: ToolModel): Promise<string> {
   const { call, types } = await printWith(COMPACT, withShownOutput(tool, "compact"));
   const sentence = firstSentence(tool.description ?? "");
@@ -106,7 +106,7 @@ async function print(layout: TypeLayout, tool: ToolModel): Promise<{ call: strin
   return { call: `${tool.identifier}(${args})${returns}`, types };
 }
 
-/** Puts a comment behind the first line of a type, where it hides nothing of the type. */
+/** Puts a comment after the first line of a type, where it hides no part of the type. */
 function behindFirstLine(text: string, comment: readonly string[]): string {
   if (comment.length === 0) return text;
   const [first = "", ...rest] = text.split("\n");

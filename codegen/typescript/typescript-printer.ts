@@ -15,8 +15,8 @@ import { readModule } from "./read-module.ts";
 import { toolSignature } from "./signature.ts";
 
 /**
- * `tsconfig.json` in the output folder. It reads programs beside that folder as ptc does: what they import from `./servers/`
- * is in the output folder, and the check is as lenient as ptc's own.
+ * `tsconfig.json` in the output folder. It makes editors read programs beside that folder like ptc: imports from `./servers/`
+ * lead to the output folder, and the check is as lenient as ptc's.
  */
 export const EDITOR_CONFIG = `/** How editors read programs beside ptc.yaml. Written by \`ptc generate\`: edits are lost. */
 ${JSON.stringify(
@@ -29,7 +29,7 @@ ${JSON.stringify(
       moduleDetection: "force",
       allowImportingTsExtensions: true,
       allowJs: true,
-      // The last leads from a program beside ptc.yaml to the module of saved programs, which is in a separate root.
+      // The last root leads from a program beside ptc.yaml to the module of saved programs.
       rootDirs: ["..", ".", "../programs", "./programs"],
       paths: { "servers/*": ["./servers/*"] },
       types: [],
@@ -54,7 +54,7 @@ ${JSON.stringify(
 )}
 `;
 
-/** Names that the example has beside those of the call. */
+/** Names in the example besides those of the call. */
 const NAMES = new Set(["JSON", "console", "each", "found", "parallel"]);
 
 function printExample({ module, tool: { identifier }, argument }: ExampleCall): string | undefined {
@@ -68,7 +68,7 @@ const found = await ${call};
 console.log(JSON.stringify(found).slice(0, 500));`;
 }
 
-/** What a model reads about programs in TypeScript. Every word of it is in the context of every conversation. */
+/** The text that a model reads about programs in TypeScript. Every word is in the context of every conversation. */
 const TYPESCRIPT_GUIDE: ProgramGuide = {
   signatures: "TypeScript",
   programs: "TypeScript or JavaScript",
@@ -84,7 +84,7 @@ const TYPESCRIPT_GUIDE: ProgramGuide = {
     "functions are the tools' names in camelCase and take one object; print with console.log, or set globalThis.result.",
 };
 
-/** A configuration that extends the generated one, or takes the output folder for a root beside others, leads to it. */
+/** A configuration leads to the modules if it extends the generated one, or has the output folder among its roots. */
 const TYPESCRIPT_EDITOR: EditorSetup = {
   files: ["tsconfig.json", "jsconfig.json"],
   settings: "tsconfig.json",
@@ -99,7 +99,7 @@ const TYPESCRIPT_EDITOR: EditorSetup = {
 /** The version of this generator. It must change whenever the same definitions would give another text. */
 export const GENERATOR = "9";
 
-/** Prints modules in TypeScript, which programs in JavaScript import as well. */
+/** Prints modules in TypeScript, which programs in JavaScript import too. */
 export const TYPESCRIPT_PRINTER: LanguagePrinter = {
   language: "typescript",
   generator: GENERATOR,
@@ -128,7 +128,7 @@ export const TYPESCRIPT_PRINTER: LanguagePrinter = {
   readModule,
 };
 
-/** The text of `globals.d.ts`: tools by their namespaced names, in the form in which code can hold them. */
+/** Prints `globals.d.ts`: tools by their namespaced names in the form of identifiers. */
 export function printGlobals(tools: readonly NamedTool[]): string {
   const names = new ToolNames(tools);
   const lines = tools

@@ -16,14 +16,14 @@ const WRONG_SHAPE =
 const UNAVAILABLE = /^(?:ToolError: )?'([^'\n]{1,200})' is not available in execute_program/;
 const TOO_SLOW = /^(?:ToolError: )?'[^'\n]+' failed: server '[^'\n]+' did not answer within /;
 const FUNCTION_RESULT = /^result(?:[.[].*)? is a (?:function|builtin_function_or_method|coroutine|Future)/;
-/** Where data is looked into that was not passed. */
+/** Matches failures that can result from reading data that was not passed. */
 const EMPTY_DATA = /^(?:KeyError|IndexError|TypeError|AttributeError)\b/;
 
 function isEmpty(data: unknown): boolean {
   return typeof data !== "object" || data === null || Object.keys(data).length === 0;
 }
 
-/** The line of a failure that names the error, which in a traceback is the first that is not indented after its head. */
+/** The line of a failure that names the error. In a traceback it is the first unindented line after the head. */
 function errorLine(message: string): string {
   const lines = message.split("\n");
   const head = lines.findLastIndex((line) => line.startsWith("Traceback (most recent call last)"));
@@ -31,7 +31,7 @@ function errorLine(message: string): string {
   return after.find((line) => line !== "" && !/^\s/.test(line)) ?? lines[0] ?? "";
 }
 
-/** What to call instead of a name that `call_tool` was given and that is no tool's. A tool that is forbidden has no other in its place. */
+/** Advice on an unknown name that was passed to `call_tool`. A forbidden tool has no replacement. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
   const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
@@ -40,7 +40,7 @@ async function adviseOnCalled(called: string, source: ModuleSource): Promise<str
   return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
 }
 
-/** What a server's module has instead of a name that it has not. */
+/** Advice on a name that a server's module lacks. */
 async function adviseOnFunction(
   module: string,
   name: string,
@@ -58,8 +58,8 @@ async function adviseOnFunction(
 }
 
 /**
- * Advice on a failure that a program came to by itself, one line each. The failure's message is the program's own text: it
- * selects the advice and is not repeated in it, but for names.
+ * Advice on a failure that a program caused, one line each. The failure's message is the program's own text. It selects the
+ * advice, which repeats only names from it.
  */
 export async function advisePythonFailure(
   { type, message }: Failure,
@@ -109,7 +109,7 @@ export async function advisePythonFailure(
   return advice.filter((each) => each !== undefined);
 }
 
-/** How to write in Python what names of other languages stand for. */
+/** The Python equivalents of names in other languages. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["console", "write `print(...)`"],
   ["null", "write `None`"],
@@ -127,12 +127,11 @@ const STANDARD: ReadonlySet<string> = new Set(
     " ",
   ),
 );
-/** Names by which other runtimes hand tools to programs. */
+/** Names under which other runtimes give tools to programs. */
 const TOOL_OBJECTS: ReadonlySet<string> = new Set(["tools", "tool", "mcp", "client", "server", "api", "ptc"]);
 
 /**
- * What to write instead of a name that is not defined: mostly the import that is missing. `undefined` when nothing is known
- * of the name.
+ * Advice on an undefined name: mostly the missing import. `undefined` if nothing is known about the name.
  */
 async function advisePythonName(
   name: string,
@@ -161,7 +160,7 @@ async function advisePythonName(
   return `did you mean ${names.join(" or ")}? write ${ways.join(" or ")}`;
 }
 
-/** Errors of Python that come of what a sandbox has not, by how their line begins. */
+/** Matches Python's errors for things that a sandbox lacks, by the beginning of the line. */
 const NETWORK =
   /^(?:[\w.]*\.)?(?:gaierror|URLError|ConnectionRefusedError|ConnectionError|ConnectError)\b|^OSError: \[Errno (?:101|99|97)\]|^(?:[\w.]*\.)?\w*Error: .*(?:Name or service not known|Temporary failure in name resolution|Network is unreachable)/;
 const LOCAL = /^(?:[\w.]*\.)?ConnectionRefusedError\b/;
@@ -186,7 +185,7 @@ const WRITES =
 const CREDENTIAL = /\bos\.(?:environ\.get\(|getenv\(|environ\[)[ \t]{0,9}["']([A-Za-z_]\w{0,100})["']/g;
 const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
 
-/** Advice on an error that comes of what a sandbox has not: a network, the host's files, other programs, packages. */
+/** Advice on an error for things that a sandbox lacks: a network, the host's files, other programs, packages. */
 function advisePythonLimits(line: string, code: string, source: ModuleSource): string | undefined {
   if (NETWORK.test(line)) {
     const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
@@ -210,7 +209,7 @@ function adviseOnPackage(name: string, source: ModuleSource): string {
   return "a program has Python's standard library and the packages that `sandbox.python_packages` in ptc.yaml names";
 }
 
-/** Says that environment variables that look like credentials are not there; `undefined` if the program reads none. */
+/** Advice that environment variables that look like credentials are missing. `undefined` if the program reads none. */
 function advisePythonCredentials(code: string): string | undefined {
   const read = [...code.matchAll(CREDENTIAL)].map(([, name = ""]) => name);
   const name = read.find((each) => CREDENTIAL_NAME.test(each));
@@ -218,7 +217,7 @@ function advisePythonCredentials(code: string): string | undefined {
   return `${name} is not set in the sandbox: a program has no credentials; servers have theirs, and their tools need none from it`;
 }
 
-/** Longer programs mostly carry data, and are not looked into. */
+/** Longer programs mostly contain data, and are not analysed. */
 const MAX_CODE_CHARS = 256 * 1024;
 
 const PENDING = /<coroutine object |<(?:Future|Task) (?:pending|finished)|<_GatheringFuture /;
@@ -228,7 +227,7 @@ const NO_VALUE = "nothing was printed and no result is set";
 
 const GIVES_NOTHING = `${NO_VALUE}: end the program with what is to come back, or print it`;
 
-/** Advice on a program that succeeded without giving anything back, or whose value was probably lost, one line each. */
+/** Advice on a program that succeeded without returning anything, or whose value was probably lost, one line each. */
 export function advisePythonSuccess(
   { code }: Program,
   { consoleText, isEmpty }: EndedProgram & { ok: true },
@@ -242,7 +241,7 @@ export function advisePythonSuccess(
   return [advice ?? GIVES_NOTHING];
 }
 
-/** Says how to give the value that a program seems to mean. @param code the program without its texts. */
+/** Advice on returning the value that a program probably means. @param code the program without its texts. */
 function adviseOnLostValue(code: string): string | undefined {
   for (const { 1: isAsync, 2: name = "" } of code.matchAll(/^(async[ \t]+)?def[ \t]+(\w+)/gm)) {
     if (mentions(code, name) > 1) continue;

@@ -4,7 +4,7 @@ import type { RegisteredLanguage } from "../language.ts";
 const INTERPRETER = "/usr/bin/python3";
 const PREFIX = String.raw`(?:\b[bfruBFRU]{1,2}(?=["']))?`;
 
-/** Python, as version 3.11 has it. */
+/** Python 3.11. */
 export const PYTHON: RegisteredLanguage = {
   title: "Python",
   offers: "Python",
@@ -15,7 +15,7 @@ export const PYTHON: RegisteredLanguage = {
   idioms: { output: "print", value: "result" },
   runner: "python",
   start: {
-    // Nothing is imported from the program's folder or the user's, and nothing compiled is written.
+    // Imports nothing from the program's folder or the user's, and writes no compiled files.
     command: (heapMb) => [INTERPRETER, "-P", "-s", "-B", PYTHON_RUNNER_PATH, `--memory-mb=${heapMb}`],
     // Sets have the same order in every sandbox. Threads reserve no memory that the program's limit would count.
     variables: ["PYTHONHASHSEED=0", "MALLOC_ARENA_MAX=1"],
@@ -34,14 +34,14 @@ export const PYTHON: RegisteredLanguage = {
       String.raw`"(?:[^"\\\n]|\\[^])*"?`,
       String.raw`'(?:[^'\\\n]|\\[^])*'?`,
     ].join("|")})`,
-    // `match` and `case` are names elsewhere, and have no colour.
+    // `match` and `case` can also be names, and are not highlighted.
     keywords:
       "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield",
   },
   loadPrinter: async () => (await import("../../codegen/python/python-printer.ts")).PYTHON_PRINTER,
   whyUnchecked: async () => (await import("./type-check/pyright-process.ts")).whyPyrightIsMissing(),
   open: async (processes) => (await import("./python.ts")).openPython(processes),
-  // Who calls a program waits for it as it waits for its own calls.
+  // The caller waits for the program in the same way as the program waits for its calls.
   callSaved: ({ name, toolName, digest, code }) =>
     [
       `# ${name} ${digest}`,

@@ -18,8 +18,8 @@ const MAX_LISTED_CHARS = 1_500;
 const MAX_ERRORS_SHOWN = 5;
 
 /**
- * Makes of a program what the Python runner takes, and checks its types at the same time. Nobody parses it here: Python's
- * parser runs in the sandbox alone.
+ * Turns a program into a bundle for the Python runner, and checks its types. The host does not parse it: Python's parser runs
+ * only in the sandbox.
  */
 export async function preparePython(
   program: Program,
@@ -86,7 +86,7 @@ export async function preparePython(
   return afterCheck(bundle, checked, mode);
 }
 
-/** A program without a word of `await` cannot wait for anything, so its calls wait by themselves. */
+/** The way of calling. A program without any `await` cannot wait for calls, so its calls block. */
 function wayOf(code: string): PythonBundle["mode"] {
   return /\b(?:await|async)\b/.test(code) ? "async" : "sync";
 }
@@ -100,7 +100,7 @@ function programsOf(saved: readonly CalledProgram[]): NonNullable<PythonBundle["
   );
 }
 
-/** Calls either wait by themselves in all of a run, or in nothing of it. */
+/** Refuses a saved program with another way of calling, because all calls of a run either block or are awaited. */
 function refuseOtherWay(
   { fileName, declared }: CalledProgram,
   { fileName: own }: Program,
@@ -113,7 +113,7 @@ function refuseOtherWay(
   return fail(message, [{ code: "invalid_text" }]);
 }
 
-/** The imports of modules that do not exist; none where the program is written to go on without them. */
+/** The imports of modules that do not exist, or none if the program handles their absence. */
 function findUnknownModules(code: string, source: ModuleSource): ModuleImport[] {
   if (/\bexcept\b/.test(code)) return [];
   const known = source.modules();
@@ -149,7 +149,7 @@ function listServers(source: ModuleSource): string {
   return source.isRecord === true ? "no server modules" : "no server modules yet (run `ptc generate`)";
 }
 
-/** Generating helps a program of today, and not one that is checked against a record. */
+/** Advice to generate, which does not help a program that is checked against a record. */
 function adviseGenerate({ isRecord }: ModuleSource, when = ""): string {
   return isRecord === true ? "" : `; run \`ptc generate\`${when}`;
 }
@@ -163,9 +163,9 @@ const WHOLE =
   /^[ \t]*(?:import[ \t][^\n;]*\b(?:servers\.)?programs\b|from[ \t]+servers[ \t]+import[ \t][^\n;]*\bprograms\b)/m;
 
 /**
- * Which of the functions of saved programs a program in Python calls: those that it imports, and those whose tools it names.
+ * Finds the functions of saved programs that a program in Python calls: those that it imports, and those whose tools it names.
  *
- * @param byImport only those that are imported by their names.
+ * @param byImport whether to find only those that are imported by name.
  */
 function calledPythonPrograms<T extends Pick<DeclaredTool, "identifier" | "namespacedName">>(
   text: string,
@@ -194,7 +194,7 @@ interface ModuleImport {
   line: number;
 }
 
-/** `import servers.a, servers.b as c` and `from servers.a import x`. */
+/** Matches `import servers.a, servers.b as c` and `from servers.a import x`. */
 const IMPORTED = /^[ \t]*(?:import|from)[ \t]+([^\n;]*)/gm;
 const FROM_SERVERS = /^[ \t]*from[ \t]+servers[ \t]+import[ \t]+(\([^)]*\)|[^\n;]*)/gm;
 
@@ -220,7 +220,7 @@ function importedModules(code: string): ModuleImport[] {
 }
 
 /**
- * The names of the server modules that a program may use: those that it names, or all, where it may name one at run time.
+ * The names of the server modules that a program may use: those that it names, or all if it may name one at run time.
  *
  * @param text the whole program.
  * @param code the program without its texts.
@@ -237,7 +237,7 @@ function mentionedModules(text: string, code: string, source: ModuleSource): str
   );
 }
 
-/** Those of some modules that a program names for certain: by an import, as one of `servers`, or by the whole name of a tool. */
+/** The modules that a program certainly names: by an import, as a member of `servers`, or by the whole name of a tool. */
 function namedModules(text: string, modules: ReadonlyMap<string, GeneratedModule>): string[] {
   const { code } = blankTexts(text);
   const tools = new ToolNames([...modules.values()].flatMap((module) => module.tools));
@@ -250,7 +250,7 @@ function namedModules(text: string, modules: ReadonlyMap<string, GeneratedModule
   return [...new Set([...imported, ...taken, ...called])].filter((module) => modules.has(module));
 }
 
-/** Whether the name of a module may be made at run time, or all of them be taken. */
+/** Whether a program may compute the name of a module at run time, or use all modules. */
 function mayNameAny(text: string, code: string): boolean {
   if (/\bservers\.(?![A-Za-z0-9_])|\bservers[ \t]+import[ \t]+\*/.test(text)) return true;
   const rest = code.replace(FROM_SERVERS, "").replace(/^[ \t]*import[ \t]+servers[ \t]*(?=\n|;|$)/gm, "");

@@ -1,4 +1,4 @@
-/** What is left of a program when its texts are taken out. */
+/** A program without its texts. */
 export interface BlankedProgram {
   /** The program with a space for each character of a comment or of a string's text. Lines and columns stay as they are. */
   code: string;
@@ -6,7 +6,7 @@ export interface BlankedProgram {
   isClosed: boolean;
 }
 
-/** Deeper than strings of Python 3.11 can nest in each other: each needs other quotes. */
+/** More levels than strings of Python 3.11 can nest, because each level needs other quotes. */
 const MAX_NESTED_STRINGS = 6;
 const CLOSING: ReadonlyMap<string, string> = new Map([
   [")", "("],
@@ -15,9 +15,8 @@ const CLOSING: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Takes the texts of comments and strings out of a Python program (The Python Language Reference 3.11, 2.1 and 2.4), so that
- * what is left can be searched for words. The expressions of f-strings are left. No text takes longer than in proportion to
- * its length, and none is refused.
+ * Removes the texts of comments and strings from a Python program (The Python Language Reference 3.11, 2.1 and 2.4), so that the
+ * rest can be searched for words. Keeps the expressions of f-strings. Accepts any text, and takes time linear in its length.
  */
 export function blankTexts(source: string): BlankedProgram {
   return blank(source, 0);
@@ -58,7 +57,7 @@ function blank(source: string, depth: number): BlankedProgram {
 }
 
 interface FoundString {
-  /** Where its text begins and ends, and where what comes after its quotes begins. */
+  /** The start and end of its text, and the position after its closing quotes. */
   from: number;
   to: number;
   end: number;
@@ -80,7 +79,7 @@ function readString(source: string, at: number): FoundString {
   return { from, to: source.length, end: source.length, isClosed: false };
 }
 
-/** The text of an f-string without what is no expression: a `{` that is not doubled begins one, and its `}` ends it. */
+/** Blanks an f-string except for its expressions. A single `{` begins an expression, and its `}` ends it. */
 function blankFormatted(text: string, depth: number): string {
   const parts: string[] = [];
   let open = 0;
@@ -115,7 +114,7 @@ function spaces(text: string): string {
   return text.replace(/[^\r\n]/g, " ");
 }
 
-/** Syntax that is hardly anything but Python. Programs can be long, so none of these patterns may backtrack. */
+/** Syntax that is typical of Python. Programs can be long, so none of these patterns may backtrack. */
 const SIGNS = [
   /^[ \t]*(?:async )?def \w+\(/m,
   /^[ \t]*(?:if|elif|else|for|while|try|except|with|class)\b[^{}\n]{0,200}:[ \t]{0,9}(?:#.*)?$/m,
@@ -126,7 +125,7 @@ const SIGNS = [
   /^[ \t]*print\(/m,
 ];
 
-/** Syntax that no Python has. */
+/** Syntax that does not occur in Python. */
 const FOREIGN =
   /=>|[=!]==|&&|\|\||`|^[ \t]*(?:export[ \t]+)?(?:const|let|var|function|interface)[ \t]+[\w$[{]|\bnew [A-Z]|;[ \t]*$|\?\.|\?\?/m;
 
@@ -135,7 +134,7 @@ export function looksLikePython(code: string): boolean {
   return SIGNS.some((sign) => sign.test(code));
 }
 
-/** Whether a text can be Python: its strings and brackets are closed, and nothing in it is another language's alone. */
+/** Whether a text can be Python: its strings and brackets are closed, and it has no syntax of other languages. */
 export function mayBePython(code: string): boolean {
   const { code: rest, isClosed } = blankTexts(code);
   return isClosed && !FOREIGN.test(rest);

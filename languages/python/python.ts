@@ -4,7 +4,7 @@ import { preparePython } from "./prepare-python.ts";
 import { looksLikePython, mayBePython } from "./python-text.ts";
 import { createPythonTypeChecker, type PythonTypeChecker } from "./type-check/type-check-python.ts";
 
-/** Programs in Python: sent as they are written, with a table of names, and checked in a process of their own. */
+/** Opens Python. Its programs are sent unchanged, with a table of names, and checked in a separate process. */
 export function openPython(
   processes: LanguageProcesses = {},
   checker: PythonTypeChecker = createPythonTypeChecker(processes),

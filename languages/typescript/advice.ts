@@ -12,7 +12,7 @@ import {
 import type { Program } from "../program.ts";
 import { reduceToJavaScript } from "./bundling/bundler.ts";
 
-/** How to write what names of other module systems and platforms stand for. */
+/** The equivalents of names in other module systems and platforms. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...["module", "exports"].map((name): [string, string] => [
     name,
@@ -31,7 +31,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["True", "write `true`"],
   ["False", "write `false`"],
 ]);
-/** Names by which other runtimes hand tools to programs. */
+/** Names under which other runtimes give tools to programs. */
 const TOOL_OBJECTS: ReadonlySet<string> = new Set([
   "tools",
   "tool",
@@ -45,8 +45,7 @@ const TOOL_OBJECTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What to write instead of a name that is not defined: mostly the import that is missing. `undefined` when nothing is known
- * of the name.
+ * Advice on an undefined name: mostly the missing import. `undefined` if nothing is known about the name.
  */
 export async function adviseUndefined(
   name: string,
@@ -82,13 +81,13 @@ function importAll(module: string): string {
   return `import * as ${module} from "./servers/${module}/index.js"`;
 }
 
-/** Longer programs mostly carry data, and are not looked into. */
+/** Longer programs mostly contain data, and are not analysed. */
 const MAX_CODE_CHARS = 256 * 1024;
 const MAX_SHOWN_CHARS = 60;
 
 const NO_NETWORK = /\bfetch failed\b|\bgetaddrinfo EAI_AGAIN\b/;
 const PENDING = /Promise \{ <pending> \}|\[object Promise\]/;
-/** Methods that are called for what they do, and not for what they return. */
+/** Methods that are called for their effect, and not for their value. */
 const EFFECTS: ReadonlySet<string> = new Set(
   "add append clear close delete end forEach on once pop push set shift splice unshift write log info debug warn error table".split(
     " ",
@@ -99,7 +98,7 @@ const NO_VALUE = "nothing was printed and no result is set";
 
 const GIVES_NOTHING = `${NO_VALUE}: write globalThis.result = ... for what is to come back, or print it`;
 
-/** Advice on a program that succeeded without giving anything back, or whose value was probably lost, one line each. Never rejects. */
+/** Advice on a program that succeeded without returning anything, or whose value was probably lost. Never rejects. */
 export async function adviseOnSuccess(
   program: Program,
   output: EndedProgram & { ok: true },
@@ -141,7 +140,7 @@ async function parseProgram(program: Program): Promise<ParsedProgram> {
   };
 }
 
-/** Says how to give the value that a program seems to mean. */
+/** Advice on returning the value that a program probably means. */
 function adviseOnLostValue({ code, tree }: ParsedProgram): string | undefined {
   const show = ({ start, end }: AnyNode): string => {
     const text = code.slice(start, end).replace(/\s+/g, " ");
@@ -187,7 +186,7 @@ function isCommonJs(expression: Expression): boolean {
   return root.type === "Identifier" && (root.name === "module" || root.name === "exports");
 }
 
-/** Whether somebody who writes this as the last statement means its value. */
+/** Whether a last statement like this probably means its value. */
 function meansValue(expression: Expression): boolean {
   switch (expression.type) {
     case "AwaitExpression":
@@ -216,7 +215,7 @@ function waited(expression: Expression): string {
   return expression.type === "CallExpression" ? "await " : "";
 }
 
-/** Says that a variable whose call is not awaited was turned into JSON or printed. */
+/** Advice that a promise was printed as JSON, because a call was not awaited. */
 function adviseOnPrintedPromise({ code, tree }: ParsedProgram): string | undefined {
   for (const node of tree.body) {
     if (node.type !== "VariableDeclaration") continue;
@@ -239,7 +238,7 @@ function mentions(code: string, name: string): number {
   return code.match(new RegExp(`(?<![\\w$])${name.replace(/\$/g, "\\$")}(?![\\w$])`, "g"))?.length ?? 0;
 }
 
-/** V8's message for a name that is not defined. */
+/** Matches V8's message for an undefined name. */
 const UNDEFINED_NAME = /^ReferenceError: ([\w$]{1,100}) is not defined/;
 const OF_UNDEFINED = /^TypeError: Cannot (?:read|destructure) propert.*\b(?:undefined|null)\b/;
 const UNAVAILABLE = /^'([^'\n]{1,200})' is not available in execute_program/;
@@ -250,7 +249,7 @@ function isEmpty(data: unknown): boolean {
   return typeof data !== "object" || data === null || Object.keys(data).length === 0;
 }
 
-/** What to call instead of a name that `callTool` was given and that is no tool's. A tool that is forbidden has no other in its place. */
+/** Advice on an unknown name that was passed to `callTool`. A forbidden tool has no replacement. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
   const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
@@ -260,8 +259,8 @@ async function adviseOnCalled(called: string, source: ModuleSource): Promise<str
 }
 
 /**
- * Advice on a failure that a program came to by itself, one line each. The failure's message is the program's own text: it
- * selects the advice and is not repeated in it, but for names.
+ * Advice on a failure that a program caused, one line each. The failure's message is the program's own text. It selects the
+ * advice, which repeats only names from it.
  */
 export async function adviseOnFailure(
   { type, message }: Failure,
@@ -295,7 +294,7 @@ export async function adviseOnFailure(
   return advice.filter((each) => each !== undefined);
 }
 
-/** Errors of Node.js that come of what a sandbox has not, by how their text begins. */
+/** Matches errors of Node.js for things that a sandbox lacks, by the beginning of their text. */
 const NETWORK =
   /^(?:\w*Error: )?(?:fetch failed|getaddrinfo |connect E[A-Z]+|queryA?\w* E[A-Z]+|(?:send|bind|listen) E[A-Z]+|Received network error|WebSocket)/;
 const LOCAL = /^(?:\w*Error: )?connect ECONNREFUSED (?:127\.|::1)/;
@@ -304,13 +303,13 @@ const READ_ONLY = /^(?:\w*Error: )?(?:EROFS|EACCES|EPERM)\b.*?(?:'([^']*)')?$/;
 const NO_FILE = /^(?:\w*Error: )?ENOENT: no such file or directory, (\w+)(?: '([^']*)')?/;
 const NO_DATABASE = /^(?:\w*Error: )?unable to open database file/;
 const NO_MODULE = /^(?:\w*Error: )?Cannot find (?:module|package) '([^']{1,200})'/;
-/** Where a program may write. */
+/** Matches paths where a program may write. */
 const WRITABLE = /^\/(?:workspace|tmp)(?:\/|$)/;
 const WRITES = /\b(?:writeFile|appendFile|createWriteStream|mkdir|cp|copyFile|rename)\w*\s*\(/;
 const CREDENTIAL = /\bprocess\.env(?:\.([A-Za-z_]\w*)|\[["']([A-Za-z_]\w*)["']\])/g;
 const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
 
-/** Advice on an error that comes of what a sandbox has not: a network, the host's files, other programs, packages. */
+/** Advice on an error for things that a sandbox lacks: a network, the host's files, other programs, packages. */
 function adviseOnLimits(message: string, code: string, source: ModuleSource): string | undefined {
   const [line = ""] = message.split("\n", 1);
   if (NETWORK.test(line)) {
@@ -327,7 +326,7 @@ function adviseOnLimits(message: string, code: string, source: ModuleSource): st
   return NO_DATABASE.test(line) ? adviseOnFile("", "") : undefined;
 }
 
-/** Where the program calls `fetch`, whose failures have no place of their own. */
+/** The line where the program calls `fetch`, because its failures name no place. */
 function placeOfFetch(message: string, code: string): string {
   if (!/^TypeError: fetch failed$/.test(message)) return "";
   const lines = code.split("\n").flatMap((line, index) => (/\bfetch\s*\(/.test(line) ? [index + 1] : []));
@@ -348,7 +347,7 @@ function adviseOnRequire(module: string, source: ModuleSource): string {
   return "there are no packages in the sandbox, and a program is one file: use the modules of Node.js and of servers";
 }
 
-/** Says that environment variables that look like credentials are not there; `undefined` if the program reads none. */
+/** Advice that environment variables that look like credentials are missing. `undefined` if the program reads none. */
 function adviseOnCredentials(code: string): string | undefined {
   const read = new Set([...code.matchAll(CREDENTIAL)].map(([, dotted, quoted]) => dotted ?? quoted ?? ""));
   const [name] = [...read].filter((each) => CREDENTIAL_NAME.test(each));

@@ -3,7 +3,7 @@ import type { RegisteredLanguage } from "../language.ts";
 
 const NODE = "/usr/local/bin/node";
 
-/** JavaScript counts as TypeScript without types, with the same bundler and runner. */
+/** TypeScript and JavaScript, which share the bundler and the runner. JavaScript counts as TypeScript without types. */
 export const TYPESCRIPT: RegisteredLanguage = {
   title: "TypeScript",
   offers: "TypeScript or JavaScript",
@@ -19,7 +19,7 @@ export const TYPESCRIPT: RegisteredLanguage = {
       `--max-old-space-size=${heapMb}`,
       "--enable-source-maps",
       "--stack-trace-limit=50",
-      // Turns off what no program needs: native code in the runner's process, and a debugger that a signal opens.
+      // Turns off native code in the runner's process, and a debugger that a signal opens. No program needs them.
       "--no-addons",
       "--disable-sigusr1",
       RUNNER_PATH,

@@ -11,7 +11,7 @@ export function mentionedToolNames(code: string): string[] {
   return [...new Set(code.match(/\bmcp__[A-Za-z0-9_$]+/g))].slice(0, MAX_TOOL_NAMES);
 }
 
-/** Loads the modules whose tools a program names and, where asked for, those that it imports. */
+/** Loads the modules whose tools a program names, and with `imported`, also the modules that it imports. */
 export async function loadMentioned(
   code: string,
   source: ModuleSource,
@@ -34,7 +34,7 @@ export function toolNamesOf(modules: ReadonlyMap<string, GeneratedModule>): Tool
   return new ToolNames([...modules.values()].flatMap(({ tools }) => tools));
 }
 
-/** The message for a name that may mean several tools. It says how to name each. */
+/** The message for a name that may mean several tools. It says how to name each of them. */
 export function explainAmbiguous(
   name: string,
   meant: readonly DeclaredTool[],
@@ -44,14 +44,14 @@ export function explainAmbiguous(
   return `'${name}' may mean ${each.join(" or ")}`;
 }
 
-/** `import { a, b as c } from "./programs/index.js"`, and every other form of import and export of that module. */
+/** Matches `import { a, b as c } from "./programs/index.js"`, and every other form of import and export of that module. */
 const IMPORTED =
   /\b(?:import|export)\b([^"';]{0,4000}?)(?:\bfrom\b|\()?\s*(["'`])(?:\.\/)?(?:servers\/)?programs(?:\/index(?:\.[jt]s)?)?\2/g;
 
 /**
- * Which of the functions of saved programs a program calls: those that it imports, and those whose tools it names.
+ * Finds the functions of saved programs that a program calls: those that it imports, and those whose tools it names.
  *
- * @param byImport only those that are imported by their names.
+ * @param byImport whether to find only those that are imported by name.
  */
 export function calledPrograms<T extends Pick<DeclaredTool, "identifier" | "namespacedName">>(
   code: string,
@@ -102,7 +102,7 @@ export function explainMissingExport(
   return `servers/${module} has no function '${name}'${didYouMean(nearestNames(name, names))}`;
 }
 
-/** Says which of some imported names are globals that need no import; `undefined` when none is. */
+/** Advice on imported names that are globals and need no import. `undefined` if there are none. */
 export function adviseGlobals(names: readonly string[]): string | undefined {
   const found = names.filter((name) => GLOBALS.has(name)).map((name) => `'${name}'`);
   if (found.length === 0) return undefined;
@@ -113,7 +113,7 @@ export function adviseGlobals(names: readonly string[]): string | undefined {
 /**
  * A module's text without the functions that programs may not call.
  *
- * @param options `declaredOnly`: what was observed of results and not declared is any.
+ * @param options `declaredOnly` makes observed but undeclared results any.
  */
 export function withoutUnavailable({ text, tools }: GeneratedModule, { declaredOnly = false } = {}): string {
   let kept = "";
@@ -127,7 +127,7 @@ export function withoutUnavailable({ text, tools }: GeneratedModule, { declaredO
   return kept + text.slice(at);
 }
 
-/** The message about a tool that the configuration forbids to programs. */
+/** The message about a tool that the configuration does not allow in programs. */
 export function explainUnavailable(tool: DeclaredTool): string {
   return `'${visibleLine(tool.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
 }

@@ -51,13 +51,13 @@ export {
 export type { Checker, Diagnostic, Type };
 export { TypeFlags };
 
-/** The only files that the type checker sees besides its library. None of the host's files is among them. */
+/** The only files that the type checker sees besides its library. They include no file of the host. */
 export interface VirtualFiles {
   read(path: string): string | undefined;
   hasDirectory(path: string): boolean;
 }
 
-/** How the virtual files differ from those of the previous `open`. */
+/** The differences of the virtual files from those of the previous `open`. */
 export interface FileChanges {
   changed: string[];
   created: string[];
@@ -77,7 +77,7 @@ interface Client {
   process?: ChildProcess;
 }
 
-/** TypeScript in a separate process, which sees only virtual files and its own library, and is ended by killing it. */
+/** TypeScript in a separate process, which sees only virtual files and its own library, and ends by being killed. */
 export class TypeScriptProcess {
   readonly #api: API;
   readonly #config: string;
@@ -86,7 +86,7 @@ export class TypeScriptProcess {
   #child: ChildProcess | undefined;
   #killed = false;
   readonly #gone = new AbortController();
-  /** Is aborted when the process is gone. */
+  /** Aborted when the process has ended. */
   readonly gone = this.#gone.signal;
 
   constructor(root: string, config: string, files: VirtualFiles, processes: LanguageProcesses) {
@@ -98,7 +98,7 @@ export class TypeScriptProcess {
     this.#api = new API({
       cwd: root,
       fs: {
-        // `undefined` lets the process read the file from the disk, `null` says that there is none.
+        // `undefined` makes the process read the file from the disk. `null` means that there is no file.
         readFile: (path) => files.read(path) ?? (isLibrary(path) ? undefined : null),
         fileExists: (path) => files.read(path) !== undefined || isLibrary(path),
         directoryExists: (path) => files.hasDirectory(path),
@@ -109,12 +109,12 @@ export class TypeScriptProcess {
   }
 
   /**
-   * Starts the process. No other method works before.
+   * Starts the process. No other method works before that.
    *
-   * @throws when TypeScript has no build for this platform, or the process cannot be started.
+   * @throws if TypeScript has no build for this platform, or the process cannot be started.
    */
   async start(): Promise<void> {
-    // The library can only ask its process to end, which a busy process ignores. So the process itself is needed, to kill it.
+    // The library can only ask its process to end, which a busy process ignores. ptc therefore kills the process itself.
     const client = this.#client();
     await client.connect();
     const child = client.process;
@@ -135,7 +135,7 @@ export class TypeScriptProcess {
     if (this.#killed) this.kill();
   }
 
-  /** Opens the files in their present state. Results of earlier calls must not be used after that. */
+  /** Opens the files in their current state. Results of earlier calls must not be used after that. */
   async open(changes?: FileChanges): Promise<OpenedProgram> {
     const previous = this.#snapshot;
     const params = changes === undefined ? { openProjects: [this.#config] } : { fileChanges: changes };
@@ -147,7 +147,7 @@ export class TypeScriptProcess {
     return project;
   }
 
-  /** Kills the process, even while it computes. Pending requests fail. */
+  /** Kills the process, even if it is busy. Pending requests fail. */
   kill(): void {
     this.#killed = true;
     if (this.#child === undefined) this.#gone.abort();
@@ -183,7 +183,7 @@ export function nodeAt(file: SourceFile, start: number, end: number): Node {
   return node;
 }
 
-/** The folder of TypeScript's own `lib.*.d.ts` files, beside the executable for this platform. */
+/** The folder of TypeScript's `lib.*.d.ts` files, beside the executable for this platform. */
 function libraryDirectory(): string {
   const typescript = createRequire(import.meta.url).resolve("typescript/package.json");
   const platform = `@typescript/typescript-${process.platform}-${process.arch}`;

@@ -19,7 +19,7 @@ import { bundleVerbatim } from "./bundling/verbatim-program.ts";
 import { calledPrograms } from "./tool-names.ts";
 import type { TypeCheckProcess } from "./type-check/type-check-process.ts";
 
-/** What the parser is loaded for in advance. */
+/** A program whose preparation loads the parser in advance. */
 const FIRST_PROGRAM: Program = {
   code: "globalThis.result = 1;",
   data: {},
@@ -27,7 +27,7 @@ const FIRST_PROGRAM: Program = {
   fileName: "first.js",
 };
 
-/** Programs in TypeScript and JavaScript: bundled into one module, and checked by TypeScript in a separate process. */
+/** Opens TypeScript and JavaScript. Programs are bundled into one module, and checked by TypeScript in a separate process. */
 export function openTypeScript(processes: LanguageProcesses = {}): LanguageService {
   const typeChecker = createTypeChecker(processes);
   return {
@@ -47,7 +47,7 @@ export function openTypeScript(processes: LanguageProcesses = {}): LanguageServi
   };
 }
 
-/** Syntax that is hardly anything but JavaScript. Programs can be long, so none of these patterns may backtrack. */
+/** Syntax that is typical of JavaScript. Programs can be long, so none of these patterns may backtrack. */
 const SIGNS = [
   /^[ \t]*(?:export[ \t]+)?(?:const|let)[ \t]+[\w$[{]/m,
   /=>[ \t]*[{(\w]/,
@@ -56,7 +56,7 @@ const SIGNS = [
   /^import[ \t]+(?:\*|\{|type\b|["'])/m,
 ];
 
-/** What prints in other languages. Nothing in Node.js has that name. */
+/** Matches the print function of other languages, which Node.js lacks. */
 const PRINTS = /^[ \t]*print\(/m;
 const DECLARES_PRINT = /\b(?:function|const|let|var)[ \t]+print\b|\bimport\b[^;\n]{0,200}\bprint\b/;
 
@@ -65,7 +65,7 @@ function looksLikeTypeScript(code: string): boolean {
   return SIGNS.some((sign) => sign.test(code));
 }
 
-/** Whether a text is TypeScript by its syntax, and calls nothing that only another language has. Never rejects. */
+/** Whether a text has the syntax of TypeScript, and calls no function of other languages. Never rejects. */
 async function acceptsTypeScript(code: string): Promise<boolean> {
   if (PRINTS.test(code) && !DECLARES_PRINT.test(code)) return false;
   try {
@@ -77,8 +77,8 @@ async function acceptsTypeScript(code: string): Promise<boolean> {
 }
 
 /**
- * Bundles a program and checks its types at the same time. When only its imports are wrong, the failure has the messages of
- * both. When its text is wrong, the type check is ignored.
+ * Bundles a program and checks its types at the same time. If only its imports are wrong, the failure has the messages of
+ * both. If its text is wrong, the type check is ignored.
  */
 async function prepareTypeScript(
   program: Program,
@@ -95,7 +95,7 @@ async function prepareTypeScript(
     ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier, patienceMs))
     : undefined;
   checking?.catch(() => {});
-  // Their functions are in the sandbox already. That they are loaded lets them begin.
+  // The functions of earlier programs are already in the sandbox. Loading them here starts their servers.
   if (earlier !== undefined) await collectEarlier(earlier, modules, calledPrograms);
   const bundled = await duringPhase(onPhase, "bundle", () =>
     bundleProgram(program, modules, earlier !== undefined),
@@ -121,11 +121,11 @@ function fail(message: string, reasons: readonly FailureReason[]): Preparation {
 
 export interface TypeChecker {
   /**
-   * Finds mistakes that would fail when the program runs: wrong arguments of tools, wrong use of their results, undefined
-   * names. Syntax and imports are left to the bundler. Checks run one at a time. Never rejects.
+   * Finds mistakes that would fail at run time: wrong arguments of tools, wrong use of their results, and undefined names. Leaves
+   * syntax and imports to the bundler. Checks run one at a time. Never rejects.
    *
-   * @param earlier the programs of its session, whose top level names it finds.
-   * @param patienceMs how long to wait, in milliseconds, instead of five seconds from when the checker works on it.
+   * @param earlier the earlier programs of its session, whose top-level names it can use.
+   * @param patienceMs how long to wait, in milliseconds, instead of five seconds from when the check begins.
    */
   check(
     program: Program,
@@ -133,17 +133,17 @@ export interface TypeChecker {
     earlier?: readonly Program[],
     patienceMs?: number,
   ): Promise<TypeCheckOutcome>;
-  /** Starts in advance what the first check would otherwise wait for. Never rejects. */
+  /** Prepares for the first check in advance. Never rejects. */
   warm(): Promise<void>;
-  /** Ends the checker's process, even while it works. Never rejects. */
+  /** Ends the checker's process, even if it is busy. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Longer programs are not checked: they mostly carry data, so checking takes long and finds nothing. */
+/** Longer programs are not checked. They mostly contain data, so checking takes long and finds nothing. */
 const MAX_CHECKED_CHARS = 256 * 1024;
 const START_LIMIT_MS = 15_000;
 const CHECK_LIMIT_MS = 5_000;
-/** The text of a saved program is checked and does not run. */
+/** The limit for the text of a saved program, which does not run after its check. */
 const SAVED_LIMIT_MS = 60_000;
 
 interface TypeCheckerOptions extends LanguageProcesses {
@@ -151,8 +151,8 @@ interface TypeCheckerOptions extends LanguageProcesses {
 }
 
 /**
- * A type checker with one process of TypeScript. The process is started on first use, and again after it died or was killed
- * because a check exceeded its time limit.
+ * A type checker with one process of TypeScript. The process starts on first use, and again after it died or was killed because
+ * a check exceeded its time limit.
  */
 export function createTypeChecker(options: TypeCheckerOptions = {}): TypeChecker {
   return new ProcessTypeChecker(options);
@@ -189,7 +189,7 @@ class ProcessTypeChecker implements TypeChecker {
       return mistakes === undefined ? { kind: "clean", hints } : { kind: "errors", ...mistakes };
     });
     if (patienceMs === undefined) return checked;
-    // With the checks before it, and the checker's start.
+    // This time includes the checks before it, and the start of the checker.
     const late = () => new Error(tookLonger(patienceMs));
     return inTime(checked, patienceMs, late).catch((error: unknown) => ({
       kind: "unchecked",
@@ -239,7 +239,7 @@ class ProcessTypeChecker implements TypeChecker {
     return process;
   }
 
-  /** Work of a process that may hang or die. @throws when it does; the process is ended then. */
+  /** Bounds the work of a process that may hang or die. @throws if it does. The caller then ends the process. */
   async #within<T>(limitMs: number, process: TypeCheckProcess, work: Promise<T>): Promise<T> {
     work.catch(() => {});
     const alive = orAborted(work, process.gone, () => new Error("the type checker's process ended"));

@@ -1,11 +1,11 @@
 /**
  * The launcher: the first process of a pod that waits for a program. It starts the guard, which starts the runner, and relays
  * between the guard and the first ptc that connects, over one stream (protocol/launcher.ts). There is never a second connection:
- * when the first has ended, or the guard has, the launcher ends, and the pod with it.
+ * when the first one or the guard ends, the launcher ends, and the pod with it.
  *
  *     node launcher.mjs [NAME=VALUE...] -- COMMAND [ARGUMENT...]
  *
- * It holds what the program must not have: the pod's network, and a key. The guard keeps the program from both (`--alone`).
+ * It has access to the pod's network and to a key. The guard keeps the program from both (`--alone`).
  */
 
 import { spawn } from "node:child_process";
@@ -25,12 +25,12 @@ import {
   LAUNCHER_SOCKET,
 } from "../../protocol/launcher.ts";
 
-/** Connections whose certificates are being looked at. */
+/** The most connections during the TLS handshake. */
 const MAX_HANDSHAKES = 16;
 const HANDSHAKE_PATIENCE_MS = 5_000;
 /** How long ptc may take to read the last bytes. */
 const READ_PATIENCE_MS = 10_000;
-/** The exit code of a process that SIGKILL has ended. */
+/** The exit code of a process that SIGKILL ended. */
 const SIGKILLED = 137;
 
 const args = process.argv.slice(2);
@@ -41,7 +41,7 @@ const variables = args.slice(0, mark).map((pair): [string, string] => {
   return [name, value.join("=")];
 });
 
-// Of the pod's environment nothing but the image's path reaches the program.
+// Only the image's PATH of the pod's environment reaches the program.
 const guard = spawn(program, rest, {
   stdio: ["pipe", "pipe", "inherit"],
   env: { PATH: process.env.PATH, ...Object.fromEntries(variables) },
@@ -51,7 +51,7 @@ guard.stdin.on("error", () => {});
 const ended = new Promise<number>((resolve) => {
   guard.on("close", (code) => resolve(code ?? SIGKILLED));
 });
-// Without a ptc there is nothing to relay.
+// Before ptc connects, there is nothing to relay.
 void ended.then((code) => {
   if (!isTaken) end(code, `the guard has ended with exit code ${code} before anybody connected`);
 });
@@ -61,7 +61,7 @@ const local = createServer((socket) => take(socket));
 local.listen(`\0${LAUNCHER_SOCKET}`);
 const remote = openRemote();
 
-/** Takes the connection, and no other. */
+/** Accepts the first connection, and refuses all others. */
 function take(stream: Duplex): void {
   if (isTaken) {
     stream.destroy();
@@ -91,7 +91,7 @@ function take(stream: Duplex): void {
   });
 }
 
-/** Listens for who has a certificate of the same authority; not where the pod has none. */
+/** Listens for clients with a certificate of the same authority, unless the pod has no certificate. */
 function openRemote() {
   const read = (name: string) => readFileSync(join(LAUNCHER_CERTIFICATES, name));
   let identity: { ca: Buffer; cert: Buffer; key: Buffer };
@@ -118,7 +118,7 @@ function openRemote() {
   return server;
 }
 
-/** Ends the pod: no process outlives the first one. */
+/** Ends the pod, because no process outlives the first one. */
 function end(code: number, message?: string): void {
   if (message !== undefined) process.stderr.write(`${message}\n`);
   process.exit(code);

@@ -15,16 +15,16 @@ import type { ProgramScope } from "./environment/program-scope.ts";
 import { writeAll } from "./write-all.ts";
 
 const { queueMicrotask, setImmediate } = globalThis;
-// A program cannot replace what is taken here.
+// A program cannot replace functions that are captured here.
 const hmac = createHmac;
 
-/** With more calls than this under way, further ones wait their turn on the host, so that they are sent together. */
+/** With more pending calls than this, further calls wait on the host anyway, so they are sent together. */
 const FEW_CALLS = 8;
 
-/** Memory that is kept for large results. Under gVisor fresh memory takes as long as what is read into it. */
+/** The memory to keep for large results. In gVisor, fresh memory costs as much time as reading into it. */
 const KEPT_BYTES = 16 * 1024 * 1024;
 
-/** A call came from code that an ended program has left behind. */
+/** A call from code that an ended program has left behind. */
 export class LateCallError extends Error {
   constructor() {
     super("the program that it belongs to has ended");
@@ -32,8 +32,8 @@ export class LateCallError extends Error {
 }
 
 /**
- * The runner's end of the socket. It keeps the process alive while the host owes an answer, and only then: a program
- * with nothing left to wait for ends, even one whose last promise can never settle.
+ * The runner's end of the socket. It keeps the process alive only while an answer of the host is pending. A program with nothing
+ * left to wait for ends, even if its last promise can never settle.
  */
 export class Channel implements Answers {
   /** Called when the host asks for a trace. */
@@ -45,25 +45,25 @@ export class Channel implements Answers {
   readonly #unanswered = new Set<number>();
   readonly #scope: ProgramScope;
   #nextId = 0;
-  /** Messages that are sent together; `undefined` while each is sent at once. */
+  /** Messages to send together, or `undefined` while each is sent at once. */
   #gathered: Buffer[] | undefined;
-  /** How many answers wait for a turn of the event loop. */
+  /** The number of answers that wait for a turn of the event loop. */
   #due = 0;
-  /** A reply of which texts have not come yet, and their places. */
+  /** A reply that still lacks texts, and their places. */
   #incomplete: { reply: ReplyMessage & { ok: true }; places: TextPlace[] } | undefined;
-  /** Of the session; no program ever sees it. */
+  /** The session's key, which no program ever sees. */
   #key: KeyObject | undefined;
-  /** What the messages of the present program of a session begin with. */
+  /** The bytes before each message of the current program of a session. */
   #mark: Uint8Array = new Uint8Array();
-  /** Whether this turn of the event loop has brought an answer, and none was delivered in it. */
+  /** Whether this turn of the event loop received an answer, and none was delivered in it. */
   #isFree = false;
 
   /**
    * @param order the order in which answers to calls are delivered.
-   * @param scope says whether the present program makes a call.
+   * @param scope knows whether the current program makes a call.
    * @param onProgram called when the host sends a program: once, except in a session.
-   * @param onNext called when the host asks whether the runner is there for another program.
-   * @param onWake called when the host says that the runner was restored from a snapshot.
+   * @param onNext called when the host asks whether the runner is ready for another program.
+   * @param onWake called when the host reports that the runner was restored from a snapshot.
    */
   constructor(
     connection: Connection,
@@ -86,7 +86,7 @@ export class Channel implements Answers {
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
         else if (message.type === "wake") onWake();
-        // Answers that came before are delivered first, each in a separate turn.
+        // Earlier answers are delivered first, each in a separate turn.
         else if (message.type === "trace") setImmediate(() => this.onTraceRequest());
         else if (message.ok && message.texts !== undefined)
           this.#incomplete = { reply: message, places: [...message.texts] };
@@ -97,7 +97,7 @@ export class Channel implements Answers {
     };
   }
 
-  /** Answers the host's challenge: from now on each message begins with the answer. */
+  /** Answers the host's challenge. From now on, each message begins with the answer. */
   answer({ key, nonce }: NextRequest): void {
     if (this.#key === undefined && key !== undefined) this.#key = createSecretKey(key, "hex");
     if (this.#key !== undefined) this.#mark = hmac("sha256", this.#key).update(nonce, "hex").digest();
@@ -109,21 +109,21 @@ export class Channel implements Answers {
     else this.#gathered.push(bytes);
   }
 
-  /** Sends these messages in one piece, and calls `sent` when they are written: at once, where nothing waits to be. */
+  /** Sends these messages in one piece, and calls `sent` when they are written, which is at once if nothing else waits. */
   sendLast(messages: readonly SandboxMessage[], sent: () => void): void {
     const bytes = Buffer.concat(messages.map((message) => this.#encode(message)));
     this.flush();
     this.#connection.writeLast(bytes, sent);
   }
 
-  /** Sends what still waits for others. */
+  /** Sends the gathered messages. */
   flush(): void {
     const gathered = this.#gathered;
     this.#gathered = undefined;
     if (gathered !== undefined && gathered.length > 0) this.#connection.write(Buffer.concat(gathered));
   }
 
-  /** What is sent until the end of this microtask is sent together. */
+  /** Gathers messages until the end of this microtask, and sends them together. */
   #gather(): void {
     if (this.#gathered !== undefined) return;
     this.#gathered = [];
@@ -133,8 +133,8 @@ export class Channel implements Answers {
   /**
    * Makes one call and resolves with the host's reply.
    *
-   * @throws FrameError for arguments that are too large, TypeError for those that JSON cannot carry, LateCallError where an
-   * earlier program of the session makes it.
+   * @throws FrameError for arguments that are too large, TypeError for arguments that JSON cannot represent, and LateCallError for
+   *   a call of an earlier program of the session.
    */
   call(tool: string, args: unknown, raw: boolean): Promise<ReplyMessage> {
     if (this.#scope.isLate) throw new LateCallError();
@@ -149,7 +149,7 @@ export class Channel implements Answers {
     });
   }
 
-  /** The program has ended: its calls are answered to nobody. Waits for what the host says next. */
+  /** Ends a program: drops the answers to its calls, and waits for the host's next message. */
   endProgram(): void {
     this.#waiting.clear();
     this.#unanswered.clear();
@@ -158,7 +158,7 @@ export class Channel implements Answers {
     this.#connection.ref();
   }
 
-  /** From now on only calls in flight keep the process alive; in a replay, only the one whose answer is next. */
+  /** From now on only pending calls keep the process alive. In a replay, only the call whose answer is next does. */
   release(): void {
     if (this.#waiting.size > 0 && !this.#order.replaying) this.#connection.ref();
     else this.#connection.unref();
@@ -207,7 +207,7 @@ export class Channel implements Answers {
       this.release();
       this.#order.hold(event, { deliver, release });
     } else if (this.#isFree && this.#due === 0) {
-      // The turn in which it came is its own. Another one would cost a system call.
+      // No other answer was delivered in this turn. Another turn would cost a system call.
       this.#isFree = false;
       this.#order.happen(event, deliver);
     } else {
@@ -216,24 +216,24 @@ export class Channel implements Answers {
   }
 }
 
-/** Holds what is read at once. */
+/** The size of the buffer for reading. */
 const READ_BYTES = 64 * 1024;
 
 /** The bytes to and from the host. */
 export interface Connection {
-  /** Gets what comes, in pieces that are overwritten when it returns. */
+  /** Receives bytes in pieces, which are overwritten after it returns. */
   onBytes: (piece: Buffer) => void;
   write(bytes: Buffer): void;
-  /** Writes at once, where nothing waits to be, and then calls `sent`. */
+  /** Writes at once if nothing else waits, and then calls `sent`. */
   writeLast(bytes: Buffer, sent: () => void): void;
-  /** Keeps the process alive, or no longer. */
+  /** `ref` keeps the process alive, and `unref` no longer does. */
   ref(): void;
   unref(): void;
 }
 
 /**
- * A connected socket. Small messages are most of what a program waits for, so each takes one system call and no more of Node.js
- * than that: a stream is for what the host does not take at once.
+ * A connected socket. A program mostly waits for small messages, so each takes one system call and no other work of Node.js. The
+ * stream handles only bytes that the host does not accept at once.
  */
 export class SocketConnection implements Connection {
   onBytes: (piece: Buffer) => void = () => {};
@@ -255,7 +255,7 @@ export class SocketConnection implements Connection {
     };
     this.#fd = fd;
     this.#socket = new Socket(options);
-    // Without a host there is nobody to answer to.
+    // Without the host, nobody needs an answer.
     this.#socket.on("close", () => process.exit(1));
     this.#socket.on("error", () => process.exit(1));
   }
@@ -283,7 +283,7 @@ export class SocketConnection implements Connection {
   }
 }
 
-/** Returns how many bytes the other end has taken. What goes wrong, goes wrong again for the stream, which says so. */
+/** Returns how many bytes the other end accepted. Ignores errors, because the stream meets and reports them again. */
 function writeSome(fd: number, bytes: Buffer): number {
   try {
     return writeSync(fd, bytes);

@@ -6,7 +6,7 @@ import { writeAll } from "./write-all.ts";
 
 const STDERR = 2;
 
-/** Values are printed whole, each on one line: what is left out costs another run, and the cap bounds what is printed. */
+/** Prints values whole, each on one line. Omitted parts would cost another run, and the cap bounds the output. */
 const INSPECT = {
   depth: Number.POSITIVE_INFINITY,
   maxArrayLength: Number.POSITIVE_INFINITY,
@@ -16,22 +16,21 @@ const INSPECT = {
 };
 
 export interface ConsoleCapture {
-  /** The program starts now. Its output is cut at these numbers of bytes; what was printed before is dropped. */
+  /** Starts a program, whose output is cut at these numbers of bytes. Drops earlier output. */
   begin(maxOutputBytes: number, maxStderrBytes: number): void;
-  /** The program has ended. What is printed until the next one begins is dropped. */
+  /** Ends a program. Drops output until the next one begins. */
   end(): void;
   /** Console text so far, cut at the cap. */
   text(): string;
-  /** The last line that was printed, whole even when the text was cut; `undefined` past the cap on its own length. */
+  /** The last printed line, whole even if the text was cut. `undefined` if the line itself is longer than the cap. */
   lastLine(): string | undefined;
-  /** Bytes that were written to stderr, so that the reader knows when it has all of them. */
+  /** The number of bytes written to stderr, so that the reader knows when it has all of them. */
   bytesWritten(): number;
 }
 
 /**
- * Sends what the global console prints to stderr, entry by entry as it happens, so that nothing is lost when the
- * process dies. `console.log`, `info` and `debug` are the program's output; `error`, `warn`
- * and `trace` are its log, as is what it writes to `process.stderr`.
+ * Sends the output of the global console to stderr, entry by entry, so that nothing is lost if the process dies. `console.log`,
+ * `info` and `debug` are the program's output. `error`, `warn` and `trace`, and writes to `process.stderr`, are its log.
  *
  * @param isLate whether the code that prints belongs to an earlier program, so that its output is dropped.
  */
@@ -60,7 +59,7 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
     const shown = caps.err.take(text);
     if (shown !== "") send("err", shown);
   });
-  // What a program writes to its stderr is told apart from what the runtime writes there, as its warnings are.
+  // Separates the program's writes to stderr from the runtime's, such as warnings.
   Object.defineProperty(process, "stderr", { value: Object.assign(err, { fd: STDERR }), configurable: true });
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message }) => {
@@ -91,7 +90,7 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
   };
 }
 
-/** Bounds on what a program prints, on what it writes to its stderr, and on warnings of the runtime. */
+/** Bounds on a program's output, on its writes to stderr, and on warnings of the runtime. */
 interface Caps {
   out: TextCap;
   err: TextCap;

@@ -1,7 +1,7 @@
 /**
- * The runner: what a sandbox runs. It has a connection to the broker, says hello, and warms itself while it waits; then it runs
- * its program and prints one line, the claim, on stdout. In a session it then waits for the next one. It is trusted with
- * nothing: the program shares its process.
+ * The runner, which every sandbox runs. It says hello over its connection to the broker and warms up while it waits; then it
+ * runs its program and prints one line, the claim, on stdout. In a session it then waits for the next program. It is not
+ * trusted: the program shares its process.
  */
 
 import { registerHooks } from "node:module";
@@ -22,7 +22,7 @@ import { ProgramRun } from "./program-run.ts";
 import { serializeResult } from "./result-value.ts";
 import { installStackTraces } from "./stack-trace.ts";
 
-/** Imports modules whose text is in memory. Under gVisor that takes a quarter of the time of a module in a file. */
+/** Imports modules whose text is in memory. Under gVisor that takes a quarter of the time of importing a file. */
 class ModulesInMemory {
   readonly #texts = new Map<string, string>();
   readonly #hooks = registerHooks({
@@ -36,7 +36,7 @@ class ModulesInMemory {
     },
   });
 
-  /** Imports a module under a separate URL. Node.js loads it before this returns, and evaluates it later. */
+  /** Imports a module under its own URL. Node.js loads it before this returns, and evaluates it later. */
   import(url: string, text: string): Promise<unknown> {
     this.#texts.set(url, text);
     try {
@@ -46,7 +46,7 @@ class ModulesInMemory {
     }
   }
 
-  /** As `import`. What this module itself imports is Node.js's own business again. */
+  /** Like `import`, but whatever this module imports is left to Node.js again. */
   importLast(url: string, text: string): Promise<unknown> {
     try {
       return this.import(url, text);
@@ -57,21 +57,21 @@ class ModulesInMemory {
 }
 
 const ROUNDS = 3;
-/** So many calls that the functions which make them are compiled, and not only read. */
+/** Enough calls that the functions which make them are compiled, not just parsed. */
 const CALLS = 60;
 const MAX_BYTES = 10_000;
-/** A program that has waited for the sandbox comes this soon after hello. */
+/** A program that was waiting for the sandbox arrives this soon after hello. */
 const WAITED_MS = 10;
 const SOURCE_MAP = Buffer.from('{"version":3,"sources":["warm"],"mappings":"AAAA","names":[]}').toString(
   "base64",
 );
 
 /**
- * Loads and compiles what the first program will need, on parts of its own that nobody sees afterwards: the module loader,
- * source maps, framing, calls, the console, randomness, the log of events, and what turns a result into JSON. Ends soon after
- * that program has come, which the work would slow down.
+ * Loads and compiles what the first program will need, using throwaway objects: the module loader, source maps, framing, calls,
+ * the console, randomness, the log of events, and the conversion of a result to JSON. Ends soon after the program has arrived,
+ * so as not to slow it down.
  *
- * @param arrival resolves when the first program has come.
+ * @param arrival resolves when the first program has arrived.
  */
 async function warmUp(modules: ModulesInMemory, arrival: Promise<unknown>): Promise<void> {
   let isThere = false;
@@ -148,13 +148,13 @@ const HELLO = {
 } as const;
 
 const environment = new Environment();
-// Programs do not see the guard's argument.
+// Hides the guard's argument from programs.
 const [inherited] = process.argv.splice(2);
 const modules = new ModulesInMemory();
 const bundleUrls = new Set<string>();
 const firstBundleUrl = bundleUrlOf("");
 let isReady = false;
-/** A program that has come before the runner is ready for it. */
+/** A program that arrived before the runner was ready. */
 let early: ProgramMessage | undefined;
 const greetings: (() => void)[] = [];
 let noteArrival = () => {};
@@ -169,7 +169,7 @@ const channel = new Channel(
     early = program;
     noteArrival();
   },
-  // Until it is ready the runner may start threads of its own, and the guard would take them for a program's.
+  // Until it is ready the runner may start threads of its own, which the guard would mistake for a program's.
   (next) =>
     whenReady(() => {
       channel.answer(next);

@@ -24,11 +24,11 @@ import { printedFrames } from "./stack-trace.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
-/** How often, and how many times, the runner looks whether what a program of a session left has ended. */
+/** How often, and how many times, the runner checks whether work left by a program of a session has ended. */
 const LEFTOVER_LOOK_MS = 5;
 const LEFTOVER_LOOKS = 200;
 
-/** Whether the file system has yet to answer a request. */
+/** Whether a file operation is still in progress. */
 function awaitsFiles(): boolean {
   const active = activeResources();
   for (let index = 0; index < active.length; index++)
@@ -36,7 +36,7 @@ function awaitsFiles(): boolean {
   return false;
 }
 
-/** The top level names of a program, each with what reads it and, where it may be assigned, what writes it. */
+/** The top-level names of a program, each with its getter and, if it may be assigned, its setter. */
 type Bindings = Record<string, [get: () => unknown, set?: (value: unknown) => void]>;
 
 const require = createRequire(join(WORKSPACE, "program.js"));
@@ -54,20 +54,20 @@ const activeResources = process.getActiveResourcesInfo.bind(process);
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * A program from evaluation to its claim; in a session, one after the other. It has ended when its module is evaluated and
- * nothing keeps the event loop alive, as in Node.js; an evaluation that never ends although nothing is left to wait for is a
- * failure of its own.
+ * A program from evaluation to its claim; in a session, one program after the other. As in Node.js, it has ended when its module
+ * is evaluated and nothing keeps the event loop alive. If nothing is left to wait for but the evaluation has not ended, the
+ * program fails.
  *
- * An unhandled rejection fails a program when it ends, and not at once as in Node.js: a program that awaits several calls
- * one after the other may handle the failed one later.
+ * An unhandled rejection fails a program when it ends, not immediately as in Node.js: a program that awaits several calls one
+ * after the other may handle the failed one later.
  */
 export class ProgramRun {
   readonly #channel: Channel;
   readonly #environment: Environment;
   readonly #console: ConsoleCapture;
-  /** Threads that the present program has started. */
+  /** Threads that the current program has started. */
   readonly #workers = new Set<Worker>();
-  /** What the runner itself listens to. */
+  /** The runner's own listeners. */
   readonly #listeners = new Map<string | symbol, ReadonlySet<unknown>>();
   #isSession = false;
   #bindings: (() => Bindings) | undefined;
@@ -75,19 +75,19 @@ export class ProgramRun {
   #maxOutputBytes = 0;
   #maxResult: ProgramMessage["max_result"];
   #lingerMs = 0;
-  /** Promises that were rejected, and to which no handler has been attached since. */
+  /** Rejected promises to which no handler has been attached since. */
   readonly #rejected = new Map<Promise<unknown>, unknown>();
   #evaluated = false;
   #reported = false;
 
-  /** Does in advance what does not depend on the program. */
+  /** Does everything in advance that does not depend on the program. */
   constructor(channel: Channel, environment: Environment) {
     this.#channel = channel;
     this.#environment = environment;
     const { scope } = environment;
     this.#console = captureConsole(() => scope.isLate);
     Object.assign(console, makeConsoleTimers(environment.clock, console.log));
-    // A program can take every listener of `process` away, and none of these.
+    // A program can remove every listener of `process`, but none of these.
     subscribe("worker_threads", (message) => {
       const { worker } = message as { worker: Worker };
       this.#workers.add(worker);
@@ -119,7 +119,7 @@ export class ProgramRun {
     });
   }
 
-  /** Rehearses the start and the end of a program, so that their code is compiled when one comes. Nothing of this is seen. */
+  /** Rehearses the start and the end of a program, so that their code is compiled when one arrives. It has no visible effect. */
   rehearse(): void {
     this.#console.begin(0, 0);
     new TraceSender(this.#environment, this.#channel).stop();
@@ -131,7 +131,7 @@ export class ProgramRun {
     this.#listen();
   }
 
-  /** Starts the program, whose module `load` imports, and reports what becomes of it. */
+  /** Starts the program, whose module `load` imports, and reports its outcome. */
   start(program: ProgramMessage, load: () => Promise<unknown>): void {
     this.#maxOutputBytes = program.max_output_bytes;
     this.#maxResult = program.max_result;
@@ -144,7 +144,7 @@ export class ProgramRun {
     this.#channel.onTraceRequest = () => this.#trace?.send();
     this.#environment.begin(program.environment, this.#channel);
     if (this.#listeners.size === 0) this.#listen();
-    // Listeners that were called at the end of an earlier program may have changed them.
+    // Listeners called at the end of an earlier program may have changed them.
     else if (this.#isSession) this.#restoreListeners();
     this.#channel.release();
     const { scope } = this.#environment;
@@ -164,7 +164,7 @@ export class ProgramRun {
   }
 
   #listen(): void {
-    // As in Node.js, a program that listens for itself decides for itself.
+    // As in Node.js, a program with its own listener decides what happens.
     process.on("uncaughtException", (error) => {
       if (process.listenerCount("uncaughtException") === 1) this.fail(describeThrown(error));
     });
@@ -184,7 +184,7 @@ export class ProgramRun {
       this.#listeners.set(name, new Set(process.listeners(name as "exit")));
   }
 
-  /** Makes `process` call the listeners of the runner, and none of a program. */
+  /** Restores the runner's listeners on `process` and removes all others. */
   #restoreListeners(): void {
     for (const name of process.eventNames()) {
       for (const listener of process.listeners(name as "exit"))
@@ -223,7 +223,7 @@ export class ProgramRun {
     }
     const value = this.#result();
     if (typeof (value as { then?: unknown } | null | undefined)?.then === "function") {
-      // A result that is a promise counts when it settles.
+      // If the result is a promise, its settled value counts.
       this.#evaluated = false;
       Promise.resolve(value).then(
         (settled) => {
@@ -237,7 +237,7 @@ export class ProgramRun {
     this.#report(this.#outcome(value));
   }
 
-  /** `process.exit` was called. With a result and code 0 that ends the program; otherwise the host sees no line. */
+  /** `process.exit` was called. With a result and code 0, the program has succeeded; otherwise the host gets no claim. */
   #leave(code: number): void {
     if (this.#reported) return;
     this.#trace?.send();
@@ -266,13 +266,13 @@ export class ProgramRun {
     else this.#channel.sendLast(messages, () => this.#linger());
   }
 
-  /** Waits for the sandbox to be ended, and ends the process. Threads that the program has left would run meanwhile. */
+  /** Waits for the sandbox to be ended, unless the program left threads that would run meanwhile, and ends the process. */
   #linger(): void {
     if (this.#workers.size === 0) wait(pause, 0, 0, this.#lingerMs);
     exit(0);
   }
 
-  /** Ends the program and not its process, which waits for the next one. What was left running no longer has any effect. */
+  /** Ends the program but not its process, which waits for the next program. Whatever is still running no longer has any effect. */
   #stay(last: readonly SandboxMessage[], isWhole: boolean): void {
     this.#trace?.stop();
     this.#trace = undefined;
@@ -291,8 +291,8 @@ export class ProgramRun {
   }
 
   /**
-   * Ends the threads that the program has left, and waits for its file operations: the next program would find their writes
-   * among its own. If they do not end, the process does.
+   * Ends the threads that the program left, and waits for its file operations, which would otherwise write while the next program
+   * runs. If they do not end, the process does.
    */
   #endWork(last: readonly SandboxMessage[], looks: number): void {
     for (const worker of this.#workers) void terminate.call(worker);
@@ -304,10 +304,10 @@ export class ProgramRun {
   }
 
   /**
-   * Puts the top level names of this program into the global scope, where later ones find them.
+   * Puts the top-level names of this program into the global scope for later programs.
    *
-   * @param isWhole whether the program ran to its end. If it did not, its names without a value do not replace
-   *   those of earlier programs.
+   * @param isWhole whether the program ran to its end. If it did not, names without a value do not replace those of earlier
+   *   programs.
    */
   #keepBindings(isWhole: boolean): void {
     const bindings = this.#bindings?.() ?? {};
@@ -326,7 +326,7 @@ export class ProgramRun {
           enumerable: true,
         });
       } catch {
-        // A program has made a property of that name that cannot be replaced.
+        // A program has defined a property of that name that cannot be replaced.
       }
     }
   }
@@ -343,8 +343,8 @@ export class ProgramRun {
 }
 
 /**
- * Puts the files that the program was handed into its workspace. They are not writable, so that a program does not change one by
- * mistake; in a session, a file replaces one of the same name of an earlier program. Rejects with the message for the program.
+ * Writes the files given to the program into its workspace. They are read-only, so that the program does not change one by
+ * mistake; in a session, a file replaces one of the same name from an earlier program. Rejects with the message for the program.
  */
 async function placeFiles(files: NonNullable<ProgramMessage["files"]>): Promise<void> {
   for (const { name, base64 } of files) {
@@ -367,7 +367,7 @@ interface ConsoleTimers {
   timeEnd(label?: unknown): void;
 }
 
-/** `console.time` and its companions on the program's clock: what they print is the program's output. */
+/** `console.time` and its companions, on the program's clock: what they print is part of the program's output. */
 function makeConsoleTimers(
   clock: Pick<ProgramClock, "elapsedTicks">,
   print: (...data: unknown[]) => void,
@@ -430,7 +430,7 @@ function withFrames(headline: string, error: Error): string {
   return [headline, ...frames.slice(0, MAX_FRAMES).map((frame) => `    at ${frame}`)].join("\n");
 }
 
-/** The frames in the user's file of a stack that Node.js has printed, as `name (file:line:column)`. */
+/** The frames in the user's file from a stack printed by Node.js, as `name (file:line:column)`. */
 export function userFrames(stack: string): string[] {
   return stack.split("\n").flatMap((line) => {
     const [before, after] = line.split(PROGRAM_SCHEME, 2);
@@ -443,10 +443,10 @@ export function userFrames(stack: string): string[] {
 }
 
 const FIRST_TRACE_AFTER_MS = 1_000;
-/** The pause before the next trace, as a share of the time so far. A run that is killed has sent most of its trace, in few messages. */
+/** The pause before the next trace, as a share of the time so far. A run that is killed has sent most of its trace in few messages. */
 const TRACE_PAUSE_SHARE = 1 / 8;
 
-/** Sends the host the trace of a run, whole each time: now and then while it runs, and when `send` is called. */
+/** Sends the host the trace of a run, always in full: periodically while it runs, and when `send` is called. */
 class TraceSender {
   readonly #environment: Environment;
   readonly #channel: Channel;
@@ -463,12 +463,12 @@ class TraceSender {
     this.#channel.send(this.message());
   }
 
-  /** The trace so far, for a message that carries it along. */
+  /** A message with the trace so far. */
   message(): SandboxMessage {
     return { type: "trace", trace: this.#environment.trace() };
   }
 
-  /** Sends nothing more by itself. */
+  /** Stops the periodic messages. */
   stop(): void {
     clearTimeout(this.#timer);
   }

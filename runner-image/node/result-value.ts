@@ -4,7 +4,7 @@ import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { cutToJsonBytes } from "../../protocol/text-cap.ts";
 
-// The program shares this realm and may replace globals: keep what the last line depends on.
+// The program shares this realm and may replace globals, so keep those that the claim depends on.
 const { stringify, parse } = JSON;
 
 export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
@@ -13,7 +13,7 @@ const RETURN_LESS =
   "return less: a count, a summary, the fields you need or the first items; or hand all of it over as a file: " +
   "emit(JSON.stringify(value), { name: 'result.json' })";
 
-/** Serialises the value that a program set as `globalThis.result`. @param max where it may be larger than other output. */
+/** Serialises the value that a program set as `globalThis.result`. @param max set if it may be larger than other output. */
 export function serializeResult(
   value: unknown,
   maxOutputBytes: number,
@@ -34,7 +34,7 @@ export function serializeResult(
   return { ok: true, json: json.text, from: "result" };
 }
 
-/** What a program without a result is taken to return: its last console line if that is JSON, else its console text. */
+/** The value of a program without a result: its last console line if that is JSON, else its console text. */
 export function serializeConsole(
   text: string,
   lastLine: string | undefined,
@@ -46,7 +46,7 @@ export function serializeConsole(
       const json = stringify(parse(lastLine));
       if (jsonDepth(json) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
     } catch {
-      // Plain text.
+      // It is plain text.
     }
   }
   return { ok: true, json: stringify(cutToJsonBytes(text.replace(/\n$/, ""), room)), from: "console" };
@@ -76,7 +76,7 @@ function refuseLossy(_key: string, value: unknown): unknown {
   return value;
 }
 
-/** Why a single value would be lost in JSON, and what to return instead. */
+/** Why JSON would lose a single value, and what to return instead. */
 function lossy(value: unknown): string | undefined {
   if (typeof value === "bigint") return "is a BigInt, which JSON cannot carry: use Number(x) or String(x)";
   if (value instanceof Map) return "is a Map, which JSON cannot carry: use Object.fromEntries(x)";
@@ -85,7 +85,7 @@ function lossy(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Names the place in a value that JSON cannot carry. */
+/** Names the part of a value that JSON cannot carry. */
 function locate(root: unknown): string | undefined {
   const ancestors: unknown[] = [];
   const visit = (value: unknown, path: string): string | undefined => {

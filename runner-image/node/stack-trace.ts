@@ -2,16 +2,16 @@ import { findSourceMap, type SourceMapping } from "node:module";
 import { PROGRAM_SCHEME } from "../../protocol/runners.ts";
 
 type SourceMap = NonNullable<ReturnType<typeof findSourceMap>>;
-/** Node.js has the fifth value of a mapping, which its types leave out. */
+/** Node.js provides the fifth value of a mapping, which its types leave out. */
 type Entry = Partial<SourceMapping & { name: string }>;
 
 const frames = new WeakMap<object, readonly string[]>();
 
 /**
- * From now on the stack of an error has the frames in the user's file and no others, in terms of that file. A program that
- * sets an `Error.prepareStackTrace` of its own gets what Node.js would give it.
+ * From now on the stack of an error has only the frames in the user's file, with positions in that file. A program that sets its
+ * own `Error.prepareStackTrace` gets what Node.js would give it.
  *
- * @param bundleUrls what bundles are imported as.
+ * @param bundleUrls the URLs under which bundles are imported.
  */
 export function installStackTraces(bundleUrls: ReadonlySet<string>): void {
   const { prepareStackTrace: print = String } = Error;
@@ -22,7 +22,7 @@ export function installStackTraces(bundleUrls: ReadonlySet<string>): void {
   };
 }
 
-/** The frames that the error's stack was printed with, as `name (file:line:column)`; `undefined` where others printed it. */
+/** The frames in the error's printed stack, as `name (file:line:column)`; `undefined` if something else printed it. */
 export function printedFrames(error: Error): readonly string[] | undefined {
   return frames.get(error);
 }
@@ -41,7 +41,7 @@ function readFrames(trace: readonly NodeJS.CallSite[], bundleUrls: ReadonlySet<s
   });
 }
 
-/** A function that the bundler renamed has its name in the mapping of the place where it was called. */
+/** If the bundler renamed a function, the mapping of the place where it was called has its name. */
 function functionName(
   sourceMap: SourceMap,
   site: NodeJS.CallSite,

@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Writes all bytes to a file descriptor before it returns, waiting where a pipe is full. A closed pipe swallows the rest. */
+/** Writes all bytes to a file descriptor before it returns, waiting while a pipe is full. A closed pipe swallows the rest. */
 export function writeAll(fd: number, bytes: Uint8Array): void {
   let written = 0;
   while (written < bytes.length) {

@@ -1,6 +1,6 @@
 """
-The runner: what a sandbox for Python programs runs. It connects to the broker's socket, imports what programs use, says
-hello and waits; then it runs its one program and prints one line, the claim, on stdout.
+The runner, which every sandbox for Python programs runs. It connects to the broker's socket, imports what programs use, says
+hello and waits; then it runs its program and prints one line, the claim, on stdout.
 """
 
 import sys

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { oneLine } from "../../base/visible-text.ts";
 import type { ChannelKind, ChannelPreference, ChosenChannel } from "../sandbox-engine.ts";
 
-/** What an engine says of the machine that it is on. */
+/** What an engine reports about its machine. */
 export interface EngineMachine {
   name: string;
   kernel: string;
@@ -22,7 +22,7 @@ interface Situation {
   /** The address of the engine. */
   host: string;
   machine: EngineMachine;
-  /** The runtime's name, and what the engine says of it. */
+  /** The runtime's name, and the engine's description of it. */
   runtime: readonly [string, DockerRuntime];
 }
 
@@ -31,9 +31,9 @@ const MAX_NAME_CHARS = 100;
 const thisMachine: ThisMachine = { platform: process.platform, name: hostname(), kernel: release() };
 
 /**
- * How the programs in an engine's sandboxes reach ptc: by a Unix socket that is mounted into them, which is faster, where the
- * engine is on this machine, shares its kernel, and its runtime lets sandboxes open such a socket; else over the attached stdin
- * and stdout, which works with every engine. Where that is not known, it is the latter. Pure.
+ * How the programs in an engine's sandboxes reach ptc. A mounted Unix socket is faster, and is used if the engine is on this machine,
+ * shares its kernel, and its runtime lets sandboxes open such a socket. Otherwise, or if that is not known, the attached stdin and
+ * stdout are used, which works with every engine. Pure.
  */
 export function chooseChannel(
   situation: Situation,
@@ -65,19 +65,19 @@ function whyNoSocket({ host, machine, runtime }: Situation, here: ThisMachine): 
   return problem === undefined ? undefined : `runtime '${runtime[0]}' ${problem}`;
 }
 
-/** A runtime as `docker info` has it. One that is a shim of containerd has neither, and is set up elsewhere. */
+/** A runtime as reported by `docker info`. A containerd shim has neither member, and is configured elsewhere. */
 export interface DockerRuntime {
   path?: string | undefined;
   runtimeArgs?: readonly string[] | null | undefined;
 }
 
-/** The flag without which gVisor lets no sandbox open a Unix socket of the host (gVisor, "Filesystem: host Unix sockets"). */
+/** The flag that gVisor requires to let sandboxes open a Unix socket of the host (gVisor, "Filesystem: host Unix sockets"). */
 const SOCKET_FLAG = /^--?host-uds=(?:open|all)$/;
 
 /**
- * Why sandboxes of a runtime cannot reach ptc, and what to write where; `undefined` where they can, or where that is not known.
+ * Why sandboxes of a runtime cannot reach ptc, and how to fix it; `undefined` if they can, or if that is not known.
  *
- * @param name as the runtime is registered.
+ * @param name the name under which the runtime is registered.
  */
 export function socketFlagProblem(name: string, { path, runtimeArgs }: DockerRuntime): string | undefined {
   if (path === undefined || basename(path) !== "runsc") return undefined;

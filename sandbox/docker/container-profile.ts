@@ -7,7 +7,7 @@ export interface ContainerProfile {
   runtime: string;
   start: RunnerStart;
   limits: SandboxLimits;
-  /** Host folder that holds the sockets and nothing else. If absent, the channel goes over the attached stdin and stdout. */
+  /** The host folder that contains only the sockets. If absent, the channel goes over the attached stdin and stdout. */
   socketDirectory?: string | undefined;
   labels: Record<string, string>;
 }
@@ -44,7 +44,7 @@ export function buildContainerRequest({
     AttachStdout: true,
     AttachStderr: true,
     OpenStdin: true,
-    // The engine closes stdin when the attached client has disconnected.
+    // The engine closes stdin when the attached client disconnects.
     StdinOnce: true,
     Tty: false,
     Labels: labels,
@@ -68,7 +68,7 @@ export function buildContainerRequest({
         Hard: limit,
       })),
       Tmpfs: Object.fromEntries(scratch),
-      // Docker copies the host's name servers into a container. Every engine's machine has this empty file.
+      // Docker copies the host's name servers into a container. This empty file, which every machine has, hides them.
       Mounts: [...profile.mounts, { source: "/dev/null", target: "/etc/resolv.conf" }].map(
         ({ source, target }) => ({
           Type: "bind" as const,

@@ -1,6 +1,6 @@
 import type { EngineAdvice } from "../sandbox-profile.ts";
 
-/** Pages that tell how to install what sandboxes need. */
+/** Pages about installing what sandboxes need. */
 export const DOCKER_INSTALLATION = "https://docs.docker.com/engine/install/";
 export const GVISOR_INSTALLATION = "https://gvisor.dev/docs/user_guide/install/";
 
@@ -11,7 +11,7 @@ const ENGINE =
 const CGROUPS =
   "let the engine set cgroups: no `--ignore-cgroups` among runsc's flags, and no rootless engine without delegation";
 
-/** What to do where Docker does not keep a wall. */
+/** What to do if a wall does not hold with Docker. */
 export const DOCKER_ADVICE: EngineAdvice = {
   missingRuntime: REGISTER_GVISOR,
   walls: {

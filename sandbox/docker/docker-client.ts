@@ -8,7 +8,7 @@ import { DOCKER_ADVICE, DOCKER_INSTALLATION, GVISOR_INSTALLATION } from "./docke
 import { type DockerEndpoint, findDockerEndpoint } from "./docker-endpoint.ts";
 import { SshAgent } from "./ssh-agent.ts";
 
-/** A client of a Docker Engine, and what named its address. */
+/** A client of a Docker Engine, and the source of its address. */
 export interface DockerClient {
   docker: Docker;
   /** The address of the engine. */
@@ -18,10 +18,10 @@ export interface DockerClient {
 }
 
 /**
- * A client of the engine that the `docker` command would use here. Connects to nothing yet.
+ * A client of the engine that the `docker` command would use here. Does not connect yet.
  *
- * @param socket the address of the only engine to use, whatever that command would.
- * @throws SandboxError `engine_unreachable` where that command would find none.
+ * @param socket the address of the only engine to use, whatever that command would use.
+ * @throws SandboxError `engine_unreachable` if that command would find no engine.
  */
 export function openDockerClient(env = process.env, socket?: string): DockerClient {
   const endpoint =
@@ -75,7 +75,7 @@ function unknownAddress(source: string): SandboxError {
   );
 }
 
-/** What the Docker Engine or its client has thrown, as one line that says what to do. */
+/** Explains an error of the Docker Engine or its client in one line that says what to do. */
 export function explainDockerFault(
   error: unknown,
   otherwise: "engine_unreachable" | "start_failed",
@@ -107,7 +107,7 @@ export function explainDockerFault(
   return build(otherwise, `Docker: ${message}`);
 }
 
-/** The HTTP status that the engine answered with. */
+/** The HTTP status of the engine's answer. */
 export function httpStatusOf(error: unknown): number | undefined {
   return error instanceof Error && "statusCode" in error ? Number(error.statusCode) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Where a Docker Engine is. It is found without the client, which takes long to load. */
+/** Finds the address of a Docker Engine without the client, which takes long to load. */
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { visibleLine } from "../../base/visible-text.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { DOCKER_INSTALLATION } from "./docker-advice.ts";
 
-/** The address of a Docker Engine, and what named it. */
+/** The address of a Docker Engine, and the source of it. */
 export interface DockerEndpoint {
   /** `unix:///path`, `tcp://host:port`, `ssh://user@host` or `npipe://path`. */
   host: string;
@@ -28,11 +28,11 @@ const DEFAULT_SOCKET = "/var/run/docker.sock";
 const LIMITS = { maxBytes: 16 * 1024 * 1024, maxDepth: 64 };
 
 /**
- * Finds the engine in the order in which the `docker` command does: `DOCKER_HOST`, `DOCKER_CONTEXT`, the current context of
- * its configuration, the default socket. Where that socket is not there, the sockets of rootless Docker, Docker Desktop, Colima,
- * OrbStack, Rancher Desktop and Lima are tried.
+ * Finds the engine in the same order as the `docker` command: `DOCKER_HOST`, `DOCKER_CONTEXT`, the current context of its
+ * configuration, the default socket. If that socket does not exist, tries the sockets of rootless Docker, Docker Desktop, Colima,
+ * OrbStack, Rancher Desktop and Lima.
  *
- * @throws SandboxError `engine_unreachable` for a context that is not there or cannot be read.
+ * @throws SandboxError `engine_unreachable` for a context that does not exist or cannot be read.
  */
 export function findDockerEndpoint(
   env: Environment,
@@ -61,7 +61,7 @@ function otherSockets({ XDG_RUNTIME_DIR }: Environment, home: string): { of: str
   ];
 }
 
-/** `DOCKER_TLS_VERIFY` and `DOCKER_CERT_PATH` go with `DOCKER_HOST`, as for the `docker` command. */
+/** `DOCKER_TLS_VERIFY` and `DOCKER_CERT_PATH` apply to `DOCKER_HOST`, as in the `docker` command. */
 function endpointOfHost(host: string, env: Environment, folder: string): DockerEndpoint {
   const whole = /^[a-z]+:\/\//.test(host) ? host : `tcp://${host}`;
   const endpoint = { host: whole, source: "DOCKER_HOST" };
@@ -70,7 +70,7 @@ function endpointOfHost(host: string, env: Environment, folder: string): DockerE
   return { ...endpoint, tls: { ...files, skipVerify: !env.DOCKER_TLS_VERIFY } };
 }
 
-/** The context that `docker context use` has set. */
+/** The context set by `docker context use`. */
 function currentContext(folder: string): string | undefined {
   const path = join(folder, "config.json");
   const configuration = existsSync(path) ? readObject(path) : {};
@@ -78,7 +78,7 @@ function currentContext(folder: string): string | undefined {
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 
-/** The folder of a context is named by the SHA-256 of its name. */
+/** The folder of a context is named after the SHA-256 of the context's name. */
 function endpointOfContext(name: string, folder: string): DockerEndpoint {
   const id = createHash("sha256").update(name).digest("hex");
   const source = `context '${visibleLine(name)}'`;
@@ -124,9 +124,9 @@ function readObject(path: string): Record<string, unknown> {
 }
 
 /**
- * Why no engine can answer here, as far as that is seen without asking: its socket is not there. Undefined where one may answer.
+ * Why no engine can answer here, as far as can be seen without a request: its socket does not exist. Undefined if one may answer.
  *
- * @param address of the only engine to use.
+ * @param address the address of the only engine to use.
  */
 export function whyNoDocker(env: Environment, address?: string): string | undefined {
   try {

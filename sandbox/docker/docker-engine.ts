@@ -12,20 +12,20 @@ import type { DockerRuntime, EngineMachine } from "./choose-channel.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 import { type DockerClient, explainDockerFault, httpStatusOf, openDockerClient } from "./docker-client.ts";
 
-/** A started container. How its runner connects is left to the caller. */
+/** A started container. The caller arranges how its runner connects. */
 export type StartedContainer = Omit<StartedSandbox, "connected" | "clear" | "release"> & {
-  /** Carries what the guard reads. */
+  /** The guard's input. */
   readonly stdin: Writable;
-  /** Tells the guard to clear the sandbox. Its answer is in the output. */
+  /** Tells the guard to clear the sandbox. The guard answers in the output. */
   clear(): void;
 };
 
-/** What a container engine says of itself. */
+/** A container engine's description of itself. */
 export interface ContainerEngineDescription {
   version: string;
   /** A text that changes with the engine, its version and the settings of its runtimes. */
   identity: string;
-  /** The address of the engine, and what named it. */
+  /** The address of the engine, and the source of the address. */
   host: string;
   source: string;
   machine: EngineMachine;
@@ -33,14 +33,14 @@ export interface ContainerEngineDescription {
   runtimes: Readonly<Record<string, DockerRuntime>>;
 }
 
-/** The operations that ptc needs from a container engine, in the terms of the Docker Engine API. */
+/** The operations that ptc needs from a container engine, in terms of the Docker Engine API. */
 export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<ContainerEngineDescription>;
-  /** Digest of an image; `undefined` when no image has that name. */
+  /** The digest of an image; `undefined` if no image has that name. */
   findImage(reference: string): Promise<{ digest: string } | undefined>;
   /**
-   * @param onRequested called when only the engine's answer to the last request is missing.
+   * @param onRequested called when the last request has been sent and only the engine's answer is missing.
    * @throws SandboxError `start_failed`
    */
   start(
@@ -48,17 +48,17 @@ export interface ContainerEngine {
     output: SandboxOutput,
     onRequested?: () => void,
   ): Promise<StartedContainer>;
-  /** All containers, running or not, that carry a label. */
+  /** All containers with a label, running or not. */
   listLabelled(label: string): Promise<{ id: string; labels: Record<string, string> }[]>;
   /** Whether the engine stores what a container writes. */
   keepsOutput(id: string): Promise<boolean>;
-  /** The process that is gVisor's kernel for a running container; `undefined` where it cannot be seen from this machine. */
+  /** The process that is gVisor's kernel for a running container; `undefined` if it cannot be seen from this machine. */
   findSentry(id: string): Promise<SentryProcess | undefined>;
   /** Kills and removes a container. Does nothing if there is none. */
   remove(id: string): Promise<void>;
 }
 
-/** What is used of `GET /info`. */
+/** The used members of `GET /info`. */
 interface DockerInfo {
   ID: string;
   Name: string;
@@ -69,19 +69,19 @@ interface DockerInfo {
   Runtimes: Record<string, DockerRuntime>;
 }
 
-/** How often a container is inspected whose output has ended but whose exit the engine has not reported. */
+/** The interval for inspecting a container whose output has ended but whose exit the engine has not reported. */
 const LOOK_AGAIN_MS = 300;
-/** The exit code of a process that SIGKILL has ended. */
+/** The exit code of a process ended by SIGKILL. */
 const SIGKILLED = 137;
 
-/** The Docker Engine that the `docker` command would use. It is looked for when it is first needed. */
+/** The Docker Engine that the `docker` command would use. It is searched for when it is first needed. */
 export class DockerEngine implements ContainerEngine {
   #client: DockerClient | undefined;
 
   readonly #socket: string | undefined;
 
   /**
-   * @param docker the client to use instead of the one that is found.
+   * @param docker the client to use instead of searching for one.
    * @param socket the address of the only engine to use, such as `unix:///run/docker.sock`, whatever variables and contexts say.
    */
   constructor(docker?: Docker, socket?: string) {
@@ -89,7 +89,7 @@ export class DockerEngine implements ContainerEngine {
     if (docker !== undefined) this.#client = { docker, host: "", source: "" };
   }
 
-  /** @throws SandboxError `engine_unreachable` where no engine is named that could be reached. */
+  /** @throws SandboxError `engine_unreachable` if no reachable engine is named. */
   get docker(): Docker {
     this.#client ??= openDockerClient(process.env, this.#socket);
     return this.#client.docker;
@@ -188,7 +188,7 @@ export class DockerEngine implements ContainerEngine {
   }
 }
 
-/** Waits for the end of a container, which may be gone, or about to be removed, or no longer running. */
+/** Waits for a request about a container that may already be gone, about to be removed, or no longer running. */
 async function unlessGone(request: Promise<unknown>): Promise<void> {
   await request.catch((error: unknown) => {
     const status = httpStatusOf(error);
@@ -258,8 +258,8 @@ class DockerContainer implements StartedContainer {
   }
 
   /**
-   * Resolves with the exit code from the engine's wait request. If the engine restarts meanwhile, that request is never
-   * answered, so the container is also inspected once its output has ended.
+   * Resolves with the exit code from the engine's wait request. If the engine restarts meanwhile, that request is never answered, so
+   * the container is also inspected after its output has ended.
    */
   async #settle(
     waited: Waited,
@@ -291,8 +291,8 @@ class DockerContainer implements StartedContainer {
 }
 
 /**
- * Whether the engine was told to kill a container (Docker Engine API, `GET /events`): one whose memory was full has the same
- * exit code. False where the engine does not say.
+ * Whether the engine was told to kill a container (Docker Engine API, `GET /events`). A container that ran out of memory has the same
+ * exit code. False if the engine does not say.
  */
 async function wasKilled(docker: Docker, id: string): Promise<boolean> {
   try {
@@ -325,9 +325,9 @@ const STDOUT = 1;
 const STDERR = 2;
 
 /**
- * Splits what an attached container writes into its stdout and stderr (Docker Engine API, `POST /containers/{id}/attach`,
- * "Stream format": a byte that names the stream, three zeros, the length as 4 bytes big-endian, the payload). Passes
- * payloads on as they come and holds at most one header, however small the pieces in which a container writes.
+ * Splits the output of an attached container into stdout and stderr (Docker Engine API, `POST /containers/{id}/attach`, "Stream
+ * format": a byte that names the stream, three zeros, the length as 4 bytes big-endian, the payload). Passes payloads on as they
+ * arrive and keeps at most one header, however small the chunks are.
  */
 export class AttachedOutput {
   readonly #output: SandboxOutput;

@@ -25,15 +25,15 @@ export interface DockerImages {
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
 }
 
-/** The label that has the digest of an image's content; Dockerfile.runner sets it. */
+/** The label with the digest of an image's content; Dockerfile.runner sets it. */
 const CONTENT_LABEL = "dev.ptc.runner";
 
-/** The last step of Dockerfile.runner: an image that is built on ptc's has another. */
+/** The last step of Dockerfile.runner. An image that is based on ptc's has a different one. */
 const LAST_STEP = /\bCMD\b.*\/opt\/ptc\/runner\.mjs/;
 
 /**
- * How ptc's own images are found. A label and a name are not enough: an image inherits the labels of its base, and anybody can
- * give it any name. `steps` is what made each layer, the newest first; a base is imported as one.
+ * How to find ptc's own images. A label and a name are not enough: an image inherits the labels of its base, and anybody can give it
+ * any name. `steps` are the commands that made the layers, the newest first; a base is imported as one layer.
  */
 const OWN_IMAGES: readonly {
   filters: Record<string, string[]>;
@@ -46,10 +46,10 @@ const OWN_IMAGES: readonly {
   },
 ];
 
-/** What older engines call an image without a name. */
+/** The name that older engines report for an image without a name. */
 const NAMELESS = "<none>:<none>";
 
-/** Unnamed images that are younger may belong to a build in progress. */
+/** Younger unnamed images may belong to a build in progress. */
 const BUILD_SECONDS = 60;
 
 /** Images in a Docker engine. */
@@ -57,7 +57,7 @@ export class DockerImageStore implements ImageStore {
   readonly #docker: DockerImages;
   readonly #registryAnswerMs: number;
 
-  /** @param registryAnswerMs how long to wait for a registry's first answer. Without one, the base is made in another way. */
+  /** @param registryAnswerMs how long to wait for a registry's first answer. Without one, the base is made in a different way. */
   constructor(docker: DockerImages, registryAnswerMs = 8_000) {
     this.#docker = docker;
     this.#registryAnswerMs = registryAnswerMs;
@@ -87,7 +87,7 @@ export class DockerImageStore implements ImageStore {
   async build({ reference, base, files, content, onProgress }: ImageRequest): Promise<StoredImage> {
     await doOrFail("build_failed", `${reference} could not be built`, async () => {
       const buildargs = { BASE: base, RUNNER_DIGEST: content };
-      // No step of the build needs a network, and the engine may have none.
+      // No build step needs a network, and the engine may have none.
       const options = { t: reference, buildargs, networkmode: "none", rm: true, forcerm: true };
       await withFolder(files, async (folder) => {
         const { tar, ended } = packDirectory(folder);
@@ -107,7 +107,7 @@ export class DockerImageStore implements ImageStore {
     return this.#inspectNew(reference, "build_failed");
   }
 
-  /** Removes ptc's images that have lost their name, unless a container uses them. */
+  /** Removes ptc's images that have lost their names, unless a container uses them. */
   async #removeNameless(): Promise<void> {
     const filters = { dangling: ["true"], label: [CONTENT_LABEL] };
     const images = await this.#docker.listImages({ filters }).catch(() => []);
@@ -155,7 +155,7 @@ export class DockerImageStore implements ImageStore {
   }
 }
 
-/** Writes files to a temporary folder, readable for the user that programs run as. */
+/** Writes files to a temporary folder, readable for the user as which programs run. */
 async function withFolder(
   files: ImageRequest["files"],
   use: (folder: string) => Promise<void>,
@@ -174,7 +174,7 @@ async function withFolder(
   }
 }
 
-/** Reads the engine's events, one JSON object a line. Errors come as events too, because HTTP has already answered 200. */
+/** Reads the engine's events, one JSON object per line. Errors are events, too, because HTTP has already answered 200. */
 async function follow(events: NodeJS.ReadableStream, onProgress: OnProgress): Promise<void> {
   for await (const line of createInterface({ input: Readable.from(events) })) {
     const event = parseEvent(line);
@@ -199,7 +199,7 @@ async function doOrFail(code: SandboxErrorCode, what: string, work: () => Promis
   }
 }
 
-/** Undefined where there is no such image. @throws SandboxError `engine_unreachable` */
+/** Resolves with undefined if there is no such image. @throws SandboxError `engine_unreachable` */
 async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;

@@ -31,12 +31,12 @@ import type { DockerImages } from "./docker-image-store.ts";
 /** The label that names the ptc process that owns a container. */
 export const OWNER_LABEL = "dev.ptc.owner";
 
-/** Containers, and the client for the images that they are made of, where there is one. */
+/** Containers, and the client for their images, if there is one. */
 type DockerContainers = ContainerEngine & { readonly docker?: DockerImages };
 
 /**
- * Sandboxes that are containers of a Docker Engine. The runner of each connects to a Unix socket that is mounted into it, or,
- * where the engine can mount none of this machine, over the container's attached stdin and stdout.
+ * Sandboxes that are containers of a Docker Engine. The runner of each connects to a mounted Unix socket or, if the engine cannot
+ * mount one of this machine, over the container's attached stdin and stdout.
  */
 export class DockerSandboxEngine implements SandboxEngine {
   readonly name = "Docker";
@@ -107,7 +107,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     if (preference !== "auto") return Promise.resolve(preference);
     const known = this.#channels.get(runtime);
     if (known !== undefined) return known;
-    // A runtime that the engine does not know is refused by the engine, whatever the channel.
+    // The engine refuses a runtime that it does not know, whatever the channel.
     const asked = this.describe().then(
       ({ runtimes }): ChannelKind =>
         runtimes.get(runtime)?.channel?.kind === "socket" ? "socket" : "attached",
@@ -208,7 +208,7 @@ export function openDockerSandboxes(options: EngineOptions): SandboxEngine {
   return new DockerSandboxEngine(new DockerEngine(undefined, options.address), options);
 }
 
-/** The parts of a sandbox that are those of its container. */
+/** The parts of a sandbox that its container provides. */
 function endsOf(container: StartedContainer): Pick<StartedSandbox, "id" | "leave" | "kill" | "removed"> {
   return {
     id: container.id,
@@ -218,7 +218,7 @@ function endsOf(container: StartedContainer): Pick<StartedSandbox, "id" | "leave
   };
 }
 
-/** Whether an engine has refused to mount a folder of this machine, because it sees another file system. */
+/** Whether an engine refused to mount a folder of this machine because it sees a different file system. */
 function isUnmountable(error: unknown): boolean {
   return (
     error instanceof SandboxError &&
@@ -228,9 +228,9 @@ function isUnmountable(error: unknown): boolean {
 }
 
 /**
- * Digest of the container's profile without image, runtime and limits. Another profile may have other walls.
+ * The digest of the container's profile without image, runtime and limits. A different profile may have different walls.
  *
- * @param more what else decides on how a sandbox is isolated.
+ * @param more anything else that affects how a sandbox is isolated.
  */
 function profileDigest(runners: RunnerStarts, more: readonly string[]): string {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };

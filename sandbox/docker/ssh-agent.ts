@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { oneLine } from "../../base/visible-text.ts";
 
-// An import statement would have Node.js load its `fetch` as well, which takes longer than all of Docker's client.
+// An import statement would also load Node's `fetch`, which takes longer than loading all of Docker's client.
 const { Agent } = process.getBuiltinModule("node:http");
 
 /** An engine that is reached over SSH. */
@@ -11,7 +11,7 @@ export interface SshTarget {
   hostname: string;
   port?: string | undefined;
   user?: string | undefined;
-  /** Path of the engine's socket there; by default the one that the `docker` command finds there. */
+  /** The path of the engine's socket there; by default the one that the `docker` command finds there. */
   socketPath?: string | undefined;
 }
 
@@ -20,8 +20,8 @@ const MAX_WORDS_BYTES = 4_096;
 const MAX_WORDS_CHARS = 300;
 
 /**
- * Reaches an engine as the `docker` command does: by the user's own `ssh`, with its settings, keys and known hosts, which runs
- * `docker system dial-stdio` over there. Nobody is asked for a password. Connections are kept for further requests.
+ * Reaches an engine like the `docker` command: the user's own `ssh`, with its settings, keys and known hosts, runs
+ * `docker system dial-stdio` on the other machine. It never asks for a password. Connections are kept for further requests.
  */
 export class SshAgent extends Agent {
   readonly #command: readonly string[];
@@ -48,7 +48,7 @@ export function sshArguments({ hostname, port, user, socketPath }: SshTarget): s
   ];
 }
 
-/** A connection to the engine: what a child process writes and reads. Has the methods of a socket that an HTTP client calls. */
+/** A connection to the engine over a child process's stdin and stdout. Has the socket methods that an HTTP client calls. */
 class SshConnection extends Duplex {
   readonly #ssh: ChildProcessWithoutNullStreams;
   #words = "";
@@ -109,7 +109,7 @@ class SshConnection extends Duplex {
     return this;
   }
 
-  /** A connection that no request uses keeps no process alive. */
+  /** An idle connection does not keep the process alive. */
   unref(): this {
     this.#ssh.unref();
     for (const pipe of this.#pipes) pipe.unref();

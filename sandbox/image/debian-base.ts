@@ -10,7 +10,7 @@ import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { packDirectory, runProcess, streamProcess } from "./run-process.ts";
 
-/** Increase this number when a change below makes a different file system of the same packages. */
+/** Increase this number if a change below produces a different file system from the same packages. */
 const recipe = 2;
 
 /** The libraries of Node.js, Perl for the guard, a small Python, and the time zone database. */
@@ -33,19 +33,19 @@ const accounts = {
   group: "root:x:0:\nnogroup:x:65534:\n",
 };
 
-/** Where the base says which packages for Python it has. The runner imports them in advance (runner-image/python). */
+/** The file in the base that lists its Python packages. The runner imports them in advance (runner-image/python). */
 const PYTHON_PACKAGES_FILE = "usr/lib/ptc-python-packages.json";
 
 export interface DebianBaseInputs {
-  /** Such as `debian-12` or `ubuntu-24.04`. */
+  /** For example `debian-12` or `ubuntu-24.04`. */
   distribution: string;
   architecture: string;
   nodeVersion: string;
-  /** Packages for Python beside the usual ones, by their names in the distribution. */
+  /** Additional Python packages, by their names in the distribution. */
   pythonPackages?: readonly string[];
 }
 
-/** The names that {@link debianBaseReference} gives. */
+/** Matches the names from {@link debianBaseReference}. */
 export const debianBaseName = /^ptc-base:[\w.-]+-node[\w.]+-[0-9a-f]{12}$/;
 
 /** The name of the base image for these inputs. It changes with the recipe, so that an old base is not reused. */
@@ -64,7 +64,7 @@ export async function describeDebianBase(pythonPackages: readonly string[] = [])
   });
 }
 
-/** `ID-VERSION_ID` of an os-release file, in characters that a tag may have. */
+/** `ID-VERSION_ID` of an os-release file, reduced to characters that are allowed in a tag. */
 export function parseDistribution(osRelease: string): string {
   const field = (name: string) =>
     new RegExp(`^${name}=["']?([^"'\n]*)`, "m").exec(osRelease)?.[1] ?? "unknown";
@@ -72,8 +72,8 @@ export function parseDistribution(osRelease: string): string {
 }
 
 /**
- * A base for the runner image that needs no registry: packages of the Debian or Ubuntu that this machine runs, and
- * Node.js. It stays in the store, so only the first call takes seconds. Throws `base_unavailable` or `build_failed`.
+ * A base for the runner image that needs no registry: packages of the Debian or Ubuntu on this machine, and Node.js. It stays in the
+ * store, so only the first call takes seconds. Throws `base_unavailable` or `build_failed`.
  */
 export async function ensureDebianBase(
   store: ImageStore,
@@ -109,12 +109,12 @@ export async function ensureDebianBase(
   }
 }
 
-/** What the distribution calls a package for Python. */
+/** The distribution's name of a Python package. */
 function debianName(name: string): string {
   return name.startsWith("python3-") ? name : `python3-${name}`;
 }
 
-/** Does what the scripts of packages would do, which never run here: links libraries, and lists the modules. */
+/** Replaces the packages' scripts, which never run here: links libraries, and lists the modules. */
 async function completePython(root: string, described: object): Promise<void> {
   await writeFile(join(root, PYTHON_PACKAGES_FILE), JSON.stringify(described), { mode: 0o644 });
   const libraries = join(root, "usr", "lib");
@@ -147,17 +147,17 @@ async function completeRoot(root: string, node: string): Promise<void> {
   await chmod(join(root, "tmp"), 0o1777);
 }
 
-/** The version for the image when ptc was installed without development dependencies, which include a Node.js. */
+/** The version for the image if ptc was installed without development dependencies, which include Node.js. */
 export const fallbackNodeVersion = "24.21.0";
 const major = "24.";
 
 interface NodeBinary {
   version: string;
-  /** `undefined` when it must be fetched first. */
+  /** `undefined` if it must be fetched first. */
   path: string | undefined;
 }
 
-/** The Node.js for an image that is made without a registry: for this machine's architecture, from an npm package. */
+/** The Node.js for an image made without a registry: for this machine's architecture, from an npm package. */
 export function findNodeBinary(): NodeBinary {
   try {
     const manifest = fileURLToPath(import.meta.resolve("node/package.json"));
@@ -166,7 +166,7 @@ export function findNodeBinary(): NodeBinary {
       return { version, path: join(dirname(manifest), "bin", "node") };
     }
   } catch {
-    // The package is not installed, so it must be fetched.
+    // The package is not installed and must be fetched.
   }
   return { version: fallbackNodeVersion, path: undefined };
 }
@@ -182,7 +182,7 @@ async function fetchNodeBinary(version: string, directory: string): Promise<stri
   return join(directory, "package", "bin", "node");
 }
 
-/** Packages that are needed to install or configure others, but not to run them. */
+/** Packages that are only needed to install or configure others. */
 const neverRun = /^(dpkg|tar|mawk|readline-common)_/;
 
 /** Paths that programs in a sandbox do not need. */
@@ -198,8 +198,8 @@ const leftOut = [
 ];
 
 /**
- * Downloads packages and their dependencies into `directory`, with this machine's apt, sources and keys. Installs nothing
- * and does not need root. Returns the paths of the `.deb` files, sorted.
+ * Downloads packages and their dependencies into `directory`, with this machine's apt, sources and keys. Installs nothing and does
+ * not need root. Returns the sorted paths of the `.deb` files.
  */
 async function downloadPackages(names: readonly string[], directory: string): Promise<string[]> {
   const archives = join(directory, "archives");
@@ -215,7 +215,7 @@ async function downloadPackages(names: readonly string[], directory: string): Pr
   try {
     await runProcess("apt-get", [...options, "-qq", ...install]);
   } catch {
-    // The machine's package lists are old or missing: fetch fresh ones into a folder of our own.
+    // The machine's package lists are outdated or missing: fetch current ones into a separate folder.
     const lists = join(directory, "lists");
     await mkdir(join(lists, "partial"), { recursive: true });
     options.push(...settings({ "Dir::State::lists": lists }));
@@ -240,7 +240,7 @@ async function updateAndInstall(options: readonly string[], install: readonly st
   }
 }
 
-/** The versions of some of the downloaded packages, and the modules of Python that these hold. */
+/** The versions of some of the downloaded packages, and the Python modules in them. */
 export async function describePythonPackages(
   files: readonly string[],
   names: readonly string[],
@@ -261,7 +261,7 @@ export async function describePythonPackages(
   return { versions, modules: [...modules].sort() };
 }
 
-/** Unpacks packages into a root file system in which `/bin`, `/lib` and so on are links to `/usr`, as current releases do. */
+/** Unpacks packages into a root file system in which `/bin`, `/lib` and so on are links into `/usr`, as in current releases. */
 async function unpackPackages(packages: readonly string[], root: string): Promise<void> {
   for (const name of ["bin", "sbin", "lib", "lib64"]) {
     await mkdir(join(root, "usr", name), { recursive: true });

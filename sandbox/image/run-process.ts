@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { SandboxError } from "../sandbox-error.ts";
 
-/** Runs a program of the host and waits for its end. Its stdin is empty unless `input` is given. Throws `build_failed`. */
+/** Runs a program on the host and waits for its end. Its stdin is empty unless `input` is given. Throws `build_failed`. */
 export async function runProcess(
   command: string,
   args: readonly string[],
@@ -14,7 +14,7 @@ export async function runProcess(
   await ended;
 }
 
-/** Starts a program of the host whose stdout is read while it runs. `ended` rejects when the program fails. */
+/** Starts a program on the host whose stdout is read while it runs. `ended` rejects if the program fails. */
 export function streamProcess(
   command: string,
   args: readonly string[],
@@ -51,8 +51,8 @@ export function streamProcess(
 }
 
 /**
- * Packs a directory into a tar stream. The same files give the same bytes: entries are sorted, owned by root, dated 1970 and
- * readable for everybody, whatever the umask, and setuid bits are dropped. Needs GNU tar. `ended` rejects when it fails.
+ * Packs a directory into a tar stream. The same files give the same bytes: entries are sorted, owned by root, dated 1970 and readable
+ * for everybody, whatever the umask, and setuid bits are removed. Needs GNU tar. `ended` rejects if it fails.
  */
 export function packDirectory(directory: string): { tar: Readable; ended: Promise<void> } {
   const { output, ended } = streamProcess("tar", [

@@ -8,14 +8,14 @@ import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
 
 export interface RunnerImageRequest {
   store: ImageStore;
-  /** The folder of all that goes into the image: both runners, the guard, and the library that seeds OpenSSL. */
+  /** The folder with everything that goes into the image: both runners, the guard, and the library that seeds OpenSSL. */
   filesPath: string;
   dockerfilePath: string;
   /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
   base?: string;
-  /** Packages of the distribution for programs in Python. They need a base that is made on this machine. */
+  /** Packages of the distribution for Python programs. They need a base made on this machine. */
   pythonPackages?: readonly string[];
-  /** The runners that programs need; by default only that for Node.js, which is all that the public base has. */
+  /** The runners that programs need; by default only the one for Node.js, which is all that the public base supports. */
   runners?: readonly RunnerName[];
   reference: string;
   onProgress: OnProgress;
@@ -31,8 +31,8 @@ type Base = StoredImage & { reference: string };
 const publicBase = "node:24-slim";
 
 /**
- * Builds the image that programs run in, unless there is one with the same runner, Dockerfile and base.
- * Throws SandboxError: `base_unavailable` when there is no base, `build_failed`, `engine_unreachable`.
+ * Builds the image in which programs run, unless there is one with the same runner, Dockerfile and base.
+ * Throws SandboxError: `base_unavailable` if there is no base, `build_failed`, `engine_unreachable`.
  */
 export async function buildRunnerImage(request: RunnerImageRequest): Promise<RunnerImage> {
   const { store, reference, onProgress } = request;
@@ -55,7 +55,7 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
   return { ...image, built: true };
 }
 
-/** A digest of everything in the image: images with equal digests behave alike. */
+/** A digest of everything in the image. Images with equal digests behave the same. */
 export function digestContent(files: ReadonlyMap<string, Uint8Array>, baseDigest: string): string {
   const hash = createHash("sha256");
   const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1)).flat();
@@ -63,7 +63,7 @@ export function digestContent(files: ReadonlyMap<string, Uint8Array>, baseDigest
   return `sha256:${hash.digest("hex")}`;
 }
 
-/** Prefers a base that is already here, then one from a registry, then one made on this machine. */
+/** Prefers an existing base, then one from a registry, then one made on this machine. */
 async function chooseBase({
   store,
   base,
@@ -99,7 +99,7 @@ async function chooseBase({
   }
 }
 
-/** The files of a folder and of those in it, with their paths in it. */
+/** The files in a folder and its subfolders, with their relative paths. */
 async function readFolder(folder: string): Promise<[path: string, bytes: Uint8Array][]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries

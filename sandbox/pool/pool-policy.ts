@@ -1,26 +1,26 @@
 /**
- * How many sandboxes wait, and when those that were taken are replaced: pure functions of the demand, and `RefillPlan`, which
- * measures it.
+ * Decides how many sandboxes wait, and when taken ones are replaced: pure functions of the demand, and `RefillPlan`, which measures
+ * the demand.
  */
 
 /** How many sandboxes may wait for a program. */
 export interface PoolBounds {
-  /** Kept waiting, however few programs come. 0 turns the pool off. */
+  /** Kept waiting however few programs arrive. 0 turns the pool off. */
   floor: number;
-  /** Never exceeded, however many come. */
+  /** Never exceeded however many arrive. */
   ceiling: number;
 }
 
 export interface PoolDemand {
-  /** Programs that come, in their busiest moments lately. */
+  /** Arriving programs, in the busiest recent moments. */
   arrivalsPerSecond: number;
-  /** How long a sandbox takes until it can be taken, lately. */
+  /** The recent time until a sandbox is ready to be taken. */
   bootMs: number;
 }
 
-/** Demand, with how programs came: in rows, or each by itself. */
+/** The demand, and whether programs arrived in series or separately. */
 export interface RecentDemand extends PoolDemand {
-  /** How long each of the last few programs came after another had come or ended. */
+  /** For the last few programs, the time since the previous arrival or end. */
   gapsMs: readonly number[];
 }
 
@@ -29,25 +29,24 @@ export interface Machine {
   memoryBytes: number;
 }
 
-/** What one waiting sandbox holds of the machine's memory. Measured: 26 to 47 MB. */
+/** The memory of one waiting sandbox. Measured: 26 to 47 MB. */
 const WAITING_MB = 64;
-/** The share of the memory that waiting sandboxes may hold. */
+/** The share of the memory that waiting sandboxes may use. */
 const MEMORY_SHARE = 1 / 8;
 const WAITING_PER_CORE = 4;
 const MAX_WAITING = 32;
 const MAX_STARTS = 8;
-/** Standard deviations above the mean of a Poisson distribution, of which 97 of 100 boots see no more arrivals. */
+/** Standard deviations above the mean of a Poisson distribution. In 97 of 100 boots there are no more arrivals than that. */
 const MARGIN = 2;
-/** A trivial program has ended by then. */
+/** By then a trivial program has ended. */
 const REFILL_SOON_MS = 40;
-/** A program of hundreds of calls has ended by then. */
+/** By then a program with hundreds of calls has ended. */
 const REFILL_LATE_MS = 500;
-/** Programs that come in a row, such as those of one script, come sooner after each other or the other's end than this. */
+/** Programs in a series, such as those of one script, arrive sooner than this after the previous arrival or end. */
 const LULL_MS = 150;
 
 /**
- * How many sandboxes are to wait: as many as programs come while one boots, with a margin for those that come in bursts.
- * Pure.
+ * How many sandboxes should wait: as many as programs arrive while one boots, with a margin for bursts. Pure.
  */
 export function poolTarget(
   { floor, ceiling }: PoolBounds,
@@ -59,7 +58,7 @@ export function poolTarget(
   return Math.max(floor, Math.min(wanted, ceiling));
 }
 
-/** Shares bounds among a number of pools. The first ones get what is left over. Pure. */
+/** Divides bounds among a number of pools. The first ones get the remainder. Pure. */
 export function shareBounds({ floor, ceiling }: PoolBounds, pools: number): PoolBounds[] {
   const share = (whole: number, index: number) => Math.floor(whole / pools) + (index < whole % pools ? 1 : 0);
   return Array.from({ length: pools }, (_, index) => ({
@@ -69,11 +68,11 @@ export function shareBounds({ floor, ceiling }: PoolBounds, pools: number): Pool
 }
 
 /**
- * How many sandboxes may be started at the same time to refill the pool. While enough wait for the programs that come, as
- * few as keep up with them: each start slows the programs that run. In the lull after a row of programs, as many as allowed, to
- * be done before the next row. Pure.
+ * How many sandboxes may be started at the same time to refill the pool. While enough are waiting, only as many as keep up with
+ * arrivals, because each start slows down running programs. In the lull after a series of programs, as many as allowed, to be done
+ * before the next series. Pure.
  *
- * @param most as many as are started when the pool runs empty, and never more
+ * @param most the maximum, which is used if the pool runs empty
  */
 export function refillsAtOnce(
   { ready, target, most }: { ready: number; target: number; most: number },
@@ -86,8 +85,8 @@ export function refillsAtOnce(
 }
 
 /**
- * How long the refill for a sandbox that was taken waits at most, so as not to slow its program down: a moment; longer, while
- * those that are ready outlast two boots, should programs go on to come as often. Pure.
+ * The maximum delay of the refill for a taken sandbox, so as not to slow its program down: a moment, or longer if the ready sandboxes
+ * will last for two boots at the current rate of arrivals. Pure.
  */
 export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: PoolDemand): number {
   const outlastsMs = arrivalsPerSecond === 0 ? Number.POSITIVE_INFINITY : (ready * 1_000) / arrivalsPerSecond;
@@ -95,11 +94,11 @@ export function refillDelayMs(ready: number, { arrivalsPerSecond, bootMs }: Pool
 }
 
 /**
- * How much longer refills wait for a lull in the programs that come, so as not to slow down the next one of a row. Not at
- * all while too few are ready, or when more programs came lately so far apart that a boot begun in the lull would slow the
- * next one, which a boot begun sooner does less. Pure.
+ * How much longer refills wait for a lull in arrivals, so as not to slow down the next program of a series. They do not wait if too
+ * few sandboxes are ready, or if recent programs mostly arrived so far apart that a boot begun in the lull would slow the next one
+ * more than a boot begun sooner. Pure.
  *
- * @param sinceLastMs how long ago a program came or ended
+ * @param sinceLastMs the time since a program arrived or ended
  */
 export function untilLullMs(
   { ready, target }: { ready: number; target: number },
@@ -111,13 +110,13 @@ export function untilLullMs(
   return duringBoots > inRows ? 0 : Math.max(0, LULL_MS - sinceLastMs);
 }
 
-/** The most sandboxes that wait when the configuration does not say: four for each core, in an eighth of the memory. Pure. */
+/** The default maximum of waiting sandboxes: four for each core, in an eighth of the memory. Pure. */
 export function defaultCeiling({ cores, memoryBytes }: Machine): number {
   const inMemory = Math.floor((memoryBytes * MEMORY_SHARE) / (WAITING_MB * 1024 * 1024));
   return Math.max(1, Math.min(cores * WAITING_PER_CORE, inMemory, MAX_WAITING));
 }
 
-/** How many starts a machine is best used with: one more than it has cores, for each waits now and then. Pure. */
+/** The best number of concurrent starts for a machine: one more than its cores, because each sometimes waits. Pure. */
 export function startsAtOnce({ cores }: Pick<Machine, "cores">): number {
   return Math.min(cores + 1, MAX_STARTS);
 }
@@ -126,18 +125,18 @@ function hasTooFew(ready: number, target: number): boolean {
   return ready * 2 < target;
 }
 
-/** How many programs came in a row with others, and how many so that they would meet a boot begun in the lull before them. */
+/** How many programs arrived in a series, and how many would have arrived during a boot begun in the lull before them. */
 function countGaps(gapsMs: readonly number[], bootMs: number): { inRows: number; duringBoots: number } {
   const inRows = gapsMs.filter((gap) => gap < LULL_MS).length;
   const duringBoots = gapsMs.filter((gap) => gap >= LULL_MS && gap < LULL_MS + bootMs).length;
   return { inRows, duringBoots };
 }
 
-/** How long a sandbox takes to be ready before one was timed, and how much a later one counts. */
+/** The assumed boot time before one was measured, and the weight of each later measurement. */
 const USUAL_BOOT_MS = 500;
 const LATEST_BOOT_SHARE = 0.1;
 
-/** When and how a pool is to be refilled, by what has been asked of it until now. */
+/** Decides when and how to refill a pool, from the demand so far. */
 export class RefillPlan {
   readonly #arrivals = new Arrivals();
   #bootMs = USUAL_BOOT_MS;
@@ -154,22 +153,22 @@ export class RefillPlan {
     this.#bootMs += (tookMs - this.#bootMs) * LATEST_BOOT_SHARE;
   }
 
-  /** How many sandboxes are to wait now. */
+  /** How many sandboxes should be waiting now. */
   target(bounds: PoolBounds): number {
     return poolTarget(bounds, this.#demand);
   }
 
-  /** How much longer refills wait for a lull in the programs that come. */
+  /** How much longer refills wait for a lull in arrivals. */
   untilLullMs(pool: { ready: number; target: number }): number {
     return untilLullMs(pool, this.#demand, this.#arrivals.sinceLastMs(performance.now()));
   }
 
-  /** How many sandboxes may be starting when another is started to refill the pool. */
+  /** How many sandboxes may be starting at the same time to refill the pool. */
   atOnce(pool: { ready: number; target: number; most: number }): number {
     return refillsAtOnce(pool, this.#demand);
   }
 
-  /** How long the refill for a sandbox that was taken waits at most for the end of its program. */
+  /** How long the refill for a taken sandbox waits at most for the end of its program. */
   delayMs(ready: number): number {
     return refillDelayMs(ready, this.#demand);
   }
@@ -180,15 +179,15 @@ export class RefillPlan {
   }
 }
 
-/** How finely arrivals are told apart. */
+/** The length of a time slot for counting arrivals. */
 const SLOT_MS = 5_000;
-/** How many slots are remembered: a minute. */
+/** The number of remembered slots, which cover a minute. */
 const SLOTS = 12;
 const REMEMBERED_GAPS = 8;
 
-/** How programs have come and ended lately. Times are of a clock that never goes back, in milliseconds. */
+/** Tracks recent arrivals and ends of programs. Times are in milliseconds on a monotonic clock. */
 export class Arrivals {
-  /** Slots by their number, with how many came in them. */
+  /** The number of arrivals, by slot number. */
   readonly #slots = new Map<number, number>();
   readonly #gapsMs: number[] = [];
   #activeMs = Number.NEGATIVE_INFINITY;
@@ -201,7 +200,7 @@ export class Arrivals {
     this.#activeMs = nowMs;
   }
 
-  /** How many came each second, in the busiest five seconds of the last minute. A minute after the last one this is 0. */
+  /** Arrivals per second, in the busiest five seconds of the last minute. 0 if there were none in the last minute. */
   perSecond(nowMs: number): number {
     const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
     for (const slot of this.#slots.keys()) if (slot < oldest) this.#slots.delete(slot);
@@ -212,12 +211,12 @@ export class Arrivals {
     this.#activeMs = nowMs;
   }
 
-  /** Since one came or ended. Infinite before the first one. */
+  /** The time since the last arrival or end. Infinite before the first. */
   sinceLastMs(nowMs: number): number {
     return nowMs - this.#activeMs;
   }
 
-  /** How long each of the last few came after another had come or ended. */
+  /** For the last few arrivals, the time since the previous arrival or end. */
   get gapsMs(): readonly number[] {
     return this.#gapsMs;
   }

@@ -7,17 +7,17 @@ import { WarmPool } from "./warm-pool.ts";
 export interface PoolOptions {
   /** Starts the sandboxes. */
   starter: SandboxStarter;
-  /** How many sandboxes wait, whatever runners they have. */
+  /** How many sandboxes wait, for all runners together. */
   bounds: PoolBounds;
-  /** The runner of sandboxes for which nobody names one. Its sandboxes wait first. */
+  /** The default runner. Its sandboxes are started first. */
   runner: RunnerName;
-  /** How many sandboxes are started at the same time at most, to refill the pool. */
+  /** The maximum number of concurrent starts to refill the pool. */
   maxStarts?: number | undefined;
 }
 
 /**
- * The sandboxes of a host: started on demand, or waiting where its bounds say so. Holds a warm pool for each runner, under one
- * bound. The pool can be replaced by one with other options; who waits for a sandbox of the old one still gets it.
+ * The sandboxes of a host, started on demand or, depending on its bounds, in advance. It has a warm pool for each runner, under one
+ * common bound. Its options can be replaced; callers that wait for a sandbox of the old pools still get it.
  */
 export class SandboxPool implements SandboxSource {
   #current: RunnerPools;
@@ -36,13 +36,13 @@ export class SandboxPool implements SandboxSource {
     return this.#current.state;
   }
 
-  /** Begins to start the sandboxes that wait. */
+  /** Begins to start sandboxes in advance. */
   warm(): void {
     this.#current.warm();
   }
 
   /**
-   * Starts one sandbox for a program that is about to ask, also where none wait.
+   * Starts one sandbox for a program that is about to ask, even if the pool is off.
    *
    * @returns resolves when it is ready or could not be started. Never rejects.
    */
@@ -87,7 +87,7 @@ export class SandboxPool implements SandboxSource {
     }
   }
 
-  /** Begins to start sandboxes by other options, and ends the old ones as soon as nobody waits for one of them. */
+  /** Begins to start sandboxes with other options, and ends the old ones as soon as no caller waits for one of them. */
   replace(options: PoolOptions): void {
     const before = this.#current;
     this.#current = new RunnerPools(options);
@@ -95,7 +95,7 @@ export class SandboxPool implements SandboxSource {
     this.#endUnused(before);
   }
 
-  /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
+  /** Ends all waiting and starting sandboxes, and resolves when they are removed. Taken ones are left alone. */
   async close(): Promise<void> {
     await Promise.all([this.#current.close(), ...this.#closing]);
   }
@@ -108,15 +108,15 @@ export class SandboxPool implements SandboxSource {
 }
 
 /**
- * A warm pool for each runner, under one bound. The second one begins to fill when a program first needs it; from then on the
- * pools share the bound, and the one that was used last gets what cannot be shared.
+ * A warm pool for each runner, under one bound. The second one begins to fill when a program first needs it; from then on the pools
+ * share the bound, and the most recently used one gets the remainder.
  */
 class RunnerPools {
-  /** Callers that wait for a sandbox. */
+  /** The number of callers that wait for a sandbox. */
   waiting = 0;
   readonly #options: PoolOptions;
   readonly #pools = new Map<RunnerName, WarmPool>();
-  /** The runner that was used last comes first. */
+  /** The most recently used runner comes first. */
   #runners: RunnerName[] = [];
 
   constructor(options: PoolOptions) {
@@ -138,12 +138,12 @@ class RunnerPools {
     return (this.#pools.get(runner)?.state.ready ?? 0) > (isSparing ? 1 : 0);
   }
 
-  /** Begins to fill the pool of the runner that is used by default. */
+  /** Begins to fill the pool of the default runner. */
   warm(): void {
     this.#pools.get(this.#options.runner)?.warm();
   }
 
-  /** The pool of a runner, which is used last from now on. */
+  /** The pool of a runner, which becomes the most recently used one. */
   use(runner = this.#options.runner): WarmPool {
     const { starter, bounds, maxStarts } = this.#options;
     const known = this.#pools.get(runner);

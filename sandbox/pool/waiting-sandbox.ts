@@ -1,13 +1,13 @@
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "../sandbox.ts";
 import { orCancelled, SandboxError } from "../sandbox-error.ts";
 
-/** The most bytes that a runner may write, on its output and its channel together, before it gets a program. */
+/** The maximum number of bytes that a runner may write to its output and channel together before it gets a program. */
 const MAX_HELD_BYTES = 65_536;
 const GREETING_TIMEOUT_MS = 30_000;
 
 /**
- * A sandbox that waits for its program. What its runner sends meanwhile, including its hello, is held for the run that takes
- * the sandbox. The channel is read during the wait, because otherwise its end would go unnoticed.
+ * A sandbox that waits for its program. Everything its runner sends meanwhile, including its hello, is kept for the run that takes the
+ * sandbox. The channel is read during the wait, because otherwise its end would go unnoticed.
  */
 export class WaitingSandbox {
   readonly sandbox: Sandbox;
@@ -19,9 +19,9 @@ export class WaitingSandbox {
   #state: "waiting" | "taken" | "lost" = "waiting";
 
   /**
-   * Starts a sandbox and waits until its runner has sent something: its hello, after which it can take a program.
+   * Starts a sandbox and waits until its runner has sent its hello, after which it can take a program.
    *
-   * @throws SandboxError as the source does, and `start_failed` when the sandbox ends or stays silent; it is then removed.
+   * @throws SandboxError like the source, and `start_failed` if the sandbox ends or stays silent; it is then removed.
    */
   static async start(source: SandboxSource, signal: AbortSignal, use?: SandboxUse): Promise<WaitingSandbox> {
     const held = new HeldOutput(MAX_HELD_BYTES);
@@ -41,14 +41,14 @@ export class WaitingSandbox {
     this.#read();
   }
 
-  /** Resolves when the sandbox ends, or writes too much, before a run has taken it. */
+  /** Resolves if the sandbox ends, or writes too much, before a run has taken it. */
   get lost(): Promise<SandboxError> {
     return this.#lost.promise;
   }
 
   /**
-   * Gives the sandbox to a run. The run gets its output and its channel from the first byte on. Returns false when the
-   * sandbox is lost or was already taken.
+   * Gives the sandbox to a run, which gets its output and its channel from the first byte on. Returns false if the sandbox is lost or
+   * was already taken.
    */
   take(output: SandboxOutput): boolean {
     const { channel } = this.sandbox;
@@ -107,9 +107,9 @@ export class WaitingSandbox {
 
 type Stream = "onStdout" | "onStderr";
 
-/** Holds what a container writes, in order and up to a bound, until a run takes it. */
+/** Keeps a container's output, in order and up to a bound, until a run takes it. */
 class HeldOutput implements SandboxOutput {
-  /** Settles when the container writes more than may be held. The excess is dropped. */
+  /** Settles if the container writes more than may be kept. The excess is dropped. */
   readonly overflow = Promise.withResolvers<void>();
 
   readonly #maxBytes: number;
@@ -129,7 +129,7 @@ class HeldOutput implements SandboxOutput {
     this.#take("onStderr", chunk);
   }
 
-  /** Passes on what is held, and from then on everything at once. */
+  /** Passes on the kept output, and from then on everything immediately. */
   flowTo(output: SandboxOutput): void {
     this.#taker = output;
     for (const { stream, chunk } of this.#held) output[stream](chunk);

@@ -7,9 +7,9 @@ import type { SandboxStarter } from "../sandbox-starter.ts";
 import { type PoolBounds, RefillPlan } from "./pool-policy.ts";
 import { WaitingSandbox } from "./waiting-sandbox.ts";
 
-/** How many sandboxes are started at the same time to refill the pool, when nothing is known about the machine. */
+/** The number of concurrent starts to refill the pool if nothing is known about the machine. */
 const MAX_STARTS = 2;
-/** How often it is looked whether fewer sandboxes are needed. */
+/** How often to check whether fewer sandboxes are needed. */
 const DRAIN_EVERY_MS = 10_000;
 const MAX_IDLE_MS = 30 * 60_000;
 const RETRY_PAUSES = { firstMs: 500, longestMs: 30_000 };
@@ -18,7 +18,7 @@ const STEADY_MS = 10_000;
 
 export interface WarmPoolOptions {
   bounds: PoolBounds;
-  /** How many sandboxes are started at the same time at most, to refill the pool; two by default. */
+  /** The maximum number of concurrent starts to refill the pool; two by default. */
   maxStarts?: number | undefined;
   /** A sandbox that has waited this long is replaced; thirty minutes by default. */
   maxIdleMs?: number;
@@ -28,7 +28,7 @@ interface Entry {
   waiting: WaitingSandbox;
   readyAtMs: number;
   ageing: NodeJS.Timeout;
-  /** Whether it is to be replaced. It can be used until then. */
+  /** Whether it should be replaced. It can be used until then. */
   aged: boolean;
 }
 
@@ -42,10 +42,9 @@ interface Applicant {
 }
 
 /**
- * Keeps sandboxes of one kind started, connected and ready, so that programs need not wait. Each sandbox serves one program.
- * How many wait follows the programs that come (pool-policy.ts). Nothing is started before `warm`, `warmOne` or `acquire` is
- * called. When the pool is empty, `acquire` starts a sandbox in addition to those that refill the pool, and gets whichever is
- * ready first.
+ * Keeps sandboxes of one kind started, connected and ready, so that programs need not wait. Each sandbox serves one program. Their
+ * number follows the demand (pool-policy.ts). Nothing is started before `warm`, `warmOne` or `acquire` is called. If the pool is
+ * empty, `acquire` starts a sandbox in addition to those that refill the pool, and gets whichever is ready first.
  */
 export class WarmPool implements SandboxSource {
   readonly #starter: SandboxStarter;
@@ -65,7 +64,7 @@ export class WarmPool implements SandboxSource {
   #refilling: NodeJS.Timeout | undefined;
   #draining: NodeJS.Timeout | undefined;
   #isWarmed = false;
-  /** Sandboxes that were started for programs that are about to ask. */
+  /** The number of sandboxes started for programs that are about to ask. */
   #expected = 0;
 
   constructor(starter: SandboxStarter, options: WarmPoolOptions) {
@@ -92,8 +91,8 @@ export class WarmPool implements SandboxSource {
   }
 
   /**
-   * Starts one sandbox for a program that is about to ask, also where the pool is off. If that fails, the program's own
-   * `acquire` tries again and tells why.
+   * Starts one sandbox for a program that is about to ask, even if the pool is off. If that fails, the program's own `acquire` tries
+   * again and reports why.
    *
    * @returns resolves when the sandbox is ready or could not be started. Never rejects.
    */
@@ -102,7 +101,7 @@ export class WarmPool implements SandboxSource {
     return this.#start();
   }
 
-  /** Keeps to other bounds from now on. Too many that wait are removed. */
+  /** Uses other bounds from now on. Surplus waiting sandboxes are removed. */
   resize(bounds: PoolBounds): void {
     this.#bounds = bounds;
     this.#drain();
@@ -129,7 +128,7 @@ export class WarmPool implements SandboxSource {
     if (this.#entries.length > 0) {
       // This also checks that the engine answers, without which a program could not be killed.
       const looked = this.#image.look();
-      // One turn of the event loop, so that the end of a waiting sandbox is noticed.
+      // Waits one turn of the event loop, so that the end of a waiting sandbox is noticed.
       await orCancelled(
         looked.then(() => setImmediate()),
         signal,
@@ -150,7 +149,7 @@ export class WarmPool implements SandboxSource {
     return this.#followed(await this.#apply({ output, use, isSparing }, isExpected, signal));
   }
 
-  /** Ends all sandboxes that wait or are being started, and resolves when they are removed. Taken ones are left alone. */
+  /** Ends all waiting and starting sandboxes, and resolves when they are removed. Taken ones are left alone. */
   async close(): Promise<void> {
     this.#closing.abort();
     clearTimeout(this.#refilling);
@@ -215,7 +214,7 @@ export class WarmPool implements SandboxSource {
     return { ready: this.#entries.length, target: this.#target };
   }
 
-  /** Refills the pool when a taken sandbox has ended, if not before. */
+  /** Refills the pool at the latest when a taken sandbox has ended. */
   #followed(taken: Sandbox): Sandbox {
     const end = () => {
       this.#plan.noteEnd();
@@ -275,7 +274,7 @@ export class WarmPool implements SandboxSource {
     this.#dropOutdated();
   }
 
-  /** Handles a failed start. A waiting caller is rejected only when no other start could still serve it. */
+  /** Handles a failed start. A waiting caller is rejected only if no other start can still serve it. */
   #fail(error: unknown): void {
     if (this.#applicants.length > this.#starts.size) this.#applicants.shift()?.reject(error);
     this.#pause.fail();
@@ -294,11 +293,11 @@ export class WarmPool implements SandboxSource {
     const entry: Entry = { waiting, readyAtMs: performance.now(), ageing, aged: false };
     this.#entries.push(entry);
     void waiting.lost.then(() => this.#lose(entry));
-    // An aged sandbox is removed only when its replacement is ready.
+    // An aged sandbox is removed only after its replacement is ready.
     this.#drain();
   }
 
-  /** Removes what waits in vain, oldest first, now and whenever fewer are needed. */
+  /** Removes surplus waiting sandboxes, oldest first, now and whenever fewer are needed. */
   #drain(): void {
     const target = this.#target;
     while (this.#entries.length > target) this.#discard(this.#entries.shift() as Entry);
@@ -316,7 +315,7 @@ export class WarmPool implements SandboxSource {
     this.#pause.fail();
   }
 
-  /** Removes waiting sandboxes of an outdated image, and refills the pool. */
+  /** Removes waiting sandboxes with an outdated image, and refills the pool. */
   #dropOutdated(): void {
     const outdated = this.#entries.filter(({ waiting }) => !this.#image.is(waiting.sandbox.image));
     for (const entry of outdated) {
@@ -350,7 +349,7 @@ export class CurrentImage {
     this.#find = find;
   }
 
-  /** The digest, at most a second old. Rejects as `find` does. */
+  /** The digest, at most a second old. Rejects like `find`. */
   async look(): Promise<string> {
     const nowMs = performance.now();
     if (this.#seen !== undefined && nowMs - this.#seen.atMs < GOOD_MS) return this.#seen.digest;
@@ -361,7 +360,7 @@ export class CurrentImage {
     return this.#seen?.digest ?? "";
   }
 
-  /** Notes the digest that a look-up found which began at `atMs`. */
+  /** Records the digest found by a look-up that began at `atMs`. */
   see(digest: string, atMs: number): void {
     if (this.#seen === undefined || atMs >= this.#seen.atMs) this.#seen = { digest, atMs };
   }

@@ -1,11 +1,11 @@
 /**
- * The limits of sandboxes without an engine: one cgroup each, of ptc's own making.
+ * The limits of sandboxes without an engine: ptc creates one cgroup for each.
  *
  *     v1  <controller>/ptc/<owner>~<id>   on each of memory, pids and cpu
  *     v2  ptc/<owner>~<id>                of the whole, or of the part that is this user's
  *
- * The launcher writes itself into the group before it becomes runsc, so that no process of a sandbox is ever outside. The
- * group's own counters say whether the memory was full, which no exit code says for certain.
+ * The launcher puts itself into the group before it becomes runsc, so that no process of a sandbox is ever outside. The group's own
+ * counters say whether the memory was full, which exit codes do not say reliably.
  */
 
 import {
@@ -26,7 +26,7 @@ import type { SandboxProfile } from "../sandbox-profile.ts";
 const CONTROLLERS = ["memory", "pids", "cpu"] as const;
 type Controller = (typeof CONTROLLERS)[number];
 
-/** The folder of ptc's groups in each hierarchy. */
+/** The folder for ptc's groups in each hierarchy. */
 const OWN = "ptc";
 const PERIOD_US = 100_000;
 /** A group is empty for a moment before its sandbox is launched into it. */
@@ -34,17 +34,17 @@ const ABANDONED_MS = 30_000;
 /** A group is busy for a moment after its last process has ended. */
 const REMOVAL_LOOK_MS = 10;
 const REMOVAL_PATIENCE_MS = 10_000;
-/** The part of the second version that is a user's own, where this process is in it (systemd, "Delegation"). */
+/** Matches the part of version 2 that is delegated to a user, if this process is in it (systemd, "Delegation"). */
 const DELEGATED = /^0::(\/.*\/user@\d+\.service)(?:\/|$)/m;
 const NAME = /^(.+)~([0-9a-f]+)$/;
 
-/** What a machine offers: where groups are made, by controller, or why no limit can hold. */
+/** Where groups can be made on a machine, by controller, or why limits are not possible. */
 export type CgroupHierarchy =
   | { version: 1 | 2; roots: Readonly<Record<Controller, string>> }
   | { version: undefined; problem: string };
 
 /**
- * Finds the hierarchies, and makes ptc's folder in them: at their top or, for a user to whom systemd has handed down a part of
+ * Finds the hierarchies, and creates ptc's folder in them: at their top or, for a user to whom systemd has delegated a part of
  * version 2, at the top of that part.
  *
  * @param mounts the text of /proc/self/mounts.
@@ -85,7 +85,7 @@ function makeFolders(mounted: Record<Controller, string>): Record<Controller, st
   const entries = CONTROLLERS.map((name): [Controller, string] => [name, join(mounted[name], OWN)]);
   for (const [, path] of entries) {
     mkdirSync(path, { recursive: true });
-    // It may be there and be root's.
+    // It may exist and belong to root.
     accessSync(path, constants.W_OK);
   }
   return Object.fromEntries(entries) as Record<Controller, string>;
@@ -101,7 +101,7 @@ export class SandboxGroup {
     this.#folders = folders;
   }
 
-  /** Makes the group with its limits. @throws an error of the file system, and leaves nothing. */
+  /** Creates the group with its limits. @throws an error of the file system, after removing everything. */
   static make(
     { version, roots }: Extract<CgroupHierarchy, { version: 1 | 2 }>,
     { owner, id }: { owner: string; id: string },
@@ -115,7 +115,7 @@ export class SandboxGroup {
       for (const path of new Set(Object.values(folders))) mkdirSync(path);
       if (version === 1) {
         group.#write("memory", "memory.limit_in_bytes", memoryBytes);
-        // Absent where the kernel accounts for no swap.
+        // Absent if the kernel does not account for swap.
         group.#tryWrite("memory", "memory.memsw.limit_in_bytes", memoryBytes);
         group.#write("pids", "pids.max", hostTasks);
         group.#write("cpu", "cpu.cfs_period_us", PERIOD_US);
@@ -135,19 +135,19 @@ export class SandboxGroup {
     }
   }
 
-  /** The files into which a process writes 0 to be in the group, with all that it starts from then on. */
+  /** The files to which a process writes 0 to enter the group, with everything it starts from then on. */
   get entrances(): string[] {
     return this.#paths.map((path) => join(path, "cgroup.procs"));
   }
 
-  /** Whether the kernel has ended a process of the group because the group's memory was full. */
+  /** Whether the kernel ended a process of the group because the group's memory was full. */
   hasRunOutOfMemory(): boolean {
     const file = this.#version === 1 ? "memory.oom_control" : "memory.events";
     const text = readIfThere(join(this.#folders.memory, file)) ?? "";
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
   }
 
-  /** Kills what is left in the group and removes it. Never rejects. */
+  /** Kills everything left in the group and removes it. Never rejects. */
   async remove(): Promise<void> {
     const until = Date.now() + REMOVAL_PATIENCE_MS;
     while (!this.#removeNow() && Date.now() < until) await delay(REMOVAL_LOOK_MS);
@@ -179,7 +179,7 @@ export class SandboxGroup {
     return this.entrances.every((path) => (readIfThere(path) ?? "").trim() === "");
   }
 
-  /** Removes the group of a sandbox that has ended with the ptc that started it. Leaves one that may be about to be used. */
+  /** Removes the group of a sandbox whose ptc has ended. Leaves a group that may be about to be used. */
   removeAbandoned(): void {
     const isOld = this.#paths.every((path) => {
       const found = statSync(path, { throwIfNoEntry: false });
@@ -200,7 +200,7 @@ export class SandboxGroup {
     });
   }
 
-  /** The group of a sandbox of any ptc process; undefined where there is none. */
+  /** The group of a sandbox of any ptc process; undefined if there is none. */
   static find(hierarchy: Extract<CgroupHierarchy, { version: 1 | 2 }>, id: string): SandboxGroup | undefined {
     return SandboxGroup.list(hierarchy).find((listed) => listed.id === id)?.group;
   }

@@ -5,14 +5,14 @@ export type RootFileSystem = { kind: "erofs" | "folder"; path: string };
 
 const CAPABILITY_SETS = ["bounding", "effective", "inheritable", "permitted", "ambient"] as const;
 const NAMESPACES = ["pid", "mount", "ipc", "uts", "network"] as const;
-/** The kernel's own file systems. gVisor fills them with what its kernel has, and adds `/dev` by itself. */
+/** The kernel's own file systems. gVisor provides their contents, and adds `/dev` by itself. */
 const KERNEL_MOUNTS = [{ destination: "/proc", type: "proc", source: "proc" }];
 
 /**
  * The profile of a sandbox (../sandbox-profile.ts) as an OCI runtime configuration (runtime-spec, `config.md` and
- * `config-linux.md`). Limits on memory, processors and tasks are those of a cgroup, which is not of the configuration. Pure.
+ * `config-linux.md`). A cgroup limits memory, processors and tasks; it is not part of the configuration. Pure.
  *
- * @param emptyFolder what stands for the root where that is a file.
+ * @param emptyFolder used as the root folder if the root is a file.
  */
 export function ociConfiguration(profile: SandboxProfile, root: RootFileSystem, emptyFolder: string) {
   return {

@@ -8,7 +8,7 @@ const NEWER = `use a runsc of 2024 or newer: ${GVISOR_INSTALLATION}`;
 const CGROUPS =
   "run ptc as root, or where the controllers memory, pids and cpu are delegated to your user (`systemd-run --user --scope ptc ...`); or use Docker as the engine";
 
-/** What to do where runsc alone does not keep a wall. */
+/** What to do if a wall does not hold with runsc alone. */
 export const RUNSC_ADVICE: EngineAdvice = {
   missingRuntime: INSTALL,
   walls: {
@@ -37,5 +37,5 @@ export const RUNSC_ADVICE: EngineAdvice = {
   },
 };
 
-/** What to do where no cgroup can be made. */
+/** What to do if no cgroup can be created. */
 export const NO_LIMITS = `so that memory, processors and processes of a program have no limit; ${CGROUPS}; or let them have none with sandbox.allow_weaker_isolation`;

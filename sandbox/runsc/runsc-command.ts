@@ -1,4 +1,4 @@
-/** How `runsc` is found and called, and how a sandbox is launched as a child of this process. */
+/** Finds and calls `runsc`, and launches a sandbox as a child of this process. */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
 import { SandboxError } from "../sandbox-error.ts";
 
-/** The path of a program, as a shell would find it; undefined where there is none. */
+/** The path of a program, found like a shell would; undefined if there is none. */
 export function findProgram(name: string, path = process.env.PATH ?? ""): string | undefined {
   const folders = name.includes("/") ? [""] : path.split(delimiter).filter((folder) => folder !== "");
   return folders.map((folder) => join(folder, name)).find(isExecutable);
@@ -26,14 +26,14 @@ function isExecutable(path: string): boolean {
 
 const VERSION_PATIENCE_MS = 5_000;
 
-/** A runsc on this machine. Another one at the same path is another runsc. */
+/** A runsc on this machine. Another file at the same path counts as another runsc. */
 export interface Runsc {
   path: string;
   /** Changes with the file. */
   identity: string;
 }
 
-/** Finds runsc anew each time: it may be replaced while ptc runs. @throws SandboxError `runtime_missing` */
+/** Finds runsc again each time, because it may be replaced while ptc runs. @throws SandboxError `runtime_missing` */
 export function findRunsc(runtime: string, missing: string): Runsc {
   const path = findProgram(runtime);
   if (path === undefined)
@@ -46,7 +46,7 @@ export function fileIdentity({ dev, ino, size, mtimeMs }: Stats): string {
   return `${dev}:${ino}:${size}:${mtimeMs}`;
 }
 
-/** The first line of `runsc --version`. @throws SandboxError `start_failed` where it cannot be run. */
+/** The first line of `runsc --version`. @throws SandboxError `start_failed` if it cannot be run. */
 export async function runscVersion({ path }: Runsc): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)(path, ["--version"], { timeout: VERSION_PATIENCE_MS });
@@ -56,7 +56,7 @@ export async function runscVersion({ path }: Runsc): Promise<string> {
   }
 }
 
-/** A digest of the kernel and the processor, whose features a snapshot of memory may rely on. */
+/** A digest of the kernel and the processor, on whose features a memory snapshot may rely. */
 export function machineIdentity(): string {
   const flags = (() => {
     try {
@@ -69,12 +69,12 @@ export function machineIdentity(): string {
   return createHash("sha256").update(JSON.stringify(described)).digest("hex");
 }
 
-/** gVisor's platform. `PTC_RUNSC_PLATFORM` names another, as for the set-up script. */
+/** gVisor's platform. `PTC_RUNSC_PLATFORM` overrides it, as in the set-up script. */
 const platform = () => process.env.PTC_RUNSC_PLATFORM || "ptrace";
 
 /**
- * Flags of every call. `--directfs=false` has the kernel of a sandbox be nobody on this machine. The cgroup is made by ptc, not by
- * runsc.
+ * Flags of every call. `--directfs=false` makes the kernel of a sandbox run as user nobody on this machine. ptc, not runsc, creates
+ * the cgroup.
  */
 export function runscFlags(rootFolder: string): string[] {
   return [
@@ -88,10 +88,10 @@ export function runscFlags(rootFolder: string): string[] {
   ];
 }
 
-/** Whether ptc runs as root. runsc restores nothing for anybody else. */
+/** Whether ptc runs as root. runsc can restore snapshots only for root. */
 export const isRoot = process.getuid?.() === 0;
 
-/** What an ordinary user puts before runsc: root of a namespace of their own, which maps no other user. */
+/** Prefix of the runsc command for ordinary users: it makes them root of their own namespace, which maps no other user. */
 const AS_ROOT_OF_OWN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"];
 
 /** The command line that calls runsc on behalf of this user. */
@@ -99,21 +99,21 @@ export function runscCommand(runsc: Runsc, args: readonly string[]): string[] {
   return isRoot ? [runsc.path, ...args] : [...AS_ROOT_OF_OWN_NAMESPACE, runsc.path, "--rootless", ...args];
 }
 
-/** The last that runsc itself says. */
+/** The maximum length of runsc's own last messages. */
 const MAX_COMPLAINT_CHARS = 2_000;
 
 /**
- * Enters the cgroups, has the channel, the control socket and the complaints as stdin, stdout and stderr, and becomes the command.
+ * Enters the cgroups, makes the channel, the control socket and the complaints its stdin, stdout and stderr, and becomes the command.
  * The arguments are the files to write to, `--`, and the command.
  */
 const LAUNCHER = `while [ "$1" != -- ]; do echo 0 >"$1" || exit 126; shift; done
 shift
 exec "$@" <&3 >&4 2>&5 3<&- 4<&- 5<&-`;
 
-/** A sandbox as a process of this machine: `runsc run` or `runsc restore` in the foreground. With it, the sandbox ends. */
+/** A sandbox as a process of this machine: `runsc run` or `runsc restore` in the foreground. The sandbox ends with it. */
 export class LaunchedSandbox {
   readonly process: ChildProcess;
-  /** What the guard gives to the runner as its channel. */
+  /** The socket that the guard gives to the runner as its channel. */
   readonly channel: Duplex;
   /** Frames between ptc and the guard. */
   readonly control: Duplex;
@@ -123,7 +123,7 @@ export class LaunchedSandbox {
   constructor(command: readonly string[], entrances: readonly string[]) {
     this.process = spawn("/bin/sh", ["-c", LAUNCHER, "sh", ...entrances, "--", ...command], {
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe", "pipe"],
-      // The interrupt key of a terminal is for ptc, which ends its sandboxes itself.
+      // A terminal's interrupt should reach only ptc, which ends its sandboxes itself.
       detached: true,
       env: { PATH: process.env.PATH ?? "" },
     });
@@ -134,7 +134,7 @@ export class LaunchedSandbox {
       throw new SandboxError("start_failed", "no process can be started on this machine");
     this.channel = channel;
     this.control = control;
-    // An error before anyone reads must not end the process. The reader learns of the end from `close`.
+    // An error before anything reads must not end the process. The reader notices the end by `close`.
     for (const stream of [channel, control, complaints]) stream.on("error", () => {});
     complaints.on("data", (chunk: Buffer) => {
       this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_CHARS);
@@ -142,12 +142,12 @@ export class LaunchedSandbox {
     complaints.on("close", () => complaints.destroy());
   }
 
-  /** What runsc or the guard has complained of, as one line. */
+  /** The complaints of runsc or the guard, as one line. */
   get complaint(): string {
     return this.#complaint.replaceAll(/\s+/g, " ").trim();
   }
 
-  /** Resolves with the exit code, which is null where a signal has ended the process. */
+  /** Resolves with the exit code, which is null if a signal ended the process. */
   ended(): Promise<number | null> {
     return new Promise((resolve) => {
       if (this.process.pid === undefined) this.process.once("error", () => resolve(null));
@@ -157,7 +157,7 @@ export class LaunchedSandbox {
     });
   }
 
-  /** Kills runsc and all that it has started. Does nothing when they have ended. */
+  /** Kills runsc and everything it has started. Does nothing if they have ended. */
   kill(): void {
     const { pid } = this.process;
     if (pid === undefined || this.process.exitCode !== null || this.process.signalCode !== null) return;

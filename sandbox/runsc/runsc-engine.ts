@@ -45,12 +45,12 @@ import { Snapshots, snapshotKey } from "./snapshots.ts";
 /** The one runtime of this engine. */
 const RUNSC = "runsc";
 
-/** Increase this number when a sandbox would not be the same after a change that no other part of a snapshot's key tells of. */
+/** Increase this number after a change that alters sandboxes but no other part of a snapshot's key. */
 const SNAPSHOT_FORMAT = 1;
-/** A snapshot is made when the machine has less to do than just after a start. */
+/** Delays making a snapshot until the machine is less busy than just after a start. */
 const SNAPSHOT_AFTER_MS = 3_000;
 const SNAPSHOT_PATIENCE_MS = 60_000;
-/** How long a restored sandbox may take to answer before another is booted in its place. */
+/** How long a restored sandbox may take to answer before another is booted instead. */
 const RESTORE_PATIENCE_MS = 10_000;
 const MAX_HELLO_BYTES = 8_192;
 const MAX_CLAIM_BYTES = 64 * 1024;
@@ -63,8 +63,8 @@ export interface RunscEngineOptions extends EngineOptions {
 }
 
 /**
- * Sandboxes that are children of this process: gVisor's runsc, called without an engine. A runner that is ready is kept as a
- * snapshot, from which further sandboxes are restored; where that fails, they are booted.
+ * Sandboxes that are children of this process: gVisor's runsc, called without an engine. A ready runner is saved as a snapshot, from
+ * which further sandboxes are restored; if that fails, they are booted.
  *
  *     <folder>/<id>/  what runsc keeps of one sandbox, its configuration, and the name of its owner
  */
@@ -77,7 +77,7 @@ export class RunscEngine implements SandboxEngine {
   readonly #snapshots: Snapshots;
   readonly #allowsWeaker: boolean;
   #hierarchy: CgroupHierarchy | undefined;
-  /** Keys of which a snapshot is made or about to be. */
+  /** The keys of snapshots that are being made or about to be made. */
   readonly #making = new Set<string>();
   #lastMade: Promise<void> = Promise.resolve();
   readonly #machine = machineIdentity();
@@ -164,7 +164,7 @@ export class RunscEngine implements SandboxEngine {
     const found = new Map(this.#placesOfAll().map(({ id, owner }) => [id, owner]));
     for (const { id, owner, group } of hierarchy.version === undefined ? [] : SandboxGroup.list(hierarchy)) {
       if (found.has(id)) continue;
-      // What has no process and no place is what is left of one that has ended.
+      // A group without a process and a folder is left over from an ended sandbox.
       if (group.isEmpty()) group.removeAbandoned();
       else found.set(id, owner);
     }
@@ -185,14 +185,14 @@ export class RunscEngine implements SandboxEngine {
   async remove(id: string): Promise<void> {
     const place = this.#placesOfAll().find((each) => each.id === id);
     const pid = place && sentryPid(place.folder, id);
-    // Without a cgroup it is known by its process alone.
+    // Without a cgroup, only its process is known.
     if (pid && readSentryProcess(id, pid) !== undefined) killProcess(pid);
     const hierarchy = this.#cgroups();
     if (hierarchy.version !== undefined) await SandboxGroup.find(hierarchy, id)?.remove();
     if (place !== undefined) rmSync(place.folder, { recursive: true, force: true });
   }
 
-  /** What sandboxes of one kind have in common. @throws SandboxError */
+  /** Collects what sandboxes of one kind have in common. @throws SandboxError */
   async #partsOf({ image, runtime, runner, limits, owner }: SandboxRequest): Promise<SandboxParts> {
     if (runtime !== RUNSC)
       throw new SandboxError(
@@ -225,7 +225,7 @@ export class RunscEngine implements SandboxEngine {
     return this.#launch(parts, output, ["run"]);
   }
 
-  /** @returns undefined where it fails, which is counted. */
+  /** @returns undefined if it fails, which is counted. */
   async #restore(
     parts: SandboxParts,
     snapshot: string,
@@ -235,7 +235,7 @@ export class RunscEngine implements SandboxEngine {
     const sandbox = this.#launch(parts, output, ["restore", `--image-path=${snapshot}`]);
     sandbox.wake();
     onRequested();
-    // Its digests are looked at while it starts.
+    // Its digests are verified while it starts.
     if (!(await this.#snapshots.verify(parts.key))) {
       await end(sandbox);
       return undefined;
@@ -250,7 +250,7 @@ export class RunscEngine implements SandboxEngine {
     }
   }
 
-  /** Makes the place of a sandbox and starts it there. @throws SandboxError `start_failed`, and leaves nothing. */
+  /** Creates the folder and group of a sandbox and starts it. @throws SandboxError `start_failed`, after removing everything. */
   #launch(
     { runsc, root, profile, owner }: SandboxParts,
     output: SandboxOutput,
@@ -291,7 +291,7 @@ export class RunscEngine implements SandboxEngine {
     if (!isRoot || this.#making.has(parts.key) || !this.#snapshots.mayMake(parts.key)) return;
     this.#making.add(parts.key);
     const later = setTimeout(() => {
-      // It may have been made meanwhile, by this process or another.
+      // It may have been made meanwhile by this process or another.
       const make = () => (this.#snapshots.mayMake(parts.key) ? this.#make(parts).catch(() => {}) : undefined);
       this.#lastMade = this.#lastMade.then(make);
       void this.#lastMade.finally(() => this.#making.delete(parts.key));
@@ -299,7 +299,7 @@ export class RunscEngine implements SandboxEngine {
     later.unref();
   }
 
-  /** Boots a runner, waits until it has rehearsed, and keeps its memory. @throws what went wrong, which is counted. */
+  /** Boots a runner, waits until it has rehearsed, and saves its memory. @throws any failure, which is counted. */
   async #make(parts: SandboxParts): Promise<void> {
     const made = this.#snapshots.make(
       parts.key,
@@ -307,7 +307,7 @@ export class RunscEngine implements SandboxEngine {
         const sandbox = this.#boot(parts, NOBODY_READS);
         try {
           const channel = await sandbox.connected;
-          // It answers when it has rehearsed, and has rehearsed then what follows a restore.
+          // It answers after it has rehearsed, which then includes what follows a restore.
           const ready = hellos(channel, 2);
           sandbox.wake();
           await ready;
@@ -335,13 +335,13 @@ export class RunscEngine implements SandboxEngine {
     }
   }
 
-  /** Restores a snapshot twice. @throws Error where the two draw the same. */
+  /** Restores a snapshot twice. @throws Error if the two draw the same random values. */
   async #check(parts: SandboxParts, snapshot: string): Promise<void> {
     const [one, other] = await Promise.all([1, 2].map(() => this.#draw(parts, snapshot)));
     if (one === other) throw new Error("two sandboxes that are restored from it draw the same");
   }
 
-  /** What a restored sandbox draws, as its claim. */
+  /** The random values that a restored sandbox draws, as its claim. */
   async #draw(parts: SandboxParts, snapshot: string): Promise<string> {
     let claim = "";
     const output: SandboxOutput = {
@@ -373,7 +373,7 @@ export class RunscEngine implements SandboxEngine {
     }
   }
 
-  /** Runs a command as root of a sandbox in a folder that it may write to: to build an image. */
+  /** Runs a command as root of a sandbox with a writable root folder, to build an image. */
   async #runInside(root: string, command: readonly string[]): Promise<void> {
     const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
     const id = randomBytes(ID_BYTES).toString("hex");
@@ -421,7 +421,7 @@ export class RunscEngine implements SandboxEngine {
     return { id, folder: join(this.#folder, id) };
   }
 
-  /** The folders of sandboxes of all ptc processes of this user, which stand beside this one's. */
+  /** The folders of sandboxes of all ptc processes of this user, which are next to this one's. */
   #placesOfAll(): { id: string; folder: string; owner: string }[] {
     const base = dirname(this.#folder);
     return namesIn(base).flatMap((process) =>
@@ -438,12 +438,12 @@ const ID = new RegExp(`^[0-9a-f]{${ID_BYTES * 2}}$`);
 const BUILD_LIMITS: SandboxLimits = { memoryMb: 1_024, cpus: 1, pids: 256 };
 const NOBODY_READS: SandboxOutput = { onStdout() {}, onStderr() {} };
 
-/** What sandboxes of one kind have in common, and whose they are. */
+/** What sandboxes of one kind have in common, and their owner. */
 interface SandboxParts {
   runsc: Runsc;
   root: RootFileSystem;
   profile: ReturnType<typeof sandboxProfile>;
-  /** Of their snapshot. */
+  /** The key of their snapshot. */
   key: string;
   owner: string;
   runner: RunnerName;
@@ -468,7 +468,7 @@ function readOwner(folder: string): string | undefined {
 const STATE_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 64 };
 const StateFile = z.object({ sandbox: z.object({ pid: z.int() }) });
 
-/** The pid of a sandbox's kernel, as runsc has noted it. */
+/** The pid of a sandbox's kernel, as recorded by runsc. */
 function sentryPid(folder: string, id: string): number | undefined {
   try {
     const state = readFileSync(join(folder, `${id}_sandbox:${id}.state`));
@@ -486,14 +486,14 @@ function killProcess(pid: number): void {
   }
 }
 
-/** Ends a sandbox and waits until nothing of it is left. */
+/** Ends a sandbox and waits until it is completely removed. */
 async function end(sandbox: RunscSandbox): Promise<void> {
   await sandbox.kill();
   await settlesWithin(sandbox.removed(), SNAPSHOT_PATIENCE_MS);
   sandbox.release();
 }
 
-/** Resolves when a runner has said hello so many times on its channel, and takes nothing else. */
+/** Resolves when a runner has said hello `count` times on its channel; accepts nothing else. */
 function hellos(channel: Duplex, count: number): Promise<void> {
   const decoder = new FrameDecoder(MAX_HELLO_BYTES);
   let seen = 0;
@@ -516,7 +516,7 @@ function hellos(channel: Duplex, count: number): Promise<void> {
   });
 }
 
-/** Digest of how sandboxes are isolated, without image and limits. */
+/** A digest of how sandboxes are isolated, without image and limits. */
 function profileDigest(runners: RunnerStarts): string {
   const limits = { memoryMb: 512, cpus: 1, pids: 256 };
   const configurations = Object.values(runners).map((start) =>

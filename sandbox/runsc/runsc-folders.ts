@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** Where this user's images and snapshots are: those of root are the machine's, and everybody may use its images. */
+/** The folders of this user's images and snapshots. Those of root belong to the machine, and everybody may use its images. */
 export function runscFolders(
   { XDG_DATA_HOME, XDG_CACHE_HOME, HOME }: Readonly<Record<string, string | undefined>> = process.env,
 ): {

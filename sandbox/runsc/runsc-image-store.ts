@@ -1,9 +1,9 @@
 /**
  * Images without an engine: root file systems in a folder of this machine.
  *
- *     <images>/<digest>/image.json  what it is; `root` is the state of the file then, by which an edit is noticed
- *     <images>/<digest>/root.erofs  its root file system as one file that cannot be written to
- *     <images>/<digest>/root/       the same as a folder: of a base, and where mkfs.erofs is not installed
+ *     <images>/<digest>/image.json  its description; `root` is the state of the file at that time, to notice edits
+ *     <images>/<digest>/root.erofs  its root file system as one read-only file
+ *     <images>/<digest>/root/       the same as a folder: for a base, or if mkfs.erofs is not installed
  *     <images>/names/<name>         the digest that a name stands for
  */
 
@@ -45,7 +45,7 @@ type ImageFile = z.infer<typeof ImageFile>;
 
 const LIMITS = { maxBytes: 64 * 1024, maxDepth: 4 };
 const INSIDE = { runner: "opt/ptc", python: "usr/bin/python3" };
-/** What an engine gives a container, and a root file system by itself lacks. */
+/** Files that an engine adds to a container, and that a root file system lacks. */
 const NETWORK_FILES = {
   "etc/hostname": "sandbox\n",
   "etc/hosts":
@@ -53,16 +53,16 @@ const NETWORK_FILES = {
   "etc/resolv.conf": "",
 };
 const MOUNT_POINTS = ["proc", "dev", "sys", "tmp", "workspace", "run"];
-/** Makes a file system of the same bytes from the same folder. */
+/** Makes identical file systems from identical folders. */
 const EROFS_FLAGS = ["-T0", "-U00000000-0000-0000-0000-000000000000", "--all-root", "-Enoinline_data"];
 
 export interface RunscImagesOptions {
   /** The folder of the images. */
   folder: string;
-  /** A folder of another user's images, which are read and never written. */
+  /** A folder with another user's images, which are only read. */
   shared?: string | undefined;
   /**
-   * Runs a command in a sandbox whose root is a folder that it may write to, as root of that sandbox. Throws `build_failed`.
+   * Runs a command as root of a sandbox whose root is a writable folder. Throws `build_failed`.
    */
   runInside(root: string, command: readonly string[]): Promise<void>;
 }
@@ -75,7 +75,7 @@ export class RunscImages implements ImageStore {
     this.#options = options;
   }
 
-  /** The root file system of an image; undefined where there is none, or where it was edited since it was made. */
+  /** The root file system of an image; undefined if there is none, or it was edited since it was made. */
   async findRoot(digest: string): Promise<RootFileSystem | undefined> {
     for (const folder of this.#folders) {
       const image = await readImage(join(folder, hexOf(digest)));
@@ -93,7 +93,7 @@ export class RunscImages implements ImageStore {
     return undefined;
   }
 
-  /** Takes an image out of a registry, with crane, podman or skopeo. */
+  /** Fetches an image from a registry with crane, podman or skopeo. */
   async pull(reference: string, onProgress: OnProgress): Promise<StoredImage> {
     const puller = PULLERS.find(({ program }) => findProgram(program) !== undefined);
     if (puller === undefined) {
@@ -183,7 +183,7 @@ export class RunscImages implements ImageStore {
     });
   }
 
-  /** Makes an image in a folder that has its name only when it is whole. */
+  /** Makes an image in a folder that gets its final name only when it is complete. */
   async #make(
     reference: string,
     code: "base_unavailable" | "build_failed",
@@ -198,7 +198,7 @@ export class RunscImages implements ImageStore {
       const image: ImageFile = { ...made, root: fileIdentity(await stat(path)) };
       await writeFile(join(unfinished, "image.json"), JSON.stringify(image));
       const final = join(folder, hexOf(made.digest));
-      // Another ptc may have made the same meanwhile, and an edited one is replaced.
+      // Another ptc may have made the same image meanwhile, and an edited one is replaced.
       await rm(final, { recursive: true, force: true });
       await rename(unfinished, final);
       await writeName(folder, reference, made.digest);
@@ -221,7 +221,7 @@ function rootOf(folder: string, { kind }: ImageFile): string {
   return join(folder, kind === "erofs" ? "root.erofs" : "root");
 }
 
-/** @returns undefined for a folder that holds no image, or one that was edited. */
+/** @returns undefined for a folder without an image, or with an edited one. */
 async function readImage(folder: string): Promise<ImageFile | undefined> {
   try {
     const image = ImageFile.parse(parseForeignJson(await readFile(join(folder, "image.json")), LIMITS));
@@ -250,7 +250,7 @@ async function digestOfFile(path: string): Promise<string> {
   return `sha256:${hash.digest("hex")}`;
 }
 
-/** A digest of the names, kinds, modes and contents of all that is in a folder. */
+/** A digest of the names, kinds, modes and contents of everything in a folder. */
 async function digestOfFolder(root: string): Promise<string> {
   const { output, ended } = streamProcess("tar", [
     "--create",
@@ -285,25 +285,25 @@ async function unpack(tar: Readable, root: string): Promise<void> {
   });
 }
 
-/** Copies a tree, whose files are shared with it where both are on one file system. Those that differ are written anew. */
+/** Copies a tree. Within one file system, the copy shares the files; files that differ must be written anew. */
 async function copyTree(from: string, to: string): Promise<void> {
   const isOneFileSystem = (await stat(from)).dev === (await stat(dirname(to))).dev;
   await runProcess("cp", ["--archive", isOneFileSystem ? "--link" : "--reflink=auto", from, to]);
 }
 
-/** Puts into a base what Dockerfile.runner does, and what an engine would give a container. */
+/** Adds to a base what Dockerfile.runner adds, and what an engine would add to a container. */
 async function completeRoot(root: string, files: ImageRequest["files"]): Promise<void> {
   for (const folder of MOUNT_POINTS) await mkdir(join(root, folder), { recursive: true });
   await chmod(join(root, "tmp"), 0o1777);
   for (const [name, text] of Object.entries(NETWORK_FILES)) await writeAnew(join(root, name), text);
-  // As in a container that an engine starts.
+  // As in a container of an engine.
   await rm(join(root, "etc/mtab"), { force: true });
   await symlink("/proc/mounts", join(root, "etc/mtab"));
   for (const [name, bytes] of files)
     if (name !== "Dockerfile") await writeAnew(join(root, INSIDE.runner, name), bytes);
 }
 
-/** A file of the base keeps its content, though the two share it. */
+/** Writes a new file, so that a file shared with the base keeps its content there. */
 async function writeAnew(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await rm(path, { force: true });
@@ -311,7 +311,7 @@ async function writeAnew(path: string, content: string | Uint8Array): Promise<vo
   await chmod(path, 0o644);
 }
 
-/** The command that compiles Python's modules, so that it starts three times as fast. */
+/** The command that compiles Python's modules, so that Python starts three times as fast. */
 async function compilePython(root: string): Promise<string[]> {
   const libraries = (await readdir(join(root, "usr/lib"))).filter((name) => /^python3/.test(name));
   return [
@@ -322,7 +322,7 @@ async function compilePython(root: string): Promise<string[]> {
   ];
 }
 
-/** Programs that take an image out of a registry, in the order of preference. */
+/** Programs that fetch an image from a registry, in order of preference. */
 const PULLERS: readonly {
   program: string;
   unpack(reference: string, root: string, work: string): Promise<void>;
@@ -376,10 +376,10 @@ const Manifest = z.object({
   layers: z.array(z.object({ digest: z.string().check(z.regex(DIGEST)) })).check(z.maxLength(200)),
 });
 const WHITEOUT = /(?:^|\/)\.wh\.([^/]+)$/;
-/** What follows `.wh.` in the name of a file that hides all that lower layers have in its folder. */
+/** The name of a file that hides everything of lower layers in its folder. */
 const OPAQUE = ".wh..opq";
 
-/** Removes what a layer removes of those below it (OCI image-spec, `layer.md`, "Whiteouts"). */
+/** Removes the files that a layer deletes from lower layers (OCI image-spec, `layer.md`, "Whiteouts"). */
 async function applyWhiteouts(layer: string, root: string): Promise<void> {
   const { output, ended } = streamProcess("tar", ["--list", `--file=${layer}`]);
   let names = "";

@@ -10,18 +10,18 @@ import { SandboxError } from "../sandbox-error.ts";
 import type { SandboxGroup } from "./cgroups.ts";
 import { LaunchedSandbox } from "./runsc-command.ts";
 
-/** The exit code of a process that SIGKILL has ended. */
+/** The exit code of a process ended by SIGKILL. */
 const SIGKILLED = 137;
-/** The exit code of runsc when the sandbox was lost. */
+/** The exit code of runsc if the sandbox was lost. */
 const LOST = 128;
 const MAX_WAKE_BYTES = 1_024;
 
-/** What one sandbox has on this machine. */
+/** The resources of one sandbox on this machine. */
 export interface SandboxPlace {
   id: string;
   /** The private folder of the sandbox, which is removed with it. */
   folder: string;
-  /** Absent where no limit can hold. */
+  /** Absent if limits are not possible. */
   group: SandboxGroup | undefined;
 }
 
@@ -64,7 +64,7 @@ export class RunscSandbox implements StartedSandbox {
       control.end();
       await delivered;
       if (this.#isKilled || group?.hasRunOutOfMemory() === true) return { code: SIGKILLED };
-      // The guard has another code for a program that killed itself.
+      // The guard exits with another code for a program that killed itself.
       const isLost = code === null || code === LOST || code === SIGKILLED;
       if (isLost) return { code: SIGKILLED, isKilledByOthers: group !== undefined };
       return { code };
@@ -75,13 +75,13 @@ export class RunscSandbox implements StartedSandbox {
     });
   }
 
-  /** Tells a sandbox that was restored from a snapshot that its life begins now. Its runner then says hello. */
+  /** Tells a sandbox that was just restored from a snapshot to begin. Its runner then says hello. */
   wake(): void {
     this.#guard.say(GUARD_COMMANDS.start);
     this.#launched.channel.write(encodeFrame({ type: "wake" } satisfies WakeRequest, MAX_WAKE_BYTES));
   }
 
-  /** The exit code of the process that started the sandbox, with what it complained of. */
+  /** The exit code of the process that started the sandbox, and its complaints. */
   async outcome(): Promise<{ code: number | null; complaint: string }> {
     const code = await this.#launched.ended();
     return { code, complaint: this.#launched.complaint };

@@ -1,17 +1,17 @@
 /**
- * Snapshots of runners that are ready: a sandbox that was started, has rehearsed, and has had no program yet. Restoring one
- * costs a fraction of a boot.
+ * Snapshots of ready runners: of sandboxes that have started and rehearsed but have had no program yet. Restoring one takes a
+ * fraction of a boot.
  *
  *     <snapshots>/<key>/       checkpoint.img, pages.img, pages_meta.img: what runsc wrote
  *     <snapshots>/<key>/snapshot.json  their sizes and digests
  *     <snapshots>/<key>.failed         how often a restore has failed, and why the last one did
  *
- * A snapshot holds memory of a sandbox, so its folder is private. The key is a digest of everything that the memory depends
- * on: image, runner, limits, wall, runsc, kernel and processor. When one of them changes there is another key, and the
- * snapshot of before is no longer found. Only as many are kept as are used.
+ * A snapshot contains memory of a sandbox, so its folder is private. The key is a digest of everything that the memory depends on:
+ * image, runner, limits, wall, runsc, kernel and processor. If one of them changes, the key changes, and the earlier snapshot is no
+ * longer found. Only the most recently used ones are kept.
  *
- * What must not be the same in two sandboxes is taken anew after a restore (protocol/messages.ts, `WakeRequest`). Whoever makes a
- * snapshot restores it twice and compares what the two draw, before anybody else sees it.
+ * Everything that must differ between two sandboxes is renewed after a restore (protocol/messages.ts, `WakeRequest`). A new snapshot
+ * is restored twice, and the random values that the two draw are compared, before it is used.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -25,9 +25,9 @@ import { fileIdentity } from "./runsc-command.ts";
 const FILES = ["checkpoint.img", "pages.img", "pages_meta.img"] as const;
 const ABOUT = "snapshot.json";
 const LIMITS = { maxBytes: 64 * 1024, maxDepth: 4 };
-/** Snapshots that are kept, those that were used last. Each is about 20 MB. */
+/** The number of snapshots that are kept, the most recently used ones. Each is about 20 MB. */
 const MAX_SNAPSHOTS = 8;
-/** After so many failures a snapshot of this key is neither restored nor made again. */
+/** After this many failures a snapshot with this key is neither restored nor made again. */
 const MAX_FAILURES = 3;
 const MAX_REASON_CHARS = 300;
 
@@ -38,7 +38,7 @@ const About = z.strictObject({
 const Failures = z.strictObject({ count: z.int(), reason: z.string() });
 export type SnapshotFailures = z.infer<typeof Failures>;
 
-/** The key of a snapshot: a digest of all that it depends on. */
+/** The key of a snapshot: a digest of everything that it depends on. */
 export function snapshotKey(parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
@@ -46,22 +46,22 @@ export function snapshotKey(parts: readonly unknown[]): string {
 /** The snapshots of one user on this machine. */
 export class Snapshots {
   readonly #folder: string;
-  /** What the files were when their digests were looked at in this process, by key. */
+  /** The state of the files when this process last verified their digests, by key. */
   readonly #verified = new Map<string, string>();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** The folder of a snapshot that is there and private. Nothing that is restored from it is used before `verify` says so. */
+  /** The folder of an existing, private snapshot. A sandbox restored from it must not be used before `verify` confirms it. */
   look(key: string): string | undefined {
     const folder = join(this.#folder, key);
     return stateOf(folder) === undefined || this.failures(key).count >= MAX_FAILURES ? undefined : folder;
   }
 
   /**
-   * Whether the files of a snapshot are those that were written. Their digests are looked at the first time in this process, and
-   * whenever the files have changed. One that is not whole is removed.
+   * Whether the files of a snapshot are those that were written. Their digests are checked for the first time in this process, and
+   * whenever the files have changed. A damaged snapshot is removed.
    */
   async verify(key: string): Promise<boolean> {
     const folder = join(this.#folder, key);
@@ -76,22 +76,22 @@ export class Snapshots {
     return true;
   }
 
-  /** The folder of a snapshot that can be restored; undefined where there is none. */
+  /** The folder of a snapshot that can be restored; undefined if there is none. */
   async find(key: string): Promise<string | undefined> {
     const folder = this.look(key);
     return folder !== undefined && (await this.verify(key)) ? folder : undefined;
   }
 
-  /** Whether one may be made: it is not there, and has not failed too often. */
+  /** Whether one may be made: it does not exist, and has not failed too often. */
   mayMake(key: string): boolean {
     return stateOf(join(this.#folder, key)) === undefined && this.failures(key).count < MAX_FAILURES;
   }
 
   /**
-   * Makes a snapshot, whole or not at all. Rejects as its parts do.
+   * Makes a snapshot atomically. Rejects if `write` or `check` does.
    *
-   * @param write has runsc write its files into a folder.
-   * @param check tries what was written, and rejects where two restored sandboxes are alike.
+   * @param write makes runsc write its files into a folder.
+   * @param check tries the snapshot, and rejects if two restored sandboxes draw the same.
    */
   async make(
     key: string,
@@ -126,7 +126,7 @@ export class Snapshots {
     await rm(join(this.#folder, key), { recursive: true, force: true });
   }
 
-  /** Counts a restore that has failed, and removes the snapshot: another one is made. */
+  /** Counts a failed restore, and removes the snapshot, so that a new one is made. */
   async fail(key: string, reason: string): Promise<void> {
     const failures: SnapshotFailures = {
       count: this.failures(key).count + 1,
@@ -145,7 +145,7 @@ export class Snapshots {
     }
   }
 
-  /** Removes those that were not used for longest, and what was left unfinished by a process that was killed. */
+  /** Removes the least recently used ones, and unfinished ones of killed processes. */
   async #keepFew(): Promise<void> {
     const names = await readdir(this.#folder);
     const dated = await Promise.all(
@@ -166,7 +166,7 @@ export class Snapshots {
   }
 }
 
-/** A text that changes with any of the files; undefined where one is missing or others may read or write it. */
+/** A text that changes with any of the files; undefined if one is missing, or others may read or write it. */
 function stateOf(folder: string): string | undefined {
   try {
     const states = [folder, ...[...FILES, ABOUT].map((name) => join(folder, name))].map((path) => {

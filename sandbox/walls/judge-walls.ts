@@ -30,14 +30,14 @@ export const ProbeFacts = z.object({
 });
 export type ProbeFacts = z.infer<typeof ProbeFacts>;
 
-/** The results of the experiments. Absent is what could not be tried; `problem` then says why. */
+/** The results of the experiments. Members are absent if they could not be tried; `problem` then says why. */
 export interface WallEvidence {
   facts?: ProbeFacts | undefined;
-  /** The number of processors that the profile allows, and that the host has. */
+  /** The numbers of processors that the profile allows and that the host has. */
   processors: { allowed: number; present: number };
   /** Whether the sandbox's own kernel is a process without rights on its host. */
   keepsKernelUnprivileged?: boolean | undefined;
-  /** Whether the engine stores what a container wrote. */
+  /** Whether the engine stores a container's output. */
   keepsOutput?: boolean | undefined;
   /** Whether a container was still listed after its removal. */
   remains?: boolean | undefined;
@@ -45,7 +45,7 @@ export interface WallEvidence {
   exceedsMemory?: boolean | undefined;
   /** Whether a busy program survived being killed. */
   survivesKill?: boolean | undefined;
-  /** Whether a program that resists ending survived the closing of ptc's connection. */
+  /** Whether a program that resists ending survived the end of ptc's connection. */
   survivesOwner?: boolean | undefined;
   problem?: string;
 }
@@ -57,7 +57,7 @@ export interface WallFinding {
   detail: string;
 }
 
-/** The last one is of a pod, under the program's own /tmp, where it sees nothing of it. */
+/** The last one exists in a pod, hidden under the program's own /tmp. */
 const MOUNTS: ReadonlySet<string> = new Set([
   "/",
   "/proc",
@@ -66,17 +66,17 @@ const MOUNTS: ReadonlySet<string> = new Set([
   "/run/ptc",
   "/tmp/termination-log",
 ]);
-/** Mounts that every container has, by engine or kernel. */
+/** Mounts that the engine or the kernel adds to every container. */
 const USUAL_MOUNTS = /^\/(?:proc|sys|dev)(?:\/|$)|^\/etc\/(?:resolv\.conf|hosts|hostname)$/;
-/** `char` has links to the others, by their numbers. */
+/** `char` contains links to the others, by number. */
 const DEVICES =
   /^(?:char|null|zero|full|random|urandom|tty|console|ptmx|pts|shm|mqueue|fd|std(?:in|out|err)|core|net|fuse)$/;
 /** Room for a file system's own data. */
 const ROOM_MB = 1;
-/** Threads measure processors only roughly: from this factor on, another processor must be at work. */
+/** Threads measure processors only roughly. From this factor on, another processor must be at work. */
 const MORE_PROCESSORS = 1.5;
 
-/** Why what is not seen from inside could not be told. */
+/** Why a wall that cannot be seen from inside could not be judged. */
 const UNSEEN: Partial<Record<WallName, string>> = {
   sentry:
     "no process of gVisor's kernel can be seen from here: the engine is on another machine or in a virtual one, or the runtime is not gVisor",
@@ -87,7 +87,7 @@ type Told = { holds: boolean; detail: string } | undefined;
 /**
  * Decides for every wall whether it holds, or that this is not known because it was not tried. Pure.
  *
- * @param advice what to do where one does not hold, as the engine says.
+ * @param advice the engine's advice for walls that do not hold.
  */
 export function judgeWalls(evidence: WallEvidence, advice: EngineAdvice["walls"]): WallFinding[] {
   const told = { ...judgeFacts(evidence), ...judgeLives(evidence) };
@@ -173,7 +173,7 @@ function judgeFacts({ facts, processors }: WallEvidence): Partial<Record<WallNam
   };
 }
 
-/** The most megabytes that a program may write to a folder. */
+/** The maximum number of megabytes that a program may write to a folder. */
 function roomIn(folder: string): number {
   const scratch = SCRATCH.find(({ path }) => path === folder);
   return scratch === undefined ? 0 : scratch.megabytes + ROOM_MB;

@@ -1,6 +1,6 @@
 /**
- * The program that finds out what a sandbox keeps it from. It runs inside, tries, and returns what came of it; what that
- * means is decided outside (judge-walls.ts). `data`: paths of the host that must not be seen.
+ * The program that tests the isolation of a sandbox. It runs inside, tries things, and returns the results, which are judged outside
+ * (judge-walls.ts). `data`: paths of the host that must not be visible.
  */
 import { spawn, spawnSync } from "node:child_process";
 import dgram from "node:dgram";
@@ -82,7 +82,7 @@ function list(path) {
   }
 }
 
-/** Megabytes that can be written to a folder. */
+/** The number of megabytes that can be written to a folder. */
 function fill(folder) {
   const path = `${folder}/.fill`;
   let megabytes = 0;
@@ -112,7 +112,7 @@ function openMany() {
   return files.length;
 }
 
-/** Asks the kernel, through Perl, what only system calls tell: whether new rights can be gained, and its first words. */
+/** Asks the kernel through Perl for facts that need system calls: whether new rights can be gained, and its boot messages. */
 function askKernel() {
   const numbers = CALLS[process.arch];
   if (numbers === undefined) return undefined;
@@ -124,7 +124,7 @@ function askKernel() {
   return { noNewPrivileges: noNewPrivileges === "1", log: log.slice(0, 3).join("\n").slice(0, 500) };
 }
 
-/** How much a number of threads count up in a while. */
+/** How far a number of threads count in a fixed time. */
 async function countUp(threads) {
   const counters = new BigInt64Array(new SharedArrayBuffer(8 * threads * 8));
   const code =
@@ -143,8 +143,8 @@ async function countUp(threads) {
 }
 
 /**
- * How many times as much several threads do as one does, in the round that shows least: others on the machine come and go. No
- * further round is needed where that is no more than the processors that are allowed, give or take.
+ * How many times as much several threads do as one, in the round with the lowest result, because other load on the machine varies.
+ * No further round is needed if that is about the allowed number of processors or less.
  */
 async function useProcessors(threads, allowed) {
   let least = Number.POSITIVE_INFINITY;

@@ -18,7 +18,7 @@ import { ProbeFacts, type WallEvidence } from "./judge-walls.ts";
 /** The memory of the sandbox whose program tries to use twice as much. It is small to spare the machine. */
 const MEMORY_MB = 192;
 const PROBE_PATIENCE_MS = 60_000;
-/** A sandbox should end at once, but is slower on a busy machine. */
+/** A sandbox should end immediately, but is slower on a busy machine. */
 const END_PATIENCE_MS = 20_000;
 const OUTPUT_LIMITS = { max_output_bytes: 65_536, max_stderr_bytes: 4_096 };
 const CLAIM_LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
@@ -46,15 +46,15 @@ const CLINGING = `
 export type WallOptions = StarterOptions & {
   /** The source of probe.js. */
   probe: string;
-  /** Existing paths of the host that no program may see. */
+  /** Existing paths of the host that programs must not see. */
   hostPaths: readonly string[];
   /** How long to wait for a sandbox to end, in milliseconds. */
   endPatienceMs?: number;
 };
 
 /**
- * Tries by experiment what the walls of a sandbox keep a program from. Takes some seconds and several sandboxes, which are
- * all removed. Failures of experiments are part of the result.
+ * Tests the walls of a sandbox by experiment. Takes some seconds and several sandboxes, which are all removed. Failures of experiments
+ * are part of the result.
  */
 export async function tryWalls(options: WallOptions): Promise<WallEvidence> {
   const processors = { allowed: options.limits.cpus, present: availableParallelism() };
@@ -119,7 +119,7 @@ function readFacts(line: string): { facts?: ProbeFacts; problem?: string } {
   return { facts: facts.data };
 }
 
-/** Whether a program can use twice the memory that it has. */
+/** Whether a program can use twice its allowed memory. */
 async function tryMemory(options: WallOptions): Promise<boolean> {
   const { engine = options.engine } = (await options.engine.settled?.()) ?? {};
   const memoryMb = engine.hasFixedLimits === true ? options.limits.memoryMb : MEMORY_MB;
@@ -176,7 +176,7 @@ class Experiment {
     return new Experiment(sandbox, observed, output);
   }
 
-  /** Runs a program and resolves with the line that it writes; empty if the sandbox ends without one. */
+  /** Runs a program and resolves with its line of output; empty if the sandbox ends without one. */
   async run(code: string, data: object, patienceMs: number): Promise<string> {
     this.send(code, data);
     await settlesWithin(this.sandbox.exited, patienceMs);

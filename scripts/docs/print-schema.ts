@@ -2,7 +2,7 @@ import * as z from "zod";
 import { TEXTS } from "../../configuration/settings/declare.ts";
 import { Settings } from "../../configuration/settings/settings.ts";
 
-/** The JSON Schema of ptc.yaml, for editors. What only ptc can judge, such as a variable's value, it lets through. */
+/** The JSON Schema of ptc.yaml, for editors. It accepts anything that only ptc can check, such as a variable's value. */
 export function printSchema(): string {
   const schema = z.toJSONSchema(Settings, {
     io: "input",

@@ -1,7 +1,6 @@
 /**
- * Changes the sources in small ways and says how many of the changes the fast tests notice. `npm run mutate` draws a sample
- * over the core; `npm run mutate -- FILE...` tries every change in some files. Exits with 1 when fewer are noticed than
- * `--floor` asks for.
+ * Changes the sources in small ways and reports how many of the changes the fast tests notice. `npm run mutate` draws a sample from
+ * the core; `npm run mutate -- FILE...` tries every change in some files. Exits with 1 if fewer are noticed than `--floor` requires.
  */
 import { globSync } from "node:fs";
 import { join } from "node:path";
@@ -27,12 +26,12 @@ const CORE = [
 
 const HELP = `npm run mutate [-- FLAGS] [-- FILE...]
 
-FILE...        files or globs to mutate whole; without any, a sample over ${CORE.join(", ")}
---sample N     at least this many mutants are drawn (400), from the files where any are named
---seed N       draws another sample (1)
---floor N      exit 1 when fewer per cent of the mutants are killed (85)
+FILE...        files or globs to mutate completely; without any, a sample from ${CORE.join(", ")}
+--sample N     draw at least this many mutants (400), from the named files if there are any
+--seed N       draw a different sample (1)
+--floor N      exit 1 if fewer per cent of the mutants are killed (85)
 --jobs N       test runners at a time (2)
---fresh        forgets what was found before about sources and tests that have not changed
+--fresh        ignore earlier results for sources and tests that have not changed
 `;
 
 const root = join(import.meta.dirname, "../..");
@@ -59,7 +58,7 @@ const files = globSync(
 if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
 const wanted = values.sample ?? (positionals.length > 0 ? undefined : "400");
 const mutate = wanted === undefined ? files : await sampledOf(wanted);
-// Stryker's runners read this: a test that starts ptc has it run alone.
+// Stryker's runners read this, so that a ptc started by a test runs without a host or a keyring.
 Object.assign(process.env, { PTC_HOST: "off", PTC_KEYRING: "off" });
 const results = await new Stryker({
   mutate,
@@ -72,7 +71,7 @@ const results = await new Stryker({
   // TypeScript 7 has no API with which Stryker could rewrite the configuration of tests that it does not run.
   tsconfigFile: "none.json",
   coverageAnalysis: "perTest",
-  // A mutant that runs only while its module loads would need every test, which costs more than all the others.
+  // A mutant that runs only while its module loads would need every test, which takes longer than all the others together.
   ignoreStatic: true,
   concurrency: numberOf("jobs", 1),
   dryRunTimeoutMinutes: 40,

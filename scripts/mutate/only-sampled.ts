@@ -1,7 +1,7 @@
-/** A plugin for Stryker that leaves out the mutants within a sampled place, which are places of their own. */
+/** A plugin for Stryker that leaves out mutants nested within a sampled place, which count as separate places. */
 import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin";
 
-/** What Stryker hands in: a node of Babel's syntax tree, and the way up from it. */
+/** Passed in by Stryker: a node of Babel's syntax tree, and the path up from it. */
 interface NodePath {
   node: { end?: number | null; loc?: SourceLocation | null };
   parentPath: NodePath | null;
@@ -16,8 +16,8 @@ export interface SourceLocation {
 export const sampledPlaces = new Set<string>();
 
 /**
- * A place as text: where it begins and ends, with lines from 1 and columns from 0, in a file of so many characters. Stryker tells
- * a plugin no more of the file.
+ * A place as text: the length of its file in characters, and where it begins and ends, with lines from 1 and columns from 0.
+ * Stryker tells a plugin nothing else about the file.
  */
 export function placeOf(fileLength: number, { start, end }: SourceLocation): string {
   return `${fileLength}:${start.line}:${start.column}-${end.line}:${end.column}`;

@@ -4,13 +4,13 @@ import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { placeOf, type SourceLocation } from "./only-sampled.ts";
 
 export interface Sample {
-  /** As Stryker takes ranges of files: `FILE:LINE:COLUMN-LINE:COLUMN`. No range lies within another. */
+  /** In Stryker's form for ranges of files: `FILE:LINE:COLUMN-LINE:COLUMN`. No range lies within another. */
   ranges: string[];
-  /** The same as `placeOf` writes them. */
+  /** The same in the form of `placeOf`. */
   places: string[];
   /** How many mutants there are at these places. */
   mutants: number;
-  /** How many mutants there are in all of the files. */
+  /** How many mutants there are in all files. */
   outOf: number;
 }
 
@@ -77,7 +77,7 @@ function isBefore(one: SourceLocation["start"], other: SourceLocation["start"]):
   return one.line < other.line || (one.line === other.line && one.column <= other.column);
 }
 
-/** A shuffled copy, by mulberry32, which is the same on every machine. */
+/** A copy shuffled with mulberry32, which gives the same order on every machine. */
 function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
   let state = seed >>> 0;
   const random = () => {

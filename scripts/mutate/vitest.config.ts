@@ -1,4 +1,4 @@
-/** The tests that may kill a mutant: fast ones that look at what ptc does. */
+/** The tests that may kill a mutant: fast ones that check ptc's behaviour. */
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -7,12 +7,12 @@ export default defineConfig({
     exclude: [
       "**/node_modules/**",
       "tests/**/*.real.test.ts",
-      // These read the sources as text, and a mutated source is another text.
+      // These read the sources as text, which mutation changes.
       "tests/house/**",
       // These measure or disturb the process that they run in.
       "tests/upstream/mcp/floods.test.ts",
       "tests/fuzz/fuzz.test.ts",
-      // These run whole commands and pass through everything. What only they notice has no test of its own.
+      // These run whole commands and exercise everything. A change that only they notice has no direct test.
       "tests/cli/**",
       "tests/clients/**",
     ],

@@ -6,13 +6,13 @@ import { nationalIdsOf } from "./recognisers/national-ids.ts";
 import { findPaymentCards } from "./recognisers/payment-cards.ts";
 import { phoneNumbersOf } from "./recognisers/phone-numbers.ts";
 
-/** The kinds, the most telling form first. Where two overlap, the first counts. */
+/** The kinds, most distinctive form first. If two ranges overlap, the first kind counts. */
 const BY_CERTAINTY: readonly PiiKind[] = ["email", "iban", "ip", "card", "national_id", "phone"];
 
 /** The shortest text that can be personal data. */
 const MIN_CHARS = 6;
 
-/** Finds personal data of the kinds that are set. */
+/** Finds personal data of the configured kinds. */
 export class PiiFinder {
   readonly #recognisers: readonly Recogniser[];
 
@@ -22,7 +22,7 @@ export class PiiFinder {
     );
   }
 
-  /** Every range, in order and without overlap. */
+  /** Finds all ranges, in order and without overlap. */
   find(excerpt: Excerpt): PiiRange[] {
     const [asItIs, ...others] = readingsOf(excerpt).map((reading) =>
       this.#findIn(reading).map((range) => reading.inText(range)),
@@ -42,7 +42,7 @@ export class PiiFinder {
   }
 }
 
-/** All kinds have a digit, an `@` or an escape of one in them, or the colons of an address. */
+/** Every kind contains a digit, an `@`, an escape of one, or the colons of an address. */
 const MAY_HOLD = /[@:\d]/;
 
 function recogniserOf(kind: PiiKind, countries: readonly string[]): Recogniser {
@@ -62,7 +62,7 @@ function recogniserOf(kind: PiiKind, countries: readonly string[]): Recogniser {
   }
 }
 
-/** Ranges that overlap as one, of the kind of the longest. */
+/** Unites overlapping ranges. The longest one gives the kind. */
 function united(ranges: readonly PiiRange[]): PiiRange[] {
   const whole: PiiRange[] = [];
   for (const range of ranges.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
@@ -77,7 +77,7 @@ function united(ranges: readonly PiiRange[]): PiiRange[] {
   return whole;
 }
 
-/** Whether one of the first ranges, which are sorted, overlaps another. */
+/** Whether one of the first `count` ranges, which are sorted, overlaps a given range. */
 function overlaps(sorted: readonly PiiRange[], count: number, { start, end }: PiiRange): boolean {
   let low = 0;
   let high = count;
@@ -91,12 +91,12 @@ function overlaps(sorted: readonly PiiRange[], count: number, { start, end }: Pi
 }
 
 /**
- * Recognisers know ASCII digits and signs. A text can use others for the same: digits of another script, fullwidth letters,
- * typographic spaces and hyphens, invisible characters inside a number. A reading of a text has plain characters instead, and
- * knows the position of each in the text, so that exactly what was found is replaced.
+ * Recognisers know only ASCII digits and signs. A text can use equivalents: digits of another script, fullwidth letters,
+ * typographic spaces and hyphens, and invisible characters inside a number. A reading of a text has plain characters instead.
+ * It knows the position of each character in the text, so that exactly the original range is replaced.
  */
 interface Reading extends Excerpt {
-  /** The part of the text that a range of the reading stands for. What was left out at its ends is no part of it. */
+  /** The part of the text that a range of the reading represents. It excludes characters that were dropped at its ends. */
   inText(range: PiiRange): PiiRange;
 }
 
@@ -107,7 +107,7 @@ const WRITTEN_OTHERWISE =
 const UNSEEN = /^\p{DI}$/u;
 const DIGIT = /^\p{Nd}$/u;
 
-/** A text as it is, with plain characters, and without invisible ones, as far as these differ. */
+/** The distinct readings of a text: unchanged, with plain characters, and also without invisible ones. */
 function readingsOf(excerpt: Excerpt): Reading[] {
   const asItIs = { ...excerpt, inText: (range: PiiRange) => range };
   if (!ODD.test(excerpt.text)) return [asItIs];
@@ -154,7 +154,7 @@ function read({ text, from, name }: Excerpt, isUnseenLeftOut: boolean): Reading 
 
 function plainOf(character: string): string {
   if (DIGIT.test(character)) return String(digitOf(character));
-  // Recognisers tell this one from others themselves.
+  // Recognisers handle this character themselves.
   if (character === "\u00a0") return character;
   if (/^\p{Zs}$/u.test(character)) return " ";
   if (character === "\u2012" || character === "\u2212") return "-";
@@ -162,7 +162,7 @@ function plainOf(character: string): string {
   return character.normalize("NFKC");
 }
 
-/** The value of a decimal digit. Unicode has those of a script in a row, from zero to nine. */
+/** The value of a decimal digit. Unicode encodes the digits of a script in a row, from zero to nine. */
 function digitOf(character: string): number {
   const point = character.codePointAt(0) ?? 0;
   let first = point;

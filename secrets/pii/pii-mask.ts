@@ -8,13 +8,13 @@ export class PiiMask {
   readonly #finder: Pick<PiiFinder, "find">;
   readonly #isShown: (kind: PiiKind) => boolean;
 
-  /** @param isShown whether a kind is left as it is just now. */
+  /** @param isShown whether a kind may currently be shown. */
   constructor(finder: Pick<PiiFinder, "find">, isShown: (kind: PiiKind) => boolean = () => false) {
     this.#finder = finder;
     this.#isShown = isShown;
   }
 
-  /** @param name of the member of which the text is the value. */
+  /** @param name the name of the member whose value the text is. */
   redactText(text: string, name = ""): Redacted<string> {
     const ranges = this.find(text, name);
     if (ranges.length === 0) return { value: text, count: 0 };
@@ -22,7 +22,7 @@ export class PiiMask {
     return { value: replaced.text, count: replaced.count };
   }
 
-  /** Where in a text there is what is not shown, in order and without overlap. @param name as for `redactText`. */
+  /** The ranges of a text to redact, in order and without overlap. @param name as for `redactText`. */
   find(text: string, name = ""): PiiRange[] {
     const ranges: PiiRange[] = [];
     for (let start = 0; start < text.length; ) {
@@ -33,7 +33,7 @@ export class PiiMask {
     return ranges;
   }
 
-  /** For a text that comes in pieces. It is released line by line. @param name as for `redactText`. */
+  /** Redacts a text that comes in pieces, and releases it line by line. @param name as for `redactText`. */
   stream(name = ""): TextStream {
     return new PiiStream((text, start, end) => this.#find(text, start, end, name));
   }
@@ -49,7 +49,7 @@ export class PiiMask {
 
 class PiiStream implements TextStream {
   readonly #find: (text: string, start: number, end: number) => PiiRange[];
-  /** The last of what was released, as it was before redaction. */
+  /** The end of the released text, before redaction. */
   #context = "";
   #held = "";
   #count = 0;
@@ -106,8 +106,8 @@ class PiiStream implements TextStream {
 }
 
 /**
- * Texts are read line by line, and longer lines in parts, so that a text that comes in pieces is read as it would be in one. Nothing
- * that is recognised goes over the end of a part.
+ * Texts are read line by line, and long lines in parts, so that a text that comes in pieces is read like a whole text. No
+ * recognised range crosses the end of a part.
  */
 
 /** The longest part of a line. */
@@ -116,13 +116,13 @@ const MAX_SEGMENT_CHARS = 8_192;
 /** Characters that are never part of personal data. A line is divided after the last of these. */
 const DIVIDERS = /[,;{}[\]<>|"\t]/;
 
-/** A space between words is the next best place: spaces in numbers are beside digits. */
+/** A space between words is the next best place, because spaces in numbers are beside digits. */
 const WORDS = /\p{Ll} \p{Ll}/u;
 
-/** How far back a place is looked for. */
+/** How far back to look for a place to divide. */
 const MAX_BACK_CHARS = 4_096;
 
-/** The end of the part that begins at a position; `undefined` when the text ends before the part does. */
+/** The end of the part that begins at a position, or `undefined` if the text ends before the part does. */
 export function segmentEnd(text: string, start: number): number | undefined {
   const limit = start + MAX_SEGMENT_CHARS;
   const part = text.slice(start, limit);
@@ -137,10 +137,10 @@ export function segmentEnd(text: string, start: number): number | undefined {
   return /[\ud800-\udbff]$/.test(part) ? limit - 1 : limit;
 }
 
-/** The longest text that is recognised as personal data. */
+/** The longest recognised range. */
 const MAX_RANGE_CHARS = 384;
 
-/** Where the part begins that may continue after the end of a text: its last word, and the numbers before that. */
+/** The start of the part that may continue after the end of a text: its last word, and the numbers before that. */
 function unfinishedFrom(text: string): number {
   const least = Math.max(0, text.length - MAX_RANGE_CHARS);
   let at = text.length;
@@ -154,7 +154,7 @@ function unfinishedFrom(text: string): number {
   }
 }
 
-/** Makes masks that share what it takes to recognise personal data. */
+/** Makes masks that share one finder of personal data. */
 export class PiiMasks {
   readonly #finder: PiiFinder;
 
@@ -162,7 +162,7 @@ export class PiiMasks {
     this.#finder = new PiiFinder(settings);
   }
 
-  /** @param isShown whether a kind is currently left as it is; by default none is. */
+  /** @param isShown whether a kind may currently be shown. By default, no kind is shown. */
   mask(isShown?: (kind: PiiKind) => boolean): PiiMask {
     return new PiiMask(this.#finder, isShown);
   }
@@ -172,8 +172,8 @@ export class PiiMasks {
 const MARK = /\[REDACTED:[a-z_]+:\d+\]/g;
 
 /**
- * Replaces personal data by marks with a number, such as `[REDACTED:email:1]`, and puts it back: for a model that works with a text
- * and is not to see what is in it. The same data has the same mark, so that what is equal stays equal.
+ * Replaces personal data by numbered marks, such as `[REDACTED:email:1]`, and restores it later. This lets a model work with a
+ * text without seeing the data in it. Equal data has equal marks.
  */
 export class NumberedMarks implements TextMask {
   readonly #mask: PiiMask;
@@ -184,7 +184,7 @@ export class NumberedMarks implements TextMask {
     this.#mask = mask;
   }
 
-  /** How many different values have a mark. */
+  /** The number of different values with a mark. */
   get size(): number {
     return this.#marks.size;
   }
@@ -200,7 +200,7 @@ export class NumberedMarks implements TextMask {
     return { value: pieces.join("") + text.slice(at), count: ranges.length };
   }
 
-  /** Puts back what the marks in a JSON value stand for, also in names of members. What is no mark of these stays. */
+  /** Restores the marks in a JSON value, including the names of members. Leaves unknown marks unchanged. */
   restore(value: unknown): unknown {
     if (typeof value === "string") return value.replace(MARK, (mark) => this.#values.get(mark) ?? mark);
     if (Array.isArray(value)) return value.map((each: unknown) => this.restore(each));
@@ -210,7 +210,7 @@ export class NumberedMarks implements TextMask {
     );
   }
 
-  /** Without numbers: what comes in pieces is not put back. */
+  /** Uses marks without numbers, because text that comes in pieces is not restored. */
   stream(name?: string): TextStream {
     return this.#mask.stream(name);
   }

@@ -3,15 +3,15 @@ import type { CallOutcome } from "../../broker/dispatcher.ts";
 import type { CalledTool } from "../telemetry.ts";
 
 /**
- * Names and attributes as the semantic conventions for MCP and for generative AI have them (OpenTelemetry semantic conventions,
- * "Model Context Protocol", "Execute tool span"), and ptc's own, which begin with `ptc.`. Each value is from a closed set, from
- * the configuration, or from what servers list. Arguments, results and messages are in none, although the conventions would let
- * them be.
+ * Names and attributes from the semantic conventions for MCP and for generative AI (OpenTelemetry semantic conventions, "Model
+ * Context Protocol", "Execute tool span"), and ptc's own, which begin with `ptc.`. Each value comes from a closed set, from the
+ * configuration, or from the lists of servers. None contains arguments, results or messages, although the conventions would
+ * allow that.
  */
 
 const TOOL_CALL = "tools/call";
 
-/** What a call of a name that is no tool's is called. A program could put anything into such a name. */
+/** Stands for any unknown tool. A program could put anything into the name that it calls. */
 const UNKNOWN_TOOL: CalledTool = { server: "unknown", name: "unknown" };
 
 /** The span of a call to a server. */
@@ -29,7 +29,7 @@ export function nameCall(known: CalledTool | undefined): { name: string; attribu
   };
 }
 
-/** The span of a request of the client's to one of ptc's own tools. */
+/** The span of a client's request to one of ptc's own tools. */
 export function nameRequest(tool: string): { name: string; attributes: Attributes } {
   return {
     name: `${TOOL_CALL} ${tool}`,
@@ -47,8 +47,8 @@ function ofMethod(method: string | undefined, tool: string): Attributes {
 }
 
 /**
- * Why a call failed: what was decided about it, what went wrong between ptc and the server, or that the server answered with an
- * error; `undefined` where it did not.
+ * Why a call failed: the decision about it, a problem between ptc and the server, or an error as the server's answer; `undefined`
+ * if it did not fail.
  */
 export function errorTypeOf(outcome: CallOutcome): string | undefined {
   if (outcome.ok) return undefined;

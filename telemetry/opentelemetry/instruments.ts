@@ -10,7 +10,7 @@ const seconds = (description: string) => ({
   advice: { explicitBucketBoundaries: BOUNDARIES },
 });
 
-/** What ptc measures. Durations are given in milliseconds. */
+/** The metrics of ptc. Durations are passed in milliseconds. */
 export class Instruments {
   readonly #meter: Meter;
   readonly #runs;

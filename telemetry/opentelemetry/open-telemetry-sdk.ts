@@ -51,7 +51,7 @@ import { Instruments } from "./instruments.ts";
 import { endSpan, OpenRun, type Signals } from "./traced-run.ts";
 import { contextOf } from "./w3c.ts";
 
-/** Telemetry by the official SDK. Whatever it sends is held in bounded queues, and lost when those are full. */
+/** Telemetry through the official SDK. Signals wait in bounded queues, and are lost when those are full. */
 export class OpenTelemetry implements Telemetry {
   readonly #providers: Providers;
   readonly #signals: Signals;
@@ -62,7 +62,7 @@ export class OpenTelemetry implements Telemetry {
     const { tracers, meters, scrape } = providers;
     if (scrape !== undefined) this.scrape = scrape;
     this.#signals = {
-      // Without an SDK behind it, the tracer's spans are the places of their parents, which are passed on.
+      // Without an SDK behind it, the tracer's spans stand for their parents, which are passed on.
       tracer: (tracers ?? new ProxyTracerProvider()).getTracer("ptc", version),
       instruments: new Instruments(meters?.getMeter("ptc", version) ?? createNoopMeter()),
       propagates,
@@ -143,11 +143,11 @@ export class OpenTelemetry implements Telemetry {
   }
 }
 
-/** The longest text of an attribute. Names of tools are shorter; what is longer is cut. */
+/** The longest text of an attribute. Tool names are shorter; longer texts are cut. */
 const MAX_ATTRIBUTE_CHARS = 256;
 /** The time for one export, unless `OTEL_BSP_EXPORT_TIMEOUT` says otherwise. */
 const EXPORT_TIMEOUT_MS = 10_000;
-/** The most series of one instrument. Servers decide how many tools they have. */
+/** The maximum number of series of one instrument. Servers decide how many tools they have. */
 const MAX_SERIES = 1_000;
 
 interface Providers {
@@ -157,7 +157,7 @@ interface Providers {
   scrape?: (() => Promise<string>) | undefined;
 }
 
-/** Starts what sends spans and metrics. */
+/** Starts the providers that send spans and metrics. */
 async function startProviders(
   { traces, metrics, sampler, batch, reader }: TelemetrySettings,
   { version, isScraped = false, onWarning }: TelemetryOptions,
@@ -201,7 +201,7 @@ async function startProviders(
   };
 }
 
-/** What keeps metrics until somebody comes for them. It listens nowhere. */
+/** Keeps metrics until they are scraped. It does not listen on any port. */
 async function openScraped() {
   const { PrometheusExporter, PrometheusSerializer } = await import("@opentelemetry/exporter-prometheus");
   const reader = new PrometheusExporter({ preventServerStart: true });
@@ -228,7 +228,7 @@ async function openMetricExporter({ protocol }: SignalSettings): Promise<PushMet
   return new OTLPMetricExporter({ httpAgentOptions: agentOf("METRICS") });
 }
 
-/** How the collector of a signal is reached: by its variable, or by that of all signals (OTLP Exporter Configuration). */
+/** How to reach the collector of a signal: by its own variable, or by that of all signals (OTLP Exporter Configuration). */
 function agentOf(signal: "TRACES" | "METRICS") {
   const { [`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`]: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = process.env;
   return async (protocol: string): Promise<Agent> => {
@@ -253,8 +253,8 @@ function buildSampler({ name, ratio }: TelemetrySettings["sampler"]): Sampler {
 }
 
 /**
- * Tells once, and only of what kind it is, that a collector does not take what it is sent: what it answers is not shown, and the
- * error of the exporter may hold headers.
+ * Warns once that a collector does not accept telemetry, with only a code: the collector's answer is not shown, and the exporter's
+ * error may contain headers.
  */
 function warnOnce(onWarning: TelemetryOptions["onWarning"]): void {
   let isTold = false;
@@ -268,7 +268,7 @@ function warnOnce(onWarning: TelemetryOptions["onWarning"]): void {
   });
 }
 
-/** Hands spans on outside of the boundary of the run that they tell of, so that a fault while they are sent does not end it. */
+/** Passes spans on outside the boundary of the run that they describe, so that a fault during export does not end the run. */
 class UnboundProcessor implements SpanProcessor {
   readonly #inner: SpanProcessor;
 
@@ -293,7 +293,7 @@ class UnboundProcessor implements SpanProcessor {
   }
 }
 
-/** Options without those that nobody has set: the SDK has a default only for what is missing. */
+/** Removes unset options: the SDK applies a default only if the member is missing. */
 function defined<T extends object>(options: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const set = Object.entries(options).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set) as { [K in keyof T]?: NonNullable<T[K]> };

@@ -20,16 +20,16 @@ import { linksTo, metaOf } from "./w3c.ts";
 export interface Signals {
   tracer: Tracer;
   instruments: Instruments;
-  /** Whether requests to servers hold the trace. */
+  /** Whether requests to servers carry the trace context. */
   propagates: boolean;
 }
 
-/** How long a person was waited for in the call that is under way. */
+/** How long the current call has waited for a person. */
 interface Waited {
   ms: number;
 }
 
-/** Where the asynchronous work of a call has what belongs to it. */
+/** The context key under which the asynchronous work of a call finds its `Waited`. */
 const WAITED = Symbol("ptc.waited");
 
 /** On whose behalf a run is, by the conventions for users, and through what client. Metrics have none of it. */
@@ -53,7 +53,7 @@ export class OpenRun implements TracedRun {
   readonly #within: Context;
   /** The spans of calls that have no answer yet. */
   readonly #open = new Set<Span>();
-  /** Where calls belong: the program, once it is in its sandbox. */
+  /** The parent of calls: the program, once it is in its sandbox. */
   #calling: Context;
 
   constructor(
@@ -149,7 +149,7 @@ export class OpenRun implements TracedRun {
     decisionOf: (answer: T) => string,
   ): Promise<T> {
     const begun = performance.now();
-    // A question may be asked for a call, or before any.
+    // A question may be asked during a call, or before any call.
     const active = trace.getSpan(context.active()) === undefined ? this.#calling : context.active();
     const attributes = server === undefined ? {} : { "ptc.server.name": server };
     const span = this.#signals.tracer.startSpan(name, { attributes }, active);
@@ -172,7 +172,7 @@ export class OpenRun implements TracedRun {
   ): void {
     const isSuspended = !result.ok && result.error.type === "ApprovalPending";
     const errorType = result.ok || isSuspended ? undefined : result.error.type;
-    // A suspended run waits in calls that are never answered.
+    // A suspended run has calls that are never answered.
     for (const span of this.#open) {
       span.setAttribute("ptc.decision", isSuspended ? "suspended" : "cancelled");
       endSpan(span, isSuspended ? undefined : "cancelled");

@@ -9,7 +9,7 @@ import {
 import { parseTraceParent } from "@opentelemetry/core";
 import type { TraceContext } from "../../protocol/trace-context.ts";
 
-/** A context whose spans are children of a place in somebody else's trace. */
+/** A context whose spans are children of a span in an external trace. */
 export function contextOf(parent: TraceContext | undefined): Context {
   const place = parent === undefined ? null : parseTraceParent(parent.traceparent);
   if (place === null) return ROOT_CONTEXT;
@@ -18,13 +18,13 @@ export function contextOf(parent: TraceContext | undefined): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { ...place, ...state, isRemote: true });
 }
 
-/** A link to a place in a trace, which is not a parent. */
+/** A link to a span in a trace that is not the parent. */
 export function linksTo(place: TraceContext | undefined): Link[] {
   const linked = trace.getSpanContext(contextOf(place));
   return linked === undefined ? [] : [{ context: linked }];
 }
 
-/** The members of `_meta` that make a span the parent of what the receiver does. */
+/** The members of `_meta` that make a span the parent of the receiver's work. */
 export function metaOf(span: Span): Readonly<Record<string, string>> | undefined {
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
   if (/^0+$/.test(traceId)) return undefined;

@@ -205,11 +205,7 @@ export function describeStore<Store extends ArchiveStore>(
           () => damage.replaceText(victim.recordDigest, "{}"),
           /the record does not match its digest/,
         ],
-        [
-          "a column",
-          (id) => damage.setColumn(id, "title", "x"),
-          /the column title says something else than the record/,
-        ],
+        ["a column", (id) => damage.setColumn(id, "title", "x"), /the column title differs from the record/],
         ["a number", (id) => damage.setColumn(id, "calls", -1), /calls/],
       ];
       it.each(cases)(
@@ -262,7 +258,7 @@ export function describeStore<Store extends ArchiveStore>(
           "records 4 to 9 are missing",
         );
         expect((await archive.verify([{ ...kept, link: `sha256:${"0".repeat(64)}` }])).problems).toContain(
-          "record 3 is another than the one whose head was kept: the chain was written anew",
+          "record 3 is not the one whose head was kept: the chain was written anew",
         );
       });
 
@@ -273,7 +269,7 @@ export function describeStore<Store extends ArchiveStore>(
         // Nothing is left before the third: the chain starts there.
         expect(await archive.verify()).toMatchObject({ runs: 1, pruned: 0, problems: [] });
         expect((await archive.verify([{ id: 1, link: "sha256:x" }])).notes).toContain(
-          "record 1 was pruned, and can be compared no more",
+          "record 1 was pruned, and can no longer be compared",
         );
         await damage.removeRun(runIds[2] ?? "");
         expect((await archive.verify()).problems).toContain("record 3 is missing");

@@ -205,7 +205,7 @@ describe("hostile definitions", () => {
     expect(warnings.map(({ tool, message }) => [tool, message])).toEqual([
       ["good", "is listed twice; the first one counts"],
       [undefined, "2 entries without a name left out of the list of tools"],
-      ["bad", "input: a schema that is no object allows any arguments"],
+      ["bad", "input: a schema that is not an object allows any arguments"],
       ["bad", "output: a schema that is neither an object nor a boolean is any"],
     ]);
   });

@@ -135,7 +135,7 @@ test("a file that others could read is closed, and one that is not ptc's stays a
   expect(await file.get("a")).toBe("one");
   expect(statSync(path).mode & 0o777).toBe(0o600);
   writeFileSync(path, '{"a": "a-secret"}');
-  expect(await problemOf(file.get("a"))).toBe(`${path} is not what ptc has written; mend or remove it`);
+  expect(await problemOf(file.get("a"))).toBe(`${path} was not written by ptc; repair or remove it`);
   await problemOf(file.set("a", "two"));
   expect(readFileSync(path, "utf8")).toBe('{"a": "a-secret"}');
 });

@@ -67,7 +67,7 @@ test("who waits for a lock gets it when its holder lets go, is refused when that
   await expect(lockFile(path, { patienceMs: 20 })).rejects.toMatchObject({
     name: "LockError",
     code: "busy",
-    message: `another ptc holds its lock ${path} and does not let go: end that one`,
+    message: `another ptc holds its lock ${path} and does not release it: end that ptc`,
   });
   await expect(lockFile(path, { signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
     name: "AbortError",

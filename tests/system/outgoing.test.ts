@@ -38,7 +38,7 @@ describe("the proxy of an address", () => {
       const find = () => proxyFor(new URL("https://hub.example/"), { HTTPS_PROXY: value });
       expect(find).toThrow(ProxyError);
       expect(find).toThrow(
-        "HTTPS_PROXY in the environment is no URL of an HTTP proxy, such as http://proxy:3128",
+        "HTTPS_PROXY in the environment is not the URL of an HTTP proxy, such as http://proxy:3128",
       );
     },
   );

@@ -57,7 +57,7 @@ describe("what the variables of OpenTelemetry ask for", () => {
     ],
     [
       { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "localhost:4317" },
-      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is no http or https address; traces are not sent",
+      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an http or https address; traces are not sent",
     ],
     [
       { ...ENDPOINT, OTEL_TRACES_SAMPLER: "jaeger_remote" },
@@ -65,11 +65,11 @@ describe("what the variables of OpenTelemetry ask for", () => {
     ],
     [
       { ...ENDPOINT, OTEL_TRACES_SAMPLER_ARG: "2" },
-      "OTEL_TRACES_SAMPLER_ARG: '2' is no number from 0 to 1; 1 is used",
+      "OTEL_TRACES_SAMPLER_ARG: '2' is not a number from 0 to 1; 1 is used",
     ],
     [
       { ...ENDPOINT, OTEL_BSP_SCHEDULE_DELAY: "soon" },
-      "OTEL_BSP_SCHEDULE_DELAY: 'soon' is no whole number above 0; the default is used",
+      "OTEL_BSP_SCHEDULE_DELAY: 'soon' is not a whole number above 0; the default is used",
     ],
   ])("is told where it is not offered: %j", (env, problem) => {
     expect(sent(env).problems).toEqual([expect.stringContaining(problem)]);

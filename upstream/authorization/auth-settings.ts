@@ -1,7 +1,7 @@
 /**
- * How a server over HTTP is authorized, as the configuration says, with every variable filled in.
+ * The configured authorization of a server over HTTP, with every variable filled in.
  *
- * @typeParam Secret what stands for a secret: its text, or in a configuration also where it is read from.
+ * @typeParam Secret the type of a secret: its text, or in a configuration also where to read it.
  */
 export type AuthSettings<Secret = string> = (
   | OAuthSettings<Secret>
@@ -10,13 +10,13 @@ export type AuthSettings<Secret = string> = (
 ) &
   CallerTokens<Secret>;
 
-/** What is tried before anything else where the caller has a token: the first of them that is set. */
+/** Tried before anything else if the caller has a token: the first of them that is set. */
 interface CallerTokens<Secret = string> {
   readonly exchange: TokenExchange<Secret> | undefined;
   readonly assertion: ExchangeClient<Secret> | undefined;
 }
 
-/** ptc's own client at an authorization server that turns the caller's token into another. */
+/** ptc's own client at an authorization server that exchanges the caller's token for another. */
 export interface ExchangeClient<Secret = string> {
   readonly issuer: string;
   readonly clientId: string;
@@ -29,7 +29,7 @@ export interface TokenExchange<Secret = string> extends ExchangeClient<Secret> {
   readonly audience: string | undefined;
   /** Whether the server's URL is sent as `resource` (RFC 8707). */
   readonly resource: boolean;
-  /** Whether ptc shows a token of its own. */
+  /** Whether ptc also sends a token of its own. */
   readonly actor: boolean;
 }
 
@@ -44,7 +44,7 @@ interface AnyAuthSettings<Secret> {
   readonly authMethod: "client_secret_basic" | "client_secret_post" | undefined;
 }
 
-/** Only the caller's token counts. Who has none sends what the headers say. */
+/** Only the caller's token is used. For a caller without one, only the configured headers are sent. */
 export interface CallerSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "caller";
 }
@@ -52,22 +52,22 @@ export interface CallerSettings<Secret = string> extends AnyAuthSettings<Secret>
 /** A person logs in with a browser (the authorization code grant with PKCE). */
 export interface OAuthSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "oauth";
-  /** Whether the configuration says nothing, so that a login is asked for only when the server challenges. */
+  /** Whether nothing is configured, so that a login is requested only if the server challenges. */
   readonly isDefault: boolean;
-  /** The https URL of a document that describes the client, which is its id too. */
+  /** The https URL of a document that describes the client; it is also the client's id. */
   readonly clientMetadataUrl: string | undefined;
-  /** How the redirect names this machine, where the client is registered with one name. */
+  /** The name of this machine in the redirect, if the client is registered with a certain name. */
   readonly callbackHost: "127.0.0.1" | "localhost";
-  /** The port of the redirect on this machine, where the client is registered with one. */
+  /** The port of the redirect on this machine, if the client is registered with one. */
   readonly callbackPort: number | undefined;
 }
 
-/** A machine has its own credentials (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
+/** A machine uses its own credentials (RFC 6749, section 4.4; MCP extension "OAuth Client Credentials"). */
 export interface ClientCredentialsSettings<Secret = string> extends AnyAuthSettings<Secret> {
   readonly type: "client_credentials";
   readonly clientId: string;
   /** A key in PKCS#8 PEM or as a JWK, with which the client signs assertions instead of sending a secret (RFC 7523). */
   readonly privateKey: Secret | undefined;
-  /** Such as `RS256` or `ES256`. */
+  /** For example `RS256` or `ES256`. */
   readonly signingAlgorithm: string | undefined;
 }

@@ -1,32 +1,32 @@
-/** A `WWW-Authenticate` challenge of a server (RFC 6750, section 3; RFC 9728, section 5.1). All of it is foreign text. */
+/** A server's `WWW-Authenticate` challenge (RFC 6750, section 3; RFC 9728, section 5.1). All of it is untrusted text. */
 export interface Challenge {
   /** `unauthorized`: HTTP 401. `insufficient_scope`: HTTP 403 with that error. */
   readonly kind: "unauthorized" | "insufficient_scope";
-  /** Whether the server names a scheme of tokens, such as `Bearer`. */
+  /** Whether the server names a token scheme, such as `Bearer`. */
   readonly isOfTokens: boolean;
   readonly resourceMetadataUrl: string | undefined;
   readonly scope: string | undefined;
 }
 
-/** The token of one principal for one server, while requests go there. */
+/** Provides the token of one principal for requests to one server. */
 export interface Authorization {
-  /** The token to send just now; `undefined` when there is none, and the server may still let the request pass. */
+  /** The current token to send; `undefined` if there is none, in which case the server may still accept the request. */
   token(signal?: AbortSignal): Promise<string | undefined>;
   /**
-   * Handles a challenge. Resolves to whether the request should be sent again, with the token that is current then.
+   * Handles a challenge. Resolves to whether the request should be sent again, with the then current token.
    *
    * @param rejected the token that the request had.
-   * @throws LoginRequiredError when a person has to log in first; AuthorizationError when no token can be got now.
+   * @throws LoginRequiredError if a person has to log in first; AuthorizationError if no token can be obtained now.
    */
   challenged(challenge: Challenge, rejected: string | undefined, signal?: AbortSignal): Promise<boolean>;
-  /** Every token and secret that was in use here, for redaction. */
+  /** Every token and secret that was used here, for redaction. */
   secrets(): readonly string[];
 }
 
-/** A person has to log in. The name is the one by which the MCP client knows that it is about credentials. */
+/** A person has to log in. The MCP client recognises errors about credentials by this name. */
 export class LoginRequiredError extends Error {
   override readonly name = "UnauthorizedError";
-  /** Why the previous login is not enough. Continues after `because`; `undefined` when there was none. */
+  /** Why the previous login is not enough, phrased to follow `because`; `undefined` if there was none. */
   readonly why: string | undefined;
 
   constructor(why?: string) {
@@ -35,7 +35,7 @@ export class LoginRequiredError extends Error {
   }
 }
 
-/** The server wants scopes that were already asked for, so asking again would never end. */
+/** The server wants scopes that were already requested, so requesting them again would never end. */
 export function notEnough(scope: string | undefined): AuthorizationError {
   const what = scope === undefined ? "other scopes, and does not say which" : `the scopes ${scope}`;
   return new AuthorizationError(
@@ -43,26 +43,26 @@ export function notEnough(scope: string | undefined): AuthorizationError {
   );
 }
 
-/** No token can be got, and a login would not change that. The message continues after the name of a server. */
+/** No token can be obtained, and a login would not change that. The message is phrased to follow the name of a server. */
 export class AuthorizationError extends Error {
   override readonly name = "UnauthorizedError";
 }
 
 /**
- * What happened to a login: a person logged in or out, its token was renewed, a machine was given one, the login has ended because
- * it is renewed no more, or what was tried has failed and may go another time.
+ * What happened to a login: a person logged in or out, its token was renewed, a machine received one, the login ended because it
+ * can no longer be renewed, or an attempt failed and may succeed later.
  */
 type LoginHappening = "logged_in" | "logged_out" | "renewed" | "machine_token" | "ended" | "failed";
 
-/** One event of the login of a principal at a server, for logs. */
+/** An event of a principal's login at a server, for logs. */
 export interface LoginEvent {
   principal: string;
   /** The configured name of the server. */
   server: string;
   event: LoginHappening;
-  /** Why, for one that failed. */
+  /** Why it failed, if it did. */
   reason?: string | undefined;
 }
 
-/** Receives events of logins. It neither waits nor throws. */
+/** Receives login events. It neither waits nor throws. */
 export type OnLogin = (event: LoginEvent) => void;

@@ -1,12 +1,12 @@
 import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
 import type { Authorization, Challenge } from "./authorization.ts";
 
-/** How often one request is sent at most: as it is, with a newer token, and with one for more scopes. */
+/** The most times that one request is sent: unchanged, with a newer token, and with a token for more scopes. */
 const MAX_SENDS = 3;
 
 /**
- * Adds a server's token to each request that goes to the server's own origin, and to no other. A challenged request was not
- * carried out, and is sent again when there is another token.
+ * Adds a server's token only to requests to the server's own origin. A challenged request was not carried out, and is sent again if
+ * there is another token.
  */
 export function buildAuthorizedFetch(fetch: Fetch, serverUrl: URL, authorization: Authorization): Fetch {
   return async (input, init = {}) => {
@@ -27,11 +27,11 @@ export function buildAuthorizedFetch(fetch: Fetch, serverUrl: URL, authorization
 function withToken(init: RequestInit, token: string): RequestInit {
   const headers = new Headers(init.headers);
   headers.set("authorization", `Bearer ${token}`);
-  // A redirect that is followed is a new request, and this function decides anew what to add to it.
+  // Following a redirect makes a new request, for which this function decides again what to add.
   return { ...init, headers, redirect: "manual" };
 }
 
-/** The challenge of a response; `undefined` when a token would change nothing. */
+/** The challenge in a response; `undefined` if a token would not help. */
 function challengeOf({ status, headers }: Pick<Response, "status" | "headers">): Challenge | undefined {
   if (status !== 401 && status !== 403) return undefined;
   const parameters = tokenParameters(headers.get("www-authenticate") ?? "");
@@ -47,8 +47,8 @@ function challengeOf({ status, headers }: Pick<Response, "status" | "headers">):
 const MAX_HEADER_CHARS = 8_192;
 
 /**
- * The parameters of the `Bearer` challenge in a `WWW-Authenticate` header, which may hold challenges of other schemes (RFC 9110,
- * section 11.6.1). The first of two parameters of one name counts.
+ * The parameters of the `Bearer` challenge in a `WWW-Authenticate` header, which may contain challenges of other schemes (RFC 9110,
+ * section 11.6.1). Of two parameters with one name, the first counts.
  */
 function tokenParameters(header: string): Map<string, string> | undefined {
   const begin = /(?:^|,)\s*Bearer(?:\s|,|$)/i.exec(header);
@@ -74,7 +74,7 @@ const INITIALIZE = {
 };
 
 /**
- * Sends a server a first request without a token, and returns its challenge; `undefined` when it does not challenge, or cannot be
+ * Sends a server a first request without a token, and returns its challenge; `undefined` if it does not challenge or cannot be
  * reached.
  */
 export async function askForChallenge(

@@ -1,17 +1,17 @@
 /**
- * The tokens with which principals call ptc, while what they called for is under way. They are in memory alone: a server's `auth`
- * may have one exchanged for another, and nothing else looks at them.
+ * The tokens with which principals call ptc, while their requests are in progress. They are only kept in memory, and only used for
+ * exchanges by a server's `auth`.
  */
 export class Callers {
-  /** Of each principal, the newest last. */
+  /** By principal, the newest last. */
   readonly #held = new Map<string, (() => string)[]>();
 
-  /** Has a principal's token known until what is returned is called, which may be called again. */
+  /** Holds a principal's token until the returned function is called. That function may be called several times. */
   hold(principal: string, token: (() => string) | undefined): () => void {
     if (token === undefined) return () => {};
     const held = this.#held.get(principal) ?? [];
     this.#held.set(principal, held);
-    // Two requests may bring the same function, and each has an entry.
+    // Two requests may pass the same function, and each needs its own entry.
     const entry = () => token();
     held.push(entry);
     return () => {
@@ -21,7 +21,7 @@ export class Callers {
     };
   }
 
-  /** The token with which a principal called last; `undefined` where nothing is under way that came with one. */
+  /** The token of a principal's latest request; `undefined` if no request with a token is in progress. */
   tokenOf(principal: string): string | undefined {
     return this.#held.get(principal)?.at(-1)?.();
   }

@@ -6,35 +6,35 @@ export interface ServerCredentials {
   /** All environment variables of a server on stdio, or all headers for a remote server. Nothing is added. */
   readonly values: Readonly<Record<string, string>>;
   /**
-   * The secret parts of the values that are not in the configuration, such as a fetched token. They are redacted from all
-   * texts that leave ptc afterwards.
+   * The secret parts of the values that are not in the configuration, such as a fetched token. They are redacted from all texts that
+   * leave ptc from then on.
    */
   readonly secrets: readonly string[];
-  /** Values that could not be read, where the server is used without them. */
+  /** Values that could not be read, if the server is used without them. */
   readonly unread?: UnreadValues | undefined;
-  /** The login of the principal at a remote server, whose tokens change while a connection lives. */
+  /** The principal's login at a remote server, whose tokens change during a connection. */
   readonly authorization?: Authorization;
 }
 
 /** Values of a server that could not be read. */
 export interface UnreadValues {
-  /** Why each of them could not, in one line, by its name. */
+  /** For each name, why the value could not be read, in one line. */
   readonly why: Readonly<Record<string, string>>;
-  /** Reads all credentials anew. */
+  /** Reads all credentials again. */
   again(signal: AbortSignal): Promise<ServerCredentials>;
 }
 
 /**
- * Knows which credentials a server is used with on behalf of each principal. A connection serves all sessions of its
- * principal, so credentials depend on the principal only.
+ * Provides the credentials with which a server is used on behalf of each principal. A connection serves all sessions of its
+ * principal, so credentials depend only on the principal.
  */
 export interface CredentialSource {
   /**
-   * Is called for each new connection, so credentials may change between connections.
+   * Called for each new connection, so credentials may change between connections.
    *
    * @param server its configured name.
    * @param signal aborts when the connection is no longer needed.
-   * @throws UpstreamError when there are none for this principal; the server is not started then.
+   * @throws UpstreamError if there are none for this principal; the server is then not started.
    */
   credentialsFor(principal: string, server: string, signal: AbortSignal): Promise<ServerCredentials>;
 }
@@ -50,7 +50,7 @@ export function configuredCredentials(
   return { credentialsFor: async (_, server) => ({ values: byServer.get(server) ?? {}, secrets: [] }) };
 }
 
-/** Wraps a source so that every secret is passed to `tell`, such as to a redactor, before its credentials are returned. */
+/** Wraps a source so that every secret is passed to `tell`, for example to a redactor, before its credentials are returned. */
 export function tellingSecrets(source: CredentialSource, tell: (secret: string) => void): CredentialSource {
   const pass = (credentials: ServerCredentials): ServerCredentials => {
     for (const secret of credentials.secrets) tell(secret);
@@ -67,13 +67,13 @@ export function tellingSecrets(source: CredentialSource, tell: (secret: string) 
   };
 }
 
-/** Logins that are kept open for the next connection. */
+/** The maximum number of logins that are kept for the next connection. */
 const MAX_LOGINS = 10_000;
 
 /**
- * Adds to the credentials of another source the logins of principals. All connections of a principal share its login.
+ * Adds the logins of principals to the credentials of another source. All connections of a principal share its login.
  *
- * @param open has the login of a principal at a server; `undefined` for a server that is not logged in to.
+ * @param open returns a principal's login at a server; `undefined` for a server without login.
  */
 export function loginCredentials(
   others: CredentialSource,

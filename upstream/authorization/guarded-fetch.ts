@@ -5,7 +5,7 @@ import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { type Fetch, requestOptionsFor } from "../../system/outgoing.ts";
 
-/** The most bytes of an answer. Metadata and tokens have a few thousand. */
+/** The maximum size of an answer. Metadata and tokens have a few thousand bytes. */
 const MAX_BODY_BYTES = 512 * 1024;
 const MAX_HEADER_BYTES = 32 * 1024;
 const PATIENCE_MS = 20_000;
@@ -13,20 +13,20 @@ const PATIENCE_MS = 20_000;
 export interface GuardedFetchOptions {
   guard: AddressGuard;
   signal?: AbortSignal | undefined;
-  /** The time for one request, its answer included. */
+  /** The time limit of one request, including its answer. */
   patienceMs?: number;
 }
 
-/** An answer is refused. The message follows the name of a host. */
+/** An answer is refused. The message is phrased to follow the name of a host. */
 class AnswerRefusedError extends Error {
   override readonly name = "AnswerRefusedError";
 }
 
 /**
- * A `fetch` for the URLs in metadata. It checks the address as it connects, or before it asks a proxy. It follows no redirects,
- * bounds bodies and times, refuses credentials in URLs, and opens a connection for every request.
+ * Builds a `fetch` for the URLs in metadata. It checks the address while connecting, or before using a proxy. It does not follow
+ * redirects, limits body size and time, refuses credentials in URLs, and opens a new connection for every request.
  *
- * Rejects with a TypeError, as `fetch` does, whose message says which host failed and why.
+ * Like `fetch`, rejects with a TypeError, whose message says which host failed and why.
  */
 export function buildGuardedFetch({ guard, signal, patienceMs = PATIENCE_MS }: GuardedFetchOptions): Fetch {
   return async (input, init = {}) => {
@@ -79,7 +79,7 @@ async function request(
       signal,
     });
     sent.on("socket", (socket) => {
-      // The other end is the proxy.
+      // The socket is connected to the proxy.
       if (agent !== false) return;
       socket.once("connect", () => {
         const address = socket.remoteAddress ?? "";
@@ -99,9 +99,8 @@ async function request(
 }
 
 /**
- * Checks where a request by way of a proxy leads, as far as that can be seen from here: the proxy looks the name up itself. One
- * that this machine knows as an address that may not be connected to is refused; one that it does not know is the proxy's to
- * allow.
+ * Checks the destination of a request through a proxy, as far as possible: the proxy looks the name up itself. A name that resolves
+ * here to a forbidden address is refused; a name that is unknown here is left to the proxy.
  */
 export async function checkByProxy(url: URL, guard: AddressRule): Promise<void> {
   const host = hostOf(url);
@@ -165,8 +164,8 @@ function tooLarge(): AnswerRefusedError {
 }
 
 /**
- * Where on the network something is. `forbidden` is what no metadata may lead to: link-local addresses, among them those at which
- * clouds give out credentials, and addresses that belong to nobody.
+ * A part of the network. `forbidden` addresses are those that metadata must never lead to: link-local addresses, including those
+ * from which clouds hand out credentials, and unassigned addresses.
  */
 export type Zone = "public" | "private" | "loopback" | "forbidden";
 
@@ -180,9 +179,9 @@ const ZONES: Partial<Record<ReturnType<ipaddr.IPv6["range"] | ipaddr.IPv4["range
 
 const PREFIX_BYTES_OF_NAT64 = 12;
 
-/** The zone of an IP address. IPv4 within IPv6 counts as what it stands for. */
+/** The zone of an IP address. IPv4 mapped into IPv6 counts as IPv4. */
 export function zoneOf(address: string): Zone {
-  // A scope such as `%eth0` only occurs with link-local addresses.
+  // A scope such as `%eth0` occurs only with link-local addresses.
   if (!ipaddr.isValid(address) || address.includes("%")) return "forbidden";
   const parsed = ipaddr.process(address);
   const range = parsed.range();
@@ -190,7 +189,7 @@ export function zoneOf(address: string): Zone {
   return ZONES[range] ?? "forbidden";
 }
 
-/** A request is refused because of where it leads. The message follows the name of a host. */
+/** A request is refused because of its destination. The message is phrased to follow the name of a host. */
 class AddressRefusedError extends Error {
   override readonly name = "AddressRefusedError";
 }
@@ -206,27 +205,27 @@ export interface AddressRule {
 }
 
 /**
- * Decides which addresses the metadata of one server may lead to. A server's metadata says where tokens are asked for, so that
- * otherwise a server could have ptc talk to what only this machine, or only its network, reaches (MCP 2025-11-25, Security Best
- * Practices: "Server-Side Request Forgery").
+ * Decides which addresses the metadata of one server may lead to. A server's metadata says where to request tokens, so without this
+ * check a server could make ptc connect to something that only this machine or its network can reach (MCP 2025-11-25, Security
+ * Best Practices: "Server-Side Request Forgery").
  *
- * The server itself may be anywhere, because the user configured it. What it leads to is public, or where the server is: on a
- * server on this machine, loopback and private addresses; on one in a private network, private ones. Where a server is, is the
- * address at which it was reached, because what a name stands for can change between two look-ups.
+ * The server itself may be anywhere, because the user configured it. Its metadata may lead to public addresses, and to those in the
+ * server's own zone: from a server on this machine to loopback and private addresses; from one in a private network to private
+ * ones. A server's zone is that of the address at which it was reached, because a name can resolve differently each time.
  */
 export class AddressGuard implements AddressRule {
   readonly rule = "the metadata of a server elsewhere may not lead";
   readonly #origin: string;
   #zone: Zone | undefined;
 
-  /** @param known where the server was reached before, if it was. */
+  /** @param known the zone in which the server was reached before, if it was. */
   constructor(serverUrl: string, known?: Zone) {
     const { origin, hostname } = new URL(serverUrl);
     this.#origin = origin;
     this.#zone = known ?? zoneOfName(hostname);
   }
 
-  /** Where the server is; `undefined` as long as it has a name and was not reached. */
+  /** The server's zone; `undefined` if its URL has a name and it has not been reached yet. */
   get zone(): Zone | undefined {
     return this.#zone;
   }
@@ -240,14 +239,14 @@ export class AddressGuard implements AddressRule {
     return zone === this.#zone || (zone === "private" && this.#zone === "loopback");
   }
 
-  /** Notes the address that a request reached. A server that was once at a public address stays public. */
+  /** Records the address that a request reached. A server that was once at a public address stays public. */
   reached(url: URL, address: string): void {
     if (url.origin !== this.#origin || this.#zone === "public") return;
     this.#zone = zoneOf(address);
   }
 }
 
-/** The zone of a host that is no name, or a name that means this machine (RFC 6761, section 6.3). */
+/** The zone of a host that is an address, or a name for this machine (RFC 6761, section 6.3). */
 function zoneOfName(hostname: string): Zone | undefined {
   const host = hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0) return zoneOf(host);

@@ -12,7 +12,7 @@ import { AuthorizationError } from "./authorization.ts";
 
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 16 };
 
-/** The file of a login. It holds the login itself only where no keyring does. */
+/** The file of a login. It contains the login itself only if the keyring does not. */
 const LoginFile = z.object({
   version: z.literal(1),
   in: z.enum(["keyring", "file"]),
@@ -20,35 +20,35 @@ const LoginFile = z.object({
 });
 
 interface LoginStoreOptions {
-  /** The user's own folder for logins, which is created private. */
+  /** The user's own folder for logins, which is created with private permissions. */
   folder: string;
   /** Opens the system's keyring, if there is one. */
   keyring: () => Promise<Keyring | undefined>;
 }
 
-/** The logins that servers are reached with, wherever they are kept. */
+/** Stores logins at servers. */
 export interface LoginStore {
   /** A text that changes whenever the login does. */
   version(key: LoginKey): Promise<string>;
   /**
-   * The login, or `undefined` when there is none that ptc can read.
+   * The login, or `undefined` if there is none that ptc can read.
    *
-   * @throws AuthorizationError when what has it cannot be used.
+   * @throws AuthorizationError if the storage cannot be used.
    */
   read(key: LoginKey): Promise<Login | undefined>;
-  /** Where a login is kept, for people; `undefined` when there is none. */
+  /** Describes where a login is kept; `undefined` if there is none. */
   place(key: LoginKey): Promise<string | undefined>;
-  /** Writes a login: all of it, or nothing. @throws AuthorizationError */
+  /** Writes a login atomically. @throws AuthorizationError */
   write(key: LoginKey, login: Login): Promise<void>;
-  /** Forgets a login. Whether there was one. @throws AuthorizationError */
+  /** Deletes a login. Returns whether there was one. @throws AuthorizationError */
   remove(key: LoginKey): Promise<boolean>;
   /** Runs work while no other process can change the login. @throws AuthorizationError, and what the work throws. */
   withLock<T>(key: LoginKey, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 /**
- * The logins of this user: in the system's keyring, else in private files. Each login has a file in either case, which changes
- * with it, so that every process notices at little cost what another has changed.
+ * The logins of this user, in the system's keyring or else in private files. In either case each login has a file that changes with
+ * it, so that every process can cheaply notice changes by another.
  */
 export class FileLoginStore implements LoginStore {
   readonly #folder: string;
@@ -73,7 +73,7 @@ export class FileLoginStore implements LoginStore {
     const file = await this.#readFile(key);
     if (file === undefined) return undefined;
     const login = parseLogin(file.in === "file" ? file.login : await this.#readKeyring(key));
-    // What does not say that it is for this principal and this server is not used for them.
+    // A login is used only if it says that it is for this principal and this server.
     return login?.principal === key.principal && login.url === key.url ? login : undefined;
   }
 
@@ -91,7 +91,7 @@ export class FileLoginStore implements LoginStore {
       await keyring?.set(accountOf(key), JSON.stringify(login));
       kept = keyring !== undefined;
     } catch (error) {
-      // Some keyrings hold short values only, and some cannot be unlocked where nobody is.
+      // Some keyrings store only short values, and some cannot be unlocked without a person.
       if (!(error instanceof KeyringError)) throw error;
     }
     const content = kept ? { version: 1, in: "keyring" } : { version: 1, in: "file", login };
@@ -189,7 +189,7 @@ export class FileLoginStore implements LoginStore {
   }
 }
 
-/** A name for a key that says nothing of it. */
+/** A name for a key that reveals nothing about it. */
 export function loginName({ principal, server, url, clientId }: LoginKey): string {
   const digest = textDigest(JSON.stringify([principal, server, url, clientId ?? null]));
   return digest.slice("sha256:".length).slice(0, 32);
@@ -217,10 +217,10 @@ function parseText(text: string): unknown {
   }
 }
 
-/** Longer than a holder takes: its requests to an authorization server are bounded. */
+/** Longer than any holder takes, because its requests to an authorization server are bounded. */
 export const LOGIN_PATIENCE_MS = 90_000;
 
-/** Runs work while nobody else holds the lock. @throws AuthorizationError when the lock stays taken, and what the work throws. */
+/** Runs work while holding the lock. @throws AuthorizationError if the lock stays taken, and whatever the work throws. */
 export async function withLock<T>(path: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const release = await acquire(path, signal);
   try {
@@ -243,13 +243,13 @@ async function acquire(path: string, signal: AbortSignal | undefined): Promise<(
   }
 }
 
-/** The OAuth client as which ptc logged in (RFC 7591, section 2). */
+/** The OAuth client with which ptc logged in (RFC 7591, section 2). */
 export const Client = z.object({
   id: z.string(),
   secret: z.optional(z.string()),
-  /** `token_endpoint_auth_method`, where the registration or the user names one. */
+  /** `token_endpoint_auth_method`, if the registration or the user names one. */
   authMethod: z.optional(z.string()),
-  /** Where the client is from: the configuration, its metadata document, or a registration of ptc's own. */
+  /** The source of the client: the configuration, its metadata document, or a registration by ptc. */
   kind: z.enum(["configured", "document", "registered"]),
   redirectUri: z.optional(z.string()),
   /** When the secret expires, in milliseconds since 1970. */
@@ -257,7 +257,7 @@ export const Client = z.object({
 });
 export type Client = z.infer<typeof Client>;
 
-/** What is kept of a login: tokens, and everything that they are bound to. */
+/** A stored login: tokens, and everything that they are bound to. */
 export const Login = z.object({
   version: z.literal(1),
   /** The binding: on whose behalf, for which server, by which authorization server. */
@@ -270,19 +270,19 @@ export const Login = z.object({
   revocationEndpoint: z.optional(z.string()),
   /** `token_endpoint_auth_methods_supported`. */
   authMethods: z.optional(z.array(z.string())),
-  /** Where the server was reached, which decides where its authorization server may be. */
+  /** The zone in which the server was reached, which limits where its authorization server may be. */
   zone: z.optional(z.enum(["public", "private", "loopback", "forbidden"])),
   client: Client,
-  /** `undefined` once the login has ended: only its client and scopes are still known then. */
+  /** `undefined` once the login has ended; then only its client and scopes are known. */
   accessToken: z.optional(z.string()),
   refreshToken: z.optional(z.string()),
-  /** In milliseconds since 1970; `undefined` when the authorization server did not say. */
+  /** In milliseconds since 1970; `undefined` if the authorization server did not say. */
   expiresAt: z.optional(z.number()),
-  /** The scopes that were granted, as far as the authorization server said, else those that were asked for. */
+  /** The granted scopes if the authorization server named them, else the requested ones. */
   scope: z.optional(z.string()),
-  /** The scopes that the login asked for. The authorization server may have granted only some of them. */
+  /** The requested scopes. The authorization server may have granted only some of them. */
   askedScope: z.optional(z.string()),
-  /** The scopes that the next login is to ask for, because the server wants more than were granted. */
+  /** The scopes that the next login should request, because the server wants more than were granted. */
   wantedScope: z.optional(z.string()),
 });
 export type Login = z.infer<typeof Login>;
@@ -290,25 +290,25 @@ export type Login = z.infer<typeof Login>;
 /** The key of a login. A login for one key is never used for another. */
 export interface LoginKey {
   readonly principal: string;
-  /** The configured name of the server. Two entries for one URL have logins of their own, as for two accounts. */
+  /** The configured name of the server. Two entries with one URL have separate logins, for example for two accounts. */
   readonly server: string;
   readonly url: string;
   /** The configured client, if there is one. */
   readonly clientId: string | undefined;
 }
 
-/** Whether two names are of one authorization server. People leave out the last slash, which some issuers have. */
+/** Whether two names mean the same authorization server. Some issuers end with a slash, which people leave out. */
 export function isSameIssuer(one: string, other: string): boolean {
   return one.replace(/\/$/, "") === other.replace(/\/$/, "");
 }
 
-/** The scopes of several lists, each once, in the order in which they come (RFC 6749, section 3.3). */
+/** Merges lists of scopes without duplicates, in order (RFC 6749, section 3.3). */
 export function uniteScopes(...scopes: (string | undefined)[]): string | undefined {
   const all = scopes.flatMap((scope) => (scope ?? "").split(/\s+/)).filter((scope) => scope !== "");
   return all.length === 0 ? undefined : [...new Set(all)].join(" ");
 }
 
-/** Whether a list of scopes has all of another. */
+/** Whether a list of scopes contains all of another. */
 export function includesScopes(granted: string | undefined, wanted: string | undefined): boolean {
   return uniteScopes(granted, wanted) === uniteScopes(granted);
 }

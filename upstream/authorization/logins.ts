@@ -13,17 +13,17 @@ import {
 } from "./authorization.ts";
 import { includesScopes, type Login, type LoginKey, type LoginStore, uniteScopes } from "./login-store.ts";
 
-/** A token is renewed when it has less than this left, so that it does not expire on its way. */
+/** A token is renewed when less than this is left, so that it does not expire on the way. */
 const EARLY_MS = 15_000;
 
 export interface StoredLoginOptions {
   key: LoginKey;
   store: LoginStore;
-  /** Gets new tokens by the refresh token; `undefined` when that is valid no more. @throws AuthorizationError */
+  /** Gets new tokens with the refresh token; `undefined` if that is no longer valid. @throws AuthorizationError */
   refresh: (login: Login, signal?: AbortSignal) => Promise<Login | undefined>;
   /** Receives every secret of the login before it is used. */
   onSecret: (secret: string) => void;
-  /** Whether a challenge is one that a login can answer. @throws AuthorizationError */
+  /** Whether a login can answer a challenge. @throws AuthorizationError */
   offersLogin: (challenge: Challenge, signal?: AbortSignal) => Promise<boolean>;
   clock: Pick<Clock, "wallMs">;
   onLogin?: OnLogin | undefined;
@@ -74,7 +74,7 @@ export class StoredLogin implements Authorization {
     return [...this.#secrets];
   }
 
-  /** The login as it is on disk, read anew only when it has changed there. */
+  /** The stored login, which is read again only if it has changed. */
   async #load(): Promise<Login | undefined> {
     const { store, key } = this.#options;
     const version = await store.version(key);
@@ -131,11 +131,11 @@ export class StoredLogin implements Authorization {
     onLogin?.({ principal: key.principal, server: key.server, event, reason });
   }
 
-  /** Has the next login ask for the scopes that are wanted beside those there are (MCP 2026-07-28, "Step-Up Authorization"). */
+  /** Makes the next login request the wanted scopes in addition to the current ones (MCP 2026-07-28, "Step-Up Authorization"). */
   async #widen({ scope }: Challenge): Promise<never> {
     const { store, key } = this.#options;
     const had = uniteScopes(this.#login?.scope, this.#login?.askedScope);
-    // A server that wants what was asked for already would have a person log in again and again.
+    // A server that wants scopes that were already requested would make a person log in again and again.
     if (scope === undefined || includesScopes(had, scope)) throw notEnough(scope);
     await store.withLock(key, async () => {
       const login = await store.read(key);
@@ -147,7 +147,7 @@ export class StoredLogin implements Authorization {
   }
 }
 
-/** What a server has asked for when it challenged a request. */
+/** What a server demanded when it challenged a request. */
 export interface Wanted {
   resourceMetadataUrl: string | undefined;
   scope: string | undefined;
@@ -162,7 +162,7 @@ export interface MachineLoginParts {
   onToken?: ((problem?: string) => void) | undefined;
 }
 
-/** The token of a machine. Getting one takes no person, and it is kept for as long as ptc runs. */
+/** The token of a machine. Getting one does not need a person, and it is kept as long as ptc runs. */
 export class MachineLogin implements Authorization {
   readonly #parts: MachineLoginParts;
   readonly #secrets = new Set<string>();
@@ -185,7 +185,7 @@ export class MachineLogin implements Authorization {
     rejected: string | undefined,
   ): Promise<boolean> {
     if (this.#current !== undefined && this.#current.token !== rejected) return true;
-    // A server that wants what it was given already will not be content with it another time.
+    // A server that demands what it already got would not accept it another time either.
     if (kind === "insufficient_scope" && includesScopes(this.#wanted.scope, scope)) throw notEnough(scope);
     this.#wanted = {
       resourceMetadataUrl: resourceMetadataUrl ?? this.#wanted.resourceMetadataUrl,
@@ -220,7 +220,7 @@ export class MachineLogin implements Authorization {
 }
 
 export interface CallerLoginParts {
-  /** The token with which the principal calls now; `undefined` where it came without one. */
+  /** The token of the principal's current call; `undefined` if it came without one. */
   subject: () => string | undefined;
   /** Turns the caller's token into one for the server. @throws AuthorizationError */
   fetch: (subject: string, wanted: Wanted) => Promise<{ token: string; expiresAt: number | undefined }>;
@@ -230,12 +230,12 @@ export interface CallerLoginParts {
   onToken?: ((problem?: string) => void) | undefined;
 }
 
-/** A principal's calls bring few tokens at a time: one for each of its clients. */
+/** A principal's calls use few tokens at a time: one for each of its clients. */
 const MAX_SUBJECTS = 16;
 
 /**
- * The token of whoever calls. One is got for each token with which the principal came, is kept in memory until it expires, and is not
- * used for calls that come with another.
+ * The token on behalf of the caller. One is obtained for each token of the principal, is kept in memory until it expires, and is not
+ * used for calls with another token.
  */
 export class CallerLogin implements Authorization {
   readonly #parts: CallerLoginParts;
@@ -250,7 +250,7 @@ export class CallerLogin implements Authorization {
     this.#parts = parts;
   }
 
-  /** Whether the principal came with a token. */
+  /** Whether the principal's call has a token. */
   get isApplicable(): boolean {
     return this.#parts.subject() !== undefined;
   }
@@ -296,7 +296,7 @@ export class CallerLogin implements Authorization {
 
   async #fetch(key: string, subject: string): Promise<void> {
     const { fetch, onToken, onSecret } = this.#parts;
-    // Whatever the authorization servers say in their errors, the token is in none of it.
+    // Keeps the token out of messages that quote errors of authorization servers.
     onSecret(subject);
     const next = await fetch(subject, this.#wanted).catch((error: unknown) => {
       this.#kept.delete(key);
@@ -311,8 +311,8 @@ export class CallerLogin implements Authorization {
 }
 
 /**
- * The caller's own where it came with a token, and else what the server has otherwise. What was refused to the caller is not tried
- * again as somebody else.
+ * Uses the caller's token if there is one, and otherwise the server's usual authorization. A request that was refused to the caller
+ * is not tried again with another identity.
  */
 export class CallerOrElse implements Authorization {
   readonly #caller: CallerLogin;

@@ -4,10 +4,10 @@ import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { OnCallProgress, UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
 import { UpstreamError } from "../upstream-error.ts";
 
-/** The server of the functions of the program that ptc is a library of, and its module in code. */
+/** The name of the server for functions of the host program that uses ptc as a library, and of its module in code. */
 export const FUNCTION_SERVER = "functions";
 
-/** A function of the program that ptc is a library of, which is called as a tool. */
+/** A function of the host program that is called as a tool. */
 export interface HostFunction {
   readonly name: string;
   readonly title?: string | undefined;
@@ -15,19 +15,19 @@ export interface HostFunction {
   readonly inputSchema: object;
   readonly outputSchema?: object | undefined;
   readonly annotations?: object | undefined;
-  /** The time of one call; by default that of all tools. */
+  /** The time limit of one call; by default that of all tools. */
   readonly timeoutMs?: number | undefined;
-  /** Calls it. What it throws is the failure of the tool, and its message is what the program reads. */
+  /** Calls it. If it throws, the tool has failed, and the program reads the error's message. */
   call(args: unknown, context: FunctionContext): unknown;
 }
 
-/** What a function is called with beside its arguments. */
+/** Passed to a function in addition to its arguments. */
 export interface FunctionContext {
-  /** On whose behalf it is called. */
+  /** The principal on whose behalf it is called. */
   readonly principal: string;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the answer is no longer awaited. */
   readonly signal: AbortSignal;
-  /** Tells how far it has come. */
+  /** Reports progress. */
   readonly onProgress: OnCallProgress;
 }
 
@@ -37,22 +37,22 @@ export function listFunctions(functions: readonly HostFunction[], version: strin
     implementation: { name: "ptc functions", version },
     protocolVersion: "2025-11-25",
     tools: functions.map(({ call: _, timeoutMs: __, ...definition }) =>
-      // Members without a value are none, as they would be over a wire.
+      // Removes members without a value, as sending them would.
       JSON.parse(JSON.stringify(definition)),
     ),
   };
 }
 
 /**
- * Functions of this process, as a server that lists and answers. What goes in and comes out is data: a function shares no object
- * with a run. One that does not answer in time is not waited for, and learns of that by its signal.
+ * Presents functions of this process as a server. Arguments and results are copied as data, so a function shares no objects with a
+ * run. If a function does not answer in time, its result is no longer awaited, and its signal aborts.
  */
 export class FunctionConnection implements UpstreamConnection {
   readonly #functions: ReadonlyMap<string, HostFunction>;
   readonly #options: { principal: string; version: string };
   readonly #closed = new AbortController();
 
-  /** @param options `principal` is on whose behalf functions are called, `version` what the server says it is. */
+  /** @param options the principal on whose behalf functions are called, and the version that the server reports. */
   constructor(functions: readonly HostFunction[], options: { principal: string; version: string }) {
     this.#functions = new Map(functions.map((each) => [each.name, each]));
     this.#options = options;
@@ -73,7 +73,7 @@ export class FunctionConnection implements UpstreamConnection {
       signal: over,
       onProgress: (report) => over.aborted || onProgress?.(report),
     };
-    // A fault that comes later is the function's own, and ends no run.
+    // A later fault is the function's own and does not end a run.
     const working = outsideBoundaries(async () => called.call(args, context));
     working.catch(() => {});
     const cancelled = () =>
@@ -96,11 +96,11 @@ export class FunctionConnection implements UpstreamConnection {
   }
 
   onToolsChanged(): void {
-    // Its functions are those that it was made with.
+    // Its functions never change.
   }
 
   onLost(): void {
-    // There is no connection that could be lost.
+    // There is no connection to lose.
   }
 
   async close(): Promise<void> {
@@ -123,7 +123,7 @@ function answerOf(tool: string, value: unknown): unknown {
   return { content: [], structuredContent: json === undefined ? null : JSON.parse(json) };
 }
 
-/** The result of a tool that has failed. */
+/** The result of a failed tool. */
 function failed(text: string): unknown {
   return { isError: true, content: [{ type: "text", text }] };
 }

@@ -18,24 +18,24 @@ import {
   variablesOf,
 } from "./local-tool.ts";
 
-/** The most characters of what a failed command said. */
+/** The maximum number of characters quoted from a failed command's output. */
 const MAX_STDERR_CHARS = 1_000;
 /** How long to read on after a command has ended. */
 const REST_MS = 500;
 const MAX_NAME_CHARS = 80;
 
 export interface LocalConnectionOptions extends GroupObserver {
-  /** Variables of all tools, by `ownVariable`. A command sees those of its tool beside the few that every program needs. */
+  /** Variables of all tools, named by `ownVariable`. A command sees only those of its tool and the few that every program needs. */
   env: Readonly<Record<string, string>>;
   /** The variables that could not be read. A tool that needs one reads it again, and does not run if it cannot. */
   unread?: UnreadValues | undefined;
-  /** What the server says it is. */
+  /** The version that the server reports. */
   version: string;
 }
 
 /**
- * The tools of the configuration, as a server that lists and answers. Each call runs its command once, without a shell, and
- * answers with an MCP result; a command that fails is a failed tool.
+ * Presents the tools of the configuration as a server. Each call runs its command once, without a shell, and answers with an MCP
+ * result; if the command fails, the tool has failed.
  */
 export class LocalConnection implements UpstreamConnection {
   readonly #tools: ReadonlyMap<string, LocalTool>;
@@ -100,12 +100,12 @@ export class LocalConnection implements UpstreamConnection {
     }
   }
 
-  /** The secrets that were read since the connection was made. */
+  /** The secrets that were read after the connection was made. */
   secrets(): readonly string[] {
     return this.#secrets;
   }
 
-  /** Reads again what could not be read of a tool's variables. @throws UpstreamError `start_failed` where it still cannot. */
+  /** Reads a tool's unread variables again. @throws UpstreamError `start_failed` if they still cannot be read. */
   async #readOwn({ name }: LocalTool, signal: AbortSignal): Promise<void> {
     const whyNot = () =>
       Object.entries(this.#unread?.why ?? {}).find(([key]) => isOwnVariable(name, key))?.[1];
@@ -122,11 +122,11 @@ export class LocalConnection implements UpstreamConnection {
   }
 
   onToolsChanged(): void {
-    // What the configuration says changes with the configuration, and that makes a new connection.
+    // The tools change only with the configuration, which makes a new connection.
   }
 
   onLost(): void {
-    // There is nothing to lose.
+    // There is no connection to lose.
   }
 
   async close(): Promise<void> {
@@ -196,25 +196,25 @@ function readOutput({ output, maxOutputBytes }: LocalTool, program: string, stdo
   }
 }
 
-/** The result of a tool that has failed. */
+/** The result of a failed tool. */
 function failed(text: string): unknown {
   return { isError: true, content: [{ type: "text", text }] };
 }
 
-/** The most bytes of one element, which is less than the least that systems take. */
+/** The maximum size of one element, below the limit of every system. */
 const MAX_ELEMENT_BYTES = 100_000;
 const MAX_ELEMENTS = 4_096;
 const MAX_BYTES = 1_000_000;
 
-/** Arguments with which a command is not run. The message continues a sentence. */
+/** Arguments with which a command cannot be run. The message continues a sentence. */
 class UnusableArguments extends Error {
   override readonly name = "UnusableArguments";
 }
 
 /**
- * The elements of a command line after its program. There is no shell: each value is a part of one element, whatever it holds.
- * An element with an argument that is absent is left out. A value that an element begins with may not begin with `-`, because
- * the program could take it for an option, unless an element `--` stands before it.
+ * Builds the elements of a command line after the program. There is no shell: each value is part of one element, whatever it contains.
+ * An element with an absent argument is left out. If an element begins with a value, the value must not begin with `-`, because the
+ * program could mistake it for an option, unless an element `--` precedes it.
  *
  * @throws UnusableArguments
  */

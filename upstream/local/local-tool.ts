@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 
-/** The server of the tools that the configuration itself has, and its module in code. */
+/** The name of the server for the tools defined in the configuration, and of its module in code. */
 export const LOCAL_SERVER = "local";
 
 /** A command that is called as a tool. */
@@ -11,36 +11,36 @@ export interface LocalTool {
   readonly title?: string | undefined;
   readonly description?: string | undefined;
   readonly inputSchema: object;
-  /** Of a tool whose output is JSON. */
+  /** Only for a tool whose output is JSON. */
   readonly outputSchema?: object | undefined;
   readonly annotations?: object | undefined;
   readonly program: string;
   /** The elements of the command line after the program. */
   readonly elements: readonly Template[];
-  /** What the command reads; by default the arguments as JSON. */
+  /** The command's input; by default the arguments as JSON. */
   readonly stdin: Template | undefined;
   readonly output: "text" | "json";
-  /** Those that mean no failure. */
+  /** Exit codes that do not mean failure. */
   readonly exitCodes: readonly number[];
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   /** Absolute. */
   readonly cwd: string;
-  /** Why it cannot be called, in one line. */
+  /** If it cannot be called: why, in one line. */
   readonly off?: string | undefined;
 }
 
-/** The name of a variable of one tool among those of all tools. A tool's name holds no `/`. */
+/** The name of one tool's variable among those of all tools. Tool names do not contain `/`. */
 export function ownVariable(tool: string, variable: string): string {
   return `${tool}/${variable}`;
 }
 
-/** Whether a name that `ownVariable` made is that of a variable of this tool. */
+/** Whether a name from `ownVariable` belongs to this tool. */
 export function isOwnVariable(tool: string, own: string): boolean {
   return own.startsWith(ownVariable(tool, ""));
 }
 
-/** The variables of one tool, of those of all tools. */
+/** Selects the variables of one tool from those of all tools. */
 export function variablesOf(
   tool: string,
   all: Readonly<Record<string, string>>,
@@ -75,11 +75,11 @@ export function describeLocalTool({
 }
 
 /**
- * Texts of the configuration in which `{name}` stands for the argument of that name. `{{name}}` is the text `{name}`; braces
- * around anything that is no name are plain text.
+ * Texts in the configuration in which `{name}` stands for the argument with that name. `{{name}}` is the text `{name}`; braces around
+ * anything else are plain text.
  */
 
-/** What an argument's value is put into: a text, a value in the place of its name, or an element for each item of a list. */
+/** A part of a template: plain text, an argument's value, or one element for each item of a list. */
 export type TemplatePart = string | { readonly argument: string; readonly isSpread: boolean };
 export type Template = readonly TemplatePart[];
 
@@ -109,21 +109,21 @@ export function argumentsIn(template: Template): string[] {
   return template.flatMap((part) => (typeof part === "string" ? [] : [part.argument]));
 }
 
-/** A template with the values of arguments; one that is absent leaves its place empty. */
+/** Fills a template with arguments; an absent one leaves its place empty. */
 export function fillTemplate(template: Template, args: Readonly<Record<string, unknown>>): string {
   return template
     .map((part) => (typeof part === "string" ? part : (textOf(args, part.argument) ?? "")))
     .join("");
 }
 
-/** A text as it is, anything else as JSON; `undefined` where the argument is absent. */
+/** A text unchanged, any other value as JSON; `undefined` if the argument is absent. */
 export function textOf(args: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = Object.hasOwn(args, name) ? args[name] : undefined;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /**
- * Why the command of a tool cannot be started on this machine, in one line; `undefined` when it can.
+ * Why a tool's command cannot be started on this machine, in one line; `undefined` if it can.
  *
  * @param path the PATH that the command gets.
  */

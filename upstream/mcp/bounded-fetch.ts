@@ -6,7 +6,7 @@ import { type Admission, pauseAfter, type RequestId } from "./message-gate.ts";
 export interface FetchBounds {
   /** The largest message: a whole body, or one event of an event stream. */
   maxMessageBytes: number;
-  /** Decides what of a message's text is read. */
+  /** Decides which parts of a message's text are read. */
   admit(text: string): Admission;
   /**
    * Called for a message that is too large, with the id of the request that it answers, if known. Runs in the
@@ -16,8 +16,8 @@ export interface FetchBounds {
 }
 
 /**
- * A `fetch` whose responses contain only the admitted messages. Streams stay streams. A body is cut off at the size limit;
- * of a stream, only the event that exceeds it is dropped.
+ * Builds a `fetch` whose responses contain only the admitted messages. Streams stay streams. A body is cut off at the size limit; in
+ * a stream, only an event that exceeds it is dropped.
  */
 export function buildBoundedFetch(bounds: FetchBounds): Fetch {
   return async (url, init) => {
@@ -106,8 +106,8 @@ function tooLarge(maxBytes: number): Error {
 }
 
 /**
- * Rewrites the messages of an event stream (HTML Living Standard, "Server-sent events"; MCP 2025-11-25, "Streamable HTTP") as
- * the bytes come, holding at most one event.
+ * Rewrites the messages of an event stream (HTML Living Standard, "Server-sent events"; MCP 2025-11-25, "Streamable HTTP") while the
+ * bytes arrive, keeping at most one event in memory.
  */
 
 interface EventRewriter {
@@ -117,7 +117,7 @@ interface EventRewriter {
   onOversize(line: OversizeLine): void;
 }
 
-/** The least time before an ended stream is reopened, whatever the server asks for. */
+/** The minimum time before an ended stream is reopened, whatever the server asks for. */
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 60_000;
 
@@ -142,14 +142,14 @@ class EventStream {
     this.#splitter = new LineSplitter(maxMessageBytes);
   }
 
-  /** Returns the rewritten text. @throws LineSplitterError when a line exceeds all bounds. */
+  /** Returns the rewritten text. @throws LineSplitterError if a line exceeds all bounds. */
   push(chunk: Uint8Array): string {
     let out = "";
     for (const line of this.#splitter.push(this.#withLineFeeds(chunk))) out += this.#line(line);
     return out;
   }
 
-  /** Turns each of the three line ends into a line feed. None of them can occur within JSON. */
+  /** Turns all three kinds of line ends into line feeds. None of them can occur within JSON. */
   #withLineFeeds(chunk: Uint8Array): Buffer {
     let bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#lastWasReturn && bytes[0] === LINE_FEED) bytes = bytes.subarray(1);

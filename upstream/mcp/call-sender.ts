@@ -20,9 +20,9 @@ import type { UpstreamFaults } from "./upstream-faults.ts";
 const INVALID_PARAMS = -32602;
 const INTERNAL_ERROR = -32603;
 
-/** The pause before a call is sent again that a server has put off without a question. */
+/** The pause before a call is sent again, if the server deferred it without a question. */
 const PUT_OFF_MS = 250;
-/** How long to wait for the answer of a server to the cancellation of a task. */
+/** How long to wait for a server's answer to the cancellation of a task. */
 const CANCEL_TIMEOUT_MS = 5_000;
 
 type Params = Readonly<Record<string, unknown>>;
@@ -35,16 +35,16 @@ type BuildFault = (
 ) => UpstreamError;
 
 /**
- * Sends calls to one server and sees each through to its result: what the server asks in the middle of one goes to the caller.
- * An older server asks in a request (MCP 2025-11-25), a newer one in a result, upon which the call is sent
- * again with the answers (MCP 2026-07-28, "Multi Round-Trip Requests").
+ * Sends calls to one server and follows each to its result, passing questions of the server to the caller. An older server asks in
+ * a request (MCP 2025-11-25), a newer one in a result, after which the call is sent again with the answers (MCP 2026-07-28, "Multi
+ * Round-Trip Requests").
  */
 export class CallSender {
   readonly #session: ServerSession;
   readonly #faults: UpstreamFaults;
   readonly #roots: readonly string[];
   readonly #faultOf: BuildFault;
-  /** The calls that are not answered, by progress token; the newest last. */
+  /** The unanswered calls, by progress token; the newest last. */
   readonly #open = new Map<number, SentCall>();
   #tokens = 0;
 
@@ -60,7 +60,7 @@ export class CallSender {
     };
   }
 
-  /** Sends a call and resolves with its result, which is checked only to be an object. @throws UpstreamError */
+  /** Sends a call and resolves with its result, which is only checked to be an object. @throws UpstreamError */
   async call(
     method: string,
     params: Params,
@@ -148,13 +148,13 @@ export class CallSender {
         const isVisit = failure?.kind === "rejected" && failure.code === URL_ELICITATION_REQUIRED;
         const needed = isVisit ? parseNeededVisits(failure.data) : undefined;
         if (needed === undefined || visits >= MAX_ROUNDS) throw error;
-        // The server has said that it did not begin with the call.
+        // The server has said that it did not begin the call.
         for (const { elicitationId, params: visit } of needed) await this.#visit(elicitationId, visit, call);
       }
     }
   }
 
-  /** Sends a person to an address, and waits until the server says that what is to be done there is done. */
+  /** Sends a person to a URL, and waits until the server says that the person has finished there. */
   async #visit(elicitationId: string, params: unknown, call: SentCall): Promise<void> {
     const answer = await this.#ask(params, call);
     if (answer.action !== "accept") {
@@ -164,7 +164,7 @@ export class CallSender {
     await call.completion(elicitationId);
   }
 
-  /** The answers to all that an `input_required` result asks for, as parameters of the next round. */
+  /** The answers to everything that an `input_required` result asks for, as parameters of the next round. */
   async #answersTo(result: Record<string, unknown>, call: SentCall): Promise<Params> {
     const wanted = parseWantedInput(result);
     if (wanted === undefined)
@@ -200,7 +200,7 @@ export class CallSender {
     }
   }
 
-  /** Answers a request of the server; `undefined` for one that ptc does not offer. */
+  /** Answers a server's request; `undefined` for a method that ptc does not offer. */
   #onRequest(request: ServerRequest): Promise<RequestOutcome> | undefined {
     if (request.method === "roots/list" && this.#roots.length > 0)
       return Promise.resolve({ result: this.#listRoots() });
@@ -253,7 +253,7 @@ function refused(code: number, message: string): RequestOutcome {
   return { error: { code, message } };
 }
 
-/** How a message calls what a server asked for. */
+/** The name of a server's request in messages. */
 function nameOf(method: string): string {
   switch (method) {
     case "sampling/createMessage":
@@ -271,10 +271,10 @@ const NOBODY: QuestionAnswer = {
   reason: "asks for something that a person has to answer, and nobody can be asked here",
 };
 
-/** The reason of a signal that nobody acts on. One for all calls, because making one takes longer than the rest of the end. */
+/** An abort reason that is never read. It is shared by all calls, because creating one takes longer than all other clean-up. */
 const OVER = new Error("the call is over");
 
-/** A call that was sent and is not answered: its time, the questions of its server, and why it was called off. */
+/** A sent and unanswered call: its time, its server's questions, and why it was called off. */
 class SentCall {
   readonly token: number;
   readonly meta: UpstreamCall["meta"];
@@ -285,10 +285,10 @@ class SentCall {
   readonly #stop = new AbortController();
   readonly #onAbort = () => this.#stop.abort();
   readonly #awaited = new Map<string, () => void>();
-  /** What was done elsewhere before anybody waited for it. */
+  /** Elicitations that were completed before they were awaited. */
   readonly #completed = new Set<string>();
   #isLate = false;
-  /** Whether anybody may still be waiting for the end. */
+  /** Whether something may be waiting for the end of the call. */
   #isWaitedFor = false;
   #failure: UpstreamError | undefined;
 
@@ -318,17 +318,17 @@ class SentCall {
     return this.#stop.signal;
   }
 
-  /** Whether the call was called off because its time was up. */
+  /** Whether the call was called off because its time ran out. */
   get isLate(): boolean {
     return this.#isLate;
   }
 
-  /** Why the call was called off, if it was for a reason of ours. */
+  /** Why ptc called the call off, if it did. */
   get failure(): UpstreamError | undefined {
     return this.#failure;
   }
 
-  /** Calls the call off. */
+  /** Calls off the call. */
   fail(failure: UpstreamError): void {
     this.#failure ??= failure;
     this.#stop.abort();
@@ -351,13 +351,13 @@ class SentCall {
     }
   }
 
-  /** What a person was sent to do elsewhere is done. */
+  /** The person has finished at a URL. */
   complete(elicitationId: string): void {
     this.#completed.add(elicitationId);
     this.#awaited.get(elicitationId)?.();
   }
 
-  /** Waits until what a person was sent to do elsewhere is done. Rejects when the call is over before that. */
+  /** Waits until the person has finished at a URL. Rejects if the call ends first. */
   async completion(elicitationId: string): Promise<void> {
     if (this.#completed.has(elicitationId)) return;
     this.#isWaitedFor = true;
@@ -369,12 +369,12 @@ class SentCall {
   end(): void {
     this.time.end();
     this.#caller.removeEventListener("abort", this.#onAbort);
-    // To abort takes longer than all else of the end, and few calls have anybody wait.
+    // Aborting takes longer than all other clean-up, and is rarely needed.
     if (this.#isWaitedFor) this.#stop.abort(OVER);
   }
 }
 
-/** Reads the parameters of a report of progress; `undefined` where they hold none. */
+/** Reads the parameters of a progress report; `undefined` if they are not valid. */
 function parseProgress(params: unknown): ProgressReport | undefined {
   if (!isObject(params) || !isNumber(params.progress)) return undefined;
   const { progress, total, message } = params;
@@ -389,20 +389,20 @@ function isNumber(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-/** How many times its time limit a call may take in all, if its server keeps reporting progress. */
+/** A call may take this many times its time limit in total if its server keeps reporting progress. */
 export const TOTAL_TIMES = 10;
 
 /** The longest delay of a timer. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /**
- * The time of one call that was sent. Progress gives it its whole time limit again, up to a total; while a person is asked
- * something, it stands still.
+ * The time of one sent call. Progress restarts its time limit, up to a total; while a person is asked something, the time is
+ * stopped.
  */
 class CallTime {
   readonly #limitMs: number;
   readonly #onUp: () => void;
-  /** Time until the call is called off, and until progress no longer helps, at `#runningSince`. */
+  /** The time until the call is called off, and until progress no longer helps, as of `#runningSince`. */
   #leftMs: number;
   #totalLeftMs: number;
   #runningSince = performance.now();
@@ -414,7 +414,7 @@ class CallTime {
    * Starts the time.
    *
    * @param limitMs the time limit of the call
-   * @param leftMs how much of that is left
+   * @param leftMs how much of it is left
    */
   constructor(limitMs: number, leftMs: number, onUp: () => void) {
     this.#limitMs = limitMs;

@@ -10,11 +10,11 @@ import { TASKS_EXTENSION } from "./task.ts";
 import { factsOf, UpstreamFaults } from "./upstream-faults.ts";
 
 export interface ConnectOptions extends LinkOptions {
-  /** ptc's own version, which is sent to servers. */
+  /** ptc's version, which is sent to servers. */
   clientVersion: string;
   /**
-   * The time for starting, negotiating and falling back together; then for each page of a listing. For a server on stdio it
-   * counts anew whenever that is seen at work, up to five minutes.
+   * The time for starting, negotiating and falling back together; then for each page of a listing. For a server on stdio it restarts
+   * whenever the server is seen at work, up to five minutes.
    */
   connectTimeoutMs?: number;
   /** Receives one line when a server on stdio takes long to start. */
@@ -27,14 +27,14 @@ export interface ConnectOptions extends LinkOptions {
 }
 
 const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
-/** What a timer takes at most. The time of a server on stdio is `StartTime`'s to count. */
+/** The maximum delay of a timer. `StartTime` limits the time of a server on stdio. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
 
 /**
- * Starts or reaches an MCP server and negotiates a protocol version of either era (2025-11-25 and before, or 2026-07-28).
- * Streamable HTTP falls back to the older SSE, and SSE to Streamable HTTP, as specified ("Backwards Compatibility").
+ * Starts or reaches an MCP server and negotiates a protocol version of either era (up to 2025-11-25, or 2026-07-28). Streamable HTTP
+ * falls back to the older SSE, and SSE to Streamable HTTP, as specified ("Backwards Compatibility").
  *
- * @throws UpstreamError; the server is then ended.
+ * @throws UpstreamError after ending the server.
  */
 export async function connectMcpServer(
   target: McpServerTarget,
@@ -105,9 +105,9 @@ async function handshake(
   const client = new NegotiatingClient(
     { name: "ptc", version },
     {
-      // A silent program may be slow to start as well as old: `StartTime` decides which. Silence over HTTP says nothing about age.
+      // A silent program may be slow to start, or old; `StartTime` decides which. Silence over HTTP says nothing about age.
       versionNegotiation: { mode: "auto", probe: { timeoutMs: requestMs } },
-      // What is declared does not depend on whether anybody can be asked: some servers list other tools then.
+      // The declared capabilities do not depend on whether a person can be asked, because some servers then list other tools.
       capabilities: {
         elicitation: { form: {}, url: {} },
         extensions: { [TASKS_EXTENSION]: {} },
@@ -125,7 +125,7 @@ async function handshake(
   return client;
 }
 
-/** The MCP client, which also says what the negotiated protocol version wants in every request. */
+/** The MCP client, which also provides what the negotiated protocol version requires in every request. */
 class NegotiatingClient extends Client {
   get requestMeta(): Readonly<Record<string, unknown>> | undefined {
     return this._outboundMetaEnvelope();

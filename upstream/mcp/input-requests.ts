@@ -1,17 +1,17 @@
 import { isObject } from "../../base/json.ts";
 
-/** The most that a server may ask for at once, and the most times that it may ask in one call. */
+/** The maximum number of requests in one round, and the maximum number of rounds in one call. */
 const MAX_REQUESTS = 16;
 export const MAX_ROUNDS = 10;
 
 /** What a server wants before it continues a call (MCP 2026-07-28, "InputRequiredResult"). */
 export interface WantedInput {
   requests: readonly { key: string; method: string; params: unknown }[];
-  /** Is sent back as it came. */
+  /** Sent back unchanged. */
   requestState: string | undefined;
 }
 
-/** Reads an `input_required` result; `undefined` for one that breaks the protocol or asks for too much at once. */
+/** Reads an `input_required` result; `undefined` if it violates the protocol or asks for too much at once. */
 export function parseWantedInput(result: Record<string, unknown>): WantedInput | undefined {
   const { inputRequests = {}, requestState } = result;
   if (!isObject(inputRequests)) return undefined;
@@ -26,7 +26,7 @@ export function parseWantedInput(result: Record<string, unknown>): WantedInput |
   return { requests, requestState };
 }
 
-/** The addresses that a person has to visit before a call (MCP 2025-11-25, "URL Elicitation Required Error"). */
+/** The URLs that a person has to visit before a call (MCP 2025-11-25, "URL Elicitation Required Error"). */
 export function parseNeededVisits(data: unknown): { elicitationId: string; params: unknown }[] | undefined {
   const elicitations = isObject(data) ? data.elicitations : undefined;
   if (!Array.isArray(elicitations) || elicitations.length === 0 || elicitations.length > MAX_REQUESTS)

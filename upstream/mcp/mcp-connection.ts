@@ -23,14 +23,14 @@ import { needsTask } from "./task.ts";
 import { listAllPages, problemsOf, ToolListingError } from "./tool-listing.ts";
 import { factsOf, type UpstreamFaults } from "./upstream-faults.ts";
 
-/** The time for a whole listing. Calls that wait for a listing have time limits of their own. */
+/** The time for a whole listing. Calls that wait for a listing have their own time limits. */
 const LIST_TIMEOUT_MS = 300_000;
-/** The time for a server to say whether it has any resources or prompts. */
+/** The time in which a server must say whether it has any resources or prompts. */
 const METHODS_TIMEOUT_MS = 10_000;
-/** The most characters of a server's name and version, which are written to files. */
+/** The maximum length of a server's name and version, which are written to files. */
 const MAX_IMPLEMENTATION_CHARS = 256;
 
-/** The lists of which at least one has something, where the methods of a capability are of any use. */
+/** The lists of a capability. Its methods are useful only if at least one list is not empty. */
 const LISTS_OF: Readonly<Record<MethodCapability, readonly (readonly [method: string, member: string])[]>> = {
   resources: [
     ["resources/list", "resources"],
@@ -50,7 +50,7 @@ export class McpConnection implements UpstreamConnection {
   #toolsChanged: (() => void)[] = [];
   #lost: ((reason: UpstreamError) => void)[] = [];
   readonly #calls: CallSender;
-  /** The capabilities of which the server has something, as it last listed it. */
+  /** The capabilities with non-empty lists, as of the last listing. */
   #offered: ReadonlySet<MethodCapability> = new Set();
   #reason: UpstreamError | undefined;
   #closing: Promise<void> | undefined;
@@ -77,7 +77,7 @@ export class McpConnection implements UpstreamConnection {
     };
     this.#protocolVersion = client.getNegotiatedProtocolVersion() ?? "";
     link.session.onListsChanged = (lists) => {
-      // Which resources and prompts there are is part of no listing; whether there are any is.
+      // A listing does not include resources and prompts, but depends on whether there are any.
       const found = METHOD_CAPABILITIES.some((each) => lists.has(each) && this.#couldOffer(each));
       if (!lists.has("tools") && !found) return;
       for (const listener of this.#toolsChanged) listener();
@@ -134,7 +134,7 @@ export class McpConnection implements UpstreamConnection {
     }
   }
 
-  /** The capabilities that the server declares, without those of which it has nothing. @throws UpstreamError */
+  /** The declared capabilities whose lists are not empty. @throws UpstreamError */
   async #findOffered(signal: AbortSignal | undefined): Promise<Set<MethodCapability>> {
     const declared = METHOD_CAPABILITIES.filter((each) => this.#couldOffer(each));
     const found = await Promise.all(
@@ -148,13 +148,13 @@ export class McpConnection implements UpstreamConnection {
     return new Set(found.filter((capability) => capability !== undefined));
   }
 
-  /** Whether the server declares a capability and is not known to have something of it. */
+  /** Whether the server declares a capability that is not yet known to have a non-empty list. */
   #couldOffer(capability: MethodCapability): boolean {
     const declared = this.#client.getServerCapabilities()?.[capability];
     return declared !== undefined && !this.#offered.has(capability);
   }
 
-  /** Whether a list has something, by its first page. A list that fails counts as one that has. @throws UpstreamError */
+  /** Whether a list is not empty, according to its first page. A list that fails counts as not empty. @throws UpstreamError */
   async #hasSome(method: string, member: string, signal: AbortSignal | undefined): Promise<boolean> {
     const timeoutMs = Math.min(this.#pageTimeoutMs, METHODS_TIMEOUT_MS);
     try {
@@ -274,7 +274,7 @@ function headerText(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Encodes text that a header cannot hold in Base64, with a mark. */
+/** Encodes text that a header cannot contain in Base64, with a mark. */
 function encode(text: string): string {
   const plain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim() && !/^=\?base64\?.*\?=$/.test(text);
   return plain ? text : `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;

@@ -5,8 +5,8 @@ import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { parseListingPage } from "./tool-listing.ts";
 
 /**
- * Decides which messages of a server are read. The answer to a request is parsed, within bounds. Of unrequested messages,
- * the server's own requests and reports of progress are read within narrow bounds, and the rest is dropped unparsed.
+ * Decides which messages of a server are read. The answer to a request is parsed, within bounds. Of unrequested messages, only the
+ * server's own requests and progress reports are read, within narrow bounds; all others are dropped unparsed.
  *
  * An answer goes to the sender of the request. Only answers to the MCP client's own requests become messages for it.
  */
@@ -21,10 +21,10 @@ export type AnswerFault =
   | { readonly kind: "oversize" }
   | { readonly kind: "stream_ended" }
   | { readonly kind: "malformed_error" }
-  /** Its JSON is rejected. `detail` follows a subject. */
+  /** Its JSON is rejected. `detail` is phrased to follow a subject. */
   | { readonly kind: "refused"; readonly detail: string };
 
-/** What came of a request: its result or the JSON-RPC error as the server sent it, or why neither can be used. */
+/** The outcome of a request: its result or JSON-RPC error as the server sent it, or why neither can be used. */
 export type Answer =
   | { readonly result: unknown }
   | { readonly error: JsonRpcError }
@@ -39,7 +39,7 @@ interface JsonRpcError {
 /** A request that waits for its answer. */
 interface WaitingRequest {
   readonly method: string;
-  /** Receives the answer. If absent, the request is the MCP client's, and the answer becomes a message for it. */
+  /** Receives the answer. If absent, the request is the MCP client's, and the answer is passed to it as a message. */
   readonly settle?: (answer: Answer) => void;
 }
 
@@ -49,33 +49,33 @@ export interface Admission {
   readonly messages: readonly JsonRpcMessage[];
   /** The number of messages that answered no request. */
   readonly unasked: number;
-  /** Whether the text contains something that is no message. */
+  /** Whether the text contains something that is not a message. */
   readonly isGarbage: boolean;
 }
 
-/** What a server lists, and announces changes of. */
+/** A server's lists, of which it announces changes. */
 export type ChangingList = "tools" | "resources" | "prompts";
 
 /** Receives requests and notifications of the server. */
 export interface GateListener {
   onListChanged(list: ChangingList): void;
-  /** @param params reads the parameters, within bounds; `undefined` when there are none or they are refused. */
+  /** @param params reads the parameters, within bounds; returns `undefined` if there are none or they are refused. */
   onRequest(id: RequestId, method: string, params: () => unknown): void;
   /** The server no longer wants the answer to one of its requests. */
   onRequestCancelled(id: RequestId): void;
   /** The server reports progress, with these parameters, on the request that was sent with this token. */
   onProgress(token: RequestId, params: unknown): void;
-  /** What a person was sent to do elsewhere is done (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
+  /** A person has finished at a URL (MCP 2025-11-25, "Completion Notifications for URL Mode Elicitation"). */
   onElicitationComplete(id: string): void;
 }
 
-/** The most messages of one batch (batches exist only in MCP 2025-03-26). */
+/** The maximum number of messages in one batch (batches exist only in MCP 2025-03-26). */
 const MAX_BATCH = 100;
 const MAX_MEMBERS = 16;
 const MAX_ID_CHARS = 256;
 const MAX_METHOD_CHARS = 256;
 const MAX_NOTICE_CHARS = 16_384;
-/** The most characters of the parameters of a server's request, and how deep they may nest. */
+/** The maximum length and depth of the parameters of a server's request. */
 const MAX_REQUEST_CHARS = 256 * 1024;
 const MAX_REQUEST_DEPTH = 32;
 /** The error of a call that needs a person to visit an address first (MCP 2025-11-25, "URL Elicitation Required Error"). */
@@ -86,8 +86,8 @@ const EXCERPT_CHARS = 512;
 const FLOOD_MESSAGES = 100;
 
 /**
- * How long to stop reading from a server after a chunk with unrequested messages, in milliseconds: as long as the chunk took
- * to process, so that a flood leaves half of the thread's time to others. 0 when there were few.
+ * How long to stop reading from a server after a chunk with unrequested messages, in milliseconds: as long as the chunk took to
+ * process, so that a flood leaves half of the thread's time to others. 0 if there were few.
  */
 export function pauseAfter(unasked: number, busyMs: number): number {
   return unasked < FLOOD_MESSAGES ? 0 : Math.ceil(busyMs);
@@ -103,12 +103,12 @@ export class MessageGate {
     onElicitationComplete() {},
   };
 
-  /** Notes that a request is being sent. */
+  /** Records that a request is being sent. */
   expect(id: RequestId, request: WaitingRequest): void {
     this.#waiting.set(id, request);
   }
 
-  /** Notes that a request no longer waits for its answer. */
+  /** Records that a request no longer waits for its answer. */
   forget(id: RequestId): void {
     this.#waiting.delete(id);
   }
@@ -133,7 +133,7 @@ export class MessageGate {
     };
   }
 
-  /** Answers a waiting request with a fault. Returns the message for the transport; `undefined` when no such request waits. */
+  /** Answers a waiting request with a fault. Returns the message for the transport; `undefined` if no such request waits. */
   refuse(id: RequestId, fault: AnswerFault): JsonRpcMessage | undefined {
     const request = this.#waiting.get(id);
     if (request === undefined) return undefined;
@@ -174,7 +174,7 @@ export class MessageGate {
     return UNASKED;
   }
 
-  /** Handles text that is no JSON. It may still show the id of the request that it answers. */
+  /** Handles text that is not JSON. It may still contain the id of the request that it answers. */
   #broken(text: string): Admission {
     const ends = { head: text.slice(0, EXCERPT_CHARS), tail: text.slice(-EXCERPT_CHARS) };
     const id = this.#waitingId(answeredIdOf(ends));
@@ -216,7 +216,7 @@ export class MessageGate {
     }
   }
 
-  /** Passes on a notice about a call of ours. */
+  /** Passes on a notification about one of our calls. */
   #tell(text: string): void {
     if (text.length > MAX_NOTICE_CHARS) return;
     const params = paramsIn(text);
@@ -258,14 +258,14 @@ export class MessageGate {
       this.#waiting.delete(id);
       return settle === undefined ? { jsonrpc: "2.0", id, ...answer } : settleWith(id, settle, answer);
     } catch (error) {
-      // No error of any kind may stop the reading of the stream.
+      // No error may stop the reading of the stream.
       const detail = error instanceof ForeignJsonError ? error.message : `cannot be read: ${String(error)}`;
       return this.refuse(id, { kind: "refused", detail });
     }
   }
 }
 
-/** Hands an answer over. A transport of the SDK still has to see that there was one, or it would ask for the rest of the stream. */
+/** Delivers an answer. The SDK's transport must also see a message, or it would request the rest of the stream. */
 function settleWith(id: RequestId, settle: (answer: Answer) => void, answer: Answer): JsonRpcMessage {
   settle(answer);
   return { jsonrpc: "2.0", id, result: {} };
@@ -274,7 +274,7 @@ function settleWith(id: RequestId, settle: (answer: Answer) => void, answer: Ans
 const GARBAGE: Admission = { messages: [], unasked: 1, isGarbage: true };
 const UNASKED: Admission = { messages: [], unasked: 1, isGarbage: false };
 
-/** Says in words that follow no subject why an answer cannot be used. */
+/** Says why an answer cannot be used, in a complete clause. */
 export function describeFault(fault: AnswerFault): string {
   return fault.kind === "refused" ? `the answer ${fault.detail}` : `the answer is not usable (${fault.kind})`;
 }
@@ -290,7 +290,7 @@ function parseId(text: string, span: Span): RequestId | undefined {
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** The parameters of an unrequested message; `undefined` when there are none, or when they exceed the bounds. */
+/** The parameters of an unrequested message; `undefined` if there are none, or they exceed the bounds. */
 function paramsIn(text: string): unknown {
   const params = membersIn(text, MAX_MEMBERS)?.find(({ name }) => name === "params");
   if (params === undefined) return undefined;

@@ -24,9 +24,9 @@ export interface Link {
   session: ServerSession;
   /** What is known about a server on stdio besides its messages. */
   diagnosis?: Readonly<StdioDiagnosis>;
-  /** Whether a server on stdio has done something since this was last asked. */
+  /** Whether a server on stdio has done anything since the last call. */
   isAtWork?: () => Promise<boolean>;
-  /** Answers the client's first request in the place of a server that is too old for it, and silent. */
+  /** Answers the client's first request in place of a server that is too old for it and stays silent. */
   passQuestion?: () => void;
   /** Ends the session and the process, if there are any. */
   end(): Promise<void>;
@@ -38,7 +38,7 @@ export interface LinkOptions {
   /** Receive the process group of a server on stdio. */
   onSpawn?: (pid: number) => void;
   onExit?: (pid: number) => void;
-  /** Receives it once the server has said something. */
+  /** Receives it once the server has sent something. */
   onStarted?: (pid: number) => void;
   /** The login at a remote server. */
   authorization?: Authorization | undefined;
@@ -87,9 +87,9 @@ export function openLink(
     const noting = noteAuthorizationFault(fetch);
     const sse = new SSEClientTransport(url, { fetch: noting.fetch, requestInit });
     const start = sse.start.bind(sse);
-    // The client passes on only the text of a fault that occurs while the stream is opened.
+    // The client passes on only the text of a fault while the stream is being opened.
     const started = () => start().catch((error: unknown) => Promise.reject(noting.fault() ?? error));
-    // A Streamable HTTP endpoint may open a stream too, but never sends the event that names the endpoint.
+    // A Streamable HTTP endpoint may also open a stream, but never sends the event that names the endpoint.
     sse.start = () => inTime(started(), timeoutMs / 3, () => new Error("no endpoint event came"));
     session = new ServerSession(sse as unknown as MessageTransport, gate);
     endOnStreamError(sse);
@@ -110,7 +110,7 @@ export function openLink(
   return { session, end };
 }
 
-/** The same `fetch`, and the last fault of the login that occurred in it. */
+/** Wraps `fetch` so that the last login fault can be read. */
 function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Error | undefined } {
   let fault: Error | undefined;
   return {
@@ -126,7 +126,7 @@ function noteAuthorizationFault(fetch: Fetch): { fetch: Fetch; fault: () => Erro
   };
 }
 
-/** By these two members the MCP client recognises a pipe to a local process, where silence means an old server. */
+/** By these two members the MCP client recognises a pipe to a local process, for which silence means an old server. */
 class StdioSession extends ServerSession {
   readonly stderr = null;
   readonly pid = null;
@@ -142,7 +142,7 @@ class StdioSession extends ServerSession {
   }
 }
 
-/** Ends a transport when its stream breaks. By itself it would reconnect, as a session that was never initialised. */
+/** Ends a transport when its stream breaks. Otherwise it would reconnect as a session that was never initialised. */
 function endOnStreamError(sse: SSEClientTransport): void {
   const report = sse.onerror;
   sse.onerror = (error) => {
@@ -152,8 +152,8 @@ function endOnStreamError(sse: SSEClientTransport): void {
 }
 
 /**
- * A target's URL and headers as `fetch` takes them. `fetch` refuses a URL with a user in it, so that user and password become a
- * header of Basic authentication (RFC 7617), unless there is an `authorization` header already.
+ * A target's URL and headers in a form that `fetch` accepts. `fetch` refuses a URL with a user, so user and password become a Basic
+ * authentication header (RFC 7617), unless there already is an `authorization` header.
  */
 function splitCredentials(target: { url: string; headers: Readonly<Record<string, string>> }): {
   url: URL;
@@ -172,17 +172,17 @@ function splitCredentials(target: { url: string; headers: Readonly<Record<string
 }
 
 /**
- * A way to connect to a server. The `legacy` routes skip the request that asks for protocol versions, because some servers
- * of the older era do not survive it.
+ * A way to connect to a server. The `legacy` routes skip the request for protocol versions, because some older servers do not survive
+ * it.
  */
 export type Route = "stdio" | "stdio-legacy" | "http" | "http-legacy" | "sse";
 
-/** Whether a route is for servers of the era before protocol versions were asked for. */
+/** Whether a route is for servers from before the request for protocol versions existed. */
 export function isLegacy(route: Route): boolean {
   return route === "stdio-legacy" || route === "http-legacy" || route === "sse";
 }
 
-/** The route to try after a failure of this one; `undefined` when no other is likely to work. */
+/** The route to try after a failure of this one; `undefined` if no other is likely to work. */
 export function nextRoute(route: Route, { kind, status }: FaultFacts): Route | undefined {
   if (kind === "login" || kind === "token") return undefined;
   const negotiation = kind === "negotiation" || (kind === "http" && (status ?? 0) >= 500);

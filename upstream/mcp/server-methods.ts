@@ -5,8 +5,8 @@ import { isUnknownMethod } from "./server-session.ts";
 import { type Listed, listAllPages, ToolListingError } from "./tool-listing.ts";
 
 /**
- * Resources and prompts of a server, which programs reach as they reach its tools: each method of the protocol is listed as a
- * definition beside those of the tools, and so passes the same policy, approvals, audit and archive.
+ * Resources and prompts of a server, which programs use like its tools: each protocol method is listed as a definition next to those
+ * of the tools, and so passes the same policy, approvals, audit and archive.
  */
 
 /** A method of MCP that is called like a tool, under its own name. */
@@ -17,7 +17,7 @@ export type MethodCapability = "resources" | "prompts";
 
 export const METHOD_CAPABILITIES: readonly MethodCapability[] = ["resources", "prompts"];
 
-/** What `ptc generate` and calls know a method by. `method` marks it, and no definition of a server's has that member. */
+/** The definition of a method for `ptc generate` and calls. `method` marks it; definitions of servers never have that member. */
 interface MethodDefinition {
   name: ServerMethod;
   method: ServerMethod;
@@ -106,10 +106,10 @@ const DEFINITIONS: Readonly<Record<MethodCapability, readonly MethodDefinition[]
 };
 
 /**
- * The tools that a server listed, and after them a definition of each method of the capabilities. Where a tool reads like a
- * method, it keeps its name, and the method is left out.
+ * The tools that a server listed, followed by a definition of each method of the capabilities. If a tool has the name of a method,
+ * the method is left out.
  *
- * @param capabilities those of which the server has something: many servers declare resources and prompts and have none.
+ * @param capabilities those with non-empty lists: many servers declare resources and prompts but have none.
  */
 export function withMethods(
   tools: readonly unknown[],
@@ -124,7 +124,7 @@ export function withMethods(
   return [...tools.map(unmarked), ...offered.filter(({ name }) => !read.has(lettersOf(name)))];
 }
 
-/** The method that a definition stands for; `undefined` for that of a tool. */
+/** The method that a definition stands for; `undefined` for a tool. */
 export function methodOf(definition: unknown): ServerMethod | undefined {
   if (!isObject(definition)) return undefined;
   const { name, method } = definition;
@@ -132,7 +132,7 @@ export function methodOf(definition: unknown): ServerMethod | undefined {
   return name === method ? all.find((each) => each.name === name)?.name : undefined;
 }
 
-/** A server's own definition cannot pass for one of a method. */
+/** Prevents a server's own definition from posing as a method. */
 function unmarked(tool: unknown): unknown {
   if (!isObject(tool) || !Object.hasOwn(tool, "method")) return tool;
   const { method: _, ...rest } = tool;
@@ -153,10 +153,10 @@ export type SendRequest = (
 ) => Promise<Record<string, unknown>>;
 
 /**
- * Calls a method of a server as if it were a tool: resolves with a result whose structured content is what the method
- * answered. Lists are followed to their last page, and all of it takes no longer than one call.
+ * Calls a server's method as if it were a tool: resolves with a result whose structured content is the method's answer. Lists are
+ * followed to their last page, within the time limit of one call.
  *
- * @throws UpstreamError, and ToolListingError for an answer that the method cannot give.
+ * @throws UpstreamError, and ToolListingError for an answer that is not valid for the method.
  */
 export async function callMethod(
   method: ServerMethod,
@@ -175,7 +175,7 @@ export async function callMethod(
       const templates = { method: "resources/templates/list", member: "resourceTemplates" };
       const resourceTemplates = await list({ ...templates, noun: "templates of resources" }).catch(
         (error: unknown) => {
-          // A server may have resources and no templates.
+          // A server may have resources but no templates.
           if (error instanceof UpstreamError && isUnknownMethod(error.cause)) return [];
           throw error;
         },

@@ -11,15 +11,15 @@ import {
 } from "./message-gate.ts";
 
 /**
- * The session with one server. Two send requests in it, over one transport whose messages come through a gate:
+ * The session with one server. Requests come from two senders, over one transport whose messages pass a gate:
  *
- * - The MCP client of the SDK negotiates the protocol version and listens for changes of lists. It sees the answers to these
- *   requests only.
+ * - The MCP client of the SDK negotiates the protocol version and listens for changes of lists. It sees only the answers to these
+ *   requests.
  * - `ServerSession.request` sends every other request, and resolves with the result exactly as the server sent it. The client's
  *   own `request` cannot do that: in `@modelcontextprotocol/client` 2.4 each result has to match the schema that MCP 2026-07-28
  *   has for its method before the caller's schema is asked, so that one odd tool would cost a whole list, and tasks are refused.
  *
- * Requests of the server are answered here too, within bounds. The client does not see them.
+ * Requests of the server are also answered here, within bounds. The client does not see them.
  */
 
 export interface SendOptions {
@@ -30,7 +30,7 @@ export interface SendOptions {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Carries messages to and from one server: the part of the SDK's transport interface that is used here. */
+/** Carries messages to and from one server: the used part of the SDK's transport interface. */
 export interface MessageTransport {
   readonly hasPerRequestStream?: boolean | undefined;
   readonly sessionId?: string | undefined;
@@ -43,13 +43,13 @@ export interface MessageTransport {
   onclose?: (() => void) | undefined;
 }
 
-/** The most requests of a server that are being answered at the same time. */
+/** The maximum number of a server's requests that are answered at the same time. */
 const MAX_OPEN_REQUESTS = 16;
 /** While this many answers wait for a server to read them, its further requests are not answered. */
 const MAX_UNREAD_ANSWERS = 100;
 /** From this revision on, servers send no requests to clients (MCP 2026-07-28). */
 const FIRST_WITHOUT_REQUESTS = "2026-07-28";
-/** The ids of `request` begin here. The MCP client counts its own from 0, and has no more than one. */
+/** The ids of `request` begin here. The MCP client counts its own from 0, and sends fewer than this. */
 const FIRST_ID = 1_000;
 
 /** JSON-RPC 2.0, section 5.1 */
@@ -64,11 +64,11 @@ export type RequestFailure =
   | { readonly kind: "rejected"; readonly code: number; readonly data: unknown }
   /** The server answered with something that cannot be used. */
   | { readonly kind: "unusable"; readonly fault: AnswerFault }
-  /** The time of the request was up, or its signal aborted. */
+  /** The time of the request ran out, or its signal aborted. */
   | { readonly kind: "called_off" }
   | { readonly kind: "closed" };
 
-/** A request has no result. The message is the server's own where the server has rejected the request. */
+/** A request has no result. If the server rejected the request, the message is the server's own. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly failure: RequestFailure;
@@ -96,12 +96,12 @@ export interface RequestOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
-/** A request of a server, and what it is about. */
+/** A server's request. */
 export interface ServerRequest {
   method: string;
-  /** Read when it is first asked for, within bounds. */
+  /** Reads the parameters on the first call, within bounds. */
   params(): unknown;
-  /** The progress token of the request of ours in whose response it came; `undefined` where a transport does not tell. */
+  /** The progress token of our request in whose response it came; `undefined` if the transport does not say. */
   cameWith: RequestId | undefined;
   /** Aborts when the server no longer wants the answer, or the connection has ended. */
   signal: AbortSignal;
@@ -119,17 +119,17 @@ export class ServerSession implements MessageTransport {
   onclose?: (() => void) | undefined;
   /** Called when the server announces changes of what it lists; once for several notices at the same time. */
   onListsChanged: (lists: ReadonlySet<ChangingList>) => void = () => {};
-  /** Answers a request of the server; `undefined` when ptc offers no such method. */
+  /** Answers a request of the server; `undefined` if ptc offers no such method. */
   onRequest: (request: ServerRequest) => Promise<RequestOutcome> | undefined = () => undefined;
   onProgress: (token: RequestId, params: unknown) => void = () => {};
   onElicitationComplete: (id: string) => void = () => {};
-  /** What the `_meta` of every request holds in the protocol version that was negotiated; `undefined` before MCP 2026-07-28. */
+  /** The `_meta` of every request in the negotiated protocol version; `undefined` before MCP 2026-07-28. */
   requestMeta: Params | undefined;
 
   readonly #inner: MessageTransport;
   readonly #gate: MessageGate;
   readonly #sending = new AsyncLocalStorage<RequestId>();
-  /** The requests of `request` that are not answered, by id. */
+  /** The unanswered requests of `request`, by id. */
   readonly #sent = new Map<number, { token: RequestId | undefined; fail: (error: RequestError) => void }>();
   #nextId = FIRST_ID;
   /** The server's requests that are being answered. */
@@ -205,10 +205,9 @@ export class ServerSession implements MessageTransport {
   }
 
   /**
-   * Sends a request and resolves with its result, which is not checked. A request whose time is up or whose signal aborts is
-   * cancelled at the server.
+   * Sends a request and resolves with its unchecked result. If its time runs out or its signal aborts, it is cancelled at the server.
    *
-   * @throws RequestError, and what the transport throws.
+   * @throws RequestError, and whatever the transport throws.
    */
   async request(
     method: string,
@@ -223,7 +222,7 @@ export class ServerSession implements MessageTransport {
     const answered = new Promise<unknown>((...settlers) => {
       [resolve, reject] = settlers;
     });
-    // A transport with a stream for each request cancels by ending that (MCP 2026-07-28, "Cancellation").
+    // A transport with a stream for each request cancels by ending the stream (MCP 2026-07-28, "Cancellation").
     const stream =
       this.requestMeta !== undefined && this.hasPerRequestStream === true ? new AbortController() : undefined;
     const callOff = (reason: string) => {
@@ -277,15 +276,15 @@ export class ServerSession implements MessageTransport {
   #receive(message: JsonRpcMessage): void {
     const { id, method } = message;
     if (method === undefined && isRequestId(id) && this.#gate.isWaiting(id)) {
-      // The transport took this from a response that did not pass the gate, such as that of HTTP 400.
+      // The transport took this from a response that did not pass the gate, such as one with HTTP 400.
       for (const admitted of this.#gate.admit(JSON.stringify(message)).messages) this.#deliver(admitted);
     } else this.#deliver(message);
   }
 
-  /** Hands the client a message, unless that only says that a request of `request` has been answered. */
+  /** Passes a message to the client, unless it only reports that a request of `request` has been answered. */
   #deliver(message: JsonRpcMessage): void {
     if (message.method === undefined && typeof message.id === "number" && message.id >= FIRST_ID) return;
-    // If the client throws on an answer, its request times out, and the stream is still read.
+    // If the client throws on an answer, its request times out, but the stream is still read.
     this.#guard(() => this.onmessage?.(message));
   }
 
@@ -308,7 +307,7 @@ export class ServerSession implements MessageTransport {
     });
   }
 
-  /** Answers pings (MCP 2025-11-25, "Ping"), what `onRequest` answers, and everything else with "method not found". */
+  /** Answers pings (MCP 2025-11-25, "Ping"), then uses `onRequest`, and answers everything else with "method not found". */
   #answer(id: RequestId, method: string, params: () => unknown): void {
     if (this.#unreadAnswers >= MAX_UNREAD_ANSWERS) return;
     if (this.#protocolVersion !== undefined && this.#protocolVersion >= FIRST_WITHOUT_REQUESTS) return;
@@ -337,7 +336,7 @@ export class ServerSession implements MessageTransport {
 
   #reply(id: RequestId, outcome: RequestOutcome): void {
     this.#unreadAnswers++;
-    // What goes wrong with this answer is no fault of the request of ours in whose response the server asked.
+    // A failure of this answer must not affect our request in whose response the server asked.
     this.#sending
       .exit(() => this.#inner.send({ jsonrpc: "2.0", id, ...outcome }))
       .catch((error: Error) => this.onerror?.(error))

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 
-/** The longest that a server on stdio may take to start while it makes progress. */
+/** The longest time that a server on stdio may take to start while it makes progress. */
 const MOST_MS = 5 * 60_000;
 
 /** A start that takes longer is reported. */
@@ -8,7 +8,7 @@ const SLOW_MS = 5_000;
 
 const LONGEST_POLL_MS = 1_000;
 
-/** Commands that download what they run, where it is not there yet. */
+/** Commands that download the program they run if it is not there yet. */
 const INSTALLERS: ReadonlySet<string> = new Set([
   ...["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun", "deno"],
   ...["uvx", "uv", "pipx", "docker", "podman"],
@@ -23,25 +23,25 @@ export function whySlow(command: string): string | undefined {
 export interface StartTimeOptions {
   /** How long the server may do nothing. */
   quietMs: number;
-  /** Whether it was at work since the last time that this was asked: it used processor time, or wrote to stderr. */
+  /** Whether it was at work since the last call: it used processor time, or wrote to stderr. */
   isAtWork: () => Promise<boolean>;
-  /** Called once the server has done nothing for half of its time: it may be waiting for another request. */
+  /** Called once the server has been idle for half of its time: it may be waiting for another request. */
   onHalf: () => void;
-  /** Called when the start takes long. */
+  /** Called if the start takes long. */
   onSlow?: ((seconds: number) => void) | undefined;
   /** Called when the time is over, with how the server spent it. */
   onOver: (spent: StartSpent) => void;
 }
 
-/** How a server has spent its time to start, in milliseconds: at work, and then doing nothing. */
+/** How a server spent its start time, in milliseconds: first working, then idle. */
 export interface StartSpent {
   workedMs: number;
   quietMs: number;
 }
 
 /**
- * The time that a server on stdio has to start. It goes on as long as the server does something, since the first start of
- * `npx -y` or `uvx` installs the server, and ends when that has done nothing for long, or after five minutes.
+ * The time that a server on stdio has to start. It continues as long as the server is working, because the first start with `npx -y`
+ * or `uvx` installs the server. It ends when the server has been idle for long, or after five minutes.
  */
 export class StartTime {
   readonly #options: StartTimeOptions;

@@ -22,7 +22,7 @@ export interface StdioClientTransportOptions {
   env: Readonly<Record<string, string>>;
   cwd: string;
   maxMessageBytes: number;
-  /** Decides what of a message's text is read. */
+  /** Decides which parts of a message's text are read. */
   admit: (text: string) => Admission;
   /** Called for a message that is too large to read. */
   onOversize: (line: OversizeLine) => void;
@@ -31,20 +31,20 @@ export interface StdioClientTransportOptions {
   /** Receive the server's process group, so that a later ptc can end it if this one is killed. */
   onSpawn?: ((pid: number) => void) | undefined;
   onExit?: ((pid: number) => void) | undefined;
-  /** Receives the process group once the server has said something: until then it may be installing itself. */
+  /** Receives the process group once the server has sent something; until then it may be installing itself. */
   onStarted?: ((pid: number) => void) | undefined;
 }
 
 /** What is known about a server besides its messages. */
 export interface StdioDiagnosis {
   spawnError: Error | undefined;
-  /** Set when the server ended on its own. */
+  /** Set if the server ended on its own. */
   exit: { code: number | null; signal: NodeJS.Signals | null } | undefined;
   /** Whether it was ended because a message exceeded all bounds. */
   overflowed: boolean;
   /** Whether it was ended because it did not read its input. */
   deaf: boolean;
-  /** The first line of output that was no message. */
+  /** The first line of output that was not a message. */
   firstGarbage: string | undefined;
   /** The end of what it wrote to stderr. */
   stderrTail: string;
@@ -52,20 +52,20 @@ export interface StdioDiagnosis {
 
 const STDERR_TAIL_BYTES = 4_096;
 const DEFAULT_GRACE_MS = 500;
-/** How long to wait for output that is already written, because another process may hold the pipe open. */
+/** How long to wait for output that is already written. The wait is bounded because another process may hold the pipe open. */
 const DRAIN_MS = 200;
 /** How long a server may run after it has closed its output. */
 const MUTE_MS = 1_000;
 /** A server that leaves more than this unread is ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
-/** The most bytes of one chunk of a pipe. A full chunk is followed by another. */
+/** The maximum size of one chunk from a pipe. A full chunk is followed by another. */
 const FULL_PIECE_BYTES = 64 * 1024;
 const STDERR_PAUSE_MS = 5;
 
 /**
- * Speaks to a server over its standard streams, one JSON message a line (MCP 2025-11-25, "stdio"). The server runs without a
- * shell in its own process group, with a minimal environment. `close` ends it together with its children; one that is still
- * installing itself is left to finish that, without ptc.
+ * Communicates with a server over its standard streams, one JSON message per line (MCP 2025-11-25, "stdio"). The server runs without
+ * a shell in its own process group, with a minimal environment. `close` ends it together with its children, except that a server
+ * that is still installing itself is left to finish.
  */
 export class StdioClientTransport implements MessageTransport {
   onmessage?: ((message: JsonRpcMessage) => void) | undefined;
@@ -122,7 +122,7 @@ export class StdioClientTransport implements MessageTransport {
     onSpawn?.(this.#child.pid);
   }
 
-  /** Whether the server has done something since this was last asked: used processor time, or written to stderr. */
+  /** Whether the server has done anything since the last call: used processor time, or written to stderr. */
   async isAtWork(): Promise<boolean> {
     const wrote = this.#wroteErrors;
     this.#wroteErrors = false;
@@ -147,7 +147,7 @@ export class StdioClientTransport implements MessageTransport {
     });
   }
 
-  /** Resolves when the process group is gone, or left to finish what it installs. */
+  /** Resolves when the process group is gone, or left to finish an installation. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -265,7 +265,7 @@ export class StdioClientTransport implements MessageTransport {
   }
 }
 
-/** Stops reading for `ms`. What a server writes meanwhile stays in its pipe. */
+/** Stops reading for `ms`. Meanwhile, the server's output stays in the pipe. */
 function rest(stream: Readable | undefined, ms: number): void {
   stream?.pause();
   setTimeout(() => stream?.resume(), ms);

@@ -5,15 +5,14 @@ import { MAX_ROUNDS, parseWantedInput, type WantedInput } from "./input-requests
 import type { UpstreamFaults } from "./upstream-faults.ts";
 
 /**
- * Tasks: a server may answer a call with a handle, and do the work while it is asked how far it is. Newer servers do so when
- * they like (extension `io.modelcontextprotocol/tasks` of MCP 2026-07-28), older ones when the call asks for it
- * (MCP 2025-11-25, "Tasks").
+ * Tasks: a server may answer a call with a handle, and do the work while ptc polls its status. Newer servers decide this themselves
+ * (extension `io.modelcontextprotocol/tasks` of MCP 2026-07-28), older ones do so if the call requests it (MCP 2025-11-25, "Tasks").
  */
 
 /** The name of the extension, which clients declare. */
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
-/** The pause between two questions for a task: the server's wish, within bounds. */
+/** The interval for polling a task: the server's choice, within bounds. */
 const POLL_MS = { least: 100, default: 1_000, most: 30_000 };
 const MAX_ID_CHARS = 1_024;
 
@@ -28,18 +27,18 @@ interface Task {
   news: string;
 }
 
-/** The call that a task was made for. */
+/** The call for which a task was created. */
 export interface TaskCall {
   readonly signal: AbortSignal;
-  /** Sends a request in the time of the call. */
+  /** Sends a request within the time of the call. */
   send(method: string, params: Params): Promise<unknown>;
-  /** Has a person, or the configuration, answer what the server asks; answers by key. @throws UpstreamError */
+  /** Gets answers to the server's questions from a person or the configuration, by key. @throws UpstreamError */
   answer(requests: WantedInput["requests"]): Promise<Params>;
   /** The server has reported something new. */
   progress(): void;
 }
 
-/** Whether a call of a tool has to ask for a task, because the tool can do no other (MCP 2025-11-25, "Tool-Level Negotiation"). */
+/** Whether a tool can only be called as a task (MCP 2025-11-25, "Tool-Level Negotiation"). */
 export function needsTask(definition: unknown, capabilities: unknown): boolean {
   const execution = isObject(definition) ? definition.execution : undefined;
   if (!isObject(execution) || execution.taskSupport !== "required") return false;
@@ -48,18 +47,17 @@ export function needsTask(definition: unknown, capabilities: unknown): boolean {
   return isObject(requests) && isObject(requests.tools) && requests.tools.call !== undefined;
 }
 
-/** The task that a result of a call stands for, flat or, in the older revision, as its one member; `undefined` for a result. */
+/** The task in a call's result, flat or, in the older revision, as its only member; `undefined` for an ordinary result. */
 export function taskIn(result: Params, wasAskedFor: boolean): unknown {
   if (result.resultType === "task") return result;
   return wasAskedFor && isObject(result.task) ? result.task : undefined;
 }
 
 /**
- * Asks for a task until it has ended, and resolves with the result of the call. A task that is no longer wanted, because
- * the call is over or has failed, is cancelled.
+ * Polls a task until it has ended, and resolves with the result of the call. Cancels the task if the call ends or fails first.
  *
- * @param isLegacy whether the server speaks of tasks as MCP 2025-11-25 does, where their results are asked for apart.
- * @throws UpstreamError, and what `send` throws.
+ * @param isLegacy whether the server uses tasks of MCP 2025-11-25, whose results are requested separately.
+ * @throws UpstreamError, and whatever `send` throws.
  */
 export async function seeTaskThrough(
   created: unknown,
@@ -78,7 +76,7 @@ export async function seeTaskThrough(
       switch (task.status) {
         case "completed":
         case "failed":
-          // What a task is created with need not hold its result.
+          // The answer that creates a task need not contain its result.
           if (!isLegacy && answer === created) break;
           hasEnded = true;
           return isLegacy ? await call.send("tasks/result", { taskId }) : resultOf(answer, faults);
@@ -86,7 +84,7 @@ export async function seeTaskThrough(
           hasEnded = true;
           throw faults.build("remote_error", "has cancelled the task that it made of the call");
         case "input_required": {
-          // An older server sends its questions as requests, once it is asked for the result.
+          // An older server sends its questions as requests once the result is requested.
           if (isLegacy) {
             const result = await call.send("tasks/result", { taskId });
             hasEnded = true;
@@ -117,7 +115,7 @@ export async function seeTaskThrough(
       task = next;
     }
   } finally {
-    // Nobody waits for the answer, and a server need not be able to.
+    // The answer is not awaited, and servers need not support this.
     if (!hasEnded) call.send("tasks/cancel", { taskId }).catch(() => {});
   }
 }
@@ -137,7 +135,7 @@ function parseTask(value: unknown): Task | undefined {
   };
 }
 
-/** The result that a newer server's task has ended with. @throws UpstreamError for one that has failed */
+/** The result of a newer server's ended task. @throws UpstreamError if it failed */
 function resultOf(task: unknown, faults: UpstreamFaults): unknown {
   const { status, result, error } = isObject(task) ? task : {};
   if (status === "completed") return result;

@@ -15,7 +15,7 @@ const MAX_PAGES = 1_000;
 const MAX_ITEMS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** What is listed, and how messages call it. */
+/** A list, and its name in messages. */
 export interface Listed {
   method: string;
   /** The member of a page that has its items. */
@@ -31,10 +31,9 @@ export class ToolListingError extends Error {
 }
 
 /**
- * Follows `nextCursor` to the last page (MCP 2025-11-25, "Pagination") and returns the items as they came, never only a
- * part.
+ * Follows `nextCursor` to the last page (MCP 2025-11-25, "Pagination") and returns all items unchanged, never only some.
  *
- * @throws ToolListingError for an invalid page, a repeated cursor, and beyond the limits.
+ * @throws ToolListingError for an invalid page, a repeated cursor, or an exceeded limit.
  */
 export async function listAllPages(
   requestPage: (cursor: string | undefined) => Promise<unknown>,
@@ -80,7 +79,7 @@ const MAX_LISTING_DEPTH = 1_000;
 const MAX_TOOLS = 10_000;
 const MAX_FIELDS = 100;
 const MAX_NAME_CHARS = 4_096;
-/** The most problems of one page, because finding one costs ptc much more than causing it costs the server. */
+/** The maximum number of problems of one page, because finding one costs ptc much more than causing it costs the server. */
 const MAX_PROBLEMS = 1_000;
 
 const PROBLEMS = Symbol("problems of a listing");
@@ -94,7 +93,7 @@ export function problemsOf(page: unknown): readonly ToolProblem[] {
 /**
  * Parses the result of one `tools/list`.
  *
- * @throws ForeignJsonError when the problem is not limited to single tools.
+ * @throws ForeignJsonError if the problem is not limited to single tools.
  */
 export function parseListingPage(json: string): unknown {
   const limits = { maxBytes: json.length, maxDepth: MAX_LISTING_DEPTH };

@@ -35,7 +35,7 @@ export interface FaultFacts {
   networkReason?: string;
 }
 
-/** Work that goes beyond what any program does to start. */
+/** More work than a program normally does to start. */
 const NOTABLE_WORK_MS = 5_000;
 
 /** What to do about a server that is only slow. */
@@ -93,7 +93,7 @@ export class UpstreamFaults {
     return this.build("handshake_failed", text, cause);
   }
 
-  /** @param spent how the server spent its time: at work, and then doing nothing. */
+  /** @param spent how the server spent its time: first working, then idle. */
   ofConnectTimeout({ workedMs, quietMs }: StartSpent, diagnosis: Diagnosis): UpstreamError {
     const seconds = (ms: number) => Math.round(ms / 100) / 10;
     const spent =
@@ -104,7 +104,7 @@ export class UpstreamFaults {
     return this.build("connect_timeout", `${text}; is it an MCP server? ${LONGER}`);
   }
 
-  /** One line for a start that takes long and continues. */
+  /** One line about a start that takes long and continues. */
   describeSlowStart(seconds: number): string {
     const target = this.#target;
     const why = target.transport === "stdio" ? whySlow(target.command) : undefined;
@@ -112,7 +112,7 @@ export class UpstreamFaults {
     return this.build("connect_timeout", text).message;
   }
 
-  /** The server is connected and does not answer `tools/list`. */
+  /** The error for a connected server that does not answer `tools/list`. */
   ofListTimeout(timeoutMs: number, cause: unknown): UpstreamError {
     const text = `did not answer tools/list within ${timeoutMs / 1_000} s; ${LONGER}`;
     return this.build("call_timeout", text, cause);
@@ -209,13 +209,13 @@ export class UpstreamFaults {
     return `cannot be reached at ${this.#place()}: ${networkReason ?? "no connection"}`;
   }
 
-  /** Host and port only, because path and query of a URL can hold secrets. */
+  /** Only host and port, because the path and query of a URL can contain secrets. */
   #place(): string {
     return this.#target.transport === "stdio" ? "its command" : new URL(this.#target.url).host;
   }
 }
 
-/** How much of a call's time had passed when it was sent; empty when it was little. */
+/** How much of a call's time had passed before it was sent; empty if it was little. */
 function describeStart(spentMs: number): string {
   return spentMs < 500
     ? ""
@@ -235,7 +235,7 @@ function describeEnd(diagnosis: Diagnosis): string {
 /** Lines that Node.js prints around a fatal error: frames, the mark under a line of source, its version. */
 const STACK_TRACE_LINE = /^\s*(?:at\s.*|\^+|Node\.js v[\d.]+)\s*$/;
 
-/** The end of a server's stderr, and the first output on stdout that was no message. */
+/** The end of a server's stderr, and the first output on stdout that was not a message. */
 function describeOutput(diagnosis: Diagnosis): string {
   if (diagnosis === undefined) return "";
   const lines = diagnosis.stderrTail.split("\n").filter((line) => line.trim() !== "");
@@ -301,7 +301,7 @@ function factsOfRequest(failure: RequestFailure): Partial<FaultFacts> {
   }
 }
 
-/** An error and its causes, as far as they matter here. */
+/** An error and its chain of causes. */
 function causesOf(error: unknown): Error[] {
   const causes: Error[] = [];
   for (let fault = error; fault instanceof Error && causes.length < 5; fault = fault.cause)

@@ -1,39 +1,39 @@
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 
-/** What a model is asked. */
+/** A question for a model. */
 export interface ModelQuestion {
   model: string;
-  /** The text that is coerced. */
+  /** The text to coerce. */
   text: string;
-  /** Of an object; the answer is to fit it. */
+  /** The schema of an object, which the answer should match. */
   schema: Record<string, unknown>;
   isStrict: boolean;
-  /** Whether marks stand in the text for what is not shown. */
+  /** Whether the text contains marks in place of hidden data. */
   hasMarks: boolean;
 }
 
-/** An answer that did not fit, as the provider gave it, and why. */
+/** An answer that did not fit, in the provider's form, and why. */
 export interface FailedAnswer {
   said: unknown;
   problem: string;
 }
 
 interface ModelAnswer {
-  /** What the model gave: a value that is yet to be checked, or why there is none. */
+  /** The model's answer: an unchecked value, or why there is none. */
   content: { ok: true; value: unknown } | { ok: false; problem: string; isFinal: boolean };
-  /** As the provider wants it back in a repair. */
+  /** The answer in the form that the provider expects in a repair. */
   said: unknown;
-  /** As the provider counts them; 0 where it does not say. */
+  /** The provider's counts; 0 if it does not say. */
   inputTokens: number;
   outputTokens: number;
 }
 
-/** How one kind of provider is asked. */
+/** The API of one kind of provider. */
 interface ModelApi {
   headers: Readonly<Record<string, string>>;
   buildRequest(question: ModelQuestion, failed: FailedAnswer | undefined): unknown;
-  /** Reads the body of a response, which is a claim of the provider's. `undefined` for one that is not of this API. */
+  /** Reads the body of a response, which is not trusted. `undefined` if it does not belong to this API. */
   readAnswer(body: unknown): ModelAnswer | undefined;
 }
 
@@ -69,7 +69,7 @@ function describeFailure(problem: string): string {
   return `That does not fit: ${problem}. Give all of it again, so that it fits.`;
 }
 
-/** OpenAI's chat completions with a JSON schema as the form of the response, which many providers and servers have too. */
+/** OpenAI's chat completions with a JSON Schema as the response format, which many other providers and servers support. */
 const openai: ModelApi = {
   headers: {},
   buildRequest: ({ model, text, schema, isStrict, ...question }, failed) => ({
@@ -108,7 +108,7 @@ const openai: ModelApi = {
   },
 };
 
-/** Anthropic's messages, in which the form is that of the one tool that the model has to use. */
+/** Anthropic's messages, where the schema is that of the one tool that the model must use. */
 const anthropic: ModelApi = {
   headers: { "anthropic-version": "2023-06-01" },
   buildRequest: ({ model, text, schema, ...question }, failed) => ({
@@ -145,7 +145,7 @@ const anthropic: ModelApi = {
 
 export const MODEL_APIS = { openai, anthropic } as const;
 
-/** What the model gave and what to reply to that, or, where it gave nothing, only the reply. */
+/** The model's answer and the reply to it or, if it gave none, only the reply. */
 function repairTurn({ said, problem }: FailedAnswer): unknown[] {
   const id = isObject(said) && typeof said.id === "string" ? said.id : undefined;
   if (id === undefined) return [];
@@ -160,7 +160,7 @@ function repairTurn({ said, problem }: FailedAnswer): unknown[] {
 
 function parseAnswer(content: unknown): ModelAnswer["content"] {
   if (typeof content !== "string") return { ok: false, problem: "it gives no text", isFinal: false };
-  // Servers that cannot enforce a form often let a model put its answer into fences.
+  // If a server cannot enforce a format, models often put their answer into code fences.
   const text = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(content)?.[1] ?? content;
   try {
     const limits = { maxBytes: MAX_ANSWER_CHARS, maxDepth: MAX_NESTING_DEPTH };

@@ -11,27 +11,27 @@ import { UpstreamError } from "../upstream-error.ts";
 import { type FailedAnswer, MODEL_APIS, type ModelQuestion } from "./model-api.ts";
 
 export interface ModelConnectionOptions {
-  /** The address that is asked. */
+  /** The URL of the endpoint. */
   url: string;
   model: string;
   api: keyof typeof MODEL_APIS;
-  /** What holds the key. */
+  /** The headers with the key. */
   headers: Readonly<Record<string, string>>;
-  /** The most bytes of one text that is sent. */
+  /** The maximum size of one text that is sent. */
   maxInputBytes: number;
   version: string;
-  /** What one question is asked without. */
+  /** Prepares hiding data in one question. */
   withhold: () => Promise<Withheld>;
-  /** What is wrong with a value, in words that follow `the value`; `undefined` for nothing. */
+  /** What is wrong with a value, phrased to follow `the value`; `undefined` if nothing is. */
   findMisfit: (schema: unknown, value: unknown) => Promise<string | undefined>;
   onClose: () => Promise<void>;
 }
 
-/** What a model is not shown of one question. */
+/** Hides data of one question from the model. */
 export interface Withheld {
-  /** Takes secrets out of what is sent, and personal data, for which a mark stands. */
+  /** Removes secrets from what is sent, and replaces personal data with marks. */
   redact(value: unknown): unknown;
-  /** Puts back into an answer what marks in it stand for. What the program gave is nothing new to it. */
+  /** Replaces marks in an answer with the hidden data, which the program already knows. */
   restore(value: unknown): unknown;
   /** Whether there are such marks. */
   hasMarks(): boolean;
@@ -55,7 +55,7 @@ const DEFINITION = {
   annotations: { readOnlyHint: true, destructiveHint: false, openWorldHint: true },
 };
 
-/** A model behind an endpoint, as a server with one tool. An answer that does not fit is repaired once. */
+/** Presents a model behind an endpoint as a server with one tool. An answer that does not fit is repaired once. */
 export class ModelConnection implements UpstreamConnection {
   readonly #options: ModelConnectionOptions;
   readonly #closed = new AbortController();
@@ -107,7 +107,7 @@ export class ModelConnection implements UpstreamConnection {
   }
 
   onToolsChanged(): void {
-    // Its one tool is always the same.
+    // Its one tool never changes.
   }
 
   onLost(): void {
@@ -159,7 +159,7 @@ export class ModelConnection implements UpstreamConnection {
   }
 }
 
-/** The result of a tool that has failed. @param used what was asked all the same. */
+/** The result of a failed tool. @param used the usage so far. */
 function failed(text: string, used?: object): unknown {
   return {
     isError: true,
@@ -170,7 +170,7 @@ function failed(text: string, used?: object): unknown {
 
 const MAX_SCHEMA_CHARS = 64 * 1024;
 
-/** What a requested schema may say: all of it can be checked, and providers know most of it. */
+/** The keywords allowed in a requested schema. All of them can be checked, and providers know most of them. */
 const KEYWORDS = new Set([
   ...["$schema", "$defs", "$ref", "$comment", "title", "description", "default", "examples"],
   ...["type", "enum", "const", "anyOf", "oneOf", "allOf"],
@@ -180,15 +180,15 @@ const KEYWORDS = new Set([
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
 ]);
 
-/** The name of the value in what a model answers, because providers take no schema but of an object. */
+/** The member that contains the value in a model's answer, because providers accept only schemas of objects. */
 const ANSWER_MEMBER = "value";
 
 type RequestedSchema =
   | {
       ok: true;
-      /** A schema of an object whose one member is the value. */
+      /** The schema of an object whose only member is the value. */
       wrapped: Record<string, unknown>;
-      /** Whether every object names all of its members and requires them, so that providers can enforce the schema. */
+      /** Whether every object lists and requires all of its members, so that providers can enforce the schema. */
       isStrict: boolean;
     }
   | { ok: false; problem: string };
@@ -219,7 +219,7 @@ function readRequestedSchema(schema: unknown): RequestedSchema {
   };
 }
 
-/** A keyword or a reference that is not taken. */
+/** Finds a keyword or a reference that is not allowed. */
 function findForeign(schema: unknown, definitions: Record<string, unknown>): string | undefined {
   if (!isObject(schema)) return undefined;
   for (const [key, value] of Object.entries(schema)) {
@@ -250,7 +250,7 @@ function isStrict(schema: unknown): boolean {
   return schemasIn(schema).every(isStrict);
 }
 
-/** The schemas that a schema holds. */
+/** The direct subschemas of a schema. */
 function schemasIn(schema: Record<string, unknown>): unknown[] {
   const { properties, $defs, items, additionalProperties, anyOf, oneOf, allOf, prefixItems } = schema;
   const named = [properties, $defs].flatMap((each) => (isObject(each) ? Object.values(each) : []));
@@ -260,19 +260,19 @@ function schemasIn(schema: Record<string, unknown>): unknown[] {
   );
 }
 
-/** The most bytes of a response, and of one that says why there is none. */
+/** The maximum size of a response, and of an error response. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_REASON_BYTES = 16 * 1024;
 const MAX_REASON_CHARS = 300;
 
-/** Too many requests, and faults that pass. */
+/** Status codes for too many requests and temporary faults. */
 const PASSING = new Set([408, 409, 425, 429]);
 
 /**
- * Sends one question to the endpoint of a model and resolves with the body of its answer. A redirect is not followed: what was
- * asked goes to the configured address and nowhere else.
+ * Sends one question to a model's endpoint and resolves with the body of its answer. Redirects are not followed: the question goes
+ * only to the configured URL.
  *
- * @throws UpstreamError whose message holds nothing of the question.
+ * @throws UpstreamError whose message contains nothing of the question.
  */
 export async function askEndpoint(
   url: string,
@@ -325,14 +325,14 @@ async function faultOf(response: Response, host: string): Promise<UpstreamError>
   );
 }
 
-/** How long the endpoint wants nobody to ask again (RFC 9110, "Retry-After"). A call is not repeated by itself. */
+/** How long to wait before asking again (RFC 9110, "Retry-After"). Calls are not repeated automatically. */
 function waitOf(response: Response): string {
   const said = response.headers.get("retry-after") ?? "";
   const seconds = /^\d{1,6}$/.test(said) ? Number(said) : Math.ceil((Date.parse(said) - Date.now()) / 1_000);
   return seconds > 0 && seconds < 1_000_000 ? `; it can be asked again in ${seconds} s` : "";
 }
 
-/** What the body of a refusal says, in the form that the APIs share. */
+/** The message in an error body, whose form the APIs share. */
 function messageIn(text: string): string {
   try {
     const body = parseForeignJson(text, { maxBytes: MAX_REASON_BYTES, maxDepth: MAX_NESTING_DEPTH });

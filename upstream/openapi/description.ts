@@ -1,24 +1,24 @@
 /**
- * A description of an HTTP API: OpenAPI 3.0, 3.1 or Swagger 2.0, in JSON or YAML, read as the text of somebody whom nobody has
- * audited. Older versions are turned into OpenAPI 3.1, whose schemas are JSON Schema.
+ * Reads the description of an HTTP API: OpenAPI 3.0, 3.1 or Swagger 2.0, in JSON or YAML. The text is not trusted. Older versions are
+ * converted to OpenAPI 3.1, whose schemas are JSON Schema.
  */
 import { upgrade } from "@scalar/openapi-upgrader";
 import { parseDocument } from "yaml";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import { UpstreamError } from "../upstream-error.ts";
 
-/** The largest description. That of GitHub has 11 MB. */
+/** The maximum size of a description. That of GitHub has 11 MB. */
 export const MAX_DESCRIPTION_BYTES = 64 * 1024 * 1024;
 /** YAML takes a hundred times as long to read as JSON. */
 const MAX_YAML_BYTES = 16 * 1024 * 1024;
 const MAX_DEPTH = 400;
-/** An alias may stand for much. */
+/** Bounded because an alias may expand to much. */
 const MAX_ALIASES = 10_000;
 const MAX_REFERENCE_STEPS = 100;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** A description in the form of OpenAPI 3.1. */
+/** A description in OpenAPI 3.1 form. */
 export interface ApiDescription {
   readonly document: Json;
   readonly title: string;
@@ -26,10 +26,10 @@ export interface ApiDescription {
 }
 
 /**
- * Reads a description. Its members are unchecked, but for the version.
+ * Reads a description. Its members are unchecked except for the version.
  *
  * @param text JSON or YAML.
- * @throws UpstreamError `protocol_error`, which says what is wrong and where the text is from.
+ * @throws UpstreamError `protocol_error`, which says what is wrong and where the text comes from.
  */
 export function parseDescription(text: string, from: string): ApiDescription {
   const wrong = (what: string, cause?: unknown): never => {
@@ -83,7 +83,7 @@ function parseYaml(text: string, wrong: Wrong): unknown {
   } catch (cause) {
     return wrong("has aliases that stand for too much", cause);
   }
-  // The same bounds as for JSON, once aliases are written out.
+  // The same bounds as for JSON apply after aliases are expanded.
   return parseJson(json, wrong);
 }
 
@@ -91,7 +91,7 @@ function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
 }
 
-/** Finds what `$ref`s lead to. Only those within the document are followed. */
+/** Resolves `$ref`s. Only those within the document are followed. */
 export class References {
   readonly #document: Json;
 
@@ -111,7 +111,7 @@ export class References {
     return value;
   }
 
-  /** An object, or what its `$ref` leads to; `undefined` for anything else. */
+  /** An object, or the object that its `$ref` leads to; `undefined` for anything else. */
   resolve(value: unknown): Json | undefined {
     let found = value;
     for (let steps = 0; steps < MAX_REFERENCE_STEPS; steps++) {
@@ -129,7 +129,7 @@ export function decodePointer(part: string): string {
   try {
     text = decodeURIComponent(part);
   } catch {
-    // It is taken as it is written.
+    // It is used as written.
   }
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }

@@ -11,11 +11,11 @@ import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./
 import { OpenApiConnection } from "./openapi-connection.ts";
 import { type OperationFilter, readOperations } from "./operations.ts";
 
-/** An HTTP API as the configuration has it. */
+/** An HTTP API in the configuration. */
 export interface ApiTarget {
-  /** Where its description is: an absolute path, or a URL. */
+  /** The location of its description: an absolute path or a URL. */
   readonly openapi: string;
-  /** Where the API is; empty where its description says so. */
+  /** The URL of the API; empty if its description names it. */
   readonly url: string;
   readonly operations: OperationFilter;
 }
@@ -27,13 +27,13 @@ export interface OpenApiOptions {
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly authorization: Authorization | undefined;
-  /** ptc's own. */
+  /** ptc's own version. */
   readonly version: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Reads the description of an API, and opens what calls it. @throws UpstreamError */
+/** Reads the description of an API and opens a connection to it. @throws UpstreamError */
 export async function openApi(target: ApiTarget, options: OpenApiOptions): Promise<OpenApiConnection> {
   const { authorization, version } = options;
   // No header's name has a slash.
@@ -218,8 +218,8 @@ function tooLarge(place: string): UpstreamError {
 }
 
 /**
- * Where a description says that its API is (OpenAPI 3.1, "Server Object"). A description leads to public hosts, or to where it is from
- * itself, since nobody has audited it.
+ * The URL of the API according to its description (OpenAPI 3.1, "Server Object"). Because descriptions are not trusted, it must be on
+ * a public host, or on the host of the description.
  */
 function baseOf({ document }: ApiDescription, from: URL | undefined): URL {
   const [first] = (Array.isArray(document.servers) ? document.servers : []) as {

@@ -10,7 +10,7 @@ import { type ApiOperation, kindOf } from "./operations.ts";
 import { nextArguments } from "./pagination.ts";
 import { type ApiRequest, buildRequest, UnusableArguments } from "./request.ts";
 
-/** The largest answer, as of MCP servers. */
+/** The maximum size of an answer, as for MCP servers. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_REDIRECTS = 5;
 const MAX_SAID_CHARS = 2_000;
@@ -30,7 +30,7 @@ export interface OpenApiConnectionOptions {
   readonly credentials?: readonly ApiCredential[];
   /** Adds tokens, where there is a login. */
   readonly fetch: Fetch;
-  /** What is sent as `user-agent`. */
+  /** The version in the `user-agent` header. */
   readonly version: string;
   readonly secrets?: (() => readonly string[]) | undefined;
   /** Ends the connections that are its own. */
@@ -38,8 +38,7 @@ export interface OpenApiConnectionOptions {
 }
 
 /**
- * An HTTP API as a server that lists and answers: each operation of its description is a tool, and each call is one request, which is
- * sent once.
+ * Presents an HTTP API as a server: each operation of its description is a tool, and each call is one request, which is sent once.
  */
 export class OpenApiConnection implements UpstreamConnection {
   readonly #options: OpenApiConnectionOptions;
@@ -100,11 +99,11 @@ export class OpenApiConnection implements UpstreamConnection {
   }
 
   onToolsChanged(): void {
-    // The description is read anew with the next connection.
+    // The description is read again with the next connection.
   }
 
   onLost(): void {
-    // Each request has a connection of its own.
+    // Each request uses a separate connection.
   }
 
   secrets(): readonly string[] {
@@ -193,10 +192,10 @@ function readValue(type: string, text: string): unknown {
   }
 }
 
-/** A status that says that another try may help. */
+/** Status codes after which another attempt may succeed. */
 const TRY_AGAIN = [408, 425, 429, 502, 503, 504];
 
-/** The failure that an API tells: its status, its own words, and when it may be asked again (RFC 9110, section 10.2.3). */
+/** The failure reported by an API: its status, its message, and when to try again (RFC 9110, section 10.2.3). */
 function refused({ status, statusText, headers }: Response, value: unknown): unknown {
   const said = saidIn(value) ?? statusText;
   const after = secondsUntil(headers.get("retry-after"));
@@ -210,7 +209,7 @@ function refused({ status, statusText, headers }: Response, value: unknown): unk
   };
 }
 
-/** What an error says, as APIs commonly have it, among them problem details (RFC 9457). */
+/** The message in an error body, in common forms, including problem details (RFC 9457). */
 function saidIn(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (!isObject(value)) return undefined;

@@ -1,4 +1,4 @@
-/** The operations of a description as tools: what each is called, takes and returns, and how its request is made. */
+/** Reads the operations of a description as tools: name, arguments and result of each, and how its request is made. */
 import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import type { ToolProblem } from "../upstream.ts";
@@ -9,7 +9,7 @@ import { SchemaWriter } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** HTTP methods of path items, but for TRACE, which `fetch` does not send. */
+/** HTTP methods of path items, except TRACE, which `fetch` does not send. */
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch"] as const;
 const READ_ONLY: ReadonlySet<string> = new Set(["get", "head", "options"]);
 
@@ -17,7 +17,7 @@ const MAX_OPERATIONS = 10_000;
 const MAX_NAME_CHARS = 128;
 const MAX_PARAMETERS = 500;
 
-/** Headers that requests have by themselves, or that decide how they are read. A description does not choose them. */
+/** Headers that requests have anyway, or that decide how they are interpreted. A description cannot set them. */
 const OWN_HEADERS =
   /^(accept|authorization|connection|content-.*|cookie|expect|host|keep-alive|proxy-.*|sec-.*|te|trailer|transfer-encoding|upgrade|via)$/i;
 
@@ -36,7 +36,7 @@ export interface ApiParameter {
   readonly isJson: boolean;
 }
 
-/** One form that a body may have (OpenAPI 3.1, "Media Type Object"). */
+/** A possible format of a body (OpenAPI 3.1, "Media Type Object"). */
 export interface ApiMedia {
   readonly type: string;
   readonly kind: "json" | "form" | "multipart" | "text" | "binary";
@@ -44,19 +44,19 @@ export interface ApiMedia {
   readonly encoding: Json;
 }
 
-/** The arguments of the body, and of which of its forms it has. */
+/** The arguments for the body and for its format. */
 export const BODY = "body";
 export const CONTENT_TYPE = "content_type";
 
 export interface ApiOperation {
   /** The tool's protocol name. */
   readonly name: string;
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
-  /** The template of the path, such as `/orders/{id}`. */
+  /** The path template, such as `/orders/{id}`. */
   readonly path: string;
   readonly parameters: readonly ApiParameter[];
-  /** The forms that its body may have, the preferred one first; none where it has no body. */
+  /** The possible formats of its body, the preferred one first; empty if it has no body. */
   readonly media: readonly ApiMedia[];
   readonly paging: Paging;
   /** The alternatives of security schemes that it asks for; `undefined` where the description does not say. */
@@ -65,13 +65,13 @@ export interface ApiOperation {
   readonly definition: Json;
 }
 
-/** Which operations are tools. Patterns have `*` for any characters. */
+/** Selects the operations that become tools. In patterns, `*` stands for any characters. */
 export interface OperationFilter {
   readonly include?: readonly OperationPattern[] | undefined;
   readonly exclude?: readonly OperationPattern[] | undefined;
 }
 
-/** Matches operations of which all that is given matches. */
+/** Matches operations for which every given member matches. */
 interface OperationPattern {
   readonly tag?: string | undefined;
   readonly path?: string | undefined;
@@ -166,7 +166,7 @@ function isMatch({ name, path, method, id, tags }: OperationFacts, pattern: Oper
   );
 }
 
-/** Whether a text is like a pattern with `*`. Takes time in proportion to both lengths. */
+/** Whether a text matches a pattern with `*`. The time is proportional to the lengths. */
 function isLike(text: string, pattern: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return text === pattern;
@@ -205,7 +205,7 @@ const FILE = {
 };
 
 class OperationReader {
-  /** Whether a schema of it has types that accept anything, because there would be too many. */
+  /** Whether some types in its schemas accept anything, because there would be too many types. */
   isCut = false;
   readonly #references: References;
   readonly #problems: ToolProblem[];
@@ -282,7 +282,7 @@ class OperationReader {
     };
   }
 
-  /** The parameters of the path and of the operation, which come before those of the same name and place. */
+  /** The parameters of the path and the operation. Those of the operation take precedence. */
   #parameters(hasBody: boolean) {
     const all = new Map<string, Json>();
     for (const list of [this.#item.parameters, this.#operation.parameters])
@@ -313,7 +313,7 @@ class OperationReader {
       const isRequired = entry.required === true || place === "path";
       return [{ parameter, schema: schema ?? {}, isRequired, about: textOf(entry.description) }];
     });
-    // What a path names and nothing describes is a text.
+    // A path parameter without a description is a text.
     for (const [, name = ""] of this.#facts.path.matchAll(/\{([^{}]+)\}/g)) {
       if (read.some(({ parameter }) => parameter.in === "path" && parameter.name === name)) continue;
       const argument = taken.has(name) ? `${name}_in_path` : name;
@@ -337,7 +337,7 @@ class OperationReader {
     });
     const order = ["json", "form", "multipart", "text", "binary"];
     all.sort((a, b) => order.indexOf(a.media.kind) - order.indexOf(b.media.kind));
-    // Types of one kind that say the same are one.
+    // Media types of one kind with equal schemas count as one.
     const seen = new Set<string>();
     return all.filter(({ media, schema }) => {
       const key = JSON.stringify([media.kind, schema, media.kind === "binary" ? media.type : ""]);
@@ -353,7 +353,7 @@ class OperationReader {
     if (media.kind !== "multipart") return input.write(schema ?? {});
     const found = this.#references.resolve(schema);
     if (!isObject(found?.properties)) return input.write(schema ?? {});
-    // Files are fields of the form itself.
+    // Binary fields of a form become files.
     const written = input.write(found) as Record<string, unknown>;
     const properties = isObject(written.properties) ? written.properties : {};
     const isFile = (field: unknown) => isBinary(this.#references.resolve(field));
@@ -370,7 +370,7 @@ class OperationReader {
     };
   }
 
-  /** What successful answers are; `undefined` where that is not known, or are bytes. */
+  /** The schema of successful answers; `undefined` if it is not known, or they are bytes. */
   #outputSchema(): unknown {
     const responses = isObject(this.#operation.responses) ? this.#operation.responses : {};
     const successes = Object.keys(responses).filter((status) => /^2(\d\d|XX)$/i.test(status));
@@ -407,7 +407,7 @@ class OperationReader {
   }
 }
 
-/** What MCP says of tools that do what a method does (RFC 9110, section 9.2). The rest is as MCP has it by default. */
+/** The MCP annotations that follow from an HTTP method (RFC 9110, section 9.2). All others have MCP's defaults. */
 function annotationsOf(method: string): Json {
   if (READ_ONLY.has(method)) return { readOnlyHint: true, openWorldHint: true };
   const idempotent = method === "put" || method === "delete" ? { idempotentHint: true } : {};
@@ -415,7 +415,7 @@ function annotationsOf(method: string): Json {
   return { readOnlyHint: false, ...destructive, ...idempotent, openWorldHint: true };
 }
 
-/** The kind of a media type, in small letters and without parameters. */
+/** The kind of a media type, which must be in lower case and without parameters. */
 export function kindOf(type: string): ApiMedia["kind"] {
   if (/[/+]json$/.test(type) || type === "application/*") return "json";
   if (type === "application/x-www-form-urlencoded") return "form";
@@ -425,7 +425,7 @@ export function kindOf(type: string): ApiMedia["kind"] {
     : "binary";
 }
 
-/** A media type that can be sent, for one with `*`. */
+/** A concrete media type for one with `*`. */
 function concrete(type: string, kind: ApiMedia["kind"]): string {
   if (!type.includes("*")) return type;
   const usual = { json: "application/json", text: "text/plain", multipart: "multipart/form-data" };
@@ -438,7 +438,7 @@ function placeOf(value: unknown): ParameterPlace | undefined {
     : undefined;
 }
 
-/** Whether a schema stands for bytes: as OpenAPI 3.0 says it, and as 3.1 does. */
+/** Whether a schema stands for bytes, in the notation of OpenAPI 3.0 or 3.1. */
 function isBinary(schema: Json | undefined): boolean {
   if (schema === undefined) return false;
   const isString = schema.type === "string" || schema.type === undefined;

@@ -1,10 +1,10 @@
-/** Makes the request of an operation from the arguments of a call (OpenAPI 3.1, "Parameter Object" and "Media Type Object"). */
+/** Builds an operation's request from the arguments of a call (OpenAPI 3.1, "Parameter Object" and "Media Type Object"). */
 import { isObject, isWellFormed } from "../../base/json.ts";
 import { type ApiMedia, type ApiOperation, type ApiParameter, BODY, CONTENT_TYPE } from "./operations.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Arguments that no request can be made from. The message names the argument. */
+/** Arguments from which no request can be built. The message names the argument. */
 export class UnusableArguments extends Error {
   override readonly name = "UnusableArguments";
 }
@@ -17,9 +17,9 @@ export interface ApiRequest {
 }
 
 /**
- * The request of one call.
+ * Builds the request of one call.
  *
- * @param base the URL of the API. Whatever the description and the arguments say, the request goes below it.
+ * @param base the URL of the API. Whatever the description and the arguments say, the request goes to a path below it.
  * @throws UnusableArguments
  */
 export function buildRequest(operation: ApiOperation, args: Json, base: URL): ApiRequest {
@@ -54,7 +54,7 @@ function joinPath(base: URL, template: string, given: Given): string {
     const found = given.find(({ parameter }) => parameter.name === name);
     if (found === undefined) throw new UnusableArguments(`'${name}' is missing, which the path needs`);
     const text = pathText(found.parameter, found.value);
-    // Such a segment would be taken for a folder.
+    // Such a segment would be interpreted as a folder.
     if (/^\.{1,2}$/.test(text) || text === "")
       throw new UnusableArguments(`'${found.parameter.argument}' cannot stand in a path as it is`);
     return text;
@@ -69,7 +69,7 @@ function scalar(value: unknown): string {
   return String(value);
 }
 
-/** Encodes all but the unreserved characters (RFC 3986, section 2.3), and what a reserved one stands for where it may stand. */
+/** Encodes all except unreserved characters (RFC 3986, section 2.3) and, if allowed, reserved ones. */
 function encode(text: string, allowReserved = false): string {
   if (!isWellFormed(text)) throw new UnusableArguments("a name or a value holds half a character");
   const encoded = encodeURIComponent(text).replaceAll(
@@ -82,7 +82,7 @@ function encode(text: string, allowReserved = false): string {
   );
 }
 
-/** Members of an array or an object, encoded; of another value, itself. */
+/** The encoded members of an array or an object, or another value itself. */
 function members(parameter: ApiParameter, value: unknown): { keys: string[] | undefined; texts: string[] } {
   const text = (each: unknown) => encode(scalar(each));
   if (parameter.isJson) return { keys: undefined, texts: [encode(JSON.stringify(value))] };
@@ -137,7 +137,7 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
   return [`${key}=${text(value)}`];
 }
 
-/** `filter[status]=open`; deeper ones and lists, which OpenAPI leaves open, as most servers read them. */
+/** For example `filter[status]=open`. OpenAPI does not define deeper members and lists; they are sent as most servers expect. */
 function deepParts(key: string, value: Json): string[] {
   return Object.entries(value).flatMap(([name, each]): string[] => {
     const place = `${key}[${encode(name)}]`;

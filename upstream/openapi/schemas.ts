@@ -1,7 +1,7 @@
 /**
- * The schemas of a description as JSON Schemas that stand alone: what they refer to is in their `$defs`, of which cycles stay cycles.
- * A schema is read in one of two directions (OpenAPI 3.1, "Schema Object"): what is sent has no read-only members, and what comes
- * back has no write-only ones.
+ * Turns the schemas of a description into self-contained JSON Schemas: referenced schemas are put into `$defs`, where cycles stay
+ * cycles. A schema is read in one of two directions (OpenAPI 3.1, "Schema Object"): sent values have no read-only members, received
+ * ones have no write-only members.
  */
 import { isObject } from "../../base/json.ts";
 import { decodePointer, type References } from "./description.ts";
@@ -11,15 +11,15 @@ export type Direction = "sent" | "received";
 type Schema = Record<string, unknown>;
 
 /**
- * Characters of one schema. Some APIs let each type lead to every other, so that each of a thousand operations would have all. The types
- * that are farthest from the root accept anything then.
+ * The maximum size of one schema in characters. In some APIs each type leads to every other, so that each of a thousand operations
+ * would contain them all. In that case the types farthest from the root accept anything.
  */
 const MAX_CHARS = 64 * 1024;
-/** Definitions of one schema. What lies beyond accepts anything. */
+/** The maximum number of definitions in one schema. Further ones accept anything. */
 const MAX_DEFINITIONS = 5_000;
 const MAX_DEPTH = 200;
 
-/** Keywords with a schema, with a list of schemas, with schemas by name, and with plain values. All others say nothing of values here. */
+/** Keywords with a schema, with a list of schemas, with schemas by name, and with plain values. All others are left out. */
 const ONE = new Set([
   ...[
     "items",
@@ -52,14 +52,14 @@ const PLAIN = new Set([
   ...["dependentRequired", "contentEncoding", "contentMediaType"],
 ]);
 
-/** Turns the schemas of one tool's input, or of its output, into one JSON Schema. */
+/** Turns the schemas of one tool's input or output into one JSON Schema. */
 export class SchemaWriter {
-  /** Whether some types accept anything, because there would be too many. */
+  /** Whether some types accept anything, because there would be too many types. */
   isCut = false;
   readonly #references: References;
   readonly #direction: Direction;
   readonly #names = new Map<string, string>();
-  /** Definitions that have a name and no content yet. */
+  /** Definitions with a name but no content yet. */
   readonly #unread: [name: string, schema: unknown][] = [];
   readonly #definitions: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
 
@@ -68,7 +68,7 @@ export class SchemaWriter {
     this.#direction = direction;
   }
 
-  /** A schema of the description, with references into `definitions`. */
+  /** Converts a schema of the description; its references lead into `$defs`. */
   write(schema: unknown, depth = 0): unknown {
     if (typeof schema === "boolean") return schema;
     if (!isObject(schema) || depth > MAX_DEPTH) return {};
@@ -76,9 +76,9 @@ export class SchemaWriter {
     return this.#object(schema, depth);
   }
 
-  /** A schema with all that it refers to. */
+  /** A schema with everything that it refers to. */
   whole(schema: unknown): unknown {
-    // The nearest first, since each adds others to the end.
+    // The nearest come first, because each adds others to the end.
     let chars = JSON.stringify(schema).length;
     for (const [name, content] of this.#unread) {
       if (chars >= MAX_CHARS) {
@@ -107,13 +107,13 @@ export class SchemaWriter {
     const isAlone = Object.keys(others).length === 0;
     const link = (name: string) => ({ $ref: `#/$defs/${name.replaceAll("~", "~0").replaceAll("/", "~1")}` });
     const found = known === undefined ? this.#references.at(reference) : undefined;
-    // Nothing is known of what stands elsewhere, or nowhere.
+    // Nothing is known about a target that is elsewhere or missing.
     if (known === undefined && !isObject(found) && typeof found !== "boolean") return others;
     if (known === undefined && this.#names.size >= MAX_DEFINITIONS) return others;
     const name = known ?? this.#nameFor(reference);
     if (known === undefined) {
       this.#names.set(reference, name);
-      // It is read later, since it may lead far, or here again.
+      // It is read later, because it may lead far, or back here.
       this.#definitions[name] = {};
       this.#unread.push([name, found]);
     }
@@ -163,7 +163,7 @@ export class SchemaWriter {
   }
 }
 
-/** A schema that also accepts null (OpenAPI 3.0, `nullable`, where the conversion to 3.1 has left it). */
+/** A schema that also accepts null (`nullable` of OpenAPI 3.0, if the conversion to 3.1 has left it). */
 function orNull(schema: Schema): Schema {
   if (typeof schema.type === "string") {
     const enumOrNull =

@@ -1,29 +1,29 @@
-/** Lines of an audit log that are a chain, wherever they are kept: each names the digest of the one before. */
+/** The chain of an audit log's lines, in a file or a database. Each line names the digest of the one before. */
 import type { LogLine } from "./log-files.ts";
 
 export interface Appended {
   /** How many of the lines were written. */
   written: number;
-  /** All that was written, as it is kept: lines of the chain's own come first. */
+  /** Everything that was written, in its final form. The chain's own lines come first. */
   lines: readonly string[];
-  /** Why the rest was not written, or not flushed, or the head was not. */
+  /** Why lines or the head were not written, or not flushed. */
   problem: string | undefined;
 }
 
-/** The lines of a chain that are written now. Several processes may append. */
+/** The end of a chain, where lines are appended. Several processes may append. */
 export interface AuditChain {
   /** Names it in messages. */
   readonly place: string;
   /**
-   * Appends lines, of one JSON object and a line feed each.
+   * Appends lines, each of one JSON object and a line feed.
    *
-   * @param flush whether they are to be on the disk, and not only handed to the system.
+   * @param flush whether to wait until they are on the disk, not only handed to the system.
    * @throws Error when nothing was written.
    */
   append(lines: readonly string[], flush: boolean): Promise<Appended>;
 }
 
-/** A part of a log, such as a file, with its lines in their order. */
+/** A part of a log, such as a file, with its lines in order. */
 export interface LogPart {
   name: string;
   lines: () => AsyncIterable<LogLine>;

@@ -3,24 +3,24 @@ import { parseForeignJson } from "../../../base/json.ts";
 import { textDigest } from "../../../protocol/canonical-json.ts";
 import { checkOwn } from "../audit-file.ts";
 
-/** What is kept beside the log, so that lines that are missing at its end are noticed. */
+/** The end of the log, kept beside it, so that readers notice lines that are missing at its end. */
 export interface ChainHead extends ChainEnd {
-  /** The size of the log when that was its last line. */
+  /** The size of the log when this was its last line. */
   bytes: number;
   /**
-   * The number of the oldest line that ptc has not removed itself. Anybody can write another number here, so that nothing is
-   * decided by it: what was removed is said by a line of the chain. Versions before that was so still read it.
+   * The number of the oldest line that ptc has not removed. Anybody can write another number here, so nothing depends on it:
+   * a line of the chain says what ptc removed. Earlier versions of ptc still read this number.
    */
   first: number;
 }
 
-/** The head is written over itself in one go, so that no crash of ptc leaves half of one. */
+/** A new head overwrites the old one in one write of this size, so that no crash of ptc leaves half a head. */
 const HEAD_BYTES = 256;
 const LIMITS = { maxBytes: HEAD_BYTES, maxDepth: 2 };
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const WRITE = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** The head; `undefined` when there is none that ptc has written. @throws Error for a file that cannot be read. */
+/** Returns the head, or `undefined` when there is none that ptc has written. @throws Error for a file that cannot be read. */
 export function readHead(path: string): ChainHead | undefined {
   try {
     const file = openSync(path, READ);
@@ -84,7 +84,7 @@ export function linkLine(line: string, { seq, hash }: ChainEnd): { line: string;
 
 const LONGEST_LINK_BYTES = 128;
 
-/** The link of a line without its line feed; `undefined` for one that is in no chain. */
+/** Returns the link of a line, given without its line feed, or `undefined` for a line that is in no chain. */
 export function parseLink(line: Buffer): { seq: number; prev: string; end: ChainEnd } | undefined {
   const found = LINK.exec(line.subarray(-LONGEST_LINK_BYTES).toString("latin1"));
   if (found === null) return undefined;

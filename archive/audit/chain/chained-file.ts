@@ -30,18 +30,18 @@ import { continueChain } from "./continue-chain.ts";
 import { type LogFiles, logFiles, nextRotatedFile, rotatedFiles } from "./log-files.ts";
 
 export interface ChainedFileOptions {
-  /** The file. Missing folders on its path are made for their owner only. */
+  /** The path of the file. Missing folders are created for their owner only. */
   path: string;
-  /** A file that is larger is followed by another. */
+  /** When the file is larger than this, another one follows. */
   maxBytes: number;
-  /** How long the files before it are kept, counted from their last line. */
+  /** How long to keep earlier files, counted from their last line. */
   keepMs: number;
   wallMs: () => number;
 }
 
 /**
- * A file of lines, each of which names the digest of the one before. Several processes may append to it: each does so under a
- * lock, and reads first what the others have written. The file can be moved or removed at any time.
+ * A file of lines, each of which names the digest of the one before. Several processes may append to it: each holds a lock
+ * while it appends, and first reads what the others have written. The file can be moved or removed at any time.
  */
 export class ChainedFile implements AuditChain {
   readonly #options: ChainedFileOptions;
@@ -85,7 +85,7 @@ export class ChainedFile implements AuditChain {
         first = Math.max(first, old.first ?? 1);
         found = { event: "log", what: "continued", first: old.first };
       } else if (size === 0) {
-        // Lines that are written before there is a head could be removed from the end unnoticed.
+        // The head comes first: without it, lines could be removed from the end unnoticed.
         if (head === undefined) writeHead(this.#files.head, { ...NO_LINE, bytes: 0, first });
         if (end.seq > 0) found = { event: "log", what: "begun" };
       }
@@ -95,7 +95,7 @@ export class ChainedFile implements AuditChain {
       const flushed = flush || outdated.length > 0 ? await this.#flush(file, size === 0) : undefined;
       const last = linked[written.lines - 1]?.end ?? end;
       const problem = this.#keepHead({ ...last, bytes: size + written.bytes, first });
-      // A file goes only after the chain says so: what is gone otherwise, ptc has not removed.
+      // ptc removes a file only after the chain says so. If any other file is gone, ptc did not remove it.
       const stays = written.lines < own.length ? undefined : remove(outdated);
       return {
         written: Math.max(0, written.lines - own.length),
@@ -121,7 +121,7 @@ export class ChainedFile implements AuditChain {
     }
   }
 
-  /** What was written counts, also when its head could not be kept: the next writer finds it beyond the head. */
+  /** Written lines count even when their head could not be written: the next writer finds them beyond the old head. */
   #keepHead(head: ChainHead): string | undefined {
     try {
       writeHead(this.#files.head, head);
@@ -132,8 +132,8 @@ export class ChainedFile implements AuditChain {
   }
 
   /**
-   * The files that are old enough to be removed, and the number of the oldest line after them. The age of a file is that
-   * of its last line, which the next file vouches for, because anybody can change the modification time of a file.
+   * The files that are old enough to be removed, and the number of the oldest line after them. The age of a file is the age
+   * of its last line, which the next file confirms. Modification times do not count, because anybody can change them.
    */
   #outdated(): { paths: readonly string[]; first: number | undefined } {
     const { wallMs, keepMs } = this.#options;
@@ -143,7 +143,7 @@ export class ChainedFile implements AuditChain {
     for (const [index, path] of rotated.entries()) {
       const next = rotated[index + 1];
       const last = lastLine(path);
-      // The newest is the one that was just put aside.
+      // The newest is the file that was just renamed, which stays.
       if (next === undefined || last === undefined || firstPrev(next) !== last.end.hash) continue;
       if (!(wallMs() - last.timeMs > keepMs)) break;
       paths.push(path);
@@ -167,7 +167,7 @@ function link(lines: readonly string[], from: ChainEnd): Linked[] {
   });
 }
 
-/** Returns how many lines were written whole, and how many bytes up to their end. */
+/** Writes lines. Returns how many were written whole, and the number of bytes up to their end. */
 function write(
   file: number,
   prefix: string,
@@ -191,7 +191,7 @@ const MAX_END_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 const LINE_LIMITS = { maxBytes: MAX_END_BYTES, maxDepth: 4 };
 
-/** The last line of a file; `undefined` where that is in no chain. */
+/** The last line of a file, or `undefined` if that line is in no chain. */
 function lastLine(path: string): { end: ChainEnd; timeMs: number } | undefined {
   const file = openSync(path, "r");
   try {
@@ -217,7 +217,7 @@ function timeOf(line: Buffer): number {
   }
 }
 
-/** The digest that the first line of a file that is in a chain names of the line before. */
+/** The digest of the line before a file's first chained line, as that line states it. */
 function firstPrev(path: string): string | undefined {
   const file = openSync(path, "r");
   try {
@@ -234,7 +234,7 @@ function firstPrev(path: string): string | undefined {
   }
 }
 
-/** Returns why a file could not be removed. */
+/** Removes files. Returns why one could not be removed. */
 function remove(paths: readonly string[]): string | undefined {
   try {
     for (const path of paths) rmSync(path);

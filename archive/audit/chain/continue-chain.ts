@@ -7,7 +7,7 @@ import { type ChainEnd, type ChainHead, NO_LINE, parseLink } from "./chain-head.
 /** Where the next line continues the chain. */
 export interface Continuation {
   end: ChainEnd;
-  /** Members of a line that says what was found, which comes first. */
+  /** Members of a line that comes first and says what was found. */
   found: AuditMembers | undefined;
   /** A line feed where the file ends within a line. */
   prefix: "" | "\n";
@@ -15,15 +15,15 @@ export interface Continuation {
 
 const LINE_FEED = 0x0a;
 const PIECE_BYTES = 256 * 1024;
-/** More than a line has (audit-line.ts). */
+/** Longer than any line (audit-line.ts). */
 const MAX_LINE_BYTES = 64 * 1024;
 
 /**
- * Finds where a log continues. The head counts and not the end of the file, so that lines that were removed from the end are
- * missing from the chain for ever. Lines beyond the head are those of a process that died before it could write the head; what
- * is beyond them and in no chain, such as half a line, is accounted for by its digest.
+ * Finds where a log continues: after the head, not at the end of the file. Lines that were removed from the end therefore stay
+ * missing from the chain. Lines beyond the head come from a process that died before it could write the head. A new line
+ * records the digest of whatever follows them in no chain, such as half a line.
  *
- * @param size the size of the file, which nobody else writes meanwhile.
+ * @param size the size of the file, to which nobody else may write meanwhile.
  */
 export function continueChain(file: number, size: number, head: ChainHead | undefined): Continuation {
   if (head !== undefined && head.bytes === size) return { end: head, found: undefined, prefix: "" };
@@ -43,7 +43,7 @@ export function continueChain(file: number, size: number, head: ChainHead | unde
   return { end, found, prefix };
 }
 
-/** Nothing of the file is in a chain, as before lines were linked. */
+/** Continues a file none of whose lines is in a chain, because an early version of ptc wrote it. */
 function wholeUnlinked(file: number, size: number, prefix: "" | "\n"): Continuation {
   const hash = createHash("sha256");
   for (const piece of pieces(file, 0, size)) hash.update(piece);
@@ -52,7 +52,7 @@ function wholeUnlinked(file: number, size: number, prefix: "" | "\n"): Continuat
   return { end: NO_LINE, found: { event: "log", what: "unlinked", bytes, digest }, prefix };
 }
 
-/** Follows the chain through what is after the head, and counts what is in no chain. */
+/** Follows the chain through the bytes after the head, and counts those that are in no chain. */
 class Unheaded {
   end: ChainEnd;
   readonly #takesAny: boolean;
@@ -60,7 +60,7 @@ class Unheaded {
   #lineBytes = 0;
   #rest: { bytes: number; hash: ReturnType<typeof createHash> } | undefined;
 
-  /** @param takesAny whether the first line counts, whatever it says of those before. */
+  /** @param takesAny whether the first line counts whatever predecessor it names. */
   constructor(end: ChainEnd, takesAny: boolean) {
     this.end = end;
     this.#takesAny = takesAny;
@@ -117,7 +117,7 @@ class Unheaded {
   }
 }
 
-/** Where the last whole line begins, or the file where that is not found. */
+/** The offset at which the last whole line begins, or 0 if it is not found. */
 function lastLineStart(file: number, size: number): number {
   const from = Math.max(0, size - 2 * MAX_LINE_BYTES);
   const bytes = Buffer.alloc(size - from);

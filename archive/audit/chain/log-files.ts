@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 
 /** The files of one audit log. */
 export interface LogFiles {
-  /** The file that is written to. */
+  /** The file that new lines go to. */
   current: string;
   head: string;
   lock: string;
@@ -11,13 +11,13 @@ export interface LogFiles {
 
 const ENDING = ".jsonl";
 
-/** @param current such as `.ptc/audit.jsonl`, beside which the others are. */
+/** @param current a path such as `.ptc/audit.jsonl`. The other files are beside it. */
 export function logFiles(current: string): LogFiles {
   const stem = stemOf(current);
   return { current, head: `${stem}.head`, lock: `${stem}.lock` };
 }
 
-/** The files that the log was written to before, the oldest first. */
+/** The log's earlier files, oldest first. */
 export function rotatedFiles(current: string): string[] {
   const folder = dirname(current);
   const names = namesIn(folder);
@@ -28,7 +28,7 @@ export function rotatedFiles(current: string): string[] {
   return numbered.sort((a, b) => a.number - b.number).map(({ path }) => path);
 }
 
-/** The name for the file when a new one is begun. */
+/** The name that the current file gets when a new one begins. */
 export function nextRotatedFile(current: string): string {
   const last = rotatedFiles(current).at(-1);
   const number = last === undefined ? 0 : (numberOf(basename(stemOf(current)), basename(last)) ?? 0);
@@ -54,7 +54,7 @@ function numberOf(stem: string, name: string): number | undefined {
   return /^\d{6,9}$/.test(digits) ? Number(digits) : undefined;
 }
 
-/** A line of a file, or a part of one that is too long to be ptc's. */
+/** A line of a file, or a part of a line that is too long to be ptc's. */
 export interface LogLine {
   /** Without its line feed. */
   bytes: Buffer;
@@ -63,11 +63,11 @@ export interface LogLine {
   number: number;
 }
 
-/** More than any line of ptc has (audit-line.ts). */
+/** Longer than any line that ptc writes (audit-line.ts). */
 const MAX_LINE_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 
-/** The lines of a file from a place on. @throws Error when it cannot be read. */
+/** The lines of a file from a byte offset on. @throws Error when it cannot be read. */
 export async function* readLogLines(path: string, from = 0): AsyncGenerator<LogLine> {
   let held: Buffer = Buffer.alloc(0);
   let number = 1;

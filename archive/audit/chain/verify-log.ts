@@ -7,41 +7,44 @@ import type { LogPart } from "./audit-chain.ts";
 import { type ChainEnd, parseLink, readHead } from "./chain-head.ts";
 import { type LogLine, logFiles, readLogLines, rotatedFiles } from "./log-files.ts";
 
-/** What was found of an audit log. */
+/** The findings of a check of an audit log. */
 export interface LogVerification {
   /** How many lines are in the chain. */
   lines: number;
   files: readonly string[];
-  /** The last line, as `SEQ:DIGEST`, to be kept elsewhere; `undefined` where no line is in a chain. */
+  /** The last line, as `SEQ:DIGEST`, to be kept elsewhere. `undefined` if no line is in a chain. */
   head: string | undefined;
-  /** What is not as it was written, one line each. */
+  /** Differences from what ptc wrote, one line each. */
   problems: readonly string[];
-  /** What a reader should know, and is no fault of the log. */
+  /** Remarks for a reader that are no fault of the log. */
   notes: readonly string[];
 }
 
 export interface VerifyLogOptions {
-  /** Files of the log that were put elsewhere. */
+  /** Files of the log that were moved elsewhere. */
   also?: readonly string[];
   /**
-   * The last lines at earlier times, as they were kept elsewhere. All between the beginning of the chain and the newest of
-   * them is proven to be as it was then.
+   * The last lines at earlier times, kept elsewhere. They prove that everything from the beginning of the chain to the newest
+   * of them is unchanged.
    */
   expected?: readonly ChainEnd[];
 }
 
-/** More problems than this are counted only. */
+/** Further problems are only counted. */
 const MAX_PROBLEMS = 100;
 const LINE_LIMITS = { maxBytes: 256 * 1024, maxDepth: 4 };
 
 /**
- * Reads a whole log and finds lines that were removed, edited or put elsewhere, bytes that ptc did not write, and, by the head,
- * lines that are missing at the end. Lines at the beginning may be gone where a line of the chain says that ptc removed them,
- * as it does before it removes old files; that line has to be older than a head that was kept elsewhere, because everybody can
- * add one. Whoever may write the log, its head and all files before it can make a chain of their own, or cut off its end: only a
- * head that was kept elsewhere, or the lines that went to another place, tell of that.
+ * Reads a whole log. Finds lines that were removed, edited or moved, and bytes that ptc did not write. Finds lines that are
+ * missing at the end by comparing with the head.
  *
- * Others may write meanwhile: what they add after the head was read is checked as well.
+ * Lines at the beginning may be missing if a line of the chain says that ptc removed them. ptc writes that line before it
+ * removes old files. Where a head was kept elsewhere, that line must be older than the head, because anybody can add such a line.
+ *
+ * A person who can write to the log, its head and all earlier files can make a new chain, or cut off the end. Only a head that
+ * was kept elsewhere, or lines that were sent to another place, reveal that.
+ *
+ * Others may write meanwhile: this function also checks what they add after it has read the head.
  *
  * @throws Error when a file cannot be read.
  */
@@ -49,7 +52,7 @@ export async function verifyLog(
   current: string,
   { also = [], expected = [] }: VerifyLogOptions = {},
 ): Promise<LogVerification> {
-  // The head first: a file always has at least what an earlier head says.
+  // The head is read first, because a file always contains at least the lines up to an earlier head.
   const head = readHead(logFiles(current).head);
   const own = existsSync(current) ? [current] : [];
   const files = await distinct([...(await byFirstLine(also)), ...rotatedFiles(current), ...own]);
@@ -63,10 +66,10 @@ const UNPROVEN_FILES =
   "nothing in this folder can show whether lines were cut off and the head written anew, or all of it: compare with a head that was kept elsewhere (`ptc audit head`, --head)";
 
 /**
- * Checks the parts of a log, in their order, wherever they are kept.
+ * Checks the parts of a log in their order, from files or a database.
  *
- * @param head the newest line by what is kept beside the lines; `undefined` where that is missing.
- * @param unproven what a reader should know without any head that was kept elsewhere.
+ * @param head the newest line according to the head beside the lines, or `undefined` if that is missing.
+ * @param unproven a remark for readers who give no head that was kept elsewhere.
  */
 export async function verifyParts(
   parts: readonly LogPart[],
@@ -89,7 +92,7 @@ export async function verifyParts(
   );
 }
 
-/** Each file once, also when it was renamed while the files were looked for. */
+/** Each file once, even if it was renamed while the files were being listed. */
 async function distinct(paths: readonly string[]): Promise<string[]> {
   const seen = new Map<string, string>();
   for (const path of paths) {
@@ -119,7 +122,7 @@ interface Range {
 }
 
 class ChainWalk {
-  /** The numbers of lines whose digests are known from elsewhere. */
+  /** The lines that a head names, by their numbers, with the digests found in the log. */
   readonly #wanted: Map<number, string | undefined>;
   readonly #problems: string[] = [];
   #problemCount = 0;
@@ -129,11 +132,10 @@ class ChainWalk {
   #oldest: number | undefined;
   /** The line with the highest number so far. */
   #last: ChainEnd | undefined;
-  /** Which lines say that ptc has removed all before the line `first`. */
+  /** The lines that say that ptc has removed all lines before `first`. */
   readonly #removals: { seq: number; first: number }[] = [];
   #path = "";
   #loose: { bytes: number; line: number; hash: ReturnType<typeof createHash>; isTorn: boolean } | undefined;
-
   readonly #unproven: string;
 
   constructor(ends: readonly ChainEnd[], unproven: string) {
@@ -176,7 +178,7 @@ class ChainWalk {
     this.#checkBeginning(this.#oldest ?? (head?.seq ?? 0) + 1, expected);
     if (head === undefined && last !== undefined)
       this.#problem(
-        "the head beside the log is missing: whether lines were removed from its end is not known",
+        "the head beside the log is missing: it is unknown whether lines were removed from the end",
       );
     for (const { seq, hash } of [...(head === undefined ? [] : [head]), ...expected]) {
       const found = this.#wanted.get(seq);
@@ -207,14 +209,14 @@ class ChainWalk {
     if (oldest <= first) {
       if (first > 1) this.#notes.push(`lines before line ${first} were old, and removed by ptc itself`);
       for (const { seq } of expected.filter(({ seq }) => seq < oldest))
-        this.#notes.push(`line ${seq} is among them, and can be compared no more`);
+        this.#notes.push(`line ${seq} is among them, and can no longer be compared`);
       return;
     }
     const later = this.#removals.find((each) => each.first >= oldest);
     if (later === undefined) this.#missing.unshift({ from: first, to: oldest - 1 });
     else
       this.#problem(
-        `lines ${first} to ${oldest - 1} are gone, and the line that says that ptc removed them, ${later.seq}, is newer than line ${newest}: only a head that was kept elsewhere after it can tell`,
+        `lines ${first} to ${oldest - 1} are gone, and the line that says that ptc removed them, ${later.seq}, is newer than line ${newest}: only a newer head that was kept elsewhere can prove that`,
       );
   }
 
@@ -222,7 +224,7 @@ class ChainWalk {
     const newest = newestOf(expected);
     if (newest === undefined) this.#notes.push(this.#unproven);
     else if (newest < last)
-      this.#notes.push(`what came after line ${newest} is proven by no head that was kept elsewhere`);
+      this.#notes.push(`no head that was kept elsewhere proves what came after line ${newest}`);
   }
 
   #follow({ seq, prev, end }: { seq: number; prev: string; end: ChainEnd }, where: string): void {
@@ -249,13 +251,13 @@ class ChainWalk {
     this.#loose.isTorn = !hasLineFeed && this.#loose.bytes === bytes.length;
   }
 
-  /** Looks whether a line of the log's own accounts for what is before it in no chain. */
+  /** Checks whether a line that the log wrote about itself accounts for the bytes before it that are in no chain. */
   #accountFor({ bytes, number }: LogLine): void {
     const said = parseOwn(bytes);
     const where = `${this.#path}:${number}`;
     if (said?.what === "head_missing")
-      this.#problem(`${where}: the head was missing: whether lines were removed before is not known`);
-    // Lines of earlier versions name the oldest line also where nothing was removed, and where a file was begun.
+      this.#problem(`${where}: the head was missing: it is unknown whether lines were removed before`);
+    // Lines of earlier versions name the oldest line even if nothing was removed, and also where a file begins.
     const { what, seq = 0, first } = said ?? {};
     if (
       (what === "continued" || what === "begun") &&
@@ -306,7 +308,7 @@ function without({ from, to }: Range, seq: number): Range[] {
   ].filter((range) => range.from <= range.to);
 }
 
-/** Ranges without those that are within another. */
+/** The ranges that are not within another. */
 function distinctRanges(ranges: readonly Range[]): Range[] {
   return ranges.filter(
     (range, index) =>

@@ -4,20 +4,20 @@ import { logFiles } from "../chain/log-files.ts";
 import { type LogVerification, type VerifyLogOptions, verifyLog } from "../chain/verify-log.ts";
 import { type AuditEntry, type AuditFilter, followLog, readLog } from "./read-log.ts";
 
-/** An audit log that is read, wherever it is kept. Every method rejects with an Error when it cannot be read. */
+/** Reads an audit log from files or a database. Every method rejects with an Error when the log cannot be read. */
 export interface AuditSource {
   /** Names it in messages. */
   readonly place: string;
-  /** The lines that match, the oldest first. */
+  /** The lines that match, oldest first. */
   entries(filter: AuditFilter): AsyncIterable<AuditEntry>;
-  /** Lines that match and are written from now on, until the signal is aborted. */
+  /** Matching lines as they are written from now on, until the signal is aborted. */
   following(filter: AuditFilter, signal: AbortSignal): AsyncGenerator<AuditEntry>;
-  /** The newest line by what is kept beside the lines; `undefined` where there is none. */
+  /** The newest line according to the head beside the lines, or `undefined` if there is none. */
   head(): Promise<ChainEnd | undefined>;
   verify(options: VerifyLogOptions): Promise<LogVerification>;
 }
 
-/** The audit log in a file, and in those that it was written to before. */
+/** The audit log in a file and the earlier files beside it. */
 export function auditFiles(path: string): AuditSource {
   return {
     place: path,

@@ -10,12 +10,12 @@ const FAILURE = 2;
 const OTHER = 99;
 const UNKNOWN = 0;
 
-/** What a security control did, and the outcome: `action_id` and `disposition_id` of the profile `security_control`. */
+/** The action of a security control and its outcome: `action_id` and `disposition_id` of the profile `security_control`. */
 const ALLOWED = [1, 1] as const;
 const APPROVED = [1, 8] as const;
 const BLOCKED = [2, 2] as const;
 const REJECTED = [2, 25] as const;
-/** Neither allowed nor denied before somebody has answered. */
+/** Neither allowed nor denied until somebody answers. */
 const DELAYED = [3, 14] as const;
 
 /** Classes, each with its category: calls and runs are API activity, logins are authentication. */
@@ -48,7 +48,7 @@ const ACTIVITIES: Readonly<Record<string, string>> = {
   lost: "Audit lines lost",
 };
 
-/** Renders a line of the audit log as an OCSF event. `unmapped` has all members of the line, so that the chain can still be checked. */
+/** Renders a line of the audit log as an OCSF event. `unmapped` has all members of the line, so that readers can still check the chain. */
 export function renderOcsf(fields: AuditFields, version: string): object {
   const isLogin = fields.event === "login";
   const unwanted = isUnwanted(fields);

@@ -27,12 +27,12 @@ export interface AuditFilter {
   user?: string | undefined;
   /** The machine. */
   host?: string | undefined;
-  /** What a client calls itself, or the command of ptc. */
+  /** The name that a client gives itself, or the command of ptc. */
   client?: string | undefined;
   /** The beginning of the client's name for its conversation. */
   clientSession?: string | undefined;
   decision?: string | undefined;
-  /** Only what was refused or has failed. */
+  /** Only lines about refusals and failures. */
   isUnwanted?: boolean | undefined;
 }
 
@@ -63,8 +63,8 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
 }
 
 /**
- * Yields the matching lines of a log and of the files before it, oldest first. Skips what is not a line of the log. Does not check
- * whether lines are as they were written (chain/verify-log.ts does).
+ * Yields the matching lines of a log and of its earlier files, oldest first. Skips everything that is not a line of the log. Does
+ * not check whether lines were changed (chain/verify-log.ts does).
  *
  * @throws Error when a file cannot be read.
  */
@@ -73,7 +73,7 @@ export async function* readLog(current: string, filter: AuditFilter): AsyncGener
     if (existsSync(path)) yield* matchingLines(readLogLines(path), filter);
 }
 
-/** Yields the lines that match. Skips what is not a line of a log. */
+/** Yields the lines that match. Skips everything that is not a line of a log. */
 export async function* matchingLines(
   lines: AsyncIterable<{ bytes: Buffer }>,
   filter: AuditFilter,
@@ -84,7 +84,7 @@ export async function* matchingLines(
   }
 }
 
-/** Yields matching lines that are written from now on, also to later files. Ends when the signal is aborted. */
+/** Yields matching lines as they are written from now on, to this file or later ones. Ends when the signal is aborted. */
 export async function* followLog(
   current: string,
   filter: AuditFilter,
@@ -93,7 +93,7 @@ export async function* followLog(
   let tail = await Tail.open(current, "end");
   try {
     while (!signal.aborted) {
-      // The file that takes its place is opened before the rest of this one is read, so that nothing is between them.
+      // Opens the next file before it reads the rest of this one, so that it misses no line between them.
       const next =
         tail === undefined || (await tail.isReplaced(current))
           ? await Tail.open(current, "start")
@@ -134,7 +134,7 @@ class Tail {
     this.#at = at;
   }
 
-  /** `undefined` when there is no such file. */
+  /** Opens a file, or returns `undefined` when there is no such file. */
   static async open(path: string, from: "start" | "end"): Promise<Tail | undefined> {
     const file = await open(path, "r").catch(() => undefined);
     if (file === undefined) return undefined;
@@ -148,7 +148,7 @@ class Tail {
     return other !== undefined && other.#inode !== this.#inode;
   }
 
-  /** The lines that were ended since. */
+  /** The lines that were completed since the last call. */
   async read(): Promise<Buffer[]> {
     const lines: Buffer[] = [];
     for (;;) {

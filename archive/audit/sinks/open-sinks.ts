@@ -4,7 +4,7 @@ import type { AuditSink } from "../audit-log.ts";
 import { type Carrier, QueuedSink } from "./queued-sink.ts";
 import { openSyslog } from "./syslog-carrier.ts";
 
-/** Opens the places that the lines of the log go to beside its file. Nothing is connected before the first lines. */
+/** Opens the destinations that receive the log's lines besides its file. Connects to none of them before the first lines. */
 export function openSinks(
   { syslog, otlp }: { syslog?: string | undefined; otlp?: string | undefined },
   {
@@ -120,7 +120,7 @@ function renderRecord(line: string, nowMs: number): object {
   };
 }
 
-/** A 64-bit number is a text in the JSON form of protocol buffers. */
+/** Renders a 64-bit number, which is a string in the JSON form of protocol buffers. */
 function nanoseconds(ms: number): string {
   return String(BigInt(Math.round(ms)) * 1_000_000n);
 }

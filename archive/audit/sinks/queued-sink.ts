@@ -17,10 +17,10 @@ export interface Carrier {
 
 const MAX_WAITING = 20_000;
 const PAUSES = { firstMs: 500, longestMs: 30_000 };
-/** How long a ptc that ends waits for a place that does not accept lines. */
+/** How long ptc, while it ends, waits for a destination that does not accept lines. */
 const LAST_PATIENCE_MS = 3_000;
 
-/** Sends lines one batch after the other, and keeps them, up to a bound, while their place cannot be reached. */
+/** Sends lines in batches, one after the other. Keeps them, up to a bound, while their destination cannot be reached. */
 export class QueuedSink implements AuditSink {
   readonly #carrier: Carrier;
   readonly #onFailure: (message: string) => void;
@@ -63,7 +63,7 @@ export class QueuedSink implements AuditSink {
   }
 
   async #sendAll(): Promise<void> {
-    // What was written in one go is sent in one go.
+    // Lines that were written together are sent together.
     await null;
     let tries = 0;
     while (this.#waiting.length > 0) {
@@ -71,7 +71,7 @@ export class QueuedSink implements AuditSink {
       const dropped = this.#dropped;
       try {
         await this.#carrier.deliver(batch);
-        // Those that were dropped meanwhile were the oldest.
+        // Lines that were dropped meanwhile were the oldest ones, which are part of the batch.
         this.#waiting.splice(0, Math.max(0, batch.length - (this.#dropped - dropped)));
         this.#failures = 0;
       } catch (error) {
@@ -86,7 +86,7 @@ export class QueuedSink implements AuditSink {
     if (this.#failures++ > 0) return;
     const { place } = this.#carrier;
     this.#onFailure(
-      `the audit log cannot be sent to ${place}: ${messageOf(error)}; its file has all, and what is missing is sent when it can be`,
+      `the audit log cannot be sent to ${place}: ${messageOf(error)}; its file is complete, and ptc sends the missing lines as soon as it can`,
     );
   }
 

@@ -11,7 +11,7 @@ const INFORMATIONAL = 6;
 const CONNECT_MS = 10_000;
 const BATCH = 100;
 
-/** A line as a message of RFC 5424, section 6; its MSGID is the line's event, and its MSG the line itself. */
+/** Renders a line as a message of RFC 5424, section 6. Its MSGID is the line's event, and its MSG is the line. */
 function renderSyslog(line: string, host: string, pid: number): string {
   const fields = parseAuditLine(line);
   const severity = fields !== undefined && isUnwanted(fields) ? NOTICE : INFORMATIONAL;
@@ -21,8 +21,8 @@ function renderSyslog(line: string, host: string, pid: number): string {
 
 /**
  * Sends lines to a syslog receiver: `udp://HOST:PORT` (RFC 5426), or with counted octets over `tcp://HOST:PORT` or a stream
- * socket `unix:///PATH` (RFC 6587, section 3.4.1). UDP does not tell whether anybody receives them. The
- * package `syslog-client` neither counts octets nor writes to a stream socket.
+ * socket `unix:///PATH` (RFC 6587, section 3.4.1). UDP does not show whether anybody receives them. The package
+ * `syslog-client` neither counts octets nor writes to a stream socket.
  */
 export function openSyslog(address: string): Carrier {
   const host =
@@ -88,7 +88,7 @@ async function connect(address: string, onLost: () => void): Promise<Socket> {
   socket.unref();
   socket.on("error", () => {});
   socket.once("close", onLost);
-  // Ignores what a receiver says, but notices when it closes.
+  // Discards whatever the receiver sends, so that the socket notices when the receiver closes.
   socket.resume();
   await new Promise<void>((resolve, reject) => {
     socket.setTimeout(CONNECT_MS, () =>

@@ -1,4 +1,4 @@
-/** The writing thread for PostgreSQL. It hashes, compresses and sends runs, so that the thread that answers calls need not. */
+/** The writing thread for PostgreSQL. It hashes, compresses and sends runs, to unburden the thread that answers calls. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { WriterRequest } from "../../writer/archive-writer.ts";
 import { PostgresRunWriter, type PostgresWriterOptions } from "./run-writer.ts";
@@ -6,7 +6,7 @@ import { PostgresRunWriter, type PostgresWriterOptions } from "./run-writer.ts";
 const runs = new PostgresRunWriter(workerData as PostgresWriterOptions, (reply) =>
   parentPort?.postMessage(reply),
 );
-/** Tidying is little, and is for all processes, so that one that serves does it now and then. */
+/** How often a long-lived process tidies, which is little work and serves all processes. */
 const TIDY_EVERY_MS = 10 * 60_000;
 let tidiedAt: number | undefined;
 let isUntidy = false;

@@ -1,7 +1,7 @@
 /**
- * Archives runs in PostgreSQL, in a thread of its own. Runs that end while a transaction is under way are appended together in
- * the next one (group commit). A run is answered when it is on the disk of the server. When a connection is lost at a commit, the
- * run is appended again: the server knows it by its id where the commit took place.
+ * Archives runs in PostgreSQL, in a separate thread. Appends runs that end during a transaction together in the next one (group
+ * commit). Reports a run as archived when it is on the server's disk. If a connection is lost during a commit, appends the run
+ * again: if the commit succeeded, the server recognizes the run by its id.
  */
 import { messageOf } from "../../../base/faults.ts";
 import { ArchiveError } from "../../archive-error.ts";
@@ -26,31 +26,31 @@ import { openPool, type PgDatabase, patiently, sqlStateOf } from "../database.ts
 import { holdOn, pruneDaily, releaseHeld, sweepAbandoned } from "../prune.ts";
 import { FLUSH, makeMonth, migrate, monthAfter, monthOf, VALUE_MISSING } from "../schema.ts";
 
-/** What the thread is handed when it starts. */
+/** The data that the thread starts with. */
 export interface PostgresWriterOptions {
   url: string;
   keepDays: number;
-  /** How long storing a run is tried again while the server cannot be reached. */
+  /** How long to retry storing a run while the server cannot be reached. */
   patienceMs?: number | undefined;
 }
 
-/** Bytes of one run's values that are kept in memory. Above this, they are stored before the run ends. */
+/** The most bytes of one run's values in memory. Above this, values are stored before the run ends. */
 const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 const MAX_GROUP = 64;
 const PATIENCE_MS = 30_000;
-/** One connection for runs, and one for what large runs hand over early. */
+/** One connection for runs, and one for values that large runs hand over early. */
 const CONNECTIONS = 2;
 
 interface OpenRun {
   /** Its calls, which name their texts by digests. */
   calls: CallRecord[];
-  /** The texts that are not stored yet, ready to be sent. They are made while the program goes on. */
+  /** Texts that are not stored yet, ready to send. They are prepared while the program runs. */
   values: Values;
-  /** Whether texts are stored under the name of this run. */
+  /** Whether texts are held for this run. */
   isHeld: boolean;
   /** Why this run can no longer be archived. */
   failure?: string;
-  /** What was asked for earlier. */
+  /** Settles when earlier requests are done. */
   earlier: Promise<void>;
 }
 
@@ -192,7 +192,7 @@ export class PostgresRunWriter {
     try {
       await releaseHeld(await this.#open(), runId);
     } catch {
-      // What could not be released is swept after some days.
+      // A later sweep removes values that could not be released.
     }
   }
 
@@ -213,7 +213,7 @@ export class PostgresRunWriter {
       try {
         await this.#appendGroup(group);
       } catch (error) {
-        // What is wrong with one run must not keep the others out.
+        // A problem of one run must not keep the others out.
         const isOfOne =
           error instanceof ArchiveError && !["unreachable", "busy", "full"].includes(error.code);
         if (group.length > 1 && isOfOne) for (const each of group) await this.#appendAlone(each);
@@ -222,7 +222,7 @@ export class PostgresRunWriter {
     }
   }
 
-  /** The runs that have waited longest, of one month, as many as are sent together. */
+  /** The runs that have waited longest, all of one month and as many as can be sent together. */
   #nextGroup(): Waiting[] {
     const [first] = this.#waiting;
     let bytes = 0;
@@ -259,7 +259,7 @@ export class PostgresRunWriter {
     }
   }
 
-  /** Makes the partitions of a month once; they may have been dropped since, with all that was in them. */
+  /** Creates the partitions of a month once. Another process may later drop them with their content. */
   async #prepareMonth(db: PgDatabase, month: number): Promise<void> {
     if (this.#months.has(month)) return;
     await makeMonth(db, month);
@@ -273,7 +273,7 @@ export class PostgresRunWriter {
       try {
         return await work(await this.#open());
       } catch (error) {
-        // A partition that another process has dropped meanwhile (23514) is made again.
+        // A partition that another process has dropped meanwhile (23514) is created again.
         const isGone = sqlStateOf(error) === "23514";
         if (isGone && tries === 0) this.#months.clear();
         if (isGone || sqlStateOf(error) === VALUE_MISSING)

@@ -8,7 +8,7 @@ import type { Database } from "../database.ts";
 import { pruneDaily } from "../prune.ts";
 import { holdCalls, type PendingCall, storeRun } from "../store-run.ts";
 
-/** Characters of one run's calls that are kept in memory. Above this, they are stored before the run ends. */
+/** The most characters of one run's calls in memory. Above this, calls are stored before the run ends. */
 const MAX_PENDING_CHARS = 4 * 1024 * 1024;
 
 /** How long storing a run is retried while others keep the archive busy, for example with an import. */
@@ -23,7 +23,7 @@ interface OpenRun {
 }
 
 /**
- * Handles the requests to the writing thread. Nothing is thrown: the failure to archive a run is reported at its end, and
+ * Handles the requests to the writing thread. Never throws: it reports a failure to archive a run at the end of the run, and
  * the next run tries again on a new connection.
  */
 export class RunWriter {
@@ -157,7 +157,7 @@ export class RunWriter {
 
   #open(): Database {
     const { path, busyTimeoutMs } = this.#options;
-    // SQLite would go on writing to a file that was moved or deleted, and the runs would be lost.
+    // SQLite would keep writing to a file that was moved or deleted, and the runs would be lost.
     if (this.#db !== undefined && fileAt(path) !== this.#file) this.#drop();
     if (this.#db === undefined) {
       this.#db = openForWriting(path, busyTimeoutMs === undefined ? {} : { busyTimeoutMs });
@@ -176,7 +176,7 @@ export class RunWriter {
     try {
       this.#db?.close();
     } catch {
-      // The connection may be broken in any way. A new one is made.
+      // The connection may be broken in any way. The next use opens a new one.
     }
     this.#db = undefined;
   }

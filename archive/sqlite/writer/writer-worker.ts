@@ -1,4 +1,4 @@
-/** The writing thread. It hashes, compresses and stores runs, so that the thread that answers calls need not. */
+/** The writing thread. It hashes, compresses and stores runs, to unburden the thread that answers calls. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { WriterRequest } from "../../writer/archive-writer.ts";
 import { RunWriter, type WriterOptions } from "./run-writer.ts";

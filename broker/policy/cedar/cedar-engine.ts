@@ -8,23 +8,23 @@ export type CedarRequest = Omit<
   "preparsedPolicySetId" | "validateRequest" | "preparsedSchemaName"
 >;
 
-/** What Cedar decided. `rules` are the ids of the rules that decided; empty for a denial by default. */
+/** Cedar's decision. `rules` are the ids of the rules that decided; empty for a denial by default. */
 type CedarDecision =
   | { isAllowed: boolean; rules: readonly string[] }
   /** A rule, or the request, could not be evaluated. */
   | { problem: string; rules: readonly string[] };
 
-/** What is wrong with a rule, and in which line of its text, from 1. */
+/** A problem with a rule, and the line of its text, from 1. */
 export interface RuleProblem {
   id: string;
   message: string;
   line: number;
 }
 
-/** How many sets of rules are kept parsed. */
+/** The number of rule sets that are kept parsed. */
 const MAX_SETS = 2_048;
 
-/** The package is not installed, as where optional ones are left out. */
+/** The package is not installed, for example because optional packages were left out. */
 export class NoCedarError extends Error {
   override readonly name = "NoCedarError";
 }
@@ -49,7 +49,7 @@ async function load(): Promise<CedarEngine> {
 /** Cedar, in this process. The only place that knows its package. */
 class CedarEngine {
   readonly #cedar: Package;
-  /** By its rules, the name under which the package has a parsed set. */
+  /** For each set key, the name under which the package keeps the parsed set. */
   readonly #sets = new Map<string, string>();
 
   constructor(cedar: Package) {

@@ -20,17 +20,17 @@ import {
   withoutContext,
 } from "./rule-set.ts";
 
-/** What rules say of a request. `reason` is one line. */
+/** The verdict of the rules on a request. `reason` is one line. */
 export interface RuleVerdict {
   readonly kind: "allow" | "ask" | "deny";
   /** The rules that decided, by name. */
   readonly rule?: string | undefined;
   readonly reason?: string | undefined;
-  /** Whether the reason has the words of the rule's author for the caller who is denied (`@reason`). */
+  /** Whether the reason contains the rule author's text for the denied caller (`@reason`). */
   readonly isSaid?: boolean;
-  /** Whether it is denied because it could not be decided. */
+  /** Set if it is denied because it could not be decided. */
   readonly isUndecided?: true;
-  /** Whether the rules look at where values come from, which may be known better. */
+  /** Set if the rules look at origins of values, about which more may be found out. */
   readonly looksAtFlow?: true;
 }
 
@@ -46,22 +46,22 @@ export interface RulesOptions {
   /** The principals in each group. */
   groups: Readonly<Record<string, readonly string[]>>;
   flow: DataFlow;
-  /** Whether it is known that nothing is wrong with the rules, which is not looked for again then. */
+  /** Whether the rules are known to have no problems, so that they are not checked again. */
   isChecked?: boolean;
 }
 
 type Engine = Awaited<ReturnType<typeof loadCedar>>;
 
-/** The rules of a configuration. What they do not permit is denied; so is what cannot be decided. */
+/** The rules of a configuration. Anything that they do not permit is denied, and so is anything that cannot be decided. */
 export class Rules {
   readonly all: readonly Rule[];
   readonly #byId: ReadonlyMap<string, Rule>;
   readonly #engine: Engine;
   readonly #options: RulesOptions;
-  /** Rules that nobody lifts, and those that a person may lift. */
+  /** Rules that nobody can lift, and those that a person may lift. */
   readonly #firm: RuleIndex;
   readonly #asking: RuleIndex;
-  /** What may be permitted, as long as nothing is known of a call. */
+  /** The rules without conditions on the context, for when nothing is known about a call. */
   readonly #possible: RuleIndex;
   readonly #hiding: RuleIndex;
   readonly #people: PeopleRules;
@@ -92,7 +92,7 @@ export class Rules {
     );
   }
 
-  /** Reads rules, as far as they can be. @throws NoCedarError */
+  /** Reads rules as far as possible. @throws NoCedarError */
   static async open(options: RulesOptions): Promise<{ rules: Rules; problems: Problems }> {
     const all = readRules(options.files);
     const engine = await loadCedar();
@@ -100,7 +100,7 @@ export class Rules {
     return { rules, problems: options.isChecked ? { errors: [], warnings: [] } : rules.#findProblems() };
   }
 
-  /** Decides about a call, or about the read of a resource or a prompt. */
+  /** Decides about a call, or about reading a resource or a prompt. */
   decide(call: RuledCall): RuleVerdict {
     const action = actionOf(call.tool);
     const firm = this.#permits(this.#firm, action, call);
@@ -116,12 +116,12 @@ export class Rules {
     };
   }
 
-  /** Whether a call that a person has to approve may go out with an approval. */
+  /** Whether a call that a person has to approve may be made with an approval. */
   decideApproval(call: RuledCall): RuleVerdict {
     return this.#permits(this.#firm, "approve", call);
   }
 
-  /** Whether somebody may call a tool in some way, and no rule hides it. */
+  /** Whether a viewer may call a tool in some way, and no rule hides it. */
   decideVisibility(viewer: Viewer, tool: RuledTool): RuleVerdict {
     const context: RunContext = { ...viewer, source: "serve" };
     const call = { context, tool, arguments: {}, run: NOTHING, nowMs: 0 };
@@ -193,7 +193,7 @@ export class Rules {
     return `it ${verb} ${this.#nameOf(ids)}${said.length > 0 ? `: ${said.join("; ")}` : ""}${because}${values}`;
   }
 
-  /** What the authors of rules say in these annotations. */
+  /** The texts of these annotations of rules. */
   #said(ids: readonly string[], names: readonly string[]): string[] {
     const rules = ids.flatMap((id) => this.#byId.get(id) ?? []);
     return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
@@ -242,7 +242,7 @@ export class Rules {
     return { errors: this.#locate([...errors, ...own]), warnings: this.#locate(warnings) };
   }
 
-  /** Names each problem's place, one problem a rule and message, in the order of the files. */
+  /** Locates problems, at most one per line, in the order of the files. */
   #locate(problems: readonly RuleProblem[]): LocatedProblem[] {
     const known = new Set<string>();
     return problems
@@ -258,7 +258,7 @@ export class Rules {
   }
 }
 
-/** What is wrong with rules. Rules with errors are not used. */
+/** The problems of rules. Rules with errors are not used. */
 export interface Problems {
   readonly errors: readonly LocatedProblem[];
   readonly warnings: readonly LocatedProblem[];
@@ -266,7 +266,7 @@ export interface Problems {
 
 const NOTHING: RunHistory = { calls: 0, callsOfTool: 0, reads: [] };
 
-/** Tells the sets of one configuration from those of others in the same process. */
+/** Distinguishes the sets of one configuration from those of others in the same process. */
 let opened = 0;
 
 function actionOf({ method }: RuledTool): "call" | "read" {
@@ -276,7 +276,7 @@ function actionOf({ method }: RuledTool): "call" | "read" {
 /** A tool as rules see it. */
 type RuledTool = Pick<Tool, "namespacedName" | "server" | "name" | "annotations" | "method" | "title">;
 
-/** A call about which rules decide. */
+/** A call that rules decide about. */
 export interface RuledCall {
   readonly context: RunContext;
   readonly tool: RuledTool;
@@ -292,7 +292,7 @@ interface RequestSurroundings {
   flow: DataFlow;
 }
 
-/** A request as Cedar takes it, with what the rules look at, or why there is none. */
+/** Builds a request in Cedar's form, with everything the rules look at, or returns why that is not possible. */
 function buildRequest(
   needs: RuleNeeds,
   action: RuleAction,
@@ -312,7 +312,7 @@ function buildRequest(
     });
   const told: CedarRequest["context"] = {};
   const request = { principal, action: { type: "Action", id: action }, resource, context: told, entities };
-  // Nothing is known of a call when a tool is looked for.
+  // When a tool is searched for, nothing is known about a call.
   if (action === "list") return request;
   if (needs.source) told.source = context.source;
   if (needs.client) told.client = { name: context.client?.name ?? "", id: context.clientId ?? "" };
@@ -393,7 +393,7 @@ function originsByPath(leaves: readonly LeafFlow[]) {
   );
 }
 
-/** The paths whose values are all said by the user. */
+/** The paths whose values were all said by the user. */
 function saidPaths(leaves: readonly Pick<LeafFlow, "path" | "isSaid">[]): string[] {
   const unsaid = new Set(leaves.filter(({ isSaid }) => !isSaid).flatMap(({ path }) => withThoseAbove(path)));
   const said = leaves.filter(({ isSaid }) => isSaid).flatMap(({ path }) => withThoseAbove(path));
@@ -412,7 +412,7 @@ function listedIn(args: unknown, lists: ValueLists): Tags {
 
 const MAX_DESCRIBED = 3;
 
-/** What values of a call carry, in words that follow others. */
+/** The labels of a call's values in words, phrased to follow other words. */
 function describeLabelled({ flow }: RunHistory): string {
   const labelled = (flow?.().leaves ?? []).filter(
     ({ labels, undecided }) => labels.length + undecided.length > 0,
@@ -451,7 +451,7 @@ const HINTS = {
   openWorld: "openWorldHint",
 } as const;
 
-/** What the server claims about its tool. Values of other types than the protocol names (MCP, "ToolAnnotations") are left out. */
+/** The server's claims about its tool. Values whose type differs from the protocol's (MCP, "ToolAnnotations") are left out. */
 function claimsOf({ annotations = {}, title }: RuledTool): Record<string, boolean | string> {
   const claims: Record<string, boolean | string> = title === undefined ? {} : { title };
   for (const [name, hint] of Object.entries(HINTS)) {
@@ -463,11 +463,11 @@ function claimsOf({ annotations = {}, title }: RuledTool): Record<string, boolea
 
 /** The arguments of a call, as rules see them. */
 interface RuleArguments {
-  /** By path: every text, number, truth value and null, as a text. */
+  /** By path: every text, number, boolean and null, as a text. */
   readonly texts: Readonly<Record<string, string>>;
-  /** By path: every number, as a decimal of Cedar's. */
+  /** By path: every number, as a Cedar decimal. */
   readonly numbers: Readonly<Record<string, string>>;
-  /** By path: every list that holds nothing but such values. */
+  /** By path: every list that contains only such values. */
   readonly lists: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -478,9 +478,9 @@ const MAX_CHARS = 1_048_576;
 const MAX_DECIMAL = 922_337_203_685_477;
 
 /**
- * Lists the values in arguments by their paths. Different places have different paths, whatever the members are called.
+ * Lists the values in arguments by path. Different places have different paths, whatever the names of members.
  *
- * @returns `undefined` for more values, or longer ones, than rules can be asked about.
+ * @returns `undefined` if there are more values, or longer ones, than rules can handle.
  */
 function listArguments(args: unknown): RuleArguments | undefined {
   const texts = new Map<string, string>();
@@ -520,7 +520,7 @@ function scalarText(value: unknown): string | undefined {
   return value === null || value === undefined ? "null" : undefined;
 }
 
-/** A number with four decimal places, rounded away from zero, so that none is taken for less than it is. */
+/** A number with four decimal places, rounded away from zero, so that it never counts as smaller than it is. */
 function decimalOf(value: number): string {
   if (Math.abs(value) >= MAX_DECIMAL) return `${value < 0 ? "-" : ""}${MAX_DECIMAL}.0`;
   const near = value.toFixed(4);

@@ -1,9 +1,9 @@
 import { RecentlyUsed } from "../../../base/recently-used.ts";
 import type { RuleAction } from "./rule-schema.ts";
 
-/** A file of rules, as it was read. */
+/** A file of rules. */
 export interface RuleFile {
-  /** As messages name it. */
+  /** Its name in messages. */
   readonly file: string;
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface RuleFile {
 export interface Rule extends RuleText {
   /** Unique among all rules. */
   readonly id: string;
-  /** How people find it: its `@id` and its place, or only its place. */
+  /** For people: its `@id` and its place, or only its place. */
   readonly name: string;
   readonly file: string;
   /** Whether a person may lift what it forbids: it has the annotation `@ask`. */
@@ -28,7 +28,7 @@ type ContextPart = (typeof PARTS)[number];
 type Part = "principal" | "resource" | ContextPart;
 export type RuleNeeds = Readonly<Record<Part, boolean>>;
 
-/** Whether rules look at where values come from. */
+/** Whether rules look at the origins of values. */
 export function looksAtFlow({ labels, origins, said }: RuleNeeds): boolean {
   return labels || origins || said;
 }
@@ -53,13 +53,13 @@ function needsOf({ head, text, words, principal, resource }: RuleText): RuleNeed
   const names = (named: Named, type: string) =>
     head.includes("\\") || (named?.some((entity) => entity.type !== type) ?? false);
   const context = words.has("context");
-  // `context.run.labels` is no look at `context.labels`.
+  // `context.run.labels` does not refer to `context.labels`.
   const looksAt = (member: string) =>
     context &&
     words.has(member) &&
     (member !== "labels" || /\bcontext\s*(?:\.\s*labels\b|\[\s*"labels"|has\s+"?labels\b)/.test(text));
   const own = Object.fromEntries(PARTS.map((part) => [part, looksAt(part)])) as Record<ContextPart, boolean>;
-  // If members of the context are named in a way that is unknown here, the whole context is needed.
+  // If members of the context are named in an unknown way, the whole context is needed.
   const isWhole = context && !Object.values(own).includes(true);
   const needed = isWhole ? (Object.fromEntries(PARTS.map((part) => [part, true])) as typeof own) : own;
   return {
@@ -69,7 +69,7 @@ function needsOf({ head, text, words, principal, resource }: RuleText): RuleNeed
   };
 }
 
-/** What the heads of rules are held against. */
+/** The subject of a request, which the heads of rules must match. */
 export interface RuleSubject {
   readonly action: RuleAction;
   readonly principal: string;
@@ -80,15 +80,15 @@ export interface RuleSubject {
   readonly server: string;
 }
 
-/** The rules that can apply to a request, ready to be decided by. */
+/** The rules that can apply to a request, ready for a decision. */
 export interface ApplicableRules {
   readonly texts: ReadonlyMap<string, string>;
-  /** The same for the same rules. */
+  /** Equal for the same rules. */
   readonly key: string;
   readonly needs: RuleNeeds;
 }
 
-/** Rules by what their heads name, so that a decision considers only rules that can apply. */
+/** Indexes rules by the entities in their heads, so that a decision considers only rules that can apply. */
 export class RuleIndex {
   readonly #byResource = new Map<string, Rule[]>();
   readonly #anywhere: Rule[] = [];
@@ -97,8 +97,8 @@ export class RuleIndex {
   readonly #textOf: (rule: Rule) => string;
 
   /**
-   * @param name tells its sets from those of other indexes.
-   * @param textOf what stands for a rule in the sets.
+   * @param name distinguishes its sets from those of other indexes.
+   * @param textOf the text of a rule in the sets.
    */
   constructor(name: string, rules: readonly Rule[], textOf: (rule: Rule) => string = ({ text }) => text) {
     this.#name = name;
@@ -147,8 +147,8 @@ function holds(named: Named, those: ReadonlySet<string>): boolean {
 }
 
 /**
- * What a rule says about a call of which nothing is known but who makes it and of which tool: without what depends on the context,
- * as a permission that may hold, and `undefined` for a prohibition that may not.
+ * The text of a rule for a call of which only the caller and the tool are known: a permission without the clauses that depend on
+ * the context, or `undefined` for a prohibition that depends on it.
  */
 export function withoutContext(rule: Rule): string | undefined {
   const known = rule.clauses.filter(({ usesContext }) => !usesContext);
@@ -157,8 +157,8 @@ export function withoutContext(rule: Rule): string | undefined {
 }
 
 /**
- * Cedar policies as text: where each begins, and what its head names. Cedar itself parses and validates them. What is read here
- * only chooses the rules that a decision looks at, so whatever is not understood counts as naming everything.
+ * Reads the text of Cedar policies: where each begins, and what its head names. Cedar itself parses and validates them. This only
+ * selects the rules for a decision, so a head that is not understood counts as naming everything.
  */
 
 /** An entity that a head names, as in `Tool::"mcp__x__y"`. */
@@ -167,7 +167,7 @@ interface NamedEntity {
   readonly id: string;
 }
 
-/** The entities that one part of a head names; `undefined` where it names none, and so holds for all. */
+/** The entities that one part of a head names; `undefined` if it names none and therefore applies to all. */
 type Named = readonly NamedEntity[] | undefined;
 
 interface RuleClause {
@@ -184,7 +184,7 @@ interface RuleText {
   /** Annotations and head, without the clauses and the semicolon. */
   readonly head: string;
   readonly clauses: readonly RuleClause[];
-  /** `undefined` for what is no rule of Cedar's. */
+  /** `undefined` if this is not a Cedar rule. */
   readonly effect: "permit" | "forbid" | undefined;
   /** By name; `""` for one without a value. */
   readonly annotations: ReadonlyMap<string, string>;
@@ -205,7 +205,7 @@ interface Token {
 
 const TOKEN = /\/\/[^\n]*|"(?:[^"\\]|\\[\s\S])*"|[A-Za-z_][A-Za-z_0-9]*|::|==|[^\s]/g;
 
-/** Splits the text of a file into its policies. What follows the last semicolon is one too. */
+/** Splits the text of a file into its policies. Text after the last semicolon counts as one, too. */
 export function splitRules(source: string): RuleText[] {
   const rules: RuleText[] = [];
   let tokens: Token[] = [];
@@ -237,7 +237,7 @@ function readRule(source: string, tokens: readonly Token[]): RuleText {
   };
 }
 
-/** Splits what follows a head into its `when` and `unless` clauses. */
+/** Splits the text after a head into its `when` and `unless` clauses. */
 function splitClauses(source: string, tokens: readonly Token[]): RuleClause[] {
   const clauses: RuleClause[] = [];
   let depth = 0;
@@ -264,7 +264,7 @@ type RuleHead = Pick<
   "effect" | "annotations" | "principal" | "action" | "resource" | "resourceType"
 >;
 
-/** Reads annotations and head. */
+/** Reads annotations and the head. */
 class HeadReader {
   readonly #tokens: readonly Token[];
   position = 0;
@@ -330,7 +330,7 @@ function namedIn(words: readonly string[]): Named {
   return named.length === 0 ? undefined : named;
 }
 
-/** What stands in quotes; `undefined` for what does not, and for a text with escapes. */
+/** The content of a quoted word; `undefined` for a word without quotes, or with escapes. */
 function unquoted(word: string): string | undefined {
   return word.startsWith('"') && !word.includes("\\") ? word.slice(1, -1) : undefined;
 }

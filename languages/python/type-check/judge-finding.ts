@@ -9,13 +9,13 @@ import type { PyrightDiagnostic } from "./pyright-process.ts";
 export interface PythonMistake {
   /** Where it is, in UTF-16 code units. */
   start: number;
-  /** What is wrong, in words that follow the place. */
+  /** A description that follows the place. */
   text: string;
-  /** The tool that it is about. */
+  /** The tool that it concerns. */
   tool?: DeclaredTool | undefined;
 }
 
-/** What an `asyncio.Future` has, which calls return, beside what can be awaited. */
+/** Matches the attributes of `asyncio.Future`, which calls return. */
 const OF_FUTURES =
   /^(?:result|done|cancel|cancelled|exception|add_done_callback|remove_done_callback|get_loop)$/;
 const PENDING = /\bCoroutine(?:Type)?\[/;
@@ -23,7 +23,7 @@ const PENDING = /\bCoroutine(?:Type)?\[/;
 const LITERAL = /[bB]?'(?:[^'\\]|\\.)*'|[bB]?"(?:[^"\\]|\\.)*"|[^,\s]+/g;
 const SCALAR = /^(?:Literal\[.*\]|str|int|float|bool|None)$/;
 
-/** What a finding of pyright means for a program that runs; `undefined` where the program may run well. */
+/** The meaning of pyright's finding for a running program, or `undefined` if the program may run well. */
 export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): PythonMistake | undefined {
   const start = program.text.offsetOf(found.start);
   const end = program.text.offsetOf(found.end);
@@ -64,7 +64,7 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
   }
 }
 
-/** The tool whose value a finding is about, where `result` is taken of it and ptc has taken it out of that already. */
+/** The tool whose value a finding concerns, if the program reads `result` of a value that ptc has already unwrapped. */
 function unwrappedAt(start: number, end: number, program: JudgedProgram): DeclaredTool | undefined {
   const { code, plain } = program.text;
   const found = code.slice(start, end + MAX_KEY_CHARS);
@@ -180,7 +180,7 @@ function judgeArgument(
   return { start, tool, text: `${whose} must be ${shown(target)}, not ${shown(source)}${near}` };
 }
 
-/** Whether a value surely has a type that is another one. What is one of several values may be the right one. */
+/** Whether a value certainly has another type. A value of a union may be the right one. */
 function isMismatch(source: string, target: string): boolean {
   if (source.includes(" | ")) return false;
   const values = /^Literal\[(.*)\]$/.exec(source)?.[1]?.match(LITERAL) ?? [];
@@ -274,7 +274,7 @@ function judgeUse(
   return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
 }
 
-/** The module that a finding about a name of one is about, where it is not one of servers. */
+/** The library module that a finding about a name concerns. */
 function libraryModule(message: string, plain: string, start: number): string | undefined {
   return (
     /of module "([\w.]+)"/.exec(message)?.[1] ??
@@ -299,7 +299,7 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1).split("\n", 1)[0];
 }
 
-/** What every program finds around it. */
+/** The names that every program finds. */
 const AROUND_PROGRAMS = [
   "data",
   "result",
@@ -316,7 +316,7 @@ const AROUND_PROGRAMS = [
 const COMMON_MODULES =
   /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
 
-/** Says that a name is not defined, unless it may be when the program runs. */
+/** Describes an undefined name, unless it may be defined at run time. */
 function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
   if (
     !/^[\p{XIDC}]+$/u.test(name) ||
@@ -351,15 +351,15 @@ function isDefined(word: string, plain: string): boolean {
   ).test(plain);
 }
 
-/** Modules whose stubs name everything that programs may use of them. */
+/** Matches modules whose stubs are complete. */
 const COMPLETE =
   /^(?:asyncio|base64|bisect|calendar|collections|contextlib|copy|csv|dataclasses|datetime|decimal|difflib|enum|fractions|functools|hashlib|heapq|html|io|itertools|json|math|operator|os|pathlib|random|re|secrets|statistics|string|struct|textwrap|time|typing|unicodedata|uuid|zoneinfo)$/;
 
-/** Modules inside of those: there when anything has imported them, of which the stubs of the outer one say nothing. */
+/** Matches their submodules, which exist once anything has imported them although the stubs of the outer module lack them. */
 const INNER =
   /^(?:abc|base_\w+|constants|coroutines|decoder|encoder|entities|events|exceptions|futures|locks|mixins|parser|path|proactor_events|protocols|queues|runners|scanner|selector_events|sslproto|staggered|streams|subprocess|taskgroups|tasks|threads|timeouts|tool|transports|trsock|unix_events)$/;
 
-/** Says of a program that it looks itself whether a name is there. */
+/** Matches programs that check for themselves whether a name exists. */
 const LOOKS_ITSELF =
   /\b(?:hasattr|ImportError|ModuleNotFoundError|AttributeError|version_info)\b|\bexcept\s*(?::|(?:Base)?Exception\b)/;
 
@@ -374,7 +374,7 @@ const OF_TYPES: Readonly<Record<string, string>> = {
     "astimezone combine ctime date day dst fold fromisocalendar fromisoformat fromordinal fromtimestamp hour isocalendar isoformat isoweekday max microsecond min minute month now replace resolution second strftime strptime time timestamp timetuple timetz today toordinal tzinfo tzname utcfromtimestamp utcnow utcoffset utctimetuple weekday year",
 };
 
-/** What other languages call something, by type: what Python writes for it. */
+/** The Python equivalents of members in other languages, by type. */
 const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   str: {
     length: "len(...)",
@@ -408,8 +408,9 @@ const ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * A name that a module of Python's library does not have, where that is sure. `plain` is the program without what is in
- * its strings and comments.
+ * Describes a name that a module of Python's library certainly lacks.
+ *
+ * @param plain the program without the texts of its strings and comments.
  */
 function judgeLibraryName(message: string, module: string | undefined, plain: string): string | undefined {
   const name = /^"(.+?)" is (?:unknown import symbol|not a known attribute of module)/.exec(message)?.[1];
@@ -419,8 +420,8 @@ function judgeLibraryName(message: string, module: string | undefined, plain: st
 }
 
 /**
- * An attribute that a value of Python's own types does not have. A value may be one of several types that the finding does
- * not name, so only what looks like a slip is told: a name that is nearly one of the type's, or what another language has.
+ * Describes an attribute that a value of a built-in type lacks. A value may have other types that the finding does not name, so
+ * this reports only probable slips: a name close to an attribute of the type, or a name from another language.
  */
 function judgeLibraryAttribute(attribute: string, type: string, plain: string): string | undefined {
   if (LOOKS_ITSELF.test(plain)) return undefined;
@@ -439,7 +440,7 @@ function judgeLibraryAttribute(attribute: string, type: string, plain: string): 
   return near.length === 0 ? undefined : `a ${base} has no '${attribute}'${didYouMean(near)}`;
 }
 
-/** A sum of a text and something else, of which Python makes neither. */
+/** Describes a sum of a text and a value of another type, which Python rejects. */
 function judgeSum(message: string): string | undefined {
   const [, left = "", right = ""] =
     /^Operator "\+=?" not supported for types "([^"|]+)" and "([^"|]+)"/.exec(message) ?? [];
@@ -455,22 +456,22 @@ function kindOf(type: string): string | undefined {
   return /^(float|list|dict)(?:\[|$)/.exec(type)?.[1];
 }
 
-/** Whether a program itself makes something of that name: a class of its own may have it. */
+/** Whether a program defines that name itself, for example in a class. */
 function isDefinedIn(plain: string, name: string): boolean {
   return new RegExp(`(?<![.\\w])${name}\\b|\\bself\\.${name}\\s*[:=]`).test(plain);
 }
 
-/** A program that findings are judged in. */
+/** The program whose findings are judged. */
 export interface JudgedProgram {
   text: ProgramText;
   /** The modules that the program names. */
   modules: ReadonlyMap<string, GeneratedModule>;
   source: ModuleSource;
-  /** The type of its data, where that is known. */
+  /** The type of its data, if known. */
   dataType?: string | undefined;
 }
 
-/** The tool that a program calls by a name: that of its function, or of all servers, also where it was imported as another. */
+/** The tool that a program calls by a name: its function's name, its global name, or an alias of an import. */
 function toolNamed(name: string | undefined, { text, modules }: JudgedProgram): DeclaredTool | undefined {
   if (name === undefined) return undefined;
   const tools = [...modules.values()].flatMap((module) => module.tools);
@@ -504,10 +505,10 @@ function keysOf(type: string, moduleText: string): string[] {
   );
 }
 
-/** A program's text with what is found in it by line and column. */
+/** A program's text, with lookup by line and column. */
 export class ProgramText {
   readonly code: string;
-  /** The same text with spaces for what is in strings and comments. */
+  /** The same text with spaces instead of strings and comments. */
   readonly plain: string;
   readonly lines: readonly string[];
   readonly #starts: number[] = [];
@@ -520,12 +521,12 @@ export class ProgramText {
     for (const { index, 0: end } of code.matchAll(/\r\n|\r|\n/g)) this.#starts.push(index + end.length);
   }
 
-  /** Where a place of pyright's is in the text, in UTF-16 code units. */
+  /** Converts pyright's place to an offset in the text, in UTF-16 code units. */
   offsetOf({ line, character }: { line: number; character: number }): number {
     return Math.min((this.#starts[line] ?? this.code.length) + character, this.code.length);
   }
 
-  /** The name that is called by the innermost call around a place: its last part. */
+  /** The last part of the name that the innermost call around a place calls. */
   calleeAround(offset: number): string | undefined {
     let depth = 0;
     for (let at = offset - 1; at >= 0; at--) {

@@ -8,10 +8,10 @@ import { pathToFileURL } from "node:url";
 import { isObject } from "../../../base/json.ts";
 import type { LanguageProcesses } from "../../language.ts";
 
-/** The heap of the checker, beyond which it dies and is started again. */
+/** The heap limit of the checker. Beyond it, the checker dies and is restarted. */
 const MAX_HEAP_MB = 384;
 
-/** What pyright found at one place. Lines and columns count from 0, columns in UTF-16 code units. */
+/** A finding of pyright. Lines and columns count from 0, and columns are UTF-16 code units. */
 export interface PyrightDiagnostic {
   message: string;
   rule: string | undefined;
@@ -20,7 +20,7 @@ export interface PyrightDiagnostic {
   end: { line: number; character: number };
 }
 
-/** Makes what pyright assigns to assignable, which Node's permissions have frozen. */
+/** Replaces a module that pyright assigns to, because Node's permission model freezes the original. */
 const PRELOAD = `const Module = require("node:module");
 const path = { ...require("node:path") };
 path.posix = path;
@@ -30,7 +30,7 @@ Module._load = function (request, ...rest) {
 };
 `;
 
-/** Where pyright is installed; `undefined` where it is not. */
+/** The folder where pyright is installed, or `undefined` if it is not installed. */
 export function findPyright(): string | undefined {
   try {
     return dirname(createRequire(import.meta.url).resolve("pyright/package.json"));
@@ -39,10 +39,10 @@ export function findPyright(): string | undefined {
   }
 }
 
-/** Installs pyright beside a ptc that is installed in the same way, in the version that ptc is tested with. */
+/** The command that installs the tested version of pyright beside a globally installed ptc. */
 export const INSTALL_PYRIGHT = "npm install --global pyright@1.1.414";
 
-/** Says what to do where pyright is not installed; `undefined` where it is. */
+/** Advice if pyright is not installed, or `undefined` if it is installed. */
 export function whyPyrightIsMissing(): string | undefined {
   return findPyright() === undefined
     ? `pyright is not installed: \`${INSTALL_PYRIGHT}\` has programs in Python checked before they run`
@@ -50,8 +50,8 @@ export function whyPyrightIsMissing(): string | undefined {
 }
 
 /**
- * pyright in a separate process, which is ended by killing it. It can read its own files and a folder that holds nothing but
- * stubs, can write nothing, and starts no other process. Programs are shown to it as texts.
+ * pyright in a separate process, which ends by being killed. It can read only its own files and a folder of stubs, cannot write
+ * anything, and cannot start processes. It gets programs as texts.
  */
 export class PyrightProcess {
   readonly #folder: string;
@@ -61,7 +61,7 @@ export class PyrightProcess {
   /** The roots whose program is open. */
   readonly #open = new Set<string>();
   #version = 0;
-  /** Resolves when the process is gone and its folder removed. */
+  /** Resolves when the process has ended and its folder is removed. */
   readonly ended: Promise<void>;
 
   /** @param roots the folders of stubs, each for the programs beside them. */
@@ -115,7 +115,7 @@ export class PyrightProcess {
     });
   }
 
-  /** Greets the server. @throws when it does not work here. */
+  /** Initializes the server. @throws if it does not work here. */
   async start(roots: readonly string[]): Promise<void> {
     const folders = roots.map((root) => ({ name: root, uri: this.#uriOf(root) }));
     await this.#connection.request("initialize", {
@@ -134,7 +134,7 @@ export class PyrightProcess {
     this.#connection.notify("initialized", {});
   }
 
-  /** Has some files in the folder of stubs be what they should be. */
+  /** Updates files in the folder of stubs. */
   write(files: ReadonlyMap<string, string>): void {
     const changes: { uri: string; type: number }[] = [];
     for (const [path, text] of files) {
@@ -148,7 +148,7 @@ export class PyrightProcess {
     if (changes.length > 0) this.#connection.notify("workspace/didChangeWatchedFiles", { changes });
   }
 
-  /** What pyright finds in a program of a root. */
+  /** Returns pyright's findings in a program of a root. */
   async check(root: string, code: string): Promise<PyrightDiagnostic[]> {
     const uri = this.#uriOf(`${root}/program.py`);
     const version = ++this.#version;
@@ -214,7 +214,7 @@ const ASKED = [
   "reportUnusedCoroutine",
 ];
 
-/** The settings of pyright for programs: those of the runner's Python, and nothing but what is asked for. */
+/** The settings of pyright for programs: the runner's Python, and only the needed rules. */
 const CHECK_SETTINGS: Readonly<Record<string, unknown>> = {
   typeCheckingMode: "off",
   pythonVersion: "3.11",
@@ -224,17 +224,17 @@ const CHECK_SETTINGS: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(ASKED.map((rule) => [rule, "error"])),
 };
 
-/** Longest message that is read. */
+/** The size of the longest message to read. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 const HEADER_END = Buffer.from("\r\n\r\n");
 
-/** Answers what the server asks of its client; `undefined` is `null`. */
+/** Answers a request of the server. `undefined` stands for `null`. */
 type AnswerRequest = (method: string, params: unknown) => unknown;
 
 /**
- * A client's side of the Language Server Protocol 3.17 over two streams. Ends with them. It bounds what it reads, which the reader
- * of `vscode-jsonrpc` does not: the process works on text that a model wrote.
+ * The client's side of the Language Server Protocol 3.17 over two streams. It ends with them. It bounds the messages that it reads,
+ * because the process works on text that a model wrote. The reader of `vscode-jsonrpc` has no such bound.
  */
 class LspConnection {
   readonly #input: Writable;
@@ -245,7 +245,7 @@ class LspConnection {
   #next = 1;
   #ended = false;
 
-  /** @param onBroken is called when the server says something that is not LSP. */
+  /** @param onBroken called when the server sends something that is not LSP. */
   constructor(output: Readable, input: Writable, answer: AnswerRequest, onBroken: () => void) {
     this.#input = input;
     this.#answer = answer;
@@ -259,7 +259,7 @@ class LspConnection {
     input.on("error", () => this.end());
   }
 
-  /** Sends a request. @throws when it fails, or the connection ends. */
+  /** Sends a request. @throws if it fails, or the connection ends. */
   request(method: string, params: unknown): Promise<unknown> {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
@@ -273,7 +273,7 @@ class LspConnection {
     this.#send({ method, params });
   }
 
-  /** Fails what is under way. */
+  /** Fails pending requests. */
   end(): void {
     this.#ended = true;
     for (const { reject } of this.#pending.values()) reject(new Error("the type checker's process ended"));
@@ -286,7 +286,7 @@ class LspConnection {
     this.#input.write(Buffer.concat([Buffer.from(`Content-Length: ${body.length}\r\n\r\n`), body]));
   }
 
-  /** Reads the whole messages that have come. `false` for what is none. */
+  /** Reads complete messages from the buffer. Returns false for invalid input. */
   #read(): boolean {
     if (this.#bytes > MAX_MESSAGE_BYTES) return false;
     let all = Buffer.concat(this.#buffered);

@@ -15,10 +15,10 @@ import {
   whyPyrightIsMissing,
 } from "./pyright-process.ts";
 
-/** Whether a program awaits its calls, or each call blocks until it has its result. */
+/** Whether a program awaits its calls, or calls block until they return. */
 type CheckedMode = "async" | "sync";
 
-/** Where a program is checked: with all stubs, or aside, with those that a second look takes. */
+/** The root where a program is checked: with all stubs, or aside, with the stubs for a second check. */
 type CheckedRoot = CheckedMode | `aside-${CheckedMode}`;
 
 function asideRoot(mode: CheckedMode): CheckedRoot {
@@ -28,17 +28,17 @@ function asideRoot(mode: CheckedMode): CheckedRoot {
 /** The most modules that one program is checked with. */
 const MAX_MODULES = 60;
 
-/** The stubs that programs were checked with. Modules stay, so that the next program that uses them finds them read. */
+/** The stubs for checks. Modules stay, so that pyright has already read them when the next program uses them. */
 class ShownStubs {
   readonly #shown = new Map<string, GeneratedModule>();
-  /** The type of the data of the program that was shown last. Any by default. */
+  /** The type of the last program's data. `undefined` means Any. */
   #dataType: string | undefined;
 
   get size(): number {
     return this.#shown.size;
   }
 
-  /** Loads the modules that a program names, and returns them with all stubs that it is to be checked with. */
+  /** Loads the modules that a program names, and returns them with all stubs for its check. */
   async show(code: string, source: ModuleSource, mode: CheckedMode, dataOf?: string) {
     const named = new Map<string, GeneratedModule>();
     for (const name of source.modules()) {
@@ -63,10 +63,10 @@ class ShownStubs {
   }
 
   /**
-   * What a program names of the stubs, in a root of their own, so that a second look at it neither reads large modules again nor
-   * has the next program do so.
+   * The stubs that a program names, in a separate root, so that neither a second check nor the next program reads large modules
+   * again.
    *
-   * @param declaredOnly what was observed of results and not declared is Any.
+   * @param declaredOnly whether observed but undeclared results are Any.
    */
   aside(mode: CheckedMode, program: string, declaredOnly: boolean): Map<string, string> {
     const named = `${program}\n${this.#dataType ?? ""}`;
@@ -96,7 +96,7 @@ class ShownStubs {
   }
 }
 
-/** A saved program sees the data that its manifest describes. */
+/** Declares the data of a saved program by its manifest. */
 function declareData(builtins: string, type: string | undefined): string {
   if (type === undefined) return builtins;
   return builtins.replace("\ndata: Any\n", `\ndata: _servers.${PROGRAMS_MODULE}.${type}\n`);
@@ -115,7 +115,7 @@ function callableText({ text, tools }: GeneratedModule, declaredOnly: boolean): 
   return kept + text.slice(at) + (declaredOnly ? "\nfrom typing import Any\n" : "");
 }
 
-/** A module's stubs whose functions have their first signature alone, so that what is wrong with a call can be told. */
+/** A module's stubs with only the first signature of each function, so that pyright reports the mistake in a call. */
 function withoutOverloads(text: string): string {
   return text
     .replace(/^@overload\n((?:async )?def [^(]+)\(arguments: .*\n/gm, "")
@@ -125,7 +125,7 @@ function withoutOverloads(text: string): string {
     );
 }
 
-/** Where a declaration of a stub begins. An overload and its function are one. */
+/** Matches the beginning of a declaration in a stub. An overload and its function are one declaration. */
 const BEGINNING =
   /^(?=@overload|class |type |[\p{XIDS}_][\p{XIDC}]* ?[=:])|^(?<!@overload\n)(?=(?:async )?def )/mu;
 const NAME = /^(?:@overload\n)?(?:class |type |(?:async )?def )?([\p{XIDS}_][\p{XIDC}]*)/u;
@@ -141,10 +141,10 @@ export function toolsNamedIn(tools: readonly DeclaredTool[], program: string): D
 }
 
 /**
- * A module's stubs with the declarations alone that a program names, and those that they name in turn: what is read in no time,
- * however large the module is.
+ * A module's stubs with only the declarations that a program names, directly or through others. Pyright reads them fast, however
+ * large the module is.
  *
- * @param tools those of the module that the program names.
+ * @param tools the module's tools that the program names.
  */
 export function namedDeclarations(text: string, program: string, tools: readonly DeclaredTool[]): string {
   const blocks = text.split(BEGINNING).map((block) => ({ block, name: NAME.exec(block)?.[1] }));
@@ -166,11 +166,11 @@ export function namedDeclarations(text: string, program: string, tools: readonly
 
 export interface PythonTypeChecker {
   /**
-   * Finds mistakes that would fail when the program runs: wrong arguments of tools, results that are used before they are
-   * awaited, names that are not defined. Syntax is left to Python. Checks run one at a time. A program that waited longer than a
-   * second runs unchecked. That of a saved program's text may take a minute. Never rejects.
+   * Finds mistakes that would fail at run time: wrong arguments of tools, results that are used before they are awaited, and
+   * undefined names. Leaves syntax to Python. Checks run one at a time. A program that waits longer than a second runs unchecked.
+   * The check of a saved program's text may take a minute. Never rejects.
    *
-   * @param earlier the programs of its session, whose names it finds.
+   * @param earlier the earlier programs of its session, whose names it can use.
    * @param patienceMs how long to wait instead, in milliseconds.
    */
   check(
@@ -180,26 +180,26 @@ export interface PythonTypeChecker {
     earlier?: readonly Program[],
     patienceMs?: number,
   ): Promise<TypeCheckOutcome>;
-  /** Starts in advance what the first check would otherwise wait for. Never rejects. */
+  /** Prepares for the first check in advance. Never rejects. */
   warm(): Promise<void>;
-  /** Ends the checker's process, even while it works. Never rejects. */
+  /** Ends the checker's process, even if it is busy. Never rejects. */
   close(): Promise<void>;
 }
 
 interface PythonTypeCheckerOptions extends LanguageProcesses {
-  /** How long a program waits for its check at most, in milliseconds. */
+  /** The longest time that a program waits for its check, in milliseconds. */
   limitMs?: number;
 }
 
 const LIMIT_MS = 1_000;
 
-/** The same for the text of a saved program, which is checked and does not run. */
+/** The limit for the text of a saved program, which does not run after its check. */
 const SAVED_LIMIT_MS = 60_000;
 
-/** How long a check may continue after nobody waits for it, so that the next one finds a warm checker. */
+/** How long a check may continue when nobody waits for it any more, so that the next check finds a warm checker. */
 const KILL_AFTER_MS = 15_000;
 
-/** Checks after which the process is started anew, so that what it remembers of programs stays bounded. */
+/** The number of checks after which the process is restarted, to bound its memory of programs. */
 const MAX_CHECKS = 500;
 /** What pyright says of a program that awaits at its top, as it may. */
 const AWAITS = /^(?:"await" allowed|Use of "async" not allowed)/;
@@ -208,7 +208,7 @@ const MAX_CHECKED_CHARS = 256 * 1024;
 const MODES: readonly CheckedMode[] = ["async", "sync"];
 const ROOTS: readonly CheckedRoot[] = [...MODES, ...MODES.map(asideRoot)];
 
-/** A checker with one process of pyright, started on first use, and again after it died, was killed or has grown. */
+/** A checker with one process of pyright, which starts on first use, and again after it died, was killed or grew too large. */
 export function createPythonTypeChecker(options: PythonTypeCheckerOptions = {}): PythonTypeChecker {
   return new PyrightChecker(options);
 }
@@ -283,7 +283,7 @@ class PyrightChecker implements PythonTypeChecker {
     if (found.some(({ rule, isError, message }) => rule === undefined && isError && !AWAITS.test(message)))
       return { kind: "clean" };
     if (found.some(({ message }) => NO_OVERLOAD.test(message))) {
-      // pyright says which argument is wrong only where a function has one signature.
+      // pyright names the wrong argument only if a function has one signature.
       const aside = stubs.aside(mode, text, false);
       found = withDetails(found, ofProgram(await checkSignatures(text, aside, mode, process)));
     }
@@ -358,12 +358,12 @@ class PyrightChecker implements PythonTypeChecker {
   }
 }
 
-/** What a program of a session is checked behind, so that it finds the names of those before it: whole lines, or nothing. */
+/** The text before a session's program in its check, which has the names of earlier programs: whole lines, or empty. */
 function textBefore(earlier: readonly Program[]): string {
   return earlier.map(({ code }) => `${code.replace(/\r\n?/g, "\n")}\n`).join("");
 }
 
-/** The findings behind a number of lines, placed as if those were not there. */
+/** The findings after a number of lines, with places as if those lines were not there. */
 function behind(found: readonly PyrightDiagnostic[], lines: number): PyrightDiagnostic[] {
   const moved = <T extends { line: number }>(place: T): T => ({ ...place, line: place.line - lines });
   return found
@@ -371,7 +371,7 @@ function behind(found: readonly PyrightDiagnostic[], lines: number): PyrightDiag
     .map((each) => ({ ...each, start: moved(each.start), end: moved(each.end) }));
 }
 
-/** Each mistake once, by place. Of an argument that goes by a wrong name, it is not told that it is missing, too. */
+/** Each mistake once, by place. An argument with a wrong name is not also reported as missing. */
 function mainMistakes(mistakes: readonly PythonMistake[]): PythonMistake[] {
   const sorted = [...mistakes].sort((a, b) => a.start - b.start);
   const distinct = [...new Map(sorted.map((each) => [`${each.start} ${each.text}`, each])).values()];
@@ -386,7 +386,7 @@ const MAX_SHOWN = 5;
 const MAX_LINE_CHARS = 200;
 const MAX_TEXT_CHARS = 300;
 
-/** Mistakes for a model: each with its place (from 1) and line, then the signatures of the tools that they are about. */
+/** Renders mistakes for a model: each with its place (from 1) and line, then the signatures of the tools that they concern. */
 function renderMistakes(
   mistakes: readonly PythonMistake[],
   { code, lines }: ProgramText,
@@ -411,12 +411,12 @@ function renderMistakes(
 const MAX_HINTS = 3;
 const MAX_HINT_CHARS = 300;
 
-/** Whether results of tools were observed and not declared. What contradicts them is no mistake. */
+/** Whether results of tools were observed and not declared. A contradiction to them is not a mistake. */
 function hasObserved(modules: Iterable<GeneratedModule>): boolean {
   return [...modules].some(({ tools }) => tools.some((tool) => tool.isAvailable && tool.isObserved));
 }
 
-/** What is found in a program by declared types alone. */
+/** The findings in a program by declared types only. */
 async function checkDeclared(
   code: string,
   mode: CheckedMode,
@@ -430,7 +430,7 @@ async function checkDeclared(
     : found;
 }
 
-/** What pyright finds where each function has one signature, so that it says which argument is wrong. */
+/** The findings if each function has one signature, so that pyright names the wrong argument. */
 async function checkSignatures(
   code: string,
   aside: ReadonlyMap<string, string>,
@@ -441,7 +441,7 @@ async function checkSignatures(
   return process.check(asideRoot(mode), `${code}\n`);
 }
 
-/** What contradicts results as they were observed so far, a line each. */
+/** Renders contradictions to the results observed so far, one line each. */
 function renderHints(mistakes: readonly PythonMistake[], { code }: ProgramText, fileName: string): string[] {
   return mistakes.slice(0, MAX_HINTS).map(({ start, text }) => {
     const line = code.slice(0, start).split(/\r\n|\r|\n/).length;
@@ -449,10 +449,10 @@ function renderHints(mistakes: readonly PythonMistake[], { code }: ProgramText, 
   });
 }
 
-/** Says that a call fits none of the signatures that a function has. */
+/** Matches the message that a call fits none of a function's signatures. */
 const NO_OVERLOAD = /^No overloads for /;
 
-/** Findings with what a second look tells of calls for which the first found no signature. */
+/** Replaces findings about calls without a matching signature by those of a second check. */
 function withDetails(
   found: readonly PyrightDiagnostic[],
   again: readonly PyrightDiagnostic[],

@@ -35,7 +35,7 @@ type BundleOutcome =
   | {
       ok: false;
       message: string;
-      /** What is wrong: only imported modules, only imported names, or the text itself. */
+      /** The location of the errors: only imported modules, only imported names, or the text itself. */
       subject: "text" | "imports" | "exports";
       /** The reasons of the errors in the message. */
       reasons: readonly FailureReason[];
@@ -46,16 +46,16 @@ const MAX_BRACKET_DEPTH = 2_000;
 const MAX_SHOWN_CHARS = 200;
 const MAX_LISTED_CHARS = 1_500;
 
-/** The esbuild namespace of the program. Source paths are `<namespace>:<path>`, so it is the scheme the runner expects. */
+/** The esbuild namespace of the program. Source paths are `<namespace>:<path>`, so it is the scheme that the runner expects. */
 const PROGRAM = PROGRAM_SCHEME.slice(0, -1);
 const RUNTIME = "runtime";
-/** The esbuild namespace of what saved programs run with. */
+/** The esbuild namespace of the runtime of saved programs. */
 const SAVED = "saved";
 const RESOLVER = "closed-resolver";
 
 /**
- * Matches any text that may be more than a plain module: an `import` that begins no declaration, and words that the bundler
- * takes for signs of CommonJS.
+ * Matches any text that may be more than a plain module: an `import` that does not begin a declaration, and words that the
+ * bundler considers signs of CommonJS.
  */
 const SPECIAL = /import(?!\s*["'{*]|\s+[\w$])|\b(?:require|module|exports|this)\b/;
 
@@ -65,10 +65,10 @@ const RUNTIME_SOURCE =
   "export const tool = /* @__NO_SIDE_EFFECTS__ */ (name) => make(name);\n";
 
 /**
- * Bundles a program into one ES module. The resolver is closed: whatever the program imports, nothing is read but its text
- * and the generated modules. Errors give places in the program's own lines.
+ * Bundles a program into one ES module. The resolver is closed: whatever the program imports, the bundler reads only its text
+ * and the generated modules. Errors have places in the program's own lines.
  *
- * @param isInSession whether its top level names are handed to the runner, which keeps them for later programs.
+ * @param isInSession whether the runner gets its top-level names, to keep them for later programs.
  */
 export async function bundleProgram(
   program: Program,
@@ -122,13 +122,13 @@ function refuseText(message: string, code: "invalid_text" | "out_of_time" = "inv
 }
 
 /**
- * Bundles a program of which the text alone shows that it is a module without computed imports. Resolves with `undefined` for
- * one with an error, which is bundled again in the usual way, for its message.
+ * Bundles a program whose text alone shows that it is a module without computed imports. Resolves with `undefined` for a program
+ * with an error, which is then bundled in the usual way to get the message.
  */
 async function buildPlain(bundled: Bundled): Promise<string | undefined> {
   const { program } = bundled;
   try {
-    // The added export makes what a module may not hold, as a top-level return, an error.
+    // The added export turns code that a module may not contain, such as a top-level return, into an error.
     return await build({ ...bundled, program: { ...program, code: `${program.code}\nexport {};` } });
   } catch (error) {
     if (error instanceof Error && "errors" in error) return undefined;
@@ -136,7 +136,7 @@ async function buildPlain(bundled: Bundled): Promise<string | undefined> {
   }
 }
 
-/** What a program has before and behind it that runs in a session. */
+/** The code before and after a program that runs in a session. */
 interface KeptBindings {
   banner: string;
   behind: string;
@@ -167,13 +167,13 @@ async function build({ kept, ...unkept }: Bundled): Promise<string> {
     logLevel: "silent",
     absWorkingDir: "/",
     tsconfigRaw: { compilerOptions: {} },
-    // The bundler would resolve calls of `require`, also with patterns. The runner's own knows only Node's modules.
+    // The bundler would resolve calls of `require`, even with patterns. The runner's `require` knows only Node's modules.
     define: { require: "globalThis.require" },
   });
   return result.outputFiles[0]?.text ?? "";
 }
 
-/** What is bundled together. */
+/** The parts of a bundle. */
 interface Bundled {
   program: Program;
   source: ModuleSource;
@@ -182,7 +182,7 @@ interface Bundled {
   saved: ReadonlyMap<string, SavedModule>;
 }
 
-/** The depth of nested brackets, counting those in strings and comments too. No real program comes near the bound. */
+/** The depth of nested brackets, including those in strings and comments. No real program comes near the bound. */
 function bracketDepth(code: string): number {
   let depth = 0;
   let deepest = 0;
@@ -224,7 +224,7 @@ function closedResolver({ program, source, saved }: Bundled): Plugin {
         source.named?.(module);
         return { path: module, namespace: GENERATED };
       });
-      // Never reached. Should the bundler find a way around the resolver, this keeps it from reading a file.
+      // Never reached. If the bundler found a way around the resolver, this would keep it from reading a file.
       builder.onLoad({ filter: /.*/, namespace: "file" }, ({ path }) =>
         failWith("cannot be imported", { code: "unknown_import", path }),
       );
@@ -244,7 +244,7 @@ function closedResolver({ program, source, saved }: Bundled): Plugin {
         if (path === PROGRAMS_MODULE && source.saved !== undefined)
           return { contents: renderProgramsModule(module.tools, saved), loader: "js" };
         const compiled = await compileModule(module.text);
-        // The bundler itself says what is wrong with a module that cannot be compiled.
+        // The bundler itself reports the errors of a module that cannot be compiled.
         return compiled === undefined
           ? { contents: module.text, loader: "ts" }
           : { contents: compiled, loader: "js" };
@@ -293,7 +293,7 @@ function refuseServer(module: string, source: ModuleSource) {
   return failWith(text, { code: "unknown_server", module });
 }
 
-/** Generating helps a program of today, and not one that is checked against a record. */
+/** Advice to generate, which does not help a program that is checked against a record. */
 function generateAdvice({ isRecord }: ModuleSource, when = ""): string {
   return isRecord === true ? "" : `; run \`ptc generate\`${when}`;
 }
@@ -325,8 +325,8 @@ const OPTIONS: TransformOptions = {
 const compiled = new RecentlyUsed<string, string>({ maxEntries: MAX_MODULES, maxWeight: MAX_CHARS });
 
 /**
- * A generated module as plain JavaScript, a few lines for each tool. The types and descriptions, most of its text, are parsed
- * once for all programs that use it. Resolves with `undefined` for a module with an error.
+ * Compiles a generated module to plain JavaScript with a few lines for each tool. Types and descriptions, which are most of its
+ * text, are parsed only once for all programs. Resolves with `undefined` for a module with an error.
  *
  * @throws BundlerOverwhelmed
  */
@@ -343,7 +343,7 @@ async function compileModule(text: string): Promise<string | undefined> {
   }
 }
 
-/** A `callTool` that runs saved programs too, where a program has both. */
+/** A `callTool` that runs saved programs too, if a program uses both. */
 function renderCallTool(code: string, saved: ReadonlyMap<string, Pick<CalledProgram, "declared">>): string[] {
   if (saved.size === 0 || !/\bcallTool\b/.test(code)) return [];
   const entries = [...saved].map(
@@ -357,8 +357,8 @@ function renderCallTool(code: string, saved: ReadonlyMap<string, Pick<CalledProg
 }
 
 /**
- * A module that exports one function for each `mcp__<server>__<tool>` in the text, aliases under the tool's own name; the bundler uses
- * those that are free variables, and of `extract` where a model is configured. Names of no tool are left to the broker, and one of
+ * A module that exports a function for each `mcp__<server>__<tool>` in the text, under the tool's own name for an alias, and
+ * `extract` if a model is configured. The bundler uses those that are free variables. The broker handles unknown names. A name of
  * several tools fails when called.
  */
 async function renderGlobalTools(
@@ -393,7 +393,7 @@ const MAX_LINE_CHARS = 200;
 interface DescribedErrors {
   /** Each error with its place in the program, and what to do. */
   message: string;
-  /** The reasons of the errors in the message, in the same order, then what the program looks like instead. */
+  /** The reasons of the errors in the message, in the same order, then the language that the program looks like. */
   reasons: FailureReason[];
 }
 
@@ -421,7 +421,7 @@ async function describe(message: Message, source: ModuleSource): Promise<string>
   return `${place}\n    ${location.lineText.trim().slice(0, MAX_LINE_CHARS)}`;
 }
 
-/** Whether an error is about how the program is written. */
+/** Whether an error concerns the program's syntax. */
 function isSyntax(message: Message): boolean {
   const { code } = reasonOf(message);
   return message.location !== null && (code === "invalid_text" || code === "top_level_return");
@@ -461,7 +461,7 @@ function showFile(file: string): string {
   return scheme === -1 ? file : file.slice(scheme + PROGRAM_SCHEME.length);
 }
 
-/** Syntax of Python that is no valid JavaScript. Programs can be long, so none of these patterns may backtrack. */
+/** Syntax of Python that is not valid JavaScript. Programs can be long, so none of these patterns may backtrack. */
 const PYTHON = [
   /^[ \t]*(?:async )?def \w+\(/m,
   /^[ \t]*(?:if|elif|else|for|while|try|except|with|class)\b[^{}\n]{0,200}:[ \t]{0,9}(?:#.*)?$/m,
@@ -469,7 +469,7 @@ const PYTHON = [
   /[(=,+][ \t]*f["']/,
 ];
 
-/** The language that a text which is no TypeScript seems to be in; none when that cannot be told. */
+/** The probable language of a text that is not TypeScript. Empty if it is unknown. */
 function foreignLanguage(code: string): FailureReason[] {
   return PYTHON.some((sign) => sign.test(code)) ? [{ code: "other_language", language: "python" }] : [];
 }
@@ -479,7 +479,7 @@ const GENERATED = "generated";
 
 const MISSING_EXPORT = new RegExp(`^No matching export in "${GENERATED}:([a-z0-9_]+)" for import "(.+)"$`);
 
-/** The reason behind a message of the bundler. Messages of plugins carry it as their `detail`. */
+/** The reason of a message from the bundler. Messages of plugins have it as their `detail`. */
 function reasonOf({ text, location, pluginName, detail }: Message): FailureReason {
   if (pluginName === "") {
     const [, module, name] = MISSING_EXPORT.exec(text) ?? [];
@@ -491,7 +491,7 @@ function reasonOf({ text, location, pluginName, detail }: Message): FailureReaso
   return { code: text.startsWith("Top-level return") ? "top_level_return" : "invalid_text" };
 }
 
-/** The server module that a file name of the bundler stands for; `undefined` for any other file. */
+/** The server module of a file name in the bundler, or `undefined` for any other file. */
 function generatedModule(file: string): string | undefined {
   return file.startsWith(`${GENERATED}:`) ? file.slice(GENERATED.length + 1) : undefined;
 }

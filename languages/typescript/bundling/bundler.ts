@@ -2,17 +2,17 @@ import childProcess, { type ChildProcess, type SpawnOptions } from "node:child_p
 import { type BuildOptions, type BuildResult, build, stop, type TransformOptions, transform } from "esbuild";
 
 /**
- * Bounds the bundler's process. A program that nests too deep or grows without end can crash that process, and what it then
- * prints must not reach a terminal.
+ * Bounds the bundler's process. A program that nests too deeply or grows without bound can crash that process, whose output must
+ * then not reach a terminal.
  */
 
 /** The address space of the process. A large program needs a tenth of it. */
 const MAX_MEMORY_KIB = 2 * 1024 * 1024;
 
-/** The most bytes of one answer. A larger one would fit neither into one string nor into a frame for a sandbox. */
+/** The most bytes of one answer. A larger one would fit neither in a string nor in a frame for a sandbox. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A shell command that starts the bundler, `$0`, under the limit, or without a limit where none can be set. */
+/** A shell command that starts the bundler, `$0`, with the limit, or without it if it cannot be set. */
 const CONTAINED = `ulimit -v ${MAX_MEMORY_KIB} 2>/dev/null; exec "$0" "$@" 2>/dev/null`;
 
 /** Counts the bytes of the answer that the process is sending. */
@@ -33,8 +33,8 @@ class AnswerMeter {
 }
 
 /**
- * Calls `start` and contains the processes that it spawns. esbuild starts its process in the first call that needs it, with
- * the stderr of this process, and has no option to change that.
+ * Calls `start` and contains the processes that it spawns. esbuild starts its process in the first call that needs it, and gives
+ * it the stderr of this process. No option changes that.
  */
 function startContained<T>(start: () => T, meter: AnswerMeter): T {
   const { spawn } = childProcess;
@@ -55,7 +55,7 @@ export type { Message, Plugin, TransformOptions } from "esbuild";
 
 const TIME_LIMIT_MS = 20_000;
 
-/** Thrown for a program that takes the bundler too long or ends its process. */
+/** The bundler took too long for a program, or its process ended. */
 export class BundlerOverwhelmed extends Error {
   override readonly name = "BundlerOverwhelmed";
   /** Whether it was time that ran out. */
@@ -67,17 +67,17 @@ export class BundlerOverwhelmed extends Error {
   }
 }
 
-/** Bundles in memory. @throws BundlerOverwhelmed; or esbuild's error, whose `errors` say what is wrong with the input. */
+/** Bundles in memory. @throws BundlerOverwhelmed, or esbuild's error, whose `errors` describe mistakes in the input. */
 export function bundle<Options extends BuildOptions>(options: Options): Promise<BuildResult<Options>> {
   return sharing(() => build(options as Parameters<typeof build<Options>>[0]));
 }
 
-/** Compiles one file to plain JavaScript. @throws as `bundle` does. */
+/** Compiles one file to plain JavaScript. @throws like `bundle`. */
 export async function reduceToJavaScript(code: string, options: TransformOptions): Promise<string> {
   return (await sharing(() => transform(code, options))).code;
 }
 
-/** The esbuild process, which works for several programs at the same time. */
+/** The esbuild process, which serves several programs at the same time. */
 interface Service {
   isOver: boolean;
   meter: AnswerMeter;
@@ -85,7 +85,7 @@ interface Service {
 
 let service: Service = { isOver: false, meter: new AnswerMeter() };
 
-/** Work that the process is doing. `isShared` is set once other work has run at the same time. */
+/** Work in the process. `isShared` is set once other work has run at the same time. */
 interface Entry {
   isShared: boolean;
   ended: Promise<unknown>;
@@ -93,13 +93,13 @@ interface Entry {
 
 const underWay = new Set<Entry>();
 
-/** How much work waits to be repeated alone, because the process ended during it. */
+/** The number of pieces of work that must be repeated alone, because the process ended during them. */
 let suspects = 0;
 let suspectsDone: Promise<unknown> = Promise.resolve();
 
 /**
- * Does work in the shared process. When the process ends, any work that was running may be the cause. Each piece is then
- * repeated once, alone, so that no program fails because of another.
+ * Does work in the shared process. If the process ends, any running work may be the cause. Each piece is then repeated once,
+ * alone, so that no program fails because of another.
  */
 async function sharing<T>(work: () => Promise<T>): Promise<T> {
   while (suspects > 0) await suspectsDone;
@@ -142,7 +142,7 @@ function overwhelmed(cause: Error): BundlerOverwhelmed {
   return new BundlerOverwhelmed(message, { cause });
 }
 
-/** @throws BundlerOverwhelmed after the time limit, ServiceLost when the process ends, or what the work throws. */
+/** Does work in the process. @throws BundlerOverwhelmed after the time limit, ServiceLost if the process ends, and errors of `work`. */
 async function inService<T>(work: () => Promise<T>): Promise<T> {
   const own = service;
   let timer: NodeJS.Timeout | undefined;
@@ -170,7 +170,7 @@ async function inService<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Reads from an error how the process was lost; `undefined` for an error about the input, which may quote the input. */
+/** How the process was lost according to an error, or `undefined` for an error about the input, which it may quote. */
 function lossIn(error: unknown): "stopped" | "unavailable" | undefined {
   if (!(error instanceof Error) || "errors" in error) return undefined;
   if (error.message.startsWith("The service is no longer running")) return "unavailable";

@@ -9,8 +9,8 @@ const DYNAMIC_IMPORT = /import\s*(?:\(|\.(?!meta\b))/;
  * Finds imports that the bundler would treat as patterns of file names, such as `import("./a/" + name)`. For these it would
  * search the host's folders without asking any resolver. Returns the expressions as text.
  *
- * The program is first compiled to plain JavaScript by the same bundler, which reads no file for that. Thus this sees what
- * the bundler will see, with constants folded and enum members inlined.
+ * The same bundler first compiles the program to plain JavaScript, without reading any file. This function therefore sees the
+ * same code as the bundler, with constants folded and enum members inlined.
  *
  * @throws esbuild's error when the program is not a valid module, RangeError when it nests too deeply.
  */
@@ -46,13 +46,13 @@ export async function findComputedImports(program: Program): Promise<string[]> {
   return found;
 }
 
-/** Compiles the program as a module. The added export makes what a module may not hold, as a top-level return, an error. */
+/** Compiles the program as a module. The added export turns invalid code, such as a top-level return, into an error. */
 async function reduceModule(code: string, options: TransformOptions): Promise<string> {
   try {
     return await reduceToJavaScript(`${code}\nexport {};`, options);
   } catch (error) {
     if (!(error instanceof Error && "errors" in error)) throw error;
-    // Without the added line, errors that are not about it have the right places.
+    // Without the added line, other errors have the right places.
     await reduceToJavaScript(code, options);
     throw error;
   }

@@ -7,16 +7,16 @@ import { type CalledProgram, MAX_PROGRAM_DEPTH } from "../../called-programs.ts"
 import { reduceToJavaScript, type TransformOptions } from "./bundler.ts";
 import { findComputedImports } from "./computed-imports.ts";
 
-/** A saved program, and the module that its function is imported from. */
+/** A saved program, and the module that exports its function. */
 export interface SavedModule extends CalledProgram {
   readonly module: string;
 }
 
 /**
- * What saved programs run with. A call first asks the broker, as any call of a tool does; then the program runs where its caller
- * does. It gets separate data, and what it gives back passes through JSON. What it prints is its log and goes to stderr;
- * without a result it is its value, as it is of any program. A name that is computed at run time leads around what
- * `collectPrograms` refuses, and not around what is refused here.
+ * The runtime of saved programs. A call first asks the broker, like any call of a tool. Then the program runs in its caller's
+ * process. It gets separate data, and its value passes through JSON. Its printed output is its log and goes to stderr. Without a
+ * result, the output is its value, as for any program. Names computed at run time bypass the checks of `collectPrograms`, but not
+ * the checks here.
  */
 export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
@@ -80,7 +80,7 @@ export const unnamed = /* @__NO_SIDE_EFFECTS__ */ (name) => () => {
 };
 `;
 
-/** The module `programs`: a function for each saved program that is called. */
+/** Renders the module `programs`, with a function for each called program. */
 export function renderProgramsModule(
   tools: readonly DeclaredTool[],
   saved: ReadonlyMap<string, SavedModule>,
@@ -104,7 +104,7 @@ export function renderProgramsModule(
   return `${lines.join("\n")}\n`;
 }
 
-/** Makes the modules of saved programs, or says in one line what is wrong with the first that cannot be one. */
+/** Makes the modules of saved programs, or describes in one line the first program that cannot be one. */
 export async function findSavedModules(
   programs: readonly CalledProgram[],
 ): Promise<{ ok: true; modules: Map<string, SavedModule> } | { ok: false; message: string }> {
@@ -125,7 +125,7 @@ export async function findSavedModules(
   return { ok: true, modules };
 }
 
-/** @throws what is no error about the text. */
+/** Describes an error about a program's text. @throws any other error. */
 function describe(error: unknown, fileName: string): string {
   if (error instanceof SyntaxError || error instanceof RangeError)
     return error.message.startsWith(fileName) ? error.message : `${fileName}: ${error.message}`;
@@ -140,8 +140,9 @@ function describe(error: unknown, fileName: string): string {
 }
 
 /**
- * Makes of a saved program, which is written as any program is, a module whose function runs it. Its imports stay where they are
- * evaluated once; everything else becomes the body of the function, so that each call has bindings, data and a result of its own.
+ * Turns a saved program, which is written like any program, into a module whose function runs it. Its imports stay at the top
+ * level and are evaluated once. Everything else becomes the body of the function, so that each call has separate bindings, data
+ * and a separate result.
  */
 
 const MAX_MODULES = 100;
@@ -151,9 +152,10 @@ const made = new RecentlyUsed<string, string>({ maxEntries: MAX_MODULES, maxWeig
 const SOURCE_MAP = /\n\/\/# sourceMappingURL=data:application\/json;base64,([A-Za-z0-9+/=]+)\s*$/;
 
 /**
- * The module of a saved program, in JavaScript, with a source map that leads to the program's own lines.
+ * Returns the module of a saved program, in JavaScript, with a source map to the program's own lines.
  *
- * @throws SyntaxError for what a saved program cannot hold; the bundler's error for a text that is no module; BundlerOverwhelmed.
+ * @throws SyntaxError for code that a saved program cannot contain, the bundler's error for text that is not a module, and
+ *   BundlerOverwhelmed.
  */
 async function savedModule({ code, fileName, language }: SavedText): Promise<string> {
   const key = `${language} ${fileName} ${code}`;
@@ -197,7 +199,7 @@ async function savedModule({ code, fileName, language }: SavedText): Promise<str
 
 type SavedText = Pick<CalledProgram, "code" | "fileName" | "language">;
 
-/** The imports of a module, and the rest with spaces in their place, so that every other line and column stays. */
+/** Splits a module into its imports and the rest, in which spaces replace imports, so that lines and columns stay. */
 function splitModule(text: string, tree: ModuleTree, fileName: string): { imports: string[]; body: string } {
   const imports: string[] = [];
   let body = "";
@@ -230,7 +232,7 @@ function splitModule(text: string, tree: ModuleTree, fileName: string): { import
   return { imports, body: body + text.slice(at) };
 }
 
-/** Where the part of an export ends that is left out: all of it, or the word before a declaration. */
+/** The end of the part of an export to leave out: all of it, or the words before a declaration. */
 function exportEnd({ declaration, source, end }: ExportNamedDeclaration, fileName: string): number {
   if (source != null) throw cannotExport(fileName);
   return declaration?.start ?? end;

@@ -2,7 +2,7 @@ import type { Node } from "acorn";
 import type { Program } from "../../program.ts";
 import { reduceToJavaScript } from "./bundler.ts";
 
-/** What a program declares at its top level and has a value. */
+/** The top-level names of a program that have a value. */
 interface TopLevelNames {
   declared: readonly DeclaredName[];
   imported: readonly ImportedName[];
@@ -15,18 +15,18 @@ interface DeclaredName {
 
 interface ImportedName {
   readonly name: string;
-  /** The module as the program writes it. */
+  /** The module, as written in the program. */
   readonly from: string;
-  /** Its name there; `*` for all of the module. */
+  /** Its name in the module, or `*` for the whole module. */
   readonly exported: string;
 }
 
 type SyntaxNode = Node & Record<string, unknown>;
 
-/** Names that mean something else to each program, and the one that no property can have. */
+/** Names with a different meaning in each program, and `__proto__`, which cannot be a property. */
 const OWN: ReadonlySet<string> = new Set(["result", "data", "undefined", "globalThis", "__proto__"]);
 
-/** Finds the names that a program declares at its top level; none in a text that is no module. Never rejects. */
+/** Finds the top-level names of a program, or none in a text that is not a module. Never rejects. */
 export async function findTopLevelNames({ code, language }: Program): Promise<TopLevelNames> {
   let body: readonly SyntaxNode[];
   try {
@@ -34,7 +34,7 @@ export async function findTopLevelNames({ code, language }: Program): Promise<To
       loader: language === "typescript" ? "ts" : "js",
       target: "esnext",
       logLevel: "silent",
-      // Imports stay that the program itself does not use, as a later one may.
+      // Unused imports stay, because a later program may use them.
       tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     });
     const { parse } = await import("acorn");
@@ -134,18 +134,18 @@ function isNode(value: unknown): value is SyntaxNode {
   return typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 }
 
-/** The names of what is added to a program. Nobody else's begin like this. */
+/** The names of added code. No other names begin like this. */
 const BINDINGS = "__ptc_bindings__";
 const VALUE = "__ptc_value__";
 const MODULE = "__ptc_module_";
 
-/** The first line of a session's bundle: hands the runner what reads the program's names, before any of it has run. */
+/** The first line of a session's bundle. It gives the runner access to the program's names before the program runs. */
 export const HAND_OVER = `globalThis[Symbol.for("ptc.session")](${BINDINGS});`;
 
 /**
- * What is added behind a program that runs in a session, so that the places in it stay what they are: a function that gives,
- * for each of its top level names, what reads and what writes it. So the names stay the variables of the program, whose own
- * functions see what a later program writes to them, and a later one may declare the same name for itself.
+ * The code to add after a program that runs in a session, where it does not move the program's lines: a function that returns a
+ * reader and a writer for each top-level name. The names thus stay variables of the program. Its functions see values that later
+ * programs assign, and a later program may declare the same name itself.
  */
 export async function renderKeptBindings(program: Program): Promise<string> {
   const { declared, imported } = await findTopLevelNames(program);
@@ -155,7 +155,7 @@ export async function renderKeptBindings(program: Program): Promise<string> {
       const write = isAssignable ? `, (${VALUE}) => { ${name} = ${VALUE}; }` : "";
       return `${JSON.stringify(name)}: [() => ${name}${write}]`;
     }),
-    // An imported name may be a type. By way of its module it is undefined then, and no mistake.
+    // An imported name may be a type. Read from its module, it is then undefined without an error.
     ...imported.map(({ name, from, exported }) => {
       const module = `${MODULE}${modules.indexOf(from)}`;
       const member = exported === "*" ? "" : `[${JSON.stringify(exported)}]`;
@@ -170,21 +170,21 @@ export async function renderKeptBindings(program: Program): Promise<string> {
   ].join("\n");
 }
 
-/** Types at the top level, which begin a line there. What is read here by mistake is a name that nobody uses. */
+/** Matches top-level types, which begin a line. A false match only gives a name that nobody uses. */
 const TYPES = /^(?:export[ \t]+)?(?:declare[ \t]+)?(?:interface|type)[ \t]+([A-Za-z_$][\w$]*)/gm;
-/** More text than this of a session is not checked again for the types of its names. */
+/** The most text of a session that is checked again for the types of its names. */
 const MAX_CHARS = 512 * 1024;
 
 interface Declared {
   name: string;
-  /** The earlier program that has declared it, from 0. */
+  /** The number of the earlier program that declared it, from 0. */
   program: number;
   kind: "constant" | "variable" | "type";
 }
 
 /**
- * Has a program find the top level names of earlier ones, with their types: each earlier program is a module that exports its
- * names, and what is put behind a program imports those that it does not declare itself.
+ * Makes the top-level names of earlier programs available to a program, with their types. Each earlier program becomes a module
+ * that exports its names. The code after a program imports the names that it does not declare itself.
  */
 export async function declareEarlier(
   program: Program,
@@ -223,7 +223,7 @@ async function namesOf(program: Program, index: number): Promise<Declared[]> {
   ];
 }
 
-/** Functions and classes may be assigned too, and are types of their own: hardly anybody does. */
+/** Whether a name is a plain variable. Functions and classes can be assigned too, but that is rare, and they are types. */
 function isPlainVariable(name: string, code: string): boolean {
   const escaped = name.replaceAll("$", String.raw`\$`);
   return !new RegExp(String.raw`\b(?:function\s*\*?|class|enum|namespace)\s+${escaped}(?![\w$])`).test(code);
@@ -246,7 +246,7 @@ function renderImports(
     .map(({ name, program, kind }) => {
       const module = `./session-${program}.js`;
       if (isLong) return kind === "type" ? `type ${name} = any;\n` : `declare let ${name}: any;\n`;
-      // What is imported cannot be assigned.
+      // Imported names cannot be assigned.
       return kind === "variable"
         ? `declare let ${name}: typeof import("${module}").${name};\n`
         : `import { ${name} } from "${module}";\n`;

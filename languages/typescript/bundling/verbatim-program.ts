@@ -2,18 +2,18 @@ import type { Parser, Token } from "acorn";
 import { PROGRAM_SCHEME } from "../../../protocol/runners.ts";
 import type { Program } from "../../program.ts";
 
-/** Longer programs are left to the bundler, which is a separate process. */
+/** Longer programs go to the bundler, which is a separate process. */
 const MAX_CHARS = 64 * 1024;
 
 /**
- * Matches what the bundler has work with, or may have: modules and their CommonJS signs, global tool names, and comments
- * that tell debuggers of another source.
+ * Matches text that the bundler may have to transform: modules and signs of CommonJS, global tool names, and comments that refer
+ * debuggers to another source.
  */
 const BUNDLERS_WORK = /\b(?:import|export|require|module|exports|this)\b|\bmcp__|[#@] ?source/;
 
 /**
- * The bundle of a program that is plain JavaScript and imports nothing: its own text, with a source map that leads each token
- * to itself. `undefined` for any other program, and for one with an error, which the bundler describes.
+ * The bundle of a plain JavaScript program without imports: its own text, with a source map that maps each token to itself.
+ * `undefined` for any other program, and for one with an error, which the bundler describes.
  */
 export async function bundleVerbatim({ code, fileName, language }: Program): Promise<string | undefined> {
   if (code.length > MAX_CHARS || BUNDLERS_WORK.test(code)) return undefined;
@@ -41,14 +41,14 @@ function readTokens(parser: typeof Parser, code: string): Token[] | undefined {
   }
 }
 
-/** `f<A>(b)` has two comparisons in JavaScript, and is a call in TypeScript. */
+/** Whether a program may have type arguments: `f<A>(b)` has two comparisons in JavaScript, and is a call in TypeScript. */
 function mayHaveTypeArguments(tokens: readonly Token[], code: string): boolean {
   const texts = tokens.map(({ start, end }) => code.slice(start, end));
   const opening = texts.indexOf("<");
   return opening >= 0 && texts.slice(opening).some((text) => /^>+$/.test(text));
 }
 
-/** The mappings of a source map (ECMA-426, section 10) in which each token stands where it stands in the source. */
+/** The mappings of a source map (ECMA-426, section 10) that maps each token to its own place. */
 function mapTokens(tokens: readonly Token[]): string {
   let mappings = "";
   let line = 1;
@@ -77,7 +77,7 @@ function mapTokens(tokens: readonly Token[]): string {
 
 const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** A number as base64 digits of five bits each, the sign in the lowest bit. */
+/** Encodes a number as base64 digits of five bits each, with the sign in the lowest bit. */
 function encodeVlq(value: number): string {
   let rest = value < 0 ? (-value << 1) | 1 : value << 1;
   let digits = "";

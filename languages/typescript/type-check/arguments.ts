@@ -28,7 +28,7 @@ export interface ArgumentError {
   tool: DeclaredTool | undefined;
 }
 
-/** Says what is wrong with an argument of a tool, unless its value may be valid when the program runs. */
+/** Describes a wrong argument of a tool, unless its value may be valid at run time. */
 export async function judgeArgument(
   diagnostic: Diagnostic,
   node: Node,
@@ -78,7 +78,7 @@ function judgeParallel(misfit: Misfit, value: Node): ArgumentError | undefined {
   return { tool: undefined, text: `parallel takes functions: () => ${cut(value.getText())}` };
 }
 
-/** Says that a tool is called without its arguments, or with several arguments instead of one object. */
+/** Describes a call of a tool without its arguments, or with several arguments instead of one object. */
 export async function judgeCount(
   node: Node,
   checker: Checker,
@@ -118,7 +118,7 @@ async function nearestOf(value: Node, name: string, checker: Checker): Promise<s
   );
 }
 
-/** Whether a value surely has the type that TypeScript infers. A property or a variable that may be reassigned may not. */
+/** Whether a value certainly has its inferred type. That is uncertain for a property or a variable that may be reassigned. */
 function isReliable(value: Node, declaration: Node | undefined): boolean {
   if (isIdentifier(value)) return isSettled(value, declaration);
   if (isPropertyAccessExpression(value)) return false;
@@ -142,7 +142,7 @@ function cut(type: string): string {
   return type.length > 120 ? `${type.slice(0, 120)}...` : type;
 }
 
-/** Why a value does not fit the type that is expected of it. */
+/** Why a value does not fit the expected type. */
 type Misfit =
   | { kind: "excess"; name: string; suggestion: string | undefined }
   | { kind: "missing"; names: string[]; source: string }
@@ -157,7 +157,7 @@ const NOT_ASSIGNABLE =
 const NOT_A_FUNCTION = /^Type '.*' provides no match for the signature /s;
 const INNER_PATH = /^(?:Types of property|The types of) '(.+)' are incompatible/;
 
-/** Reads a misfit from a diagnostic; `undefined` for one that may well work, such as a read-only array. */
+/** Reads a misfit from a diagnostic, or returns `undefined` for one that may work at run time, such as a read-only array. */
 function readMisfit(diagnostic: Diagnostic): Misfit | undefined {
   const messages = flatten(diagnostic).map(({ text }) => text);
   const path = messages.flatMap((text) => INNER_PATH.exec(text)?.[1]?.split(".") ?? []);
@@ -190,8 +190,8 @@ function readMisfit(diagnostic: Diagnostic): Misfit | undefined {
 }
 
 /**
- * Whether a value may be valid although its type does not fit: TypeScript widens the types of variables, a date becomes
- * text in JSON, and the type of some values is not known.
+ * Whether a value may be valid although its type does not fit. TypeScript widens the types of variables, a date becomes
+ * text in JSON, and the types of some values are unknown.
  */
 function mayFit(source: string, target: string): boolean {
   if (/^(?:unknown|object|Object|\{\}|Date|[A-Z]|T[A-Z]\w*)$/.test(source)) return true;
@@ -220,7 +220,7 @@ function unquote(name: string): string {
   return name.replace(/^(["'])(.*)\1$/s, "$2");
 }
 
-/** Whether an expression is a member of the program's data, of which the type is known only where a manifest declares it. */
+/** Whether an expression is a member of the program's data with a type that a manifest declares. */
 async function isOfData(expression: Node, declaration: Node | undefined, checker: Checker): Promise<boolean> {
   const source = isPropertyAccessExpression(expression) ? expression.expression : takenFrom(declaration);
   if (source === undefined || !isIdentifier(source) || source.text !== "data") return false;
@@ -228,7 +228,7 @@ async function isOfData(expression: Node, declaration: Node | undefined, checker
   return symbol?.declarations.some(({ path }) => path === RUNTIME_PATH) === true;
 }
 
-/** What a constant is taken apart from: `data` in `const { month } = data`. */
+/** The source of a destructured constant: `data` in `const { month } = data`. */
 function takenFrom(declaration: Node | undefined): Node | undefined {
   if (declaration === undefined || !isBindingElement(declaration)) return undefined;
   const whole = declaration.parent.parent;
@@ -236,7 +236,7 @@ function takenFrom(declaration: Node | undefined): Node | undefined {
   return whole.initializer;
 }
 
-/** Whether an expression surely has its inferred type: a call, or a variable that is assigned only once. */
+/** Whether an expression certainly has its inferred type: a call, or a variable that is assigned only once. */
 export function isSettled(expression: Node, declaration: Node | undefined): boolean {
   if (isPropertyAccessExpression(expression) || isElementAccessExpression(expression)) return false;
   if (!isIdentifier(expression)) return isCallExpression(expression) || isAwaitExpression(expression);

@@ -15,7 +15,7 @@ import {
 } from "../typescript-api.ts";
 import { MODULE_PATH, RUNTIME_PATH, TOOL_NAMES_PATH } from "./project.ts";
 
-/** Where a type or function comes from: a generated module, or the declarations that all of them share. */
+/** The origin of a type or function: a generated module, or the declarations that all modules share. */
 export interface Origin {
   module: string | undefined;
   name: string;
@@ -24,11 +24,11 @@ export interface Origin {
 /** An argument of a tool's call, seen from a node inside it. */
 export interface Place {
   tool: DeclaredTool | undefined;
-  /** Properties that lead from the argument to the node. */
+  /** The properties that lead from the argument to the node. */
   path: readonly string[];
 }
 
-/** Tells which types of a program come from generated modules, and which tool each belongs to. */
+/** Finds the types of a program that come from generated modules, and the tool of each. */
 export class GeneratedTypes {
   readonly #checker: Checker;
   readonly #tools: readonly DeclaredTool[];
@@ -57,7 +57,7 @@ export class GeneratedTypes {
     );
   }
 
-  /** The module that declares a type or a member of a union; `undefined` for types of the program or of JavaScript. */
+  /** The module that declares a type or a member of a union. `undefined` for types of the program or of JavaScript. */
   async origin(type: Type | undefined): Promise<Origin | undefined> {
     if (type === undefined) return undefined;
     for (const symbol of [await type.getAliasSymbol(), await type.getSymbol()]) {
@@ -74,7 +74,7 @@ export class GeneratedTypes {
     return undefined;
   }
 
-  /** As `origin`, also for what `extract` gives, whose type is made of the type that the call asks for. */
+  /** Like `origin`, and also for the results of `extract`, whose types are derived from its calls. */
   async resultOrigin(type: Type | undefined): Promise<Origin | undefined> {
     if (type === undefined) return undefined;
     const origin = await this.origin(type);
@@ -87,7 +87,7 @@ export class GeneratedTypes {
     return undefined;
   }
 
-  /** The generated type that the context expects of an expression, or of one that contains it. */
+  /** The generated type that the context expects for an expression, or for one that contains it. */
   async expectedOf(value: Node): Promise<Origin | undefined> {
     for (let node = value; node === value || !isBoundary(node); node = node.parent) {
       const isName = isPropertyAssignment(node.parent) && node.parent.name === node;
@@ -100,7 +100,7 @@ export class GeneratedTypes {
     return undefined;
   }
 
-  /** The tool call whose argument contains a node, and where in the argument the node is. */
+  /** The tool call whose argument contains a node, and the node's place in the argument. */
   async place(inside: Node): Promise<Place> {
     const path: string[] = [];
     let element = "";
@@ -122,7 +122,7 @@ export class GeneratedTypes {
     return this.#tools.find((tool) => tool.module === input.module && tool.input === input.name);
   }
 
-  /** The tool that a call expression calls; `undefined` when it calls something else. */
+  /** The tool that a call expression calls, or `undefined` if it calls something else. */
   async toolOf(call: Node): Promise<DeclaredTool | undefined> {
     if (!isCallExpression(call)) return undefined;
     let callee: Node = call.expression;
@@ -153,7 +153,7 @@ export class GeneratedTypes {
   }
 }
 
-/** The name of a property as a program writes it, without quotes. */
+/** The name of a property in a program's text, without quotes. */
 function nameText(name: Node): string {
   return name.getText().replace(/^(["'])(.*)\1$/s, "$2");
 }

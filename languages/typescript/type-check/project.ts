@@ -7,7 +7,7 @@ export const ROOT = "/ptc";
 export const CONFIG_PATH = `${ROOT}/tsconfig.json`;
 export const PROGRAM_PATH = `${ROOT}/program.ts`;
 export const RUNTIME_PATH = `${ROOT}/runtime.d.ts`;
-/** The path under which saved programs are imported; their functions are those of the module `programs`. */
+/** The path for importing saved programs, whose functions are those of the module `programs`. */
 const PROGRAMS_PATH = `${ROOT}/programs/index.ts`;
 /** Matches the path of a generated module. */
 export const MODULE_PATH = /^\/ptc\/servers\/([a-z0-9_]+)\/index\.ts$/;
@@ -17,8 +17,8 @@ const SURROUNDINGS_PATH = `${ROOT}/surroundings.d.ts`;
 export const TOOL_NAMES_PATH = `${ROOT}/tool-names.d.ts`;
 
 /**
- * Lenient where strictness would reject programs that work. Without null checks a possibly missing value is no error, while
- * missing arguments and wrong types still are. JavaScript is checked as TypeScript.
+ * The compiler's configuration. It is lenient where strictness would reject working programs. Without null checks, a possibly
+ * missing value is not an error, but missing arguments and wrong types are. JavaScript is checked as TypeScript.
  */
 export const CONFIG = {
   compilerOptions: {
@@ -37,7 +37,7 @@ export const CONFIG = {
   files: [PROGRAM_PATH, RUNTIME_PATH, SURROUNDINGS_PATH, TOOL_NAMES_PATH],
 };
 
-/** The path of an earlier program of a session, from 0: beside the program, so that both import the same. */
+/** The path of an earlier program of a session, from 0. It is beside the program, so that both import the same modules. */
 function sessionPath(index: number): string {
   return `${ROOT}/session-${index}.ts`;
 }
@@ -47,20 +47,20 @@ function checkedPath(module: string): string {
   return `${ROOT}/servers/${module}/index.ts`;
 }
 
-/** A type of the module of saved programs; `isOpen`: what has it may have any other members too. */
+/** A type in the module of saved programs. With `isOpen`, values may have any other members too. */
 export interface DataType {
   name: string;
   isOpen: boolean;
 }
 
-/** The texts that one check sees besides TypeScript's own library. */
+/** The texts of one check, besides TypeScript's own library. */
 export interface CheckedTexts {
   code: string;
   /** Earlier programs of its session, as modules. */
   session?: readonly string[];
   /** Text of each generated module in use, by name. */
   modules: ReadonlyMap<string, string>;
-  /** Namespaced names that the program uses as globals, and the function that each stands for. */
+  /** Namespaced names that the program uses as globals, and the function of each. */
   toolNames: ReadonlyMap<string, { module: string; identifier: string }>;
   /** The type of the program's data, as the module of saved programs declares it. `any` by default. */
   dataType?: DataType | undefined;
@@ -68,7 +68,7 @@ export interface CheckedTexts {
   hasExtract: boolean;
 }
 
-/** The virtual files of the type checker. Generated modules stay between checks; only imported ones are read. */
+/** The virtual files of the type checker. Generated modules stay between checks. TypeScript reads only imported ones. */
 export class CheckedFiles implements VirtualFiles {
   readonly #files = new Map<string, string>([[CONFIG_PATH, JSON.stringify(CONFIG)]]);
 
@@ -105,7 +105,7 @@ export class CheckedFiles implements VirtualFiles {
   }
 }
 
-/** A saved program sees the data that its manifest describes. What that leaves open may be anything. */
+/** Declares the data of a saved program by its manifest. Members that the manifest leaves open may be anything. */
 function declareData(runtime: string, type: DataType | undefined): string {
   if (type === undefined) return runtime;
   const declared = `import("./servers/${PROGRAMS_MODULE}/index.js").${type.name}`;

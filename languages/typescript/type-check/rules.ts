@@ -74,10 +74,10 @@ const MAY_STOP: ReadonlySet<number> = new Set([
   NOT_CALLABLE,
   NOT_ITERABLE,
 ]);
-/** The most diagnostics that are judged, because judging asks TypeScript's process. */
+/** The most diagnostics to judge, because judging asks TypeScript's process. */
 const MAX_JUDGED = 200;
 
-/** Selects the diagnostics that are mistakes when the program runs, in the program's order. */
+/** Selects the diagnostics that are mistakes at run time, in the program's order. */
 export async function findMistakes(
   diagnostics: readonly Diagnostic[],
   context: RuleContext,
@@ -120,7 +120,7 @@ async function judge(
   return undefined;
 }
 
-/** Says that a module has no such export. Imports that the program uses only as types are dropped by the bundler. */
+/** Describes a missing export of a module. The bundler drops imports that the program uses only as types. */
 function judgeImport(node: Node, file: SourceFile, generated: GeneratedTypes): string | undefined {
   let declaration = node;
   while (!isImportDeclaration(declaration)) {
@@ -192,7 +192,7 @@ const OWN_TOOLS: ReadonlySet<string> = new Set([
   "list_callable_tools",
 ]);
 
-/** Says that a name is not defined, unless that is harmless: in a type, after `typeof`, or defined at run time. */
+/** Describes an undefined name, unless it is harmless: in a type, after `typeof`, or defined at run time. */
 async function judgeName(
   diagnostic: Diagnostic,
   node: Node,
@@ -237,7 +237,7 @@ function explainUnknownTool(
   return `there is no tool '${name}'${didYouMean(servers)}`;
 }
 
-/** The tool whose exact name surrounds a place in the text, with characters that mean something else in code. */
+/** The tool whose exact name surrounds a place in the text, if the name is not an identifier. */
 function misreadTool(place: number, text: string, tools: readonly DeclaredTool[]): DeclaredTool | undefined {
   const around = tools.filter(({ namespacedName }) => {
     if (isWritableName(namespacedName)) return false;
@@ -266,7 +266,7 @@ function isMadeAtRunTime(name: string, file: SourceFile): boolean {
 
 const NOT_AWAITED = "a promise; await it first";
 
-/** Says that a tool's result, or a module of tools, has no such property. */
+/** Describes a missing property of a tool's result or a module of tools. */
 async function judgeProperty(
   property: Node,
   checker: Checker,
@@ -300,7 +300,7 @@ async function judgeProperty(
   return `'${name}' is not a property of ${receiver.getText().slice(0, 60)}${known}`;
 }
 
-/** Says that a tool's result, a module or a promise is iterated or called, although it is no list or function. */
+/** Describes the iteration or call of a tool's result, a module or a promise that does not allow it. */
 async function judgeUse(
   expression: Node,
   use: "called" | "iterated",
@@ -337,7 +337,7 @@ function receiverOf(property: Node): Node | undefined {
     : undefined;
 }
 
-/** The call whose awaited value an expression is, or a constant that was set to it. */
+/** The call whose awaited value an expression or its constant has. */
 async function callOf(expression: Node, checker: Checker): Promise<Node | undefined> {
   let node: Node | undefined = expression;
   const declaration = await declarationOf(expression, checker);

@@ -11,7 +11,7 @@ import { GeneratedTypes } from "./generated-types.ts";
 import { CheckedFiles, CONFIG_PATH, type DataType, PROGRAM_PATH, ROOT } from "./project.ts";
 import { findMistakes, type TypeMistake } from "./rules.ts";
 
-/** What is put behind a program so that it finds the names of earlier ones, and the modules that these are then. */
+/** The code after a program that imports the names of earlier programs, and their modules. */
 async function earlierNames(
   program: Program,
   earlier: readonly Program[],
@@ -20,34 +20,34 @@ async function earlierNames(
   return (await import("../bundling/session-names.ts")).declareEarlier(program, earlier);
 }
 
-/** What is wrong with a program, as text for a model. */
+/** The findings in a program, as text for a model. */
 interface Found {
-  /** What would fail when it runs; `undefined` when nothing would. */
+  /** The mistakes that would fail at run time. `undefined` if there are none. */
   mistakes?: { message: string; count: number };
-  /** What contradicts results as they were observed, one line each. */
+  /** Contradictions to observed results, one line each. */
   hints: readonly string[];
 }
 
-/** A program, and the modules and names that it is checked with. */
+/** A program, with the modules and names for its check. */
 interface Checked {
   program: Program;
   modules: ModuleSource;
   seen: ReadonlyMap<string, GeneratedModule>;
   toolNames: ReadonlyMap<string, DeclaredTool>;
-  /** What is put behind the program, and the modules that this is of. */
+  /** The code after the program, and the modules that it imports. */
   behind: string;
   session: readonly string[];
   dataType: DataType | undefined;
 }
 
-/** The tool that stands for a saved program, and the module that declares it. */
+/** The tool of a saved program, and the module that declares it. */
 async function findSaved(tool: string, modules: ModuleSource) {
   const module = await (modules.peek ?? modules.load).call(modules, PROGRAMS_MODULE);
   const declared = module?.tools.find(({ namespacedName }) => namespacedName === tool);
   return module && declared && { module, declared };
 }
 
-/** One process of TypeScript and the files it has been shown. It checks one program at a time. */
+/** One process of TypeScript with its virtual files. It checks one program at a time. */
 export class TypeCheckProcess {
   readonly #files = new CheckedFiles();
   readonly #process: TypeScriptProcess;
@@ -59,7 +59,7 @@ export class TypeCheckProcess {
   /**
    * Starts the process and checks that it works.
    *
-   * @throws when it does not, such as when TypeScript has no build for this platform.
+   * @throws if it does not, for example because TypeScript has no build for this platform.
    */
   async start(): Promise<void> {
     await this.#process.start();
@@ -78,7 +78,7 @@ export class TypeCheckProcess {
     if (first !== undefined) throw new Error(`TypeScript does not work here: ${first.text}`);
   }
 
-  /** Is aborted when the process is gone. */
+  /** Aborted when the process has ended. */
   get gone(): AbortSignal {
     return this.#process.gone;
   }
@@ -88,8 +88,8 @@ export class TypeCheckProcess {
   }
 
   /**
-   * Finds the mistakes in a program. What is a mistake by declared types alone is one. What is found only because of types that
-   * were observed is a hint: for that, a program with findings is checked again without those types.
+   * Finds the mistakes in a program. Findings by declared types are mistakes. Findings that depend on observed types are only hints.
+   * To separate them, a program with findings is checked again without observed types.
    */
   async check(program: Program, modules: ModuleSource, earlier: readonly Program[]): Promise<Found> {
     const { behind, session } = await earlierNames(program, earlier);
@@ -137,7 +137,7 @@ export class TypeCheckProcess {
       opened.program.getSyntacticDiagnostics(PROGRAM_PATH),
       opened.program.getSemanticDiagnostics(PROGRAM_PATH),
     ]);
-    // Text behind the end of the program is not its own.
+    // Text after the end of the program is not its own.
     const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
     if (syntax === undefined || semantics === undefined) return [];
     if (syntax.length > 0 || semantics.length === 0) return [];
@@ -187,7 +187,7 @@ function renderFindings(findings: readonly TypeMistake[], code: string, fileName
 /** The most hints for one program. */
 const MAX_HINTS = 3;
 
-/** What contradicts results as they were observed so far, a line each. It may be right, and stops nothing. */
+/** Renders contradictions to the results observed so far, one line each. They may be correct, and stop nothing. */
 function renderTypeHints(findings: readonly TypeMistake[], code: string, fileName: string): string[] {
   return findings.slice(0, MAX_HINTS).map(({ start, text }) => {
     const { line, column } = placeOf(code, start);

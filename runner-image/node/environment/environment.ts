@@ -17,11 +17,11 @@ const { now } = Date;
 const readHrtime = process.hrtime.bigint;
 
 /**
- * Everything that a program can see and that its text, its data and its calls' answers do not decide: the clock, the order
- * of events, randomness and the time zone. What happens in a live run is logged; given the log, it happens again.
+ * Everything a program can observe that does not follow from its text, its data and the answers to its calls: the clock,
+ * the order of events, randomness and the time zone. A live run is logged; given the log, the run can be replayed.
  *
- * Not covered: what OpenSSL makes inside (keys, nonces), other threads, processes and `vm` contexts, the order in which files
- * and compression finish among themselves, times of files, and measures of memory and processor time. The locale is always
+ * Not covered: what OpenSSL generates internally (keys, nonces), other threads, processes and `vm` contexts, the order in which
+ * file and compression work finishes, file times, and measures of memory and processor time. The locale is always
  * the container's.
  */
 export class Environment {
@@ -31,18 +31,18 @@ export class Environment {
   readonly #timers = new ProgramTimers(this.order, this.scope);
   readonly #randomness = new ProgramRandomness(() => this.clock.nowMs());
 
-  /** Replaces the realm's own clocks, timers and randomness by the program's. */
+  /** Replaces the realm's own clocks, timers and randomness with the program's. */
   install(): void {
     this.#randomness.install();
     this.#timers.install();
     replaceClocks(this.clock);
     replaceFinalization(this.scope);
-    // It is that of the whole machine and changes all the time.
+    // It covers the whole machine and changes constantly.
     replaceFunction(os, "freemem", () => os.totalmem());
     syncBuiltinESMExports();
   }
 
-  /** Makes all randomness of this process its own, where its memory was copied from a snapshot. */
+  /** Reseeds all randomness of this process after its memory was copied from a snapshot. */
   renewRandomness(): void {
     this.#randomness.renew();
   }
@@ -51,14 +51,14 @@ export class Environment {
   begin(environment: ProgramEnvironment | undefined, answers: Answers): void {
     const { seed, time_zone, replay } = environment ?? {};
     if (seed !== undefined) this.#randomness.seed(Buffer.from(seed, "hex"));
-    // Setting it, even to what it is, makes the runtime look up the zone again.
+    // Setting it, even to the same value, makes the runtime look up the zone again.
     if (time_zone !== undefined && time_zone !== process.env.TZ) process.env.TZ = time_zone;
     this.clock.start(now(), replay);
     this.order.start();
     if (replay !== undefined) this.order.replay(replay.events, answers);
   }
 
-  /** The program has ended, and another may begin. What it has left of timers never fires. */
+  /** The program has ended, and another may begin. Timers that it left never fire. */
   end(): void {
     this.scope.leave();
     this.#timers.end();
@@ -84,11 +84,11 @@ const { apply, construct } = Reflect;
 const snapshot = AsyncLocalStorage.snapshot.bind(AsyncLocalStorage);
 
 /**
- * Calls back about collected objects only while the program runs that has asked for it, in its asynchronous context.
+ * Calls back about collected objects only while the program that asked for it is running, in its asynchronous context.
  */
 function replaceFinalization(scope: ProgramScope): void {
   function Replacement(callback: Callback) {
-    // These refuse a call without `new`, and what is no function.
+    // These throw for a call without `new`, and for an argument that is not a function.
     if (new.target === undefined) return apply(Real, undefined, [callback]);
     if (typeof callback !== "function") return construct(Real, [callback]);
     const inContext = snapshot();
@@ -106,7 +106,7 @@ function replaceFinalization(scope: ProgramScope): void {
 const NS_PER_TICK = 1e6 / TICKS_PER_MS;
 const TICKS_PER_SECOND = 1_000 * TICKS_PER_MS;
 
-/** Replaces every clock of this realm by the program's. */
+/** Replaces every clock of this realm with the program's. */
 function replaceClocks(clock: ProgramClock): void {
   replaceDate(clock);
   replacePerformance(clock);
@@ -152,7 +152,7 @@ function replaceHrtime(clock: ProgramClock): void {
   const { hrtime } = process;
   const check = hrtime;
   function programHrtime(since?: [number, number]): [number, number] {
-    // Refuses what is no time.
+    // Throws for anything that is not a time.
     if (since !== undefined) check(since);
     const [seconds, nanoseconds] = since ?? [0, 0];
     const ticks = clock.elapsedTicks();
@@ -164,7 +164,7 @@ function replaceHrtime(clock: ProgramClock): void {
   replaceFunction(process, "hrtime", Object.assign(programHrtime, { bigint }));
 }
 
-/** Without a date, a format takes the present. */
+/** Without a date, a formatter uses the current time. */
 function replaceFormats(clock: ProgramClock): void {
   const prototype = Intl.DateTimeFormat.prototype;
   const getFormat = Object.getOwnPropertyDescriptor(prototype, "format")
@@ -197,7 +197,7 @@ interface TemporalNamespace {
   Instant: { fromEpochMilliseconds(ms: number): Instant };
 }
 
-/** In runtimes that have it. */
+/** Only where the runtime has it. */
 function replaceTemporal(clock: ProgramClock): void {
   const temporal = (globalThis as { Temporal?: TemporalNamespace }).Temporal;
   if (temporal === undefined) return;
@@ -214,7 +214,7 @@ function replaceTemporal(clock: ProgramClock): void {
 
 /**
  * A `Date` that reads the given clock (whole milliseconds since 1970) where the original would read the system's.
- * Its objects are the original's: it shares the prototype.
+ * It shares the prototype, so its objects are instances of the original.
  */
 export function makeDate(RealDate: DateConstructor, nowMs: () => number): DateConstructor {
   function ProgramDate(...args: unknown[]): Date | string {

@@ -3,15 +3,15 @@ import { SeriesReader, SeriesWriter } from "../../../protocol/series.ts";
 
 const { setImmediate, setTimeout } = globalThis;
 
-/** Half of the time that a replay waits for other work to come to rest. After that it delivers the next event all the same. */
+/** Half of the time that a replay waits for other work to settle. After that it delivers the next event anyway. */
 const PATIENCE_MS = 250;
-/** The same half, once a wait was in vain. It counts until other work does come to rest. */
+/** The same, after one wait was in vain, until other work does settle. */
 const LOST_PATIENCE_MS = 10;
 
 /** How many turns of the event loop are requested ahead. */
 const MAX_TURNS_AHEAD = 32;
 
-/** Asynchronous resources that are the program's own computing, or the runner's; all others wait for something outside. */
+/** Asynchronous resources that belong to computing by the program or the runner; all others wait for something outside. */
 const INNER_RESOURCES: ReadonlySet<string> = new Set([
   "TickObject",
   "Microtask",
@@ -21,14 +21,14 @@ const INNER_RESOURCES: ReadonlySet<string> = new Set([
   "PROMISE",
 ]);
 
-/** Something that can be delivered to the program: the answer to a call, or a timer that is due. */
+/** Something that can be delivered to the program: the answer to a call, or a due timer. */
 interface PendingEvent {
   deliver(): void;
-  /** The replay has ended: it is no longer held, and happens when it happens. */
+  /** The replay has ended: the event is no longer held, and happens in its own time. */
   release(): void;
 }
 
-/** The host's side of what is awaited. */
+/** The answers of the host to calls in flight. */
 export interface Answers {
   /** Keeps the process alive until this call is answered. False when there is no such call in flight. */
   expect(callId: number): boolean;
@@ -40,12 +40,12 @@ export const callEvent = (id: number) => 2 * id;
 export const timerEvent = (id: number) => 2 * id + 1;
 
 /**
- * The order in which calls are answered and timers fire. A live run logs it. A replay holds every answer and timer until it
- * is its turn; time need not pass for that. Each is delivered in a turn of the event loop of its own, live and replayed,
- * so that what follows from one is done before the next.
+ * The order in which calls are answered and timers fire. A live run logs it. A replay holds every answer and timer until its
+ * turn; no real time need pass. Each is delivered in a separate turn of the event loop, live and replayed, so that its
+ * consequences are done before the next.
  *
- * Files, compression, child processes and the like are not logged. A replay lets them come to rest before the next event,
- * as if they took no time.
+ * Files, compression, child processes and the like are not logged. A replay lets them settle before the next event, as if they
+ * took no time.
  */
 export class EventOrder {
   log: SeriesWriter;
@@ -71,7 +71,7 @@ export class EventOrder {
     this.log = new SeriesWriter(maxLogBytes);
   }
 
-  /** Begins a live run with nothing of the one before. */
+  /** Begins a live run with nothing left of the one before. */
   start(): void {
     this.log = new SeriesWriter(this.#maxLogBytes);
     if (this.replaying) this.#watchResources.disable();
@@ -105,7 +105,7 @@ export class EventOrder {
     deliver();
   }
 
-  /** In a replay: holds an event until it is its turn. */
+  /** In a replay: holds an event until its turn. */
   hold(event: number, pending: PendingEvent): void {
     this.#held.set(event, pending);
     this.look();
@@ -115,7 +115,7 @@ export class EventOrder {
     this.#held.delete(event);
   }
 
-  /** Delivers the next event of the log if it has come. Called whenever an event comes. */
+  /** Delivers the next event of the log if it has arrived. Called whenever an event arrives. */
   look(): void {
     if (this.#next === undefined) return;
     if (!this.#held.has(this.#next)) this.#expectAnswer();
@@ -158,7 +158,7 @@ export class EventOrder {
     if (this.#next === undefined) this.#leave();
   }
 
-  /** The log has ended, or the program is another than the one that was recorded: from here on it runs live. */
+  /** The log has ended, or the program differs from the recorded one: from here on it runs live. */
   #leave(): void {
     this.#replay = undefined;
     this.#next = undefined;
@@ -169,7 +169,7 @@ export class EventOrder {
     for (const pending of held) pending.release();
   }
 
-  /** Called when no other work is left. Returns false when no held event can be delivered either. */
+  /** Called when no other work is left. Returns false if no held event can be delivered either. */
   #rest(): boolean {
     this.#outsideWork = false;
     this.#patienceMs = PATIENCE_MS;
@@ -177,13 +177,13 @@ export class EventOrder {
     if (this.#next !== undefined && this.#held.has(this.#next)) this.#takeTurns();
     else if (!this.#expectAnswer()) {
       this.#leave();
-      // The event loop looks again whether there is something to wait for.
+      // Makes the event loop check again whether there is something to wait for.
       setImmediate(() => {});
     }
     return true;
   }
 
-  /** Takes over Node.js's event of a loop without work. While a replay has events left, the program's listeners do not get it. */
+  /** Intercepts `beforeExit`. While a replay has events left, the program's listeners do not get it. */
   #hearRest(): void {
     const { emit } = process;
     Object.defineProperty(process, "emit", {
@@ -195,8 +195,8 @@ export class EventOrder {
   }
 
   /**
-   * A server that stays open never comes to rest: what is next is then delivered after a while. It has to be found waiting
-   * twice, since a program that computes for long keeps everything from coming to rest.
+   * A server that stays open never settles: the next event is then delivered after a while. It has to be found waiting twice,
+   * since a long computation in the program also keeps everything from settling.
    */
   #watch(replay: SeriesReader | undefined, found = 0): void {
     const steps = this.#steps;

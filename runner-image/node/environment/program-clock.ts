@@ -5,15 +5,14 @@ import { SeriesReader, SeriesWriter } from "../../../protocol/series.ts";
 export const TICKS_PER_MS = 100;
 
 /**
- * Each time the log has grown by this much, readings become twice as coarse: a program that reads on and on fills it ever
- * more slowly, and what it sees stays exact to about a five-hundredth of the time it has been reading.
+ * Each time the log has grown by this much, readings become twice as coarse: a program that keeps reading the clock fills the
+ * log ever more slowly, and its readings stay exact to about a five-hundredth of the time it has been reading.
  */
 const COARSER_EVERY_BYTES = 8 * 1024;
 
 /**
- * The one clock of a program, from which all its clocks are read. Every reading is logged, rounded to what the log
- * says; a replay gives the readings of the log. When there are no more it goes on from the last one, or from the present
- * where a run is resumed.
+ * The one clock of a program, behind all the clocks it can read. Every reading is rounded and logged; a replay returns the
+ * readings of the log. After the last of them, the clock continues from there, or from the current time if a run is resumed.
  */
 export class ProgramClock {
   readonly #maxLogBytes: number;
@@ -23,7 +22,7 @@ export class ProgramClock {
   #startedMs = 0;
   /** The real clock when this one showed 0. */
   #zeroMs = 0;
-  /** How far the present is ahead of a replay at its start; `undefined` where the clock continues from the last reading. */
+  /** How far the current time was ahead of the replay at its start; `undefined` if the clock continues from the last reading. */
   #aheadMs: number | undefined;
   #last = 0;
   #resolution = 1;

@@ -8,16 +8,16 @@ const { createContext, isContext, runInContext, runInNewContext } = vm;
 const { nextTick } = process;
 
 /**
- * A library whose loading calls `RAND_poll` of the OpenSSL in this process (../../reseed-library.ts). Node.js has no function
- * for that, and loads no other native code here.
+ * Loading this library calls `RAND_poll` of the OpenSSL in this process (../../reseed-library.ts). Node.js has no function for
+ * that, and loads no other native code here.
  */
 const RESEED_LIBRARY = `/opt/ptc/reseed-${process.arch}.so`;
 
 type Callback = (error: null, value: unknown) => void;
 
 /**
- * Gives the program randomness that follows from a seed: `Math.random`, also in new contexts of node:vm, and what node:crypto
- * and Web Crypto give out as random bytes, numbers and UUIDs. Keys, nonces and signatures that OpenSSL makes inside stay its own.
+ * Gives the program randomness that follows from a seed: `Math.random`, also in new contexts of node:vm, and the random bytes,
+ * numbers and UUIDs of node:crypto and Web Crypto. Keys, nonces and signatures that OpenSSL generates internally are untouched.
  */
 export class ProgramRandomness {
   #numbers = new Keystream(randomBytes(32), "Math.random");
@@ -41,12 +41,12 @@ export class ProgramRandomness {
     try {
       setEngine(RESEED_LIBRARY);
     } catch {
-      // It is no engine, so Node.js refuses it once it has been loaded. Whether OpenSSL was seeded is seen by what it draws.
+      // It is not an engine, so Node.js refuses it after loading it. Whether OpenSSL was seeded shows in what it draws.
     }
     this.seed(randomBytes(32));
   }
 
-  /** Puts it in the place of the realm's own. Arguments are checked by the functions that are replaced. */
+  /** Replaces the realm's own randomness. Arguments are checked by the replaced functions. */
   install(): void {
     replaceFunction(Math, "random", () => this.#numbers.fraction());
     replaceFunction(crypto, "randomBytes", (size: number, done?: Callback) => this.#randomBytes(size, done));
@@ -68,7 +68,7 @@ export class ProgramRandomness {
     });
     this.#installWebCrypto();
     this.#installContexts();
-    // An engine is native code, and no program's is loaded.
+    // An engine is native code, and programs may load none.
     replaceFunction(crypto, "setEngine", () => {
       throw new Error("engines of OpenSSL are native code, which is not loaded here");
     });
@@ -157,7 +157,7 @@ export class ProgramRandomness {
     return undefined;
   }
 
-  /** A whole number in [0, range), every one as likely. */
+  /** A whole number in [0, range), uniformly distributed. */
   #below(range: number): number {
     const all = 2 ** 48;
     const limit = all - (all % range);
@@ -188,10 +188,10 @@ export class ProgramRandomness {
   }
 }
 
-/** V8's seed is a signed number of 32 bits, and 0 stands for none. */
+/** V8's seed is a signed 32-bit number, and 0 means none. */
 const MAX_V8_SEED = 2 ** 31 - 2;
 
-/** The part of the options of a run in a new context that is for the context. */
+/** The options of a run in a new context that concern the context. */
 function contextOptions(options: vm.RunningScriptInNewContextOptions | string = {}): vm.CreateContextOptions {
   if (typeof options === "string") return {};
   const { contextName, contextOrigin, contextCodeGeneration, microtaskMode } = options;
@@ -212,7 +212,7 @@ const TWO_POW_53 = 2 ** 53;
 export class Keystream {
   readonly #seed: Uint8Array;
   readonly #name: string;
-  /** Made when the first byte is taken: most programs take none. */
+  /** Created when the first byte is taken: most programs take none. */
   #cipher: ReturnType<typeof createCipheriv> | undefined;
   readonly #block = new Uint8Array(BLOCK_BYTES);
   readonly #words = new Uint32Array(this.#block.buffer);
@@ -235,7 +235,7 @@ export class Keystream {
     }
   }
 
-  /** A number in [0, 1) with 53 random bits. For a stream of which nothing else is taken. */
+  /** A number in [0, 1) with 53 random bits. Only for a stream that is used for nothing else. */
   fraction(): number {
     if (this.#used === BLOCK_BYTES) this.#refill();
     const at = this.#used / 4;

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * Whose code runs: that of the present program, or what an earlier program of the session has left behind. What a program
- * begins stays its own, by its asynchronous context; a function that a later program calls runs as that program's. In a
- * session, code without a context does not belong to the present program.
+ * Tells whose code is running: the current program's, or something that an earlier program of the session left behind. What a
+ * program starts stays its own, by its asynchronous context; a function that a later program calls counts as the later
+ * program's. In a session, code without a context does not belong to the current program.
  */
 export class ProgramScope {
   readonly #owner = new AsyncLocalStorage<number>();
@@ -16,12 +16,12 @@ export class ProgramScope {
     return this.#isSession ? this.#owner.run(this.#present, run) : run();
   }
 
-  /** The present program has ended. */
+  /** The current program has ended. */
   leave(): void {
     this.#present++;
   }
 
-  /** Whether what runs now was not begun by the present program. */
+  /** Whether the running code was not started by the current program. */
   get isLate(): boolean {
     if (!this.#isSession) return false;
     return this.#owner.getStore() !== this.#present;

@@ -10,7 +10,7 @@ type Real = NodeJS.Timeout | NodeJS.Immediate;
 
 const real = { setTimeout, setImmediate, clearTimeout, clearImmediate };
 
-/** A timer of the program, with the methods of Node's own: a real timer in a live run, a held event in a replay. */
+/** A timer of the program, with the methods of Node's timers: a real timer in a live run, a held event in a replay. */
 class Timeout {
   #id: number;
   #program: number;
@@ -58,7 +58,7 @@ class Timeout {
     return this.#referenced && !this.#over;
   }
 
-  /** Starts it again, also after it has fired. A timer that was cleared stays so, as with Node's own. */
+  /** Starts it again, even after it has fired. As in Node.js, a cleared timer stays cleared. */
   refresh(): this {
     if (this.#isCleared) return this;
     this.#stop();
@@ -72,7 +72,7 @@ class Timeout {
     return this;
   }
 
-  /** The program that set it has ended. A later one of the session may start it again. */
+  /** The program that set it has ended. A later program of the session may start it again. */
   end(): void {
     this.#over = true;
     this.#stop();
@@ -90,7 +90,7 @@ class Timeout {
     this.#over = this.#timers.scope.isLate;
     if (this.#over) return;
     if (this.#program !== this.#timers.program) {
-      // A later program of the session has started it again, so it is a timer of that one.
+      // A later program of the session has started it again, so it now belongs to that one.
       this.#id = this.#timers.takeId();
       this.#program = this.#timers.program;
     }
@@ -129,7 +129,7 @@ class Timeout {
   }
 }
 
-/** The timers of the program, numbered in the order in which it sets them, firing in the given order. */
+/** The timers of the program, numbered in the order in which they are set, firing in the given event order. */
 export class ProgramTimers {
   readonly order: EventOrder;
   readonly scope: ProgramScope;
@@ -138,13 +138,13 @@ export class ProgramTimers {
   program = 0;
   #nextId = 1;
 
-  /** @param scope what has been left by an earlier program sets no timer. */
+  /** @param scope code left by an earlier program sets no timers. */
   constructor(order: EventOrder, scope: ProgramScope) {
     this.order = order;
     this.scope = scope;
   }
 
-  /** The program has ended: none of its timers fires. */
+  /** The program has ended: none of its timers fire. */
   end(): void {
     for (const timer of [...this.known.values()]) timer.end();
     this.program++;
@@ -155,7 +155,7 @@ export class ProgramTimers {
     return this.#nextId++;
   }
 
-  /** Puts them in the place of the realm's own. */
+  /** Replaces the realm's own timers. */
   install(): void {
     const setTimeout = (callback: Callback, delay?: number, ...args: unknown[]) =>
       this.#set((fire) => real.setTimeout(fire, delay), callback, args);
@@ -186,14 +186,14 @@ export class ProgramTimers {
     );
     replaceFunction(scheduler, "yield", () => promises.setImmediate());
     replaceFunction(AbortSignal, "timeout", (delay: number) => {
-      // Refuses what is no delay.
+      // Throws for anything that is not a delay.
       timeout.call(AbortSignal, delay);
       return promises.abortAfter(delay);
     });
   }
 
   #set(start: (fire: () => void) => Real, callback: Callback, args: unknown[], repeats = false): Timeout {
-    // Refuses what is no function, in Node's own words.
+    // Throws Node's own error for anything that is not a function.
     if (typeof callback !== "function") real.setImmediate(callback);
     const call = function (this: unknown) {
       Reflect.apply(callback, this, args);
@@ -222,7 +222,7 @@ interface WaitOptions {
   ref?: boolean;
 }
 
-/** node:timers/promises, and what else waits, made of the given timers. */
+/** node:timers/promises and other waiting functions, built on the given timers. */
 function makeTimerPromises(timers: Timers) {
   function wait<T>(set: (done: () => void) => TimerHandle, value: T, options: WaitOptions = {}): Promise<T> {
     const { signal, ref = true } = options;

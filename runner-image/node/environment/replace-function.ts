@@ -1,4 +1,4 @@
-/** Puts a function in the place of another, with its name, length and attributes, so that a program sees no difference. */
+/** Replaces a function with another of the same name, length and attributes, so that a program sees no difference. */
 export function replaceFunction(
   target: object,
   name: string,

@@ -5,7 +5,7 @@ import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../../pr
 const { stringify } = JSON;
 const { from, byteLength } = Buffer;
 
-/** What is emitted: without a type, bytes are nothing that a client could show. */
+/** How to emit a value: without a type, a client could not show bytes. */
 interface EmitOptions {
   mimeType?: unknown;
   name?: unknown;
@@ -14,9 +14,9 @@ interface EmitOptions {
 const TAKES = "emit takes a text, bytes with { mimeType }, or content blocks as tools return them";
 
 /**
- * Makes the function with which a program hands images, sound, files and texts to the client beside its output.
+ * Makes the function with which a program sends images, sound, files and texts to the client in addition to its output.
  *
- * @param send takes each block, at once.
+ * @param send receives each block immediately.
  */
 export function makeEmit(
   send: (block: EmittedBlock) => void,
@@ -40,7 +40,7 @@ export function makeEmit(
   };
 }
 
-/** The bytes of an image, a sound or a resource that a tool returned; of a text, in UTF-8. */
+/** The bytes of an image, a sound or a resource that a tool returned. A text is encoded in UTF-8. */
 export function bytesOf(value: unknown): Uint8Array {
   if (Array.isArray(value) && value.length === 1) return bytesOf(value[0]);
   if (isObject(value)) {
@@ -53,7 +53,7 @@ export function bytesOf(value: unknown): Uint8Array {
   throw new TypeError("bytesOf takes one content block with data, such as an image, or one resource");
 }
 
-/** Copies bytes out of the memory that small buffers share. */
+/** Copies bytes out of the pool that small buffers share. */
 function copyOf(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer);
 }
@@ -86,7 +86,7 @@ function bytesIn(value: unknown): Uint8Array | undefined {
   return undefined;
 }
 
-/** A content block of a tool, with the members that a client is given. */
+/** A tool's content block, reduced to the members that a client is given. */
 function blockOf(value: unknown): EmittedBlock {
   if (!isObject(value)) throw new TypeError(`${TAKES}; return other values with globalThis.result`);
   const { type, text, data, mimeType, resource, uri, name, title, description } = value;

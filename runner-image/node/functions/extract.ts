@@ -1,7 +1,7 @@
 import { isObject } from "../../../base/json.ts";
 import { EXTRACT_NAME } from "../../../protocol/tool-names.ts";
 
-/** A JSON Schema that a type of a program stands for. */
+/** The JSON Schema that a type in a program stands for. */
 type Schema = Record<string, unknown>;
 
 const WORDS: Readonly<Record<string, Schema>> = {
@@ -20,7 +20,7 @@ const KNOWN =
 
 const MAX_DEPTH = 32;
 
-/** Makes the function with which a program coerces a text to a type. @param callTool as programs have it. */
+/** Makes the function with which a program coerces a text to a type. @param callTool the function that programs have. */
 export function makeExtract(
   callTool: (name: string, args: object) => Promise<unknown>,
 ): (value: unknown, type: unknown) => Promise<unknown> {
@@ -32,7 +32,7 @@ export function makeExtract(
 
 /**
  * The JSON Schema of a type: a word (`"string"`), a list with the type of its items (`["string"]`), an object with the types of
- * its members (`{ name: "string", "phone?": "string" }`), or a JSON Schema of an object or an array itself.
+ * its members (`{ name: "string", "phone?": "string" }`), or a ready JSON Schema of an object or an array.
  *
  * @throws TypeError for anything else.
  */
@@ -60,12 +60,12 @@ export function schemaOf(type: unknown, place = "type", depth = 0): Schema {
   };
 }
 
-/** `object` and `array` are no words, so that no object with a member `type` is taken for a schema. */
+/** `object` and `array` are not type words, so no object with a member `type` is mistaken for a schema. */
 function isJsonSchema({ type }: Record<string, unknown>): boolean {
   return type === "object" || type === "array";
 }
 
-/** The types of a text, with `|` between them. */
+/** The schema of a text with types, separated by `|`. */
 function schemaOfText(text: string, place: string): Schema {
   const parts = text.split("|").map((part) => part.trim());
   const literals = parts.map((part) => /^(["'])(.*)\1$/s.exec(part)?.[2]);

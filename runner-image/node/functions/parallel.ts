@@ -1,6 +1,6 @@
 /**
- * Runs functions side by side, at most `limit` at a time (all at once without one), and resolves with their results in
- * order. Rejects with the first rejection and starts nothing more after it.
+ * Runs functions concurrently, at most `limit` at a time (by default all at once), and resolves to their results in order.
+ * Rejects with the first rejection and starts nothing more after it.
  */
 export async function parallel<T>(
   functions: readonly (() => Promise<T> | T)[],

@@ -1,14 +1,14 @@
 import { fillToolError, ToolError } from "./tools.ts";
 
 /**
- * Checks what a saved program gives back against the JSON Schema that its manifest declares, where its caller runs. What is refused
- * here is wrong by the schema. Keywords that this does not know, such as `pattern`, refuse nothing; `ptc test` and the host check
- * whole schemas. runner-image/python/ptc_runner/saved_value.py does the same for programs in Python.
+ * Checks the value of a saved program against the JSON Schema that its manifest declares, in the sandbox of its caller.
+ * Everything refused here violates the schema. Keywords unknown to this check, such as `pattern`, refuse nothing; `ptc test` and
+ * the host check the whole schema. runner-image/python/ptc_runner/saved_value.py does the same for Python programs.
  */
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A reference that leads to itself ends here. */
+/** Stops references that lead to themselves. */
 const MAX_DEPTH = 300;
 const MAX_SHOWN_CHARS = 60;
 
@@ -16,7 +16,7 @@ const { stringify } = JSON;
 const { hasOwn, keys, entries } = Object;
 const isArray = Array.isArray;
 
-/** @throws ToolError for a value that the schema of a tool's output does not allow. */
+/** @throws ToolError if the tool's output schema does not allow the value. */
 export function checkSavedValue(name: string, schema: unknown, value: unknown): void {
   const problem = findProblem(schema, value, { root: schema, place: "", depth: 0 });
   if (problem === undefined) return;
@@ -31,7 +31,7 @@ export function checkSavedValue(name: string, schema: unknown, value: unknown): 
 
 interface At {
   readonly root: unknown;
-  /** The path to the value, as a script writes it. */
+  /** The path to the value, as a script would write it. */
   readonly place: string;
   readonly depth: number;
 }
@@ -86,7 +86,7 @@ function checkChoice(schema: Schema, value: unknown, { place }: At): string | un
   return `${place} must be ${choices.map(shown).join(" or ").slice(0, 200)}, not ${shown(value)}`;
 }
 
-/** Of `oneOf` it is enough that one allows the value, because what tells them apart may be a keyword that is not known here. */
+/** For `oneOf`, one match or more is enough: the alternatives may differ only in a keyword that is not known here. */
 function checkCombined({ allOf, anyOf, oneOf }: Schema, value: unknown, at: At): string | undefined {
   for (const each of isArray(allOf) ? allOf : []) {
     const problem = findProblem(each, value, at);
@@ -175,7 +175,7 @@ function checkCount(
   return undefined;
 }
 
-/** What a reference within the schema leads to; `undefined`, which allows all, for any other. */
+/** The target of a reference within the schema; `undefined`, which allows everything, for any other reference. */
 function resolve(reference: string, root: unknown): unknown {
   if (!/^#(?:\/|$)/.test(reference)) return undefined;
   let found = root;

@@ -8,11 +8,11 @@ const MAX_SHOWN_CHARS = 64;
 
 interface ToolFunction {
   (args?: unknown): Promise<unknown>;
-  /** Never rejects: `{ok: true, data, raw}` or `{ok: false, error, data?, raw?}`, `raw` being the MCP result. */
+  /** Never rejects: resolves to `{ok: true, data, raw}` or `{ok: false, error, data?, raw?}`, `raw` being the MCP result. */
   result(args?: unknown): Promise<unknown>;
 }
 
-/** Makes the functions that a program calls tools with, over one channel. */
+/** Makes the functions with which a program calls tools over one channel. */
 export function bindTools(channel: Channel): {
   tool(name: string): ToolFunction;
   callTool(name: string, args?: unknown): Promise<unknown>;
@@ -56,7 +56,7 @@ export function bindTools(channel: Channel): {
   return { tool, callTool };
 }
 
-/** The error for a name that is longer than any tool's. The host takes no call with it. */
+/** The error for a name that is longer than any tool's. The host refuses calls with such a name. */
 function tooLongName(name: string): CallError {
   const tool = `${name.slice(0, MAX_SHOWN_CHARS)}...`;
   const message = `'${tool}' is not available in execute_program`;
@@ -77,26 +77,26 @@ function unsendable(name: string, error: unknown): CallError {
   };
 }
 
-/** What a failed tool call throws. Scripts catch it as the global `ToolError`. */
+/** Thrown by a failed tool call. Scripts catch it as the global `ToolError`. */
 export class ToolError extends Error {
   override readonly name = "ToolError";
   server = "";
   tool = "";
   retryable = false;
-  /** What the tool answered, where the call was made and its answer contradicts what the tool promises. */
+  /** The tool's answer, if the call was made and the answer contradicts what the tool declares. */
   declare data?: unknown;
 }
 
-/** The wire type of each error, kept off the object: `ApprovalDenied` ends a run differently from `ToolError`. */
+/** The wire type of each error, kept outside the object: `ApprovalDenied` ends a run differently from `ToolError`. */
 const wireTypes = new WeakMap<ToolError, CallError["type"]>();
 
-/** Fills an error that was created where the script made its call, so that its stack names that line. */
+/** Fills in an error that was created where the script made its call, so that its stack names that line. */
 export function fillToolError(error: ToolError, from: CallError, data?: unknown): ToolError {
   error.message = from.message;
   error.server = from.server;
   error.tool = from.tool;
   error.retryable = from.retryable;
-  // Not enumerable, so that a printed error does not show all of it.
+  // Not enumerable, so that a printed error does not show the whole answer.
   if (data !== undefined) Object.defineProperty(error, "data", { value: data, configurable: true });
   wireTypes.set(error, from.type);
   return error;

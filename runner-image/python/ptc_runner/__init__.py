@@ -1,1 +1,1 @@
-"""The Python runner: what a sandbox for Python programs runs. It is trusted with nothing: the program shares its process."""
+"""The Python runner, which every sandbox for Python programs runs. It is not trusted: the program shares its process."""

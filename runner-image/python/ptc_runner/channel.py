@@ -1,4 +1,4 @@
-"""The runner's end of the socket: frames of four bytes of length, big-endian, and UTF-8 JSON (protocol/frames.ts)."""
+"""The runner's end of the socket. A frame is a length in four bytes, big-endian, and UTF-8 JSON (protocol/frames.ts)."""
 
 import hmac
 import json
@@ -28,7 +28,7 @@ class Channel:
         self._sending = allocate_lock()
         self._received = bytearray()
         self._incomplete: dict[str, Any] | None = None
-        # Of a session, and what the messages of its present program begin with.
+        # The key of a session, and the mark in front of each message of the current program.
         self._key: bytes | None = None
         self._mark = b""
         self._poll = select.poll()
@@ -38,7 +38,7 @@ class Channel:
         return self._socket.fileno()
 
     def answer(self, challenge: dict[str, str]) -> None:
-        """Answers the host's challenge: from now on each message begins with the answer (NextRequest in protocol/wire)."""
+        """Answers the host's challenge: from now on every message begins with the answer (NextRequest in protocol/wire)."""
         if self._key is None and "key" in challenge:
             self._key = bytes.fromhex(challenge["key"])
         if self._key is not None:
@@ -49,7 +49,7 @@ class Channel:
         self._send_all(b"".join(self._frame(_dumps(message)) for message in messages))
 
     def send_json(self, text: str) -> None:
-        """Sends one message. Raises FrameError where it is larger than the host takes."""
+        """Sends one message. Raises FrameError if it is larger than the host accepts."""
         self._send_all(self._frame(text))
 
     def _send_all(self, data: bytes) -> None:
@@ -63,23 +63,23 @@ class Channel:
         return (len(self._mark) + len(message)).to_bytes(4, "big") + self._mark + message
 
     def watch(self, fd: int) -> None:
-        """Has `wait` end when there is something to be read from another file too."""
+        """Makes `wait` also return when another file can be read."""
         self._poll.register(fd, select.POLLIN)
 
     def unwatch(self, fd: int) -> None:
         self._poll.unregister(fd)
 
     def wait(self, timeout_ms: float | None) -> bool:
-        """Waits until a message, or a file that is watched, can be read. Says whether it is a message."""
+        """Waits until a message or a watched file can be read. Returns whether it is a message."""
         ready = self._poll.poll(timeout_ms)
         own = self._socket.fileno()
         return any(fd == own for fd, _ in ready)
 
     def read(self) -> list[dict[str, Any]]:
-        """Waits for bytes and gives the messages that they complete, perhaps none."""
+        """Waits for bytes and returns the messages that they complete, if any."""
         chunk = self._socket.recv(_RECEIVE_BYTES)
         if not chunk:
-            # Without a host there is nobody to answer to.
+            # Without a host there is nothing left to do.
             raise ConnectionError("the host is gone")
         received = self._received
         received += chunk
@@ -99,7 +99,7 @@ class Channel:
         return messages
 
     def _take(self, payload: bytearray) -> dict[str, Any] | None:
-        """Takes a message or a text of one (protocol/frames.ts). Gives the message that is complete with it."""
+        """Takes a message, or one of its texts (protocol/frames.ts). Returns the message once it is complete."""
         message = self._incomplete
         if message is None:
             message = cast("dict[str, Any]", _loads(payload))

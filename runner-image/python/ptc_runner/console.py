@@ -1,5 +1,5 @@
 """
-Sends what a program prints to stderr, record by record as it happens, so that nothing is lost when the process dies
+Sends everything a program prints to stderr, record by record as it happens, so that nothing is lost when the process dies
 (protocol/console-stream.ts). `sys.stdout` is the program's output, `sys.stderr` its log.
 """
 
@@ -20,7 +20,7 @@ _dumps = json.dumps
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes all bytes before it returns, waiting where a pipe is full. A closed pipe swallows the rest."""
+    """Writes all bytes before it returns, waiting while a pipe is full. A closed pipe swallows the rest."""
     view = memoryview(data)
     while view:
         try:
@@ -55,12 +55,12 @@ class TextCap:
 
 
 def cut_to_bytes(data: bytes, max_bytes: int) -> str:
-    """The longest beginning that takes at most so many bytes and splits no character."""
+    """The longest beginning of at most `max_bytes` that does not split a character."""
     return data[:max_bytes].decode("utf-8", "ignore")
 
 
 class LastLine:
-    """The last line of a text that arrives in pieces, as long as it stays within a number of bytes."""
+    """The last line of a text that arrives in pieces, as long as it stays within `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
@@ -73,7 +73,7 @@ class LastLine:
         self._append(head)
         if others:
             self._end_line()
-            # Only the last line that is not empty can matter.
+            # Only the last non-empty line can matter.
             for line in reversed(others[:-1]):
                 if line.strip() != "":
                     self._complete = line if len(line) <= self._max else None
@@ -81,7 +81,7 @@ class LastLine:
             self._append(others[-1])
 
     def value(self) -> str | None:
-        """None where there is no line, or its length is past the bound."""
+        """None if there is no line, or it is too long."""
         if self._overlong:
             return None
         return self._current if self._current.strip() != "" else self._complete
@@ -102,7 +102,7 @@ class LastLine:
 
 
 class _Sink(io.RawIOBase):
-    """What is under a text stream of the program: it takes bytes, and decodes them."""
+    """Underlies a text stream of the program: it takes bytes and decodes them."""
 
     def __init__(self, take: Callable[[str], None], fd: int, name: str) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class _Sink(io.RawIOBase):
 
 
 class Console:
-    """The program's stdout and stderr. What is printed before `begin` and after `end` is dropped."""
+    """The program's stdout and stderr. Output before `begin` and after `end` is dropped."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -141,7 +141,7 @@ class Console:
     def install(self) -> None:
         for stream, take, fd in (("stdout", self._take_out, 1), ("stderr", self._take_err, 2)):
             sink = _Sink(take, fd, f"<{stream}>")
-            # A line is sent when it is complete.
+            # Each line is sent when it is complete.
             text = io.TextIOWrapper(
                 io.BufferedWriter(sink, 1), encoding="utf-8", errors="backslashreplace", line_buffering=True
             )
@@ -158,7 +158,7 @@ class Console:
         self._streams = (sys.stdout, sys.stderr)
 
     def flush(self) -> None:
-        """Sends lines that are not complete."""
+        """Sends incomplete lines."""
         for stream in self._streams:
             try:
                 stream.flush()
@@ -171,7 +171,7 @@ class Console:
         self._begun = False
 
     def text(self) -> str:
-        """What was printed, cut at its bound."""
+        """The printed text, cut at its limit."""
         return "".join(self._kept)
 
     def last_line(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Blocks that a program hands to the client beside its output (protocol/emitted.ts)."""
+"""Blocks that a program sends to the client in addition to its output (protocol/emitted.ts)."""
 
 import json
 import re
@@ -21,7 +21,7 @@ Block = dict[str, Any]
 
 
 def make_emit(send: Callable[[Block], None]) -> Callable[..., None]:
-    """The function `emit`. `send` takes each block, at once."""
+    """Makes the function `emit`. `send` receives each block immediately."""
     blocks = 0
     size = 0
 
@@ -102,7 +102,7 @@ _MEMBERS = {
 
 
 def _block_of(value: object) -> Block:
-    """A content block of a tool, with the members that a client is given."""
+    """A tool's content block, reduced to the members that a client is given."""
     if not isinstance(value, Mapping):
         raise TypeError(_ELSE)
     block = cast("Mapping[str, Any]", value)

@@ -1,4 +1,4 @@
-"""The function with which a program coerces a text to a type, through a model that the host asks."""
+"""The function with which a program coerces a text to a type, with the help of a model that the host asks."""
 
 import dataclasses
 import types
@@ -40,7 +40,7 @@ _KNOWN = (
 
 
 def make_extract(call: Callable[[str, object], Any]) -> Callable[[object, object], Any]:
-    """@param call gives the data of a tool, or in a program that awaits its calls, something to await."""
+    """`call` returns the data of a tool or, in a program that awaits its calls, an awaitable of it."""
 
     def extract(value: object, type: object) -> Any:
         """Coerces a text, or other data, to a type through a model."""
@@ -107,7 +107,7 @@ def _schema_of_generic(type_: object, place: str, depth: int) -> Schema:
 
 
 def _members_of(type_: object) -> dict[str, tuple[object, bool]] | None:
-    """The members of a TypedDict or a dataclass, each with whether it is required."""
+    """The type of each member of a TypedDict or a dataclass, and whether it is required."""
     if typing.is_typeddict(type_):
         required = cast("Any", type_).__required_keys__
         hints = typing.get_type_hints(cast("Any", type_), include_extras=True)
@@ -167,7 +167,7 @@ def _is_dataclass(type_: object) -> bool:
 
 
 def _has_class(type_: Any) -> bool:
-    """Whether values of a type are made of something that is more than JSON."""
+    """Whether values of a type contain dataclasses, which are more than JSON."""
     if _is_dataclass(type_):
         return True
     if isinstance(type_, str):
@@ -183,7 +183,7 @@ def _has_class(type_: Any) -> bool:
 
 
 def build(type_: Any, value: Any) -> Any:
-    """A value that fits the schema of a type, with dataclasses in the place of objects."""
+    """Turns a value that fits the schema of a type into one with dataclasses in place of objects."""
     if _is_dataclass(type_):
         members = _members_of(type_) or {}
         return type_(**{name: build(members[name][0], each) for name, each in value.items()})
@@ -208,7 +208,7 @@ def build(type_: Any, value: Any) -> Any:
 
 
 def _build_one(choices: Sequence[Any], value: Any) -> Any:
-    """A value as the first of some types that it can be made of."""
+    """Builds a value of the first type that it fits."""
     for each in choices:
         members = _members_of(each)
         if members is not None and isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Why a program failed, as its claim says it (protocol/failure.ts)."""
+"""Why a program failed, as its claim reports it (protocol/failure.ts)."""
 
 from typing import Literal, TypedDict
 
@@ -16,7 +16,7 @@ class Failure(TypedDict):
 
 
 def make_failure(kind: FailureType, message: str, retryable: bool = False) -> Failure:
-    """Bounds the message. Its end says more of a traceback than its middle, so that both ends are kept."""
+    """Shortens the message if necessary. The end of a traceback says more than its middle, so both ends are kept."""
     text = message.encode("utf-8", "replace").decode()
     if len(text) > MAX_ERROR_MESSAGE_CHARS:
         head = text[: MAX_ERROR_MESSAGE_CHARS - _TAIL_CHARS - len(TRUNCATION_MARK) - 2]

@@ -1,4 +1,4 @@
-"""What the wall between host and sandbox enforces. protocol/limits.ts says what each is for; a test compares the two."""
+"""Limits enforced between host and sandbox. protocol/limits.ts explains each; a test compares the two files."""
 
 PROTOCOL_VERSION = 4
 MAX_CALL_FRAME_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""The modules of servers, and the global names of their tools, made of the table that comes with the program."""
+"""The modules of servers, and the global names of their tools, built from the table that comes with the program."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ from ptc_runner.tools import Caller, ToolFunction
 
 PACKAGE = "servers"
 PROGRAMS = "programs"
-"""The module of saved programs, which is a package of its own too."""
+"""The module of saved programs, which can also be imported by itself."""
 _PREFIX = "mcp__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
@@ -71,7 +71,7 @@ class ServerModules(MetaPathFinder, Loader):
         module.__dict__["__all__"] = sorted(members)
 
     def bind_globals(self, code: CodeType) -> dict[str, ToolFunction]:
-        """The functions for those names in a program that are tools' names."""
+        """The functions for all tool names that occur in a program."""
         names = {name for name in _names_in(code) if name.startswith(_PREFIX)}
         if not names:
             return {}
@@ -79,7 +79,7 @@ class ServerModules(MetaPathFinder, Loader):
         return {name: self._function(name, known.get(name) or {"tool": name, "parameters": {}}) for name in names}
 
     def _global_names(self) -> dict[str, FunctionTable | None]:
-        """What each name means; None where it could be several tools."""
+        """The tool that each name stands for; None if there are several."""
         exact: dict[str, FunctionTable | None] = {}
         aliases: dict[str, FunctionTable | None] = {}
         for module, functions in self._table.items():
@@ -108,7 +108,7 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _methods(functions: Mapping[str, FunctionTable], caller: Caller) -> dict[str, SimpleNamespace]:
-    """`resources` and `prompts` of a server that has them."""
+    """The objects `resources` and `prompts` of a server that has them."""
     objects: dict[str, SimpleNamespace] = {}
 
     def add(path: str, tool: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs functions side by side."""
+"""Runs functions concurrently."""
 
 import asyncio
 import inspect
@@ -32,7 +32,7 @@ async def parallel_async(functions: Iterable[Callable[[], Any]], limit: int | No
     try:
         await asyncio.gather(*workers)
     except BaseException:
-        # Nobody starts another one.
+        # Uses up the indices, so that no worker starts another function.
         for _ in following:
             continue
         raise

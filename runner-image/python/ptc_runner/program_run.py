@@ -1,4 +1,4 @@
-"""A program, from its text to its claim; in a session, one after the other."""
+"""A program from its text to its claim; in a session, one program after the other."""
 
 import _thread
 import asyncio
@@ -47,7 +47,7 @@ _makedirs, _open, _write, _close, _unlink = os.makedirs, os.open, os.write, os.c
 _is_folder, _remove_folder, _decode = os.path.isdir, shutil.rmtree, base64.b64decode
 _FIRST_TRACE_AFTER_NS = 1_000_000_000
 _TRACE_SHARE = 8
-"""The pause before the next trace is this part of the time so far, so that they are few."""
+"""The pause before the next trace is the time so far divided by this, so that there are few traces."""
 _dumps = json.dumps
 _loads = json.loads
 _exit = os._exit
@@ -61,10 +61,10 @@ _await_signal = signal.sigtimedwait
 _count_threads = cast("Any", _thread)._count
 _NOT_SET = object()
 _THREADS_PATIENCE_NS = 1_000_000_000
-"""How long the runner waits for the threads of a program to end. If one does not, the guard ends the session."""
+"""How long the runner waits for the threads of a program to end. If one does not end, the guard ends the session."""
 _MAX_COLLECTIONS = 10
 _NATIVE_NAME = "ptc-native"
-"""The name that the process takes when a program has used native code. The guard ends the session for it (guard.pl)."""
+"""The process takes this name when a program has used native code. The guard then ends the session (guard.pl)."""
 _collect_garbage = gc.collect
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 _SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in signal.valid_signals()}
@@ -105,8 +105,8 @@ class Bundle(TypedDict):
 
 
 class TraceSender:
-    """Sends the host the trace of a run, whole each time: now and then while it runs, when the host asks, and at its end. So a
-    run that is killed has sent most of its trace."""
+    """Sends the host the trace of a run, always in full: periodically while it runs, when the host asks, and at its end. So
+    a run that is killed has sent most of its trace."""
 
     def __init__(self, environment: Environment, channel: Channel) -> None:
         self._environment = environment
@@ -117,7 +117,7 @@ class TraceSender:
         environment.order.on_trace_request = self.send
 
     def message(self) -> dict[str, Any]:
-        """The trace so far, for a caller that sends it together with something else."""
+        """A message with the trace so far."""
         return {"type": "trace", "trace": self._environment.trace()}
 
     def send(self) -> None:
@@ -131,8 +131,8 @@ class TraceSender:
 
 
 class ProgramRun:
-    """It has ended when its last line is done and its threads and calls have ended. What is left of its tasks is cancelled,
-    as `asyncio.run` does."""
+    """A program has ended when its last line has run and its threads and calls have ended. Tasks that are left are cancelled,
+    as in `asyncio.run`."""
 
     def __init__(self, channel: Channel, environment: Environment, console: Console, loop: ProgramLoop) -> None:
         self._channel = channel
@@ -147,7 +147,7 @@ class ProgramRun:
         self._is_session = False
         self._has_native_code = False
         self._linger_seconds = 0.0
-        # The bounds of its size, as they were before the first program of a session.
+        # The limits of the process's size before the first program of a session.
         self._address_space: tuple[int, int] | None = None
         for name, value in (
             (
@@ -160,7 +160,7 @@ class ProgramRun:
             setattr(builtins, name, value)
 
     def run(self, message: ProgramMessage) -> None:
-        """Runs the program, and ends the process unless further programs of a session follow."""
+        """Runs the program, and ends the process unless more programs of a session follow."""
         self._is_session = message.get("session") is True
         self._linger_seconds = message.get("linger_ms", 0) / 1_000
         if self._is_session:
@@ -172,7 +172,7 @@ class ProgramRun:
         self._modules.install(bundle["modules"])
         builtins_ = cast("Any", builtins)
         if bundle.get("extract"):
-            # Few programs need it, and what it needs takes a while to be loaded.
+            # Few programs need it, and its imports take a while.
             from ptc_runner.extract import make_extract
 
             builtins_.extract = make_extract(self._caller.call)
@@ -194,13 +194,13 @@ class ProgramRun:
         if self._is_session and _getpid() == self._process:
             self._abandon_work()
         if _getpid() != self._process:
-            # A child of the program has come to its end. It reports nothing.
+            # This is a child process of the program. It reports nothing.
             self._console.flush()
             _exit(0)
         self._report(outcome, trace)
 
     def _outcome(self, bundle: Bundle, tracebacks: Tracebacks, files: list[ProgramFile]) -> tuple[str, str] | Failure:
-        """The JSON of the program's value, and where it is from; or how it failed."""
+        """The JSON of the program's value and its source; or how the program failed."""
         try:
             _place_files(files)
             files.clear()
@@ -219,7 +219,7 @@ class ProgramRun:
             return tracebacks.describe(error)
 
     def _value(self, bundle: Bundle) -> object:
-        """Runs the program to its end, and gives its value."""
+        """Runs the program to its end and returns its value."""
         code = compile_program(bundle["source"], bundle["file_name"])
         if self._is_session:
             self._caller.remember(code)
@@ -252,7 +252,7 @@ class ProgramRun:
             else:
                 exec(code, self._main.__dict__)
         finally:
-            # What the program has put in their place may fail, and the runner needs them to tell how it ended.
+            # The program's replacements may fail, and the runner needs the originals to report how it ended.
             builtins.__dict__.update(kept)
 
     def _has_printed(self) -> bool:
@@ -260,11 +260,11 @@ class ProgramRun:
         return self._console.has_printed
 
     def _end_work(self) -> None:
-        """Cancels tasks that are left, waits for calls and threads, and runs what the program left for its end."""
+        """Cancels tasks that are left, waits for calls and threads, and runs the program's exit functions."""
         self._cancel_tasks()
         for future in self._caller.unanswered():
             if not future.done():
-                # Its failure is the program's, as nobody else hears of it.
+                # If it fails, the program fails, because nothing else would notice.
                 self._environment.order.wait_until(future.done)
             error = None if future.cancelled() else _unheard_error(future)
             if error is not None:
@@ -283,7 +283,7 @@ class ProgramRun:
             self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
     def _report(self, outcome: tuple[str, str] | Failure, trace: TraceSender | None) -> None:
-        """Prints the claim, and says that the program is done."""
+        """Prints the claim and reports the program as done."""
         _mask_signals(signal.SIG_BLOCK, _ALL_SIGNALS)
         _settrace(None)
         _setprofile(None)
@@ -297,13 +297,13 @@ class ProgramRun:
         done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
         self._channel.send(*([] if trace is None else [trace.message()]), done)
         if not self._is_session:
-            # The sandbox is about to be ended. Threads that the program has left would go on meanwhile.
+            # The sandbox is about to be ended. Threads that the program left would run meanwhile.
             if _count_threads() == 0:
                 _await_signal((), self._linger_seconds)
             _exit(0)
 
     def _parallel(self, functions: Iterable[Callable[[], Any]], limit: int | None = None) -> Any:
-        """Runs functions side by side, and waits for them where the program does that has called it."""
+        """Runs functions concurrently, and blocks if the calling program is synchronous."""
         run = parallel_sync if self._caller.mode_of(_caller_of(1)) == "sync" else parallel_async
         return run(functions, limit)
 
@@ -313,30 +313,30 @@ class ProgramRun:
         return iterate(function, arguments, **keywords)
 
     def _begin_in_session(self) -> None:
-        """Leaves the program the names of earlier ones, and nothing else of theirs."""
+        """Leaves the program only the names of earlier ones."""
         _mask_signals(signal.SIG_SETMASK, ())
         if self._address_space is None:
             self._address_space = resource.getrlimit(resource.RLIMIT_AS)
             sys.addaudithook(self._audit)
-            # What is left there is the interpreter's own, for its end.
+            # Whatever is registered so far is the interpreter's own, for its exit.
             cast("Any", atexit)._clear()
         resource.setrlimit(resource.RLIMIT_AS, self._address_space)
-        # They may be other modules, or have other functions, than when they were imported.
+        # The modules or their functions may have changed since they were imported.
         for name in [name for name in sys.modules if name.partition(".")[0] in (PACKAGE, PROGRAMS)]:
             del sys.modules[name]
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Notes that a program of a session calls code by its address: such code may have done anything to this process."""
+        """Notes that a program of a session called native code, which may have done anything to this process."""
         if event.startswith("ctypes.") or (event == "import" and arguments[0] in ("_ctypes", "_cffi_backend")):
             self._has_native_code = True
 
     def _abandon_work(self) -> None:
-        """Removes what the program has left that would run by itself: tasks, threads, timers, signals, calls, and finalizers.
-        This comes before the program is reported as done, because it may call what the program has written."""
+        """Removes everything the program left that would run by itself: tasks, threads, timers, signals, calls and finalizers.
+        This comes before the program is reported as done, because it may call the program's code."""
         _mask_signals(signal.SIG_BLOCK, _ALL_SIGNALS)
         _settrace(None)
         _setprofile(None)
-        # It has failed already, or what is left of it is lost anyway.
+        # The program has already failed, or its leftovers are lost anyway.
         with contextlib.suppress(BaseException):
             self._cancel_tasks()
         self._console.end()
@@ -360,7 +360,7 @@ class ProgramRun:
 
 
 def _reset_signals() -> None:
-    """Restores the interpreter's handlers of signals, and stops the program's timers."""
+    """Restores the interpreter's signal handlers and stops the program's timers."""
     for timer in _TIMERS:
         signal.setitimer(timer, 0)
     signal.set_wakeup_fd(-1)
@@ -370,13 +370,13 @@ def _reset_signals() -> None:
             continue
         if number in (signal.SIGKILL, signal.SIGSTOP):
             continue
-        # What is ignored is no longer pending.
+        # Ignoring a signal discards it if it is pending.
         signal.signal(number, signal.SIG_IGN)
         signal.signal(number, handler)
 
 
 def _collect() -> None:
-    """Runs the finalizers of garbage now, and not in the next program. Garbage that keeps making more is never collected."""
+    """Runs the finalizers of garbage now, not in the next program. Garbage that keeps producing more is never collected."""
     gc.callbacks.clear()
     gc.enable()
     for _ in range(_MAX_COLLECTIONS):
@@ -386,7 +386,7 @@ def _collect() -> None:
 
 
 def _join_threads() -> None:
-    """Waits for threads as the end of the interpreter does, which cannot be done twice. Pools of threads end with it."""
+    """Waits for threads like the interpreter's exit, which cannot be done twice. Also ends thread pools."""
     pools = cast("Any", concurrent.futures.thread)
     workers = list(pools._threads_queues.items())
     pools._shutdown = True
@@ -403,7 +403,7 @@ def _join_threads() -> None:
 
 
 def _unheard_error(future: "asyncio.Future[Any]") -> BaseException | None:
-    """The error of a future that nobody has asked for."""
+    """The error of a future, unless something has already retrieved it."""
     if not cast("Any", future)._log_traceback:
         return None
     return future.exception()
@@ -419,14 +419,14 @@ def _exit_code(error: SystemExit) -> object:
 
 
 def _free_memory() -> None:
-    """Lifts the limit, so that there is memory to report the failure with."""
+    """Lifts the limit, so that there is enough memory to report the failure."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
 
 
 def _place_files(files: Iterable[ProgramFile]) -> None:
-    """Puts the files that a program was handed into its workspace. They are not writable, so that a program does not change one
-    by mistake; in a session, a file replaces one of the same name of an earlier program."""
+    """Writes the files given to the program into its workspace. They are read-only, so that the program does not change one by
+    mistake; in a session, a file replaces one of the same name from an earlier program."""
     for file in files:
         name = file["name"]
         path = f"{_FILES_FOLDER}/{name}"

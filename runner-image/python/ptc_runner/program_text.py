@@ -1,13 +1,13 @@
-"""Compiles a program so that its own lines and columns stay what they are."""
+"""Compiles a program while keeping its lines and columns."""
 
 import ast
 from inspect import CO_COROUTINE
 from types import CodeType
 
 LAST = "<last>"
-"""The name of the last expression's value. No program can write it."""
+"""The variable for the last expression's value. No program can use this name."""
 RETURN = "<return>"
-"""The name of what a `return` at the top level raises."""
+"""The variable for the exception that a top-level `return` raises."""
 
 _compile = compile
 _parse = ast.parse
@@ -22,8 +22,8 @@ class TopLevelReturnError(BaseException):
 
 
 def compile_program(source: str, file_name: str) -> CodeType:
-    """The code of a program, in which the value of a last expression has a name. Raises SyntaxError, and whatever else the
-    compiler raises."""
+    """The code of a program, which stores the value of a last expression under LAST. Raises SyntaxError, and anything else that
+    the compiler raises."""
     tree = _parse(source, file_name)
     if tree.body:
         last = tree.body[-1]
@@ -40,7 +40,7 @@ def is_coroutine(code: CodeType) -> bool:
 
 
 class _ReturnsRaise(ast.NodeTransformer):
-    """Has a `return` outside of functions raise. Everything else stays."""
+    """Turns a `return` outside functions into a `raise`. Everything else stays."""
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         value = [] if node.value is None else [node.value]

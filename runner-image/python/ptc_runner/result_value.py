@@ -1,4 +1,4 @@
-"""Makes JSON of a value of the program: its result, or the arguments of a call."""
+"""Turns a value of the program into JSON: its result, or the arguments of a call."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _LONG_NUMBER = re.compile(r"\d{16}")
 
 
 class UnsendableError(TypeError):
-    """JSON cannot carry a value. The message names it and says what to do."""
+    """JSON cannot carry a value. The message names the value and says what to do."""
 
 
 def to_json(value: object, name: str = "result", max_values: int = MAX_VALUES) -> str:
@@ -39,7 +39,7 @@ def to_json(value: object, name: str = "result", max_values: int = MAX_VALUES) -
 
 
 class _Reader:
-    """Walks a value, and makes it plain or names the place that cannot be."""
+    """Walks a value and makes it plain, or names the part that cannot be."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -86,7 +86,7 @@ def _key(key: object, path: str) -> str:
 
 
 def _plain(value: object, path: str = "") -> Any:
-    """What stands for a value that JSON does not know. Raises UnsendableError where nothing does."""
+    """A replacement for a value that JSON does not know. Raises UnsendableError if there is none."""
     if isinstance(value, (datetime, date, time)):
         return value.isoformat()
     if isinstance(value, UUID):
@@ -95,7 +95,7 @@ def _plain(value: object, path: str = "") -> Any:
         return value.value
     if isinstance(value, Mapping):
         return dict(cast("Mapping[object, object]", value))
-    # Arrays and numbers of numpy, and the columns of pandas.
+    # numpy arrays and numbers, and pandas columns.
     to_list = getattr(value, "tolist", None)
     if callable(to_list) and not isinstance(value, type):
         return to_list()
@@ -136,7 +136,7 @@ def serialize_result(value: object, max_output_bytes: int, max_values: int = MAX
         return make_failure("ResultNotSerializable", str(error))
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if len(text) > room:
-        # What is not ASCII is shorter in UTF-8 than escaped.
+        # Text that is not ASCII is shorter in UTF-8 than escaped.
         text = _dumps(_loads(text), ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > room:
@@ -149,7 +149,7 @@ def serialize_result(value: object, max_output_bytes: int, max_values: int = MAX
 
 
 def serialize_console(text: str, last_line: str | None, max_output_bytes: int) -> tuple[str, str]:
-    """What a program without a result gives, as JSON, and where it is from: its last line if that is JSON, else its text."""
+    """The value of a program without a result, as JSON, and its source: its last line if that is JSON, else its text."""
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if last_line is not None and len(last_line) <= room:
         try:
@@ -165,7 +165,7 @@ def _refuse(constant: str) -> None:
 
 
 def _cut_to_json(text: str, room: int) -> str:
-    """The JSON of a text, or of as much of its beginning as fits together with the mark."""
+    """The JSON of a text, or of as much of its beginning as fits with the truncation mark."""
 
     def json_of(part: str) -> str:
         return _dumps(part, ensure_ascii=False).encode("utf-8", "replace").decode()

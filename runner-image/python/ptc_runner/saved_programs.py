@@ -1,4 +1,4 @@
-"""Saved programs: each is a function, which runs its text where its caller runs, with data, names and a result of its own."""
+"""Saved programs. Each is a function that runs its text in the sandbox of its caller, with its own data, names and result."""
 
 import builtins
 import inspect
@@ -18,15 +18,15 @@ _loads = json.loads
 _NOT_SET = object()
 _MAX_DEPTH = 5
 _running: ContextVar[tuple[str, ...]] = ContextVar("saved_programs", default=())
-"""The tools of the programs that run, each called by the one before."""
+"""The tools of the running programs, each called by the one before."""
 _print = print
 _caller_of = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
 Bind = Callable[[CodeType], Mapping[str, object]]
-"""The tools that a text calls by their namespaced names."""
+"""Returns the tools that a program calls by their namespaced names."""
 
 Check = Callable[[Any], Any]
-"""Gives back a value that is what it should be, and raises for another."""
+"""Returns a value that is valid, and raises for any other."""
 
 
 class ProgramTable(TypedDict):
@@ -35,11 +35,11 @@ class ProgramTable(TypedDict):
     source: str
     file_name: str
     output: NotRequired[str]
-    """JSON schema of what it gives back, as JSON text."""
+    """The JSON Schema of its value, as JSON text."""
 
 
 class SavedPrograms:
-    """The saved programs of a run, by the names of their tools."""
+    """The saved programs of a run, by tool name."""
 
     def __init__(self) -> None:
         self._programs: dict[str, ProgramTable] = {}
@@ -50,11 +50,11 @@ class SavedPrograms:
         self._codes.clear()
 
     def function(self, gate: ToolFunction, bind: Bind) -> ToolFunction:
-        """The function of a tool: that of a saved program where the tool stands for one."""
+        """The function of a tool, which may be a saved program."""
         return SavedFunction(gate, self, bind) if gate.tool in self._programs else gate
 
     def call(self, tool: str, data: object, bind: Bind) -> Any:
-        """The value of a program, or an awaitable of it where the program awaits."""
+        """The value of a program, or an awaitable of it if the program awaits."""
         path = _below(tool)
         token = _running.set(path)
         try:
@@ -134,7 +134,7 @@ class SavedFunction(ToolFunction):
 
 
 def _below(tool: str) -> tuple[str, ...]:
-    """Those that run once another is called. A name that is computed at run time leads around what the host refuses."""
+    """The running programs after a call of another. Names computed at run time evade the host's check, so this checks again."""
     path = _running.get()
     way = " -> ".join([*path, tool])
     if tool in path:
@@ -145,7 +145,7 @@ def _below(tool: str) -> tuple[str, ...]:
 
 
 async def _in_path(path: tuple[str, ...], work: Any) -> Any:
-    """Awaits a program as the last of those that run."""
+    """Awaits a program as the last of the running programs."""
     token = _running.set(path)
     try:
         return await work
@@ -168,11 +168,11 @@ async def _awaited(value: Any, check: Check) -> Any:
 
 
 def _checker(tool: str, program: ProgramTable) -> Check:
-    """Checks what a program gives back where its manifest says of what kind that is."""
+    """Checks the value of a program if its manifest declares an output schema."""
     schema = program.get("output")
     if schema is None:
         return lambda value: value
-    # Few programs call saved ones.
+    # Imported late because few programs need it.
     from ptc_runner.saved_value import check_saved_value
 
     def check(value: Any) -> Any:
@@ -183,7 +183,7 @@ def _checker(tool: str, program: ProgramTable) -> Check:
 
 
 def _value_of(scope: dict[str, Any], returned: object, printed: io.StringIO) -> Any:
-    """What a program gives back, as a run of it would: its result, its last expression, or what it has printed."""
+    """The value of a program, as in a run of its own: its result, its last expression, or its output."""
     value = scope.get("result", returned)
     if value is not _NOT_SET and not (value is None and "result" not in scope):
         return value
@@ -199,12 +199,12 @@ def _value_of(scope: dict[str, Any], returned: object, printed: io.StringIO) -> 
 
 
 def _copy(value: object, name: str = "result") -> Any:
-    """What JSON makes of a value."""
+    """A copy of a value, by way of JSON."""
     return _loads(to_json(value, name))
 
 
 def _printer(printed: io.StringIO) -> Callable[..., None]:
-    """What a saved program prints is its log, and its value where it has no other."""
+    """Makes `print` for a saved program: its output goes to the log, and is its value if it has no other."""
 
     def print(*values: object, file: Any = None, **options: Any) -> None:
         if file is not None:

@@ -1,7 +1,7 @@
-"""Checks what a saved program gives back against the JSON Schema that its manifest declares, where its caller runs.
+"""Checks the value of a saved program against the JSON Schema that its manifest declares, in the sandbox of its caller.
 
-What is refused here is wrong by the schema. Keywords that this does not know, such as `pattern`, refuse nothing; `ptc test`
-and the host check whole schemas. runner-image/node/functions/saved-value.ts does the same for programs in TypeScript.
+Everything refused here violates the schema. Keywords unknown to this check, such as `pattern`, refuse nothing; `ptc test` and
+the host check the whole schema. runner-image/node/functions/saved-value.ts does the same for TypeScript programs.
 """
 
 import json
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from ptc_runner.tool_error import ToolError
 
 _MAX_DEPTH = 150
-"""A reference that leads to itself ends here."""
+"""Stops references that lead to themselves."""
 _MAX_SHOWN_CHARS = 60
 _PREFIX = "mcp__programs__"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*\Z")
@@ -25,12 +25,12 @@ Schema = Mapping[str, Any]
 class _At(NamedTuple):
     root: object
     place: str
-    """The path to the value, as a script writes it."""
+    """The path to the value, as a script would write it."""
     depth: int
 
 
 def check_saved_value(name: str, schema: object, value: object) -> None:
-    """Raises a ToolError for a value that the schema of a tool's output does not allow."""
+    """Raises a ToolError if the tool's output schema does not allow the value."""
     problem = _find_problem(schema, value, _At(schema, "", 0))
     if problem is None:
         return
@@ -98,7 +98,7 @@ def _check_choice(schema: Schema, value: object, at: _At) -> str | None:
 
 
 def _check_combined(schema: Schema, value: object, at: _At) -> str | None:
-    """Of `oneOf` it is enough that one allows the value: what tells them apart may be a keyword that is not known here."""
+    """For `oneOf`, one match or more is enough: the alternatives may differ only in a keyword that is not known here."""
     for each in _list(schema.get("allOf")):
         problem = _find_problem(each, value, at)
         if problem is not None:
@@ -172,7 +172,7 @@ def _check_count(start: str, what: str, count: int, least: object, most: object)
 
 
 def _resolve(reference: str, root: object) -> object:
-    """What a reference within the schema leads to; None, which allows all, for any other."""
+    """The target of a reference within the schema; None, which allows everything, for any other reference."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found = root

@@ -1,5 +1,5 @@
-"""Makes the interpreter ready for a program, and runs it. The order matters: what keeps a clock, a lock or a source of
-randomness is imported after the program's own are in place."""
+"""Prepares the interpreter for a program, and runs it. The order matters: modules that keep a clock, a lock or a source of
+randomness must be imported after those have been replaced."""
 
 import gc
 import importlib
@@ -22,10 +22,10 @@ _PRELOADED = (
     "uuid warnings weakref xml.etree.ElementTree zipfile zlib zoneinfo"
 ).split()
 _PACKAGES_FILE = "/usr/lib/ptc-python-packages.json"
-"""Says which packages the image was built with beside the usual ones: their versions, and their modules."""
+"""Lists the additional packages that the image was built with: their versions and modules."""
 
 _STACK_BYTES = 4 * 1024 * 1024
-"""Of a thread: enough for deep recursion, and little enough for many threads in the program's memory."""
+"""The stack of a thread: enough for deep recursion, but small enough for many threads in the program's memory."""
 
 
 def start(argv: list[str]) -> None:
@@ -39,7 +39,7 @@ def start(argv: list[str]) -> None:
             fd = int(value)
         elif name == "--memory-mb":
             memory_bytes = int(value) * 1024 * 1024
-    # Programs see the same arguments everywhere.
+    # Programs see the same arguments in every sandbox.
     argv[:] = [""]
     channel = Channel(socket.socket(fileno=fd))
     environment = Environment(channel)
@@ -55,12 +55,12 @@ def start(argv: list[str]) -> None:
     from ptc_runner.program_run import ProgramRun
 
     packages = _packages()
-    # What packages may use of OpenSSL while they are imported has to be seeded anew in a copy of this process.
+    # Packages may use OpenSSL while they are imported, and a copy of this process must reseed it. So `ssl` is imported too.
     for module in (*_PRELOADED, *packages["modules"], *(["ssl"] if packages["modules"] else [])):
         try:
             importlib.import_module(module)
         except Exception:
-            # Programs hear of it when they import it.
+            # Programs get the error when they import the module.
             continue
     watch_blocked_threads(environment.order)
     threading.stack_size(_STACK_BYTES)
@@ -83,7 +83,7 @@ def start(argv: list[str]) -> None:
     channel.send(hello)
     while True:
         for message in channel.read():
-            # Answers to calls of a program that has ended are nobody's.
+            # Late answers to calls of a program that has ended are ignored.
             if message["type"] == "program":
                 run.run(cast("Any", message))
             elif message["type"] == "next":
@@ -108,7 +108,7 @@ def _packages() -> _Packages:
 
 
 def _limit_memory(limit_bytes: int) -> None:
-    """What the program takes on top of what the interpreter has now ends in a MemoryError."""
+    """Limits the memory that the program may use on top of what the interpreter uses now. Beyond it, MemoryError is raised."""
     import resource
 
     with open("/proc/self/statm", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""What a failed tool call raises."""
+"""The exception of a failed tool call."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class ToolError(Exception):
     message: str
     retryable: bool
     data: Any
-    """What the tool answered, where the call was made and its answer contradicts what the tool promises; else None."""
+    """The tool's answer, if the call was made and the answer contradicts what the tool declares; else None."""
 
     def __init__(
         self, message: str = "", *, server: str = "", tool: str = "", retryable: bool = False, data: Any = None
@@ -28,19 +28,19 @@ class ToolError(Exception):
 
 ToolError.__module__ = "builtins"
 
-# By identity, and off the objects: a denial ends a run differently from an error of a tool.
+# By identity, and outside the objects: a denial ends a run differently from a tool's error.
 _denied: set[int] = set()
 
 
 def tool_error_of(reply: dict[str, Any]) -> ToolError:
-    """The exception for what the host says of a call that failed."""
+    """The exception for the host's reply to a failed call."""
     error = reply["error"]
     made = ToolError(
         error["message"], server=error["server"], tool=error["tool"], retryable=error["retryable"], data=reply.get("data")
     )
     if error["type"] == "ApprovalDenied":
         _denied.add(id(made))
-        # It stays alive, so that its identity stays its own.
+        # Kept alive so that its identity is not reused.
         _alive.append(made)
     return made
 

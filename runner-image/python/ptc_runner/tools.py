@@ -1,4 +1,4 @@
-"""The functions that a program calls tools with."""
+"""The functions with which a program calls tools."""
 
 import asyncio
 import os
@@ -19,13 +19,13 @@ Mode = Literal["sync", "async"]
 Reply = dict[str, Any]
 
 _MAX_OWN_FRAMES = 8
-"""Between a program's call and what makes it."""
+"""The most frames between a program's code and the code that makes its call."""
 _MAX_SHOWN_CHARS = 64
 _PREFIX = "mcp__"
 
 
 class Caller:
-    """Makes calls over one channel: blocking ones, or ones that give a future, as the program's mode says."""
+    """Makes calls over one channel. They block or return a future, depending on the program's mode."""
 
     def __init__(self, channel: Channel, order: EventOrder, loop: asyncio.AbstractEventLoop) -> None:
         self._channel = channel
@@ -33,13 +33,13 @@ class Caller:
         self._loop = loop
         self._process = os.getpid()
         self.mode: Mode = "async"
-        # The modes of the programs of a session, by what they define: a function waits as its own program does.
+        # The modes of a session's programs, by their code objects: a function blocks or not like the program that defined it.
         self._modes: dict[int, tuple[CodeType, Mode]] = {}
-        # Calls whose answer nobody may ever ask for.
+        # Calls whose answers may never be asked for.
         self._futures: set[asyncio.Future[Any]] = set()
 
     def call(self, name: str, arguments: object, raw: bool = False) -> Any:
-        """The data that a tool gave, or a future of it. With `raw` it never raises, and gives what `result` says."""
+        """The data that a tool returned, or a future of it. With `raw` it never raises, and returns the same as `result`."""
         outcome = _outcome if raw else _data
         mode = self.mode if not self._modes else self.mode_of(_caller_of(1))
         if mode == "sync":
@@ -47,18 +47,18 @@ class Caller:
         return self._begin(name, arguments, raw, outcome)
 
     def unanswered(self) -> list[asyncio.Future[Any]]:
-        """Futures of calls that have not ended, or have failed without anybody asking."""
+        """Futures of calls that have not ended, or whose failure has not been retrieved."""
         return [future for future in self._futures if not future.cancelled()]
 
     def remember(self, code: CodeType) -> None:
-        """Has all that a program of a session defines call in its mode for ever."""
+        """Remembers the mode for all code that a program of a session defines."""
         self._modes[id(code)] = (code, self.mode)
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self.remember(constant)
 
     def mode_of(self, frame: FrameType | None) -> Mode:
-        """The mode of the program whose code calls."""
+        """The mode of the program whose code is calling."""
         for _ in range(_MAX_OWN_FRAMES):
             if frame is None:
                 break
@@ -81,7 +81,7 @@ class Caller:
         return replies[0]
 
     def _begin(self, name: str, arguments: object, raw: bool, outcome: Callable[[Reply], Any]) -> asyncio.Future[Any]:
-        # A thread may run a loop of its own.
+        # A thread may run its own loop.
         running = asyncio._get_running_loop()
         loop = self._loop if running is None else running
         future: asyncio.Future[Any] = loop.create_future()
@@ -109,7 +109,7 @@ class Caller:
         return future
 
     def _send(self, name: object, arguments: object, raw: bool, deliver: Callable[[Reply], None]) -> Reply | None:
-        """Sends a call. Gives the reply of one that cannot be sent."""
+        """Sends a call. If it cannot be sent, returns the reply."""
         called = str(name)
         if len(called) > MAX_TOOL_NAME_CHARS:
             shown = f"{called[:_MAX_SHOWN_CHARS]}..."
@@ -187,7 +187,7 @@ class ToolFunction:
 
 
 def make_call_tool(caller: Caller, function: Callable[[ToolFunction], ToolFunction] = lambda made: made) -> Callable[..., Any]:
-    """The function for names that are computed at run time. `function` has those of saved programs run."""
+    """Makes the function for names that are computed at run time. `function` runs those of saved programs."""
 
     def call_tool(name: str, arguments: object = None, /, **keywords: object) -> Any:
         """Calls a tool by its namespaced name, mcp__<server>__<tool>."""

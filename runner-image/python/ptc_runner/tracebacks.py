@@ -1,4 +1,4 @@
-"""Describes what a program raised: its traceback as Python prints it, with the frames of the program and no others."""
+"""Describes the exception of a program: its traceback as Python prints it, with only the frames of the program."""
 
 import linecache
 from traceback import TracebackException
@@ -18,9 +18,9 @@ class Tracebacks:
         self.add(file_name, source)
 
     def add(self, file_name: str, source: str) -> None:
-        """Has tracebacks show the frames of a saved program too."""
+        """Makes tracebacks show the frames of a saved program too."""
         self._own.add(file_name)
-        # Without a time of change, it stays.
+        # Without a modification time, the entry stays in the cache.
         lines = [f"{line}\n" for line in source.split("\n")]
         linecache.cache[file_name] = (len(source), None, lines, file_name)
 
@@ -48,7 +48,7 @@ class Tracebacks:
         seen.add(id(made))
         made.stack[:] = [frame for frame in made.stack if frame.filename in self._own]
         if len(made.stack) == 0:
-            # It is printed as an error without a traceback.
+            # It is then printed without a traceback.
             made.stack = None  # pyright: ignore
         for other in (made.__cause__, made.__context__, *(made.exceptions or ())):
             if other is not None:

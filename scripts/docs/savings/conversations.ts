@@ -1,17 +1,17 @@
 /**
- * How a model comes to what an example of `examples/recipes` comes to, with ptc and without it. What it reads on the way is
- * counted by `countSavings`.
+ * How a model reaches the result of an example of `examples/recipes`, with and without ptc. `countSavings` counts what it reads on
+ * the way.
  */
 export interface Conversation {
   /** The file of the program. */
   program: string;
-  /** What it asks `search_tools`, or another search of tools, before it writes anything. Searches share a turn. */
+  /** Its queries to `search_tools`, or another tool search, before it writes anything. Searches share a turn. */
   queries: readonly string[];
-  /** For each call that the program makes, in their order: the turn in which a model could make it. Calls that need nothing of each other share one. */
+  /** For each call of the program, in order: the turn in which a model could make it. Independent calls share one. */
   turns: readonly number[];
-  /** A program that looks at a result of which no schema tells, before the example can be written. */
+  /** A program that looks at a result without a schema before the example can be written. */
   look?: string;
-  /** The saved program that it calls, where the calls are made by that. */
+  /** The saved program that it calls, if that makes the calls. */
   saved?: string;
 }
 

@@ -17,32 +17,32 @@ import { loadProgramTools } from "../../../tools/program-tools.ts";
 import { CONVERSATIONS, type Conversation } from "./conversations.ts";
 import { type RecordedExample, readRecorded } from "./recorded.ts";
 
-/** What a model reads to come to a result, each text once, and the turns in which it calls tools. */
+/** What a model reads to reach a result, each text once, and the turns in which it calls tools. */
 export interface Reading {
   tokens: number;
   turns: number;
 }
 
-/** One example, done in three ways. */
+/** One example, done in four ways. */
 export interface Savings {
   program: string;
   calls: number;
-  /** All definitions of the six servers that are configured, each call, and its result. */
+  /** All definitions of the six configured servers, each call, and its result. */
   everything: Reading;
-  /** The same with the definitions of the servers alone whose tools are called. */
+  /** The same with only the definitions of the servers whose tools are called. */
   direct: Reading;
-  /** The same with the definitions of the called tools alone, which one search finds. */
+  /** The same with only the definitions of the called tools, which one search finds. */
   searched: Reading;
   /** ptc's definitions and instructions, a search, the program, and the reply to it. */
   ptc: Reading;
-  /** Tools that the program calls and that its searches do not show; none, or the figures are not honest. */
+  /** Tools that the program calls but its searches do not show. If there are any, the figures are not fair. */
   unseen: string[];
 }
 
 const RECIPES = join(import.meta.dirname, "../../../examples/recipes");
 const SIGNATURES = 5;
 
-/** Counts all examples, from what was recorded of them and the definitions that were generated. Tokens are those of o200k. */
+/** Counts all examples, from their recorded runs and the generated definitions. Tokens are those of o200k. */
 export async function countSavings(): Promise<Savings[]> {
   const file = join(RECIPES, "ptc.yaml");
   const configuration = await loadConfiguration({ flag: file, env: {}, cwd: RECIPES });
@@ -80,7 +80,7 @@ function count(
     throw new Error(`${program} makes ${calls.length} calls, not ${turns.length}`);
   const called = [...new Set(calls.map(({ tool }) => tool))];
   const modules = new Set(called.map((tool) => parseNamespacedName(tool)?.module));
-  // No client shows a model a server's methods as tools.
+  // Clients do not show models a server's methods as tools.
   const tools = ptc.catalog.servers
     .filter(({ module }) => module !== PROGRAMS_MODULE)
     .flatMap((server) => server.tools.filter((tool) => !isMethod(tool)));
@@ -127,7 +127,7 @@ function count(
 
 const NO_CONTEXT = { isReadOnly: () => true, hints: [], maxReplyBytes: 16_384 };
 
-/** A definition as a client hands it to its model. */
+/** A definition as a client passes it to its model. */
 function asDefinition({
   name,
   description,

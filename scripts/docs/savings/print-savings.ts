@@ -21,7 +21,7 @@ function fill(path: string, table: string): string {
   return text.replace(BETWEEN, (_, begin: string, end: string) => `${begin}${table}${end}`);
 }
 
-/** A row an example. Tokens in hundreds, so that a word more or less does not change the page. Pure. */
+/** One row per example. Tokens are in hundreds, so that a single word does not change the page. Pure. */
 function renderSavings(savings: readonly Savings[]): string {
   const rows = savings
     .toSorted((a, b) => ratio(b) - ratio(a))

@@ -2,14 +2,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 
-/** Where the calls of the examples are kept, as `tests/cli/recipes.real.test.ts` has seen them. */
+/** The file with the calls of the examples, as recorded by `tests/cli/recipes.real.test.ts`. */
 export const RECORDED_FILE = join(import.meta.dirname, "fixtures/recorded.json");
 
 const Output = z.strictObject({ console: z.string(), data: z.unknown() });
 
 const RecordedExample = z.strictObject({
   program: z.string(),
-  /** The program's calls, and what a model reads of each when it makes it itself, without images. */
+  /** The program's calls, and what a model would read of each if it made the call itself, without images. */
   calls: z.array(
     z.strictObject({
       tool: z.string(),
@@ -18,15 +18,15 @@ const RecordedExample = z.strictObject({
     }),
   ),
   data: z.record(z.string(), z.unknown()),
-  /** What comes back of the program. */
+  /** The program's output. */
   output: Output,
-  /** What comes back of the program that looks at a result before, where there is one. */
+  /** The output of the program that looks at a result first, if there is one. */
   looked: z.optional(Output),
 });
 /** What one example did when it ran with its real servers. */
 export type RecordedExample = z.infer<typeof RecordedExample>;
 
-/** What was recorded of all examples. None where nothing was recorded yet. */
+/** All recorded examples; none if nothing was recorded yet. */
 export function readRecorded(): RecordedExample[] {
   if (!existsSync(RECORDED_FILE)) return [];
   return z.array(RecordedExample).parse(JSON.parse(readFileSync(RECORDED_FILE, "utf8")));

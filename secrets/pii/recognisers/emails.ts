@@ -1,7 +1,7 @@
 import tlds from "tlds" with { type: "json" };
 import type { Excerpt, PiiRange } from "../pii-kinds.ts";
 
-/** Names that no public registry has, under which organisations have mail all the same (RFC 2606, RFC 6762, appendix G). */
+/** Top-level domains that no public registry has but that organisations use for mail (RFC 2606, RFC 6762, appendix G). */
 const PRIVATE_TLDS = ["local", "internal", "intranet", "corp", "lan", "home", "test", "invalid", "example"];
 
 const TLDS: ReadonlySet<string> = new Set([...tlds, ...PRIVATE_TLDS]);
@@ -14,10 +14,10 @@ const LOCAL = /[\p{L}\p{N}\p{M}._%+-]/u;
 const DOMAIN = /[\p{L}\p{N}\p{M}.-]/u;
 const LABEL = /^[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?$/u;
 
-/** Users that are no persons: of addresses of repositories (`git@github.com:owner/name`). */
+/** Users in addresses of repositories (`git@github.com:owner/name`), which are not persons. */
 const NO_PERSONS = new Set(["git", "hg", "svn"]);
 
-/** Addresses of e-mail, also with the `%40` of a URL. Walks from each `@` to both sides, at most up to the next one. */
+/** Finds e-mail addresses, also with the `%40` of a URL. Walks from each `@` to both sides, at most up to the next one. */
 export function findEmails({ text, from }: Excerpt): PiiRange[] {
   const found: PiiRange[] = [];
   let passed = from;
@@ -40,7 +40,7 @@ function localFrom(text: string, at: number, from: number): number {
   let start = at;
   while (start > least && (LOCAL.test(text.charAt(start - 1)) || isApostrophe(text, start - 1, least)))
     start--;
-  // What was cut off may be half of a pair of surrogates, or the letter of an escape.
+  // The walk may have stopped in the middle of a surrogate pair or an escape.
   if (/[\udc00-\udfff]/.test(text.charAt(start))) start++;
   const before = text.charAt(start - 1);
   if (before === "\\" && /^[bfnrt]/.test(text.slice(start))) start++;
@@ -64,7 +64,7 @@ function domainTo(text: string, from: number): number | undefined {
   const labels = text.slice(from, to).split(".");
   const wrong = labels.findIndex((label) => label.length > 63 || !LABEL.test(label));
   let count = wrong < 0 ? labels.length : wrong;
-  // What follows the domain can look like more of it: `at a@b.org.Then`, `a@b.com-`.
+  // Text after the domain can look like a part of it: `at a@b.org.Then`, `a@b.com-`.
   const [last = ""] = labels.slice(count, count + 1);
   const begun = /^[\p{L}\p{N}]+/u.exec(last)?.[0];
   if (begun !== undefined && begun.length <= 63 && TLDS.has(begun.toLowerCase())) {

@@ -3,7 +3,7 @@ import { type Excerpt, isEdgeAfter, isEdgeBefore, type PiiRange } from "../pii-k
 
 const SPECIFICATIONS = getCountrySpecifications();
 
-/** International bank account numbers (ISO 13616): the country's length and form, and the check digits; also in groups of four. */
+/** Finds international bank account numbers (ISO 13616) by a country's length, form and check digits, also in groups of four. */
 export function findIbans({ text, from }: Excerpt): PiiRange[] {
   const found: PiiRange[] = [];
   let passed = from;
@@ -27,7 +27,7 @@ export function findIbans({ text, from }: Excerpt): PiiRange[] {
   return found;
 }
 
-/** Where so many letters and digits end. Only those in capitals may have single spaces between them. */
+/** The end of so many letters and digits. Only capital letters may be in groups. */
 function endOf(text: string, start: number, chars: number, mayBeGrouped: boolean): number | undefined {
   const character = mayBeGrouped ? /[A-Z0-9]/ : /[a-z0-9]/;
   let at = start;

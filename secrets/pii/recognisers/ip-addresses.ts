@@ -7,7 +7,7 @@ NOBODYS.addSubnet("0.0.0.0", 8);
 NOBODYS.addSubnet("127.0.0.0", 8);
 NOBODYS.addSubnet("224.0.0.0", 3);
 
-/** IPv6 addresses that somebody can have: global, unique local and link-local ones, and those that hold an IPv4 address. */
+/** IPv6 addresses that somebody can have: global, unique local and link-local ones, and those that contain an IPv4 address. */
 const SOMEBODYS = new BlockList();
 SOMEBODYS.addSubnet("2000::", 3, "ipv6");
 SOMEBODYS.addSubnet("fc00::", 7, "ipv6");
@@ -15,20 +15,20 @@ SOMEBODYS.addSubnet("fe80::", 10, "ipv6");
 SOMEBODYS.addSubnet("::ffff:0:0", 96, "ipv6");
 SOMEBODYS.addSubnet("64:ff9b::", 96, "ipv6");
 
-/** Words before four numbers that are no address. */
+/** Words before four numbers that are not an address. */
 const NUMBERING =
   /\b(?:v|ver|version|release|rev|revision|build|firmware|driver|section|sect|sec|chapter|clause|rule|figure|table|oid|asn|§)\W{0,4}$/;
 
 const V4 = /\d{1,3}(?:\.\d{1,3}){3}/g;
 const V6 = /[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{1,45}/g;
 
-/** Addresses of IPv4 and IPv6 that somebody can have. Version numbers, networks (`10.0.0.0/8`) and masks are none. */
+/** Finds IPv4 and IPv6 addresses that somebody can have. Ignores version numbers, networks (`10.0.0.0/8`) and masks. */
 export function findIpAddresses(excerpt: Excerpt): PiiRange[] {
   const { text, from } = excerpt;
   const found: PiiRange[] = [];
   if (text.includes(":", from)) {
     for (const { 0: match, index } of text.matchAll(V6)) {
-      // A sentence or a list continues after it.
+      // A final sign belongs to the sentence or list around the address.
       const address = match.replace(/[:.]$/, "");
       const end = index + address.length;
       if (index < from || !isIPv6(address) || !SOMEBODYS.check(address, "ipv6")) continue;

@@ -11,11 +11,11 @@ import { type NumberRun, numberRuns, writtenNumber } from "./number-runs.ts";
 
 const MAX_GROUPS = 7;
 
-/** What people and forms call an id, in whatever language. */
+/** Matches the names of ids in many languages. */
 const CALLED =
   /(?:\bssn\b|social (?:security|insurance)|\bnational (?:id|insurance|number|registration)|\bnin\b|\bnino\b|\butr\b|\btax (?:id|no|nr|num|payer|code|file)|\btin\b|\btfn\b|\bird\b|steuer|\bidnr\b|\bsvnr\b|versicherung|\bahv\b|\bavs\b|\bpesel\b|\bbsn\b|burgerservice|rijksregister|\bniss\b|\bcpf\b|\bcnp\b|\begn\b|\bjmbg\b|\bemso\b|\bcurp\b|\brfc\b|\bdni\b|\bnie\b|\bnif\b|\bcuit\b|\bnir\b|\binsee\b|s[eé]cu|codice fiscale|personnummer|\bperson(?:al)? ?(?:nr|nummer|number|id|identity|identification|code)|f[øo]dselsnummer|\bcpr\b|\bhetu\b|henkil|aadhaa?r|\brut\b|\brrn\b|\bcnic\b|\bnric\b|\bhkid\b|kimlik|\bamka\b|\boib\b|isikukood|asmens|kennitala|\bidentity\b|\bidentification\b|c[eé]dula|\bid (?:card|number)|\bcitizen|\bresident (?:id|registration)|rodn[eé])/;
 
-/** An id with letters in it, written together or with its usual signs. */
+/** Matches an id that contains letters, with or without its usual signs. */
 const LETTERED = /[A-Za-z0-9]+(?:[-+./][A-Za-z0-9]+){0,4}/g;
 const MIN_LETTERED_CHARS = 8;
 const MAX_LETTERED_CHARS = 22;
@@ -27,8 +27,8 @@ interface CountryRules {
 }
 
 /**
- * Ids of persons in the given countries, by their check digits. Where a check tells little, an id must be written as the
- * country writes it (`123-45-6789`), or be called an id by the words before it.
+ * Finds personal ids of the given countries by their check digits. If the check is weak, an id must be written in the country's
+ * form (`123-45-6789`), or the words before it must name an id.
  */
 export function nationalIdsOf(countries: readonly string[]): Recogniser {
   const rules = countries.map(
@@ -65,7 +65,7 @@ function digitIds(
   return found;
 }
 
-/** How many groups from a first one on have as many digits as an id, the most first. */
+/** The numbers of groups, from a first group on, that have as many digits as an id, largest first. */
 function countsOf(run: NumberRun, first: number, lengths: ReadonlySet<number>): number[] {
   const counts: number[] = [];
   let digits = 0;
@@ -106,7 +106,7 @@ function letteredIds(excerpt: Excerpt, rules: readonly CountryRules[]): PiiRange
     const compact = id.replace(/[^A-Za-z0-9]/g, "").toUpperCase();
     const may = rules.filter(({ country }) => ID_FORMS[country]?.lettered?.test(compact) === true);
     if (may.length === 0 || start < from || !isEdgeBefore(text, start) || !isEdgeAfter(text, end)) return;
-    // Digests and the like are in small letters.
+    // Digests and similar texts are in lower case.
     if (id !== id.toUpperCase() && !CALLED.test(wordsBefore(excerpt, start))) return;
     if (may.some(({ validators }) => validators.some((validator) => isIdOf(validator, id.toUpperCase()))))
       found.push({ start, end, kind: "national_id" });
@@ -121,7 +121,7 @@ function letteredIds(excerpt: Excerpt, rules: readonly CountryRules[]): PiiRange
   return found;
 }
 
-/** Some validators throw for what they cannot read. */
+/** Whether a text is valid. Some validators throw for text that they cannot read. */
 function isIdOf(validator: Validator, text: string): boolean {
   try {
     const result = validator.validate(text);
@@ -131,19 +131,19 @@ function isIdOf(validator: Validator, text: string): boolean {
   }
 }
 
-/** How ids of persons are written in a country. */
+/** The written form of personal ids in a country. */
 interface IdForm {
-  /** How many digits those have that are only digits. */
+  /** The lengths of ids of digits only. */
   readonly lengths: readonly number[];
-  /** With the signs that nothing else of so many digits is written with. */
+  /** The form with signs that no other number of the same length uses. */
   readonly written?: RegExp;
-  /** The lengths at which fewer than one in two hundred numbers pass the check, so that digits alone tell. */
+  /** The lengths at which fewer than one in two hundred numbers pass the check, so that digits alone suffice. */
   readonly telling?: readonly number[];
-  /** Those with letters in them, without their signs. */
+  /** The form of ids that contain letters, without signs. */
   readonly lettered?: RegExp;
 }
 
-/** By country, as ISO 3166-1 has it. */
+/** By the country's ISO 3166-1 code. */
 const ID_FORMS: Readonly<Record<string, IdForm>> = {
   AD: { lengths: [], lettered: /^[A-Z]\d{6}[A-Z]$/ },
   AI: { lengths: [10] },

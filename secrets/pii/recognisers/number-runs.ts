@@ -1,24 +1,24 @@
 import { isEdgeAfter, isEdgeBefore } from "../pii-kinds.ts";
 
-/** A part of a text that is only digits. */
+/** A sequence of digits in a text. */
 export interface DigitGroup {
   readonly start: number;
   readonly end: number;
   readonly digits: string;
 }
 
-/** Groups of digits with no more between them than is written within one number. */
+/** Groups of digits, separated only by signs that can occur within one number. */
 export interface NumberRun {
   /** The first digit, or the `+` or `(` before it. */
   readonly start: number;
   readonly groups: readonly DigitGroup[];
 }
 
-/** What stands between the digits of one number: one character, or brackets. */
+/** Matches the signs between the digits of one number: one character, or brackets. */
 const SEPARATOR = /^(?:[ \u00a0.\-\u2010\u2011\u2013/]|\)[ \-/]?|[ -]?\(| - | ?\/ ?)$/;
 const MAX_SEPARATOR_CHARS = 3;
 
-/** A longer run is a table of numbers, and read as several. */
+/** A longer run is a table of numbers, and is read as several runs. */
 const MAX_GROUPS = 24;
 
 /**
@@ -56,7 +56,7 @@ function signFrom(text: string, start: number, from: number): number {
   return start - (before?.[0].length ?? 0);
 }
 
-/** A number as it is written: some groups of a run. */
+/** A number as written: some groups of a run. */
 export interface WrittenNumber {
   readonly start: number;
   readonly end: number;
@@ -65,7 +65,7 @@ export interface WrittenNumber {
   readonly groups: readonly DigitGroup[];
 }
 
-/** The number of some groups of a run, unless it is only a part of a word, of a fraction or of a longer number. */
+/** The number that some groups of a run form, unless it is only a part of a word, a fraction or a longer number. */
 export function writtenNumber(
   text: string,
   run: NumberRun,
@@ -83,14 +83,14 @@ export function writtenNumber(
   return { start, end, digits, text: text.slice(start, end), groups };
 }
 
-/** A hyphen, a point or a slash that has a letter or a digit behind it joins two parts of one identifier. */
+/** Whether a number is separate. A hyphen or point between it and a letter or digit joins parts of one identifier. */
 function standsAlone(text: string, start: number, end: number): boolean {
   if (!isEdgeBefore(text, start) || !isEdgeAfter(text, end)) return false;
   if (/[\p{L}\p{N}_][-.\u2010\u2011]$/u.test(text.slice(Math.max(0, start - 2), start))) return false;
   return !/^[-.\u2010\u2011][\p{L}\p{N}_]/u.test(text.slice(end, end + 2));
 }
 
-/** The one character that is between all groups; `undefined` where it is not one, or is not always the same. */
+/** The single character between all groups, or `undefined` if there are several or different ones. */
 export function separatorOf(text: string, groups: readonly DigitGroup[]): string | undefined {
   const between = groups.slice(1).map(({ start }, index) => text.slice(groups[index]?.end, start));
   const [first] = between;

@@ -2,19 +2,19 @@ import cardTypes from "credit-card-type";
 import type { Excerpt, PiiRange } from "../pii-kinds.ts";
 import { numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./number-runs.ts";
 
-/** How cards are printed, by the lengths of their groups. */
+/** The lengths of the groups in which card numbers are printed. */
 const PRINTED = ["4,4,4,4", "4,4,4,4,3", "4,6,5", "4,6,4"];
 
-/** What stands between groups of digits. An underscore counts only here: in other numbers it joins the parts of a name. */
+/** Matches the sign between groups of digits. An underscore counts only here: elsewhere it joins the parts of a name. */
 const SEPARATOR = /^[ \u00a0.\-_\u2010\u2011\u2013]$/;
 
 const MIN_DIGITS = 14;
 const MAX_DIGITS = 19;
 
-/** Maestro shares its prefixes with much else, so its shorter numbers could be anything. */
+/** Maestro shares its prefixes with many other numbers, so its shorter numbers could be anything. */
 const MIN_MAESTRO_DIGITS = 16;
 
-/** What a brand's numbers begin with, each a range of numbers of so many digits, and how long they are. */
+/** The brands: the ranges of their prefixes, and the lengths of their numbers. */
 const BRANDS = Object.values(cardTypes.types).map((type) => {
   const { patterns, lengths } = cardTypes.getTypeInfo(type);
   const least = type === "maestro" ? MIN_MAESTRO_DIGITS : MIN_DIGITS;
@@ -25,8 +25,8 @@ const BRANDS = Object.values(cardTypes.types).map((type) => {
 });
 
 /**
- * Numbers of payment cards (ISO/IEC 7812): the prefix and length of a brand, and a check digit by Luhn; written together, or in
- * groups as on a card.
+ * Finds numbers of payment cards (ISO/IEC 7812) by the prefix and length of a brand and the Luhn check digit, written together
+ * or in groups as on a card.
  */
 export function findPaymentCards({ text, from }: Excerpt): PiiRange[] {
   const found: PiiRange[] = [];
@@ -67,7 +67,7 @@ function begins(digits: string, { prefixes }: (typeof BRANDS)[number]): boolean 
   });
 }
 
-/** ISO/IEC 7812-1, annex B. */
+/** Checks the Luhn digit (ISO/IEC 7812-1, annex B). */
 function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let at = 0; at < digits.length; at++) {

@@ -7,30 +7,30 @@ import {
 import { type Excerpt, type PiiRange, type Recogniser, wordsBefore } from "../pii-kinds.ts";
 import { type NumberRun, numberRuns, separatorOf, type WrittenNumber, writtenNumber } from "./number-runs.ts";
 
-/** ITU-T E.164, with room for the prefixes that are dialled in a country. */
+/** Bounds of ITU-T E.164, with room for the prefixes that are dialled in a country. */
 const MIN_DIGITS = 7;
 const MAX_DIGITS = 17;
 const MAX_GROUPS = 8;
 
-/** A longer run is a table of numbers, in which a number cannot be told from its neighbours. */
+/** A longer run is a table of numbers, in which neighbouring numbers cannot be separated. */
 const MAX_RUN_GROUPS = 12;
 
 /**
- * How often libphonenumber is asked in one excerpt, because it takes long. A text of numbers asks less; what is left after that
- * is taken for what it looks like.
+ * The most calls of libphonenumber for one excerpt, because they are slow. Usual texts need fewer. Beyond the limit, a number
+ * counts as a phone number if it looks like one.
  */
 const MAX_PARSED = 400;
 
 const PHONE =
   /(?:phone|telefon|tele?fax|tel[eé]fono|t[eé]l[eé]phone|\btel\b|\bfax\b|\bmob(?:ile?|il)?\b|m[oó]vil|celular|cellulare|\bcell\b|handy|whatsapp|\bsms\b|msisdn|rufnummer|puhelin|portable|telefoon)/;
 
-/** Dates and times, whose digits are those of a phone number in some country. */
+/** Matches dates and times, whose digits can be a phone number in some country. */
 const DATE =
   /^(?:(?:19|20)\d\d[-./](?:0[1-9]|1[0-2])[-./](?:0[1-9]|[12]\d|3[01])|(?:0?[1-9]|[12]\d|3[01])[-./](?:0?[1-9]|[12]\d|3[01])[-./](?:19|20)\d\d)(?:\D|$)/;
 
 /**
- * Numbers of phones: with a `+` in any country, and as they are dialled in the given ones. A number without a `+` must look like
- * one (a bracket or a zero before the area, or the groups of its country), or be called one by the words before it.
+ * Finds phone numbers: with a `+` of any country, and without it as dialled in the given countries. A number without a `+` must
+ * look like one (a bracket or a zero before the area code, or the groups of its country), or the words before it must name one.
  */
 export function phoneNumbersOf(countries: readonly string[]): Recogniser {
   const plans = countries.map((country) => new NumberingPlan(country));
@@ -69,7 +69,7 @@ class PhoneSearch {
     }
   }
 
-  /** The number with a `+` that begins a run: as many groups of it as give one. */
+  /** The number with a `+` at the start of a run: the most groups that form one. */
   #international(run: NumberRun): WrittenNumber | undefined {
     return longest(this.#excerpt.text, run, 0, (number) => {
       if (number.digits.startsWith("0")) return false;
@@ -79,7 +79,7 @@ class PhoneSearch {
     });
   }
 
-  /** The number that begins with a group of a run and is dialled in one of the countries. */
+  /** The number that begins with a group of a run, as dialled in one of the countries. */
   #national(run: NumberRun, first: number, isCalled: boolean): WrittenNumber | undefined {
     const { text } = this.#excerpt;
     const group = run.groups[first];
@@ -103,7 +103,7 @@ class PhoneSearch {
     });
   }
 
-  /** Whether a number is in groups as numbers of its country are. Spaces alone are between any numbers. */
+  /** Whether a number has the groups of its country. Spaces do not count, because they occur between any numbers. */
   #isGrouped(number: WrittenNumber, { country }: NumberingPlan, isOpened: boolean): boolean {
     const { text } = this.#excerpt;
     const { digits, groups } = number;
@@ -126,7 +126,7 @@ class PhoneSearch {
   }
 }
 
-/** The most groups from a first one on that are a number. */
+/** The number of the most groups, from a first group on. */
 function longest(
   text: string,
   run: NumberRun,
@@ -147,18 +147,18 @@ function longest(
   return undefined;
 }
 
-/** Whether there is one point in it and nothing else, as in `8.4012345`. */
+/** Whether its only separator is a single point, as in `8.4012345`. */
 function isFraction(text: string, { groups }: WrittenNumber): boolean {
   return groups.length === 2 && separatorOf(text, groups) === ".";
 }
 
-/** A bracket that was opened before all of a number is closed after it. */
+/** The end of a number, including the closing bracket if the whole number is in brackets. */
 function closed(text: string, { start, end }: WrittenNumber): number {
   const isOpen = text.charAt(start) === "(" && !text.slice(start, end).includes(")");
   return isOpen && text.charAt(end) === ")" ? end + 1 : end;
 }
 
-/** What libphonenumber's metadata has of a country, of which its types tell only a part. */
+/** The metadata of a country in libphonenumber, whose type declarations are incomplete. */
 interface PlanMetadata {
   nationalNumberPattern(): string;
   possibleLengths(): readonly number[];
@@ -182,8 +182,8 @@ const TYPES = [
 ];
 
 /**
- * Whether digits are a number of a country, dialled there: what libphonenumber decides of a number that it has parsed, by the
- * same patterns, in a hundredth of the time. Texts may be full of digits that are none.
+ * Decides whether digits are a number as dialled in a country. It uses the patterns of libphonenumber and gives the same answer
+ * in a hundredth of the time, because texts may be full of other digits.
  */
 export class NumberingPlan {
   readonly country: CountryCode;

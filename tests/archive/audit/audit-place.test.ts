@@ -91,7 +91,7 @@ test("a folder that everybody may write, or a link to somebody else's, is told a
   expect(existsSync(join(theirs, "audit.jsonl"))).toBe(false);
 });
 
-test("a place that cannot be written is told once, fails nothing, and what is missing is written when it can be again", async () => {
+test("a place that cannot be written is reported once, fails nothing, and gets the missing lines as soon as it can be written", async () => {
   const shared = join(audit.folder, "audit.jsonl");
   await mkdir(shared);
   const log = audit.open(shared);

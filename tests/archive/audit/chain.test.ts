@@ -277,7 +277,7 @@ describe("a change of the log is found", () => {
     ]);
     const { problems, notes } = await verifyLog(path, { expected: [early, await kept()] });
     expect(problems).toEqual([]);
-    expect(notes).toContain("line 3 is among them, and can be compared no more");
+    expect(notes).toContain("line 3 is among them, and can no longer be compared");
   });
 
   test("a file that was made to look old is not removed, and one whose last line was edited neither", async () => {
@@ -314,7 +314,7 @@ describe("a change of the log is found", () => {
     expect((await verifyLog(path, { expected })).notes).toEqual([]);
     await open().append(numbered(1, 4), false);
     expect((await verifyLog(path, { expected })).notes).toEqual([
-      "what came after line 3 is proven by no head that was kept elsewhere",
+      "no head that was kept elsewhere proves what came after line 3",
     ]);
   });
 

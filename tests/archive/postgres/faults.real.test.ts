@@ -305,7 +305,7 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const newer = (await openPostgresArchive(url, { keepDays: 1 }).catch((error: Error) => error)) as Error;
     expect(newer).toMatchObject({ code: "newer" });
     expect(newer.message).toMatch(
-      /^PostgreSQL \([^\n]*\) has version 99, and this ptc knows \d+ at most: update this ptc$/,
+      /^PostgreSQL \([^\n]*\) has version 99, and this ptc supports at most \d+: update ptc$/,
     );
   });
 

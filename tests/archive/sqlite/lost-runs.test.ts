@@ -171,7 +171,7 @@ describe("a run is not lost", { timeout: TIMEOUT_MS }, () => {
     const db = openForWriting(fresh("twice"));
     const { run, calls } = sampleRun();
     expect(storeRun(db, run, calls)).toBe(storeRun(db, run, calls));
-    expect(() => storeRun(db, { ...run, consoleText: "other" }, calls)).toThrow(/keeps it out/);
+    expect(() => storeRun(db, { ...run, consoleText: "other" }, calls)).toThrow(/conflicts with it/);
     expect(await verifyArchive(db)).toMatchObject({ runs: 1, problems: [] });
     db.close();
   });

@@ -59,7 +59,7 @@ describe("a file that is no archive of this ptc's", () => {
       expect(readFileSync(path).equals(before)).toBe(true);
     }
     expect(refusal(() => openForReading(newer)).message).toMatch(
-      new RegExp(`version 99, and this ptc knows ${MIGRATIONS.length} at most: use a newer ptc`),
+      new RegExp(`version 99, and this ptc supports at most ${MIGRATIONS.length}: use a newer ptc`),
     );
   });
 
@@ -199,8 +199,8 @@ describe("an error of SQLite", () => {
     [14, "unwritable", /check the permissions/],
     [15, "busy", /too often/],
     [18, "unkeepable", /so large/],
-    [19, "unkeepable", /keeps it out/],
-    [26, "corrupt", /no database: move it away/],
+    [19, "unkeepable", /conflicts with it/],
+    [26, "corrupt", /not a database: move it away/],
     [1, "failed", /cannot be used/],
     [undefined, "failed", /cannot be used/],
   ] as const)("with the code %s is told as %s", (errcode, code, message) => {

@@ -193,9 +193,7 @@ const sql =
 
 test.each<[name: string, change: Edit, named: RegExp]>([
   ...IN_CHAIN.map((column) => inColumn(column, NOT_IN_CHAIN)),
-  ...IN_RECORD.map((column) =>
-    inColumn(column, new RegExp(`the column ${column} says something else than the record`)),
-  ),
+  ...IN_RECORD.map((column) => inColumn(column, new RegExp(`the column ${column} differs from the record`))),
   ["a record that is whole in itself", replaceRecord, NOT_IN_CHAIN],
   [
     "counts of a tool",
@@ -204,11 +202,11 @@ test.each<[name: string, change: Edit, named: RegExp]>([
   ],
   ["counts of a tool, removed", sql("DELETE FROM run_tools WHERE run = 2"), /the counts of its calls/],
   ["name of a tool", sql("UPDATE tools SET name = 'mcp__math__sub'"), /the counts of its calls/],
-  ["references", sql("DELETE FROM run_blobs WHERE run = 2"), /the list of what it refers to/],
+  ["references", sql("DELETE FROM run_blobs WHERE run = 2"), /the list of its references/],
   [
     "references to more",
     sql("UPDATE OR IGNORE run_blobs SET run = 2 WHERE run = 3"),
-    /the list of what it refers to/,
+    /the list of its references/,
   ],
   [
     "two outcomes, swapped",
@@ -238,7 +236,7 @@ test("a record that was replaced does not fit what comes after it, even with a l
     const link = linkTo(row?.previous as string, entry);
     run(db, "UPDATE runs SET link = ?, file_name = 'other.ts' WHERE run_id = ?", link, runId);
   });
-  expect(read).toMatch(/the chain does not go on from its record/);
+  expect(read).toMatch(/the chain does not continue from its record/);
   expect(verify).toMatch(/record 3 does not follow the one before it/);
 });
 
@@ -376,7 +374,7 @@ describe("a head that was kept elsewhere", () => {
     expect(await problemsOf(db, [head])).toEqual(["record 4 is missing"]);
     expect(await verifyArchive(db, [{ link: head.link }])).toMatchObject({
       problems: [],
-      notes: ["a head without its place cannot tell whether pruned records are all that is gone before it"],
+      notes: ["a head without its place cannot show whether only pruned records are missing before it"],
     });
     db.close();
   });
@@ -387,7 +385,7 @@ describe("a head that was kept elsewhere", () => {
         edited(() => {}),
         [{ ...kept, link: NO_DIGEST }],
       ),
-    ).toEqual(["record 3 is another than the one whose head was kept: the chain was written anew"]);
+    ).toEqual(["record 3 is not the one whose head was kept: the chain was written anew"]);
   });
 
   test("covers what ptc pruned before it, and one of before is told as gone", async () => {
@@ -398,7 +396,7 @@ describe("a head that was kept elsewhere", () => {
     expect(await verifyArchive(db, [now])).toMatchObject({ problems: [], notes: [] });
     expect(await verifyArchive(db, [early, now])).toMatchObject({
       problems: [],
-      notes: ["record 1 was pruned, and can be compared no more"],
+      notes: ["record 1 was pruned, and can no longer be compared"],
     });
     expect(await problemsOf(db, [early])).toEqual([expect.stringContaining("is newer than record 1")]);
   });

@@ -351,10 +351,10 @@ describe("ptc runs list", () => {
     [["--since", "yesterday"], "--since: 'yesterday' is not a time; give 24h"],
     [["--until", "12"], "--until: '12' is not a time"],
     [["--limit", "0"], "--limit: '0' is not a whole number from 1 to"],
-    [["--digest", "../../etc/passwd"], "'../../etc/passwd' finds no run"],
-    [["--digest", "' OR 1=1 --"], "finds no run"],
+    [["--digest", "../../etc/passwd"], "'../../etc/passwd' names no run"],
+    [["--digest", "' OR 1=1 --"], "names no run"],
     [["--client-session", "current"], "--client-session: no client has started this shell"],
-    [["--digest", "\u001b[2J"], "'?[2J' finds no run"],
+    [["--digest", "\u001b[2J"], "'?[2J' names no run"],
   ])("refuses %j in one line", async (flags, message) => {
     expectRefusal(await ptc("list", ...flags), message);
   });

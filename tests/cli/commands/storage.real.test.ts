@@ -83,7 +83,9 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     expect(await ptc(["runs", "verify"])).toMatchObject({ code: 1 });
     expect((await ptc(["audit", "verify"])).stdout).toContain("line 2 is missing");
     await db.exec("UPDATE run_days SET runs = runs + 1");
-    expect((await ptc(["runs", "verify"])).stdout).toMatch(/the sums of \S+ are not those of its runs/);
+    expect((await ptc(["runs", "verify"])).stdout).toMatch(
+      /the sums of \S+ differ from the sums of its runs/,
+    );
     await db.close();
   });
 
@@ -122,7 +124,7 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const other = new SqliteArchiveStore({ path: join(project.directory, "other.db"), keepDays: 36_500 });
     await archiveRun(other, sampleRun());
     await other.close();
-    expectRefusal(await ptc(["storage", "import", "other.db"]), "has runs already that are not of", 1);
+    expectRefusal(await ptc(["storage", "import", "other.db"]), "already has runs that are not from", 1);
     expectRefusal(await ptc(["storage", "import", "none.db"]), "there is no such archive");
   });
 

@@ -182,7 +182,7 @@ test("an archive that cannot be written is a failure, and one that can is left a
     const findings = await find({ servers: [], archive: { path: join(folder, name) } });
     return findings.find(({ part }) => part === "archive");
   };
-  const damaged = /^runs are not archived: the archive .*damaged\.db is damaged or no database/;
+  const damaged = /^runs are not archived: the archive .*damaged\.db is damaged or not a database/;
   const refused = { area: "ptc", ok: false, detail: expect.stringMatching(damaged) };
   expect(await tried("damaged.db")).toMatchObject(refused);
   expect(await tried("file/archive.db")).toMatchObject({ ok: false });

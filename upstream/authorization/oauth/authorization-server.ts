@@ -20,7 +20,7 @@ import { AuthorizationError, type Challenge } from "../authorization.ts";
 import { AddressGuard, buildGuardedFetch } from "../guarded-fetch.ts";
 import { type Client, isSameIssuer, type Login } from "../login-store.ts";
 
-/** What is known of how a server is authorized (MCP 2026-07-28, Authorization: "Authorization Server Discovery"). */
+/** What was discovered about a server's authorization (MCP 2026-07-28, Authorization: "Authorization Server Discovery"). */
 export interface Discovered {
   /** The resource indicator (RFC 8707). */
   readonly resource: string;
@@ -31,7 +31,7 @@ export interface Discovered {
 
 export interface DiscoveryOptions {
   serverUrl: string;
-  /** The URL that a challenge of the server named. */
+  /** The URL named in the server's challenge. */
   resourceMetadataUrl: string | undefined;
   /** The authorization server that the configuration names. */
   issuer: string | undefined;
@@ -39,11 +39,11 @@ export interface DiscoveryOptions {
 }
 
 /**
- * Finds out which authorization server a server trusts, by its protected resource metadata (RFC 9728), and what that one
- * offers, by its metadata (RFC 8414, or OpenID Connect Discovery). A server without protected resource metadata may be its own
- * authorization server, as MCP had it before 2025-06-18. `undefined` when the server offers neither.
+ * Finds out which authorization server a server trusts, from its protected resource metadata (RFC 9728), and what that offers, from
+ * its own metadata (RFC 8414, or OpenID Connect Discovery). A server without protected resource metadata may be its own
+ * authorization server, as in MCP before 2025-06-18. `undefined` if the server offers neither.
  *
- * @throws AuthorizationError when what is found cannot be trusted, or cannot be reached.
+ * @throws AuthorizationError if the metadata cannot be trusted or reached.
  */
 export async function discover(options: DiscoveryOptions): Promise<Discovered | undefined> {
   const { serverUrl, fetch } = options;
@@ -54,7 +54,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered | 
   try {
     metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   } catch (error) {
-    // A server that is its own authorization server has metadata, and many others have some page in its place.
+    // A server that is its own authorization server has metadata; many others serve some page instead.
     const isAssumed = resourceMetadata === undefined && options.issuer === undefined;
     const isNone = error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError");
     if (isAssumed && isNone) return undefined;
@@ -76,7 +76,7 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered | 
   };
 }
 
-/** Asks for protected resource metadata where the challenge said, then at the well-known places of path and root. */
+/** Fetches protected resource metadata from the URL in the challenge, then from the well-known URLs for the path and the root. */
 async function findResourceMetadata({
   serverUrl,
   resourceMetadataUrl,
@@ -90,7 +90,7 @@ async function findResourceMetadata({
     try {
       found = await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch);
     } catch (error) {
-      // Only a host that cannot be reached throws this: elsewhere there may be no metadata, or something else at its place.
+      // A TypeError means that the host cannot be reached. Any other error means that there is no metadata at this URL.
       if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be fetched");
       continue;
     }
@@ -100,7 +100,7 @@ async function findResourceMetadata({
   return undefined;
 }
 
-/** A token for another resource than this server is not asked for (RFC 9728, section 3.3). */
+/** Refuses metadata for a resource other than this server (RFC 9728, section 3.3). */
 function requireResource(serverUrl: string, resource: string): void {
   const isOwn =
     URL.canParse(resource) &&
@@ -125,7 +125,7 @@ function chooseIssuer(
   throw new AuthorizationError(`trusts ${others}, and not the \`issuer\` of its \`auth\` in ptc.yaml`);
 }
 
-/** Refuses a URL to which credentials would go in the clear. On this machine they may. */
+/** Refuses a URL to which credentials would be sent unencrypted, except on this machine. */
 export function requireSecure(text: string, what: string): URL {
   if (!URL.canParse(text))
     throw new AuthorizationError(`names ${shown(text)} as its ${what}, which is no URL`);
@@ -141,7 +141,7 @@ function shown(foreign: string): string {
   return oneLine(foreign, 200);
 }
 
-/** Whether a server that refuses a request without saying what it wants has an authorization server. */
+/** Whether a server that refuses a request without a reason has an authorization server. */
 export async function offersLogin(
   serverUrl: string,
   { resourceMetadataUrl }: Challenge,
@@ -151,14 +151,14 @@ export async function offersLogin(
   try {
     return (await discover({ serverUrl, resourceMetadataUrl, issuer: undefined, fetch })) !== undefined;
   } catch {
-    // Then a login says what is wrong with it.
+    // A login will then report the problem.
     return true;
   }
 }
 
 /**
- * Adds what identifies the client to a request to an authorization server (RFC 6749, section 2.3.1). In HTTP Basic, id and
- * secret are encoded as a form encodes them, which the client package leaves out.
+ * Adds the client's identification to a request to an authorization server (RFC 6749, section 2.3.1). In HTTP Basic, id and secret
+ * are form-encoded, which the client package omits.
  */
 export function authenticateClient(
   client: Client,
@@ -190,13 +190,13 @@ function formEncoded(text: string): string {
 
 type Granted = Pick<Login, "accessToken" | "refreshToken" | "expiresAt" | "scope">;
 
-/** A token that no header can carry would otherwise be quoted in an error. */
+/** Matches valid tokens. A token that no header can carry would otherwise be quoted in an error. */
 const TOKEN = /^[\x21-\x7e]{1,65536}$/;
 
 /**
  * The parts of a login that a token response sets (RFC 6749, section 5.1).
  *
- * @param asked the scopes that were asked for, which are those granted where the response names none.
+ * @param asked the requested scopes, which count as granted if the response names none.
  */
 export function grantedBy(
   tokens: OAuthTokens,
@@ -219,21 +219,21 @@ export function grantedBy(
 const MAX_SHOWN_CHARS = 300;
 
 /**
- * The error for what failed between ptc and an authorization server.
+ * The error for a failure between ptc and an authorization server.
  *
- * @param what the beginning of the message, which follows the name of the server.
+ * @param what the beginning of the message, phrased to follow the name of the server.
  */
 export function explainFault(error: unknown, what: string): AuthorizationError {
   if (error instanceof AuthorizationError) return error;
   return new AuthorizationError(`${what}: ${oneLine(reasonOf(error), MAX_SHOWN_CHARS)}`);
 }
 
-/** Whether the authorization server says that what it is shown is valid no more (RFC 6749, section 5.2). */
+/** Whether the authorization server says that the grant is no longer valid (RFC 6749, section 5.2). */
 export function isEndedGrant(error: unknown): boolean {
   return error instanceof OAuthError && error.code === OAuthErrorCode.InvalidGrant;
 }
 
-/** Whether the authorization server does not know the client, or no longer does. */
+/** Whether the authorization server does not, or no longer, know the client. */
 export function isUnknownClient(error: unknown): boolean {
   return (
     error instanceof OAuthError &&
@@ -246,7 +246,7 @@ function reasonOf(error: unknown): string {
     return "the answer came from another authorization server than the one that was asked";
   if (error instanceof RegistrationRejectedError) return `HTTP ${error.status}: ${error.body}`;
   if (error instanceof OAuthError) {
-    // What the client package could not read as an error of OAuth, it quotes whole.
+    // The client package quotes the whole body of a response that is not an OAuth error.
     if (error.code === OAuthErrorCode.ServerError)
       return error.message.replace(/Invalid OAuth error response:.*Raw body: /s, "");
     return error.message === error.code ? error.code : `${error.code}: ${error.message}`;

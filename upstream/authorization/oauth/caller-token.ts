@@ -1,8 +1,8 @@
 /**
- * Tokens for a server that stand for whoever calls ptc. The caller's own token is exchanged where the configuration says, and goes
- * nowhere else: at the server's authorization server for a token of the same person (RFC 8693), or, across organisations, at the
- * caller's for an assertion of who it is (Identity Assertion JWT Authorization Grant, "ID-JAG"; MCP extension "Enterprise-Managed
- * Authorization"), with which the server's own authorization server gives a token (RFC 7523).
+ * Gets tokens for a server on behalf of the caller. The caller's own token is sent only to the configured authorization server: to
+ * the server's, in exchange for a token of the same person (RFC 8693), or, across organisations, to the caller's, in exchange for an
+ * assertion of the caller's identity (Identity Assertion JWT Authorization Grant, "ID-JAG"; MCP extension "Enterprise-Managed
+ * Authorization"), for which the server's own authorization server issues a token (RFC 7523).
  */
 import * as oauth from "oauth4webapi";
 import type { Clock } from "../../../base/clock.ts";
@@ -25,7 +25,7 @@ export interface CallerTokenOptions {
   serverUrl: string;
   /** The caller's token. */
   subject: string;
-  /** What the server asked for when it challenged, beside the scopes of the configuration. */
+  /** The scopes that the server demanded in its challenge, in addition to the configured ones. */
   scope: string | undefined;
   resourceMetadataUrl: string | undefined;
   clock: Pick<Clock, "wallMs">;
@@ -64,7 +64,7 @@ export async function exchangeToken(
 /** ptc's client at the server's own authorization server. */
 type OwnClient = Pick<CallerSettings, "issuer" | "clientId" | "clientSecret" | "authMethod" | "scope">;
 
-/** Gets a token of a server's authorization server by an assertion of the caller's. @throws AuthorizationError */
+/** Gets a token from a server's authorization server with an assertion of the caller's identity. @throws AuthorizationError */
 export async function assertIdentity(
   { issuer, clientId, clientSecret, authMethod, scope: scopeOfSettings }: OwnClient,
   assertion: ExchangeClient,
@@ -100,7 +100,7 @@ export async function assertIdentity(
   return tokenIn(tokens, scope, clock);
 }
 
-/** An authorization server, as ptc's client there asks it. */
+/** Requests of ptc's client to an authorization server. */
 class AuthorizationServer {
   readonly #metadata: oauth.AuthorizationServer;
   readonly #client: ExchangeClient;
@@ -140,7 +140,7 @@ class AuthorizationServer {
     );
   }
 
-  /** Asks for a token. @param what the beginning of the message of a failure, after the name of the server. */
+  /** Requests a token. @param what the beginning of a failure's message, phrased to follow the name of the server. */
   async ask(
     grantType: string,
     parameters: URLSearchParams,
@@ -158,7 +158,7 @@ class AuthorizationServer {
         { [oauth.customFetch]: fetchWith(this.#fetch), [oauth.allowInsecureRequests]: true },
       );
       return await oauth.processGenericTokenEndpointResponse(this.#metadata, client, response, {
-        // What an assertion is used as is not said (ID-JAG, section 4.3.3).
+        // The token type of an assertion is "N_A" (ID-JAG, section 4.3.3).
         recognizedTokenTypes: { n_a() {} },
       });
     } catch (error) {
@@ -180,7 +180,7 @@ class AuthorizationServer {
   }
 }
 
-/** Requests of the library, which bring their bodies as parameters. */
+/** A `fetch` for the library, which passes bodies as parameters. */
 function fetchWith(fetch: ReturnType<typeof buildGuardedFetch>) {
   return async (url: string, init: oauth.CustomFetchOptions<string, unknown>) =>
     fetch(url, {
@@ -197,7 +197,7 @@ function resourceOf(serverUrl: string): string {
   return url.href;
 }
 
-/** Whether a token is for ptc's own client at the identity provider, as ID tokens are and access tokens for ptc are not. */
+/** Whether a token is for ptc's own client at the identity provider, like ID tokens, and unlike access tokens for ptc. */
 function isIdToken(token: string, clientId: string): boolean {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));

@@ -12,10 +12,10 @@ import {
 } from "./authorization-server.ts";
 
 /**
- * Gets new tokens for a login by its refresh token (RFC 6749, section 6), where it was issued and for the same resource.
- * `undefined` when the authorization server no longer accepts it.
+ * Gets new tokens for a login with its refresh token (RFC 6749, section 6), from its issuer and for the same resource. `undefined`
+ * if the authorization server no longer accepts it.
  *
- * @throws AuthorizationError when nothing is known of the login, because the authorization server cannot be reached or fails.
+ * @throws AuthorizationError if the authorization server cannot be reached or fails, so that the state of the login is not known.
  */
 export async function refreshLogin(
   login: Login,
@@ -27,7 +27,7 @@ export async function refreshLogin(
   const fetchFn = buildGuardedFetch({ guard: new AddressGuard(login.url, login.zone), signal });
   try {
     const tokens = await refreshAuthorization(login.issuer, {
-      // The endpoint is that of the login. Newer metadata could name another one for this token.
+      // Uses the endpoint of the login, because newer metadata could name another one for this token.
       metadata: {
         issuer: login.issuer,
         authorization_endpoint: login.tokenEndpoint,
@@ -49,9 +49,9 @@ export async function refreshLogin(
 }
 
 /**
- * Has the authorization server forget the tokens of a login (RFC 7009). Whether it offers that.
+ * Revokes the tokens of a login at the authorization server (RFC 7009). Returns whether the server offers that.
  *
- * @throws AuthorizationError when it did not do so.
+ * @throws AuthorizationError if it failed.
  */
 export async function revokeLogin(login: Login, signal?: AbortSignal): Promise<boolean> {
   const { revocationEndpoint, refreshToken, accessToken, client, authMethods } = login;
@@ -60,7 +60,7 @@ export async function revokeLogin(login: Login, signal?: AbortSignal): Promise<b
   const what = "has an authorization server that did not revoke its tokens";
   try {
     const url = requireSecure(revocationEndpoint, "revocation endpoint");
-    // With the refresh token, most servers revoke the others too, and some revoke only the one that is named.
+    // Most servers revoke all tokens with the refresh token, but some revoke only the named one.
     for (const [hint, token] of [
       ["refresh_token", refreshToken],
       ["access_token", accessToken],

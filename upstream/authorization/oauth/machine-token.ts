@@ -11,7 +11,7 @@ export interface MachineLoginOptions {
   serverUrl: string;
   settings: ClientCredentialsSettings;
   resourceMetadataUrl: string | undefined;
-  /** The scopes that the server asked for, beside those of the configuration. */
+  /** The scopes that the server demanded, in addition to the configured ones. */
   scope: string | undefined;
   clock: Pick<Clock, "wallMs">;
   signal?: AbortSignal | undefined;
@@ -23,7 +23,7 @@ export interface MachineToken {
 }
 
 /**
- * Gets a token for a machine by its own credentials (RFC 6749, section 4.4), which are a secret or a key (RFC 7523).
+ * Gets a token for a machine with its own credentials (RFC 6749, section 4.4), a secret or a key (RFC 7523).
  *
  * @throws AuthorizationError
  */
@@ -84,7 +84,7 @@ function providerOf(
   };
 }
 
-/** The key of the configuration, and the algorithm for its kind where none is named (RFC 7518, section 3.1). */
+/** The configured key and algorithm; the default algorithm depends on the kind of key (RFC 7518, section 3.1). */
 function keyOf(text: string, algorithm: string | undefined): { privateKey: string; alg: string } {
   try {
     const isJwk = text.trimStart().startsWith("{");

@@ -28,9 +28,9 @@ const PKCE_METHOD = "S256";
 export interface PersonLoginOptions {
   key: LoginKey;
   settings: OAuthSettings;
-  /** What the server said when it was asked without a token. */
+  /** The server's challenge to a request without a token. */
   challenge: { resourceMetadataUrl: string | undefined; scope: string | undefined } | undefined;
-  /** Where the browser is sent back to. */
+  /** The URL to which the browser is redirected. */
   redirectUri: string;
   /** The previous login, if there was one. */
   previous: Login | undefined;
@@ -38,7 +38,7 @@ export interface PersonLoginOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What completes a login that waits for a person, here or in another process. It holds secrets. */
+/** The data to complete a login that waits for a person, here or in another process. It contains secrets. */
 export const KeptLogin = z.object({
   principal: z.string(),
   url: z.string(),
@@ -47,7 +47,7 @@ export const KeptLogin = z.object({
   tokenEndpoint: z.string(),
   revocationEndpoint: z.optional(z.string()),
   authMethods: z.optional(z.array(z.string())),
-  /** Whether the authorization server says which one it is in its answers (RFC 9207). */
+  /** Whether the authorization server identifies itself in its responses (RFC 9207). */
   namesItself: z.boolean(),
   zone: z.optional(z.enum(["public", "private", "loopback", "forbidden"])),
   client: Client,
@@ -61,20 +61,20 @@ export type KeptLogin = z.infer<typeof KeptLogin>;
 /** A login that waits for a person. */
 export interface BegunLogin {
   readonly issuer: string;
-  /** With which `completePersonLogin` completes it elsewhere. */
+  /** Input for `completePersonLogin`, to complete it elsewhere. */
   readonly kept: KeptLogin;
-  /** The address that the person is to open. */
+  /** The URL that the person should open. */
   readonly url: URL;
-  /** Whether a redirect belongs to this login. Any other is nothing to it. */
+  /** Whether a redirect belongs to this login. All others should be ignored. */
   isAnsweredBy(answer: URLSearchParams): boolean;
-  /** Turns the redirect into the login. @throws AuthorizationError */
+  /** Completes the login with the redirect. @throws AuthorizationError */
   complete(answer: URLSearchParams): Promise<Login>;
 }
 
 /**
- * Begins the login of a person at the authorization server that a server trusts. `undefined` when the server offers none.
+ * Begins a person's login at the authorization server that a server trusts. `undefined` if the server offers none.
  *
- * @throws AuthorizationError when no login is possible there, or none that can be trusted.
+ * @throws AuthorizationError if no login is possible there, or none that can be trusted.
  */
 export async function beginPersonLogin(options: PersonLoginOptions): Promise<BegunLogin | undefined> {
   const { key, settings, challenge, redirectUri, previous, clock, signal } = options;
@@ -143,12 +143,12 @@ export async function beginPersonLogin(options: PersonLoginOptions): Promise<Beg
   };
 }
 
-/** Whether a redirect belongs to a login. Any other is nothing to it. */
+/** Whether a redirect belongs to a login. All others should be ignored. */
 export function isAnswerTo({ state }: KeptLogin, answer: URLSearchParams): boolean {
   return isSame(answer.get("state") ?? "", state);
 }
 
-/** The earlier registration. A client may be bound to the scopes of its registration, so more scopes need another one. */
+/** The earlier registration, if it can be used again. A client may be bound to its registered scopes, so more scopes need a new one. */
 function reusable(
   previous: Login | undefined,
   issuer: string,
@@ -162,8 +162,8 @@ function reusable(
 }
 
 /**
- * The scopes to ask for: those of the configuration, else those of the challenge, else all that the server has; and with them
- * those that it has wanted since (MCP 2026-07-28, "Scope Selection Strategy").
+ * The scopes to request: those of the configuration, else those of the challenge, else all that the server supports; in addition,
+ * those that it has demanded since (MCP 2026-07-28, "Scope Selection Strategy").
  */
 function chooseScope(
   { resourceMetadata, metadata }: Discovered,
@@ -172,12 +172,12 @@ function chooseScope(
   const wanted = previous?.wantedScope;
   if (settings.scope !== undefined) return uniteScopes(settings.scope, wanted);
   const scope = uniteScopes(challenge?.scope ?? resourceMetadata?.scopes_supported?.join(" "), wanted);
-  // With it, some servers give a refresh token that others give without.
+  // Some servers issue a refresh token only with this scope.
   const isOffline = scope !== undefined && metadata.scopes_supported?.includes("offline_access") === true;
   return isOffline ? uniteScopes(scope, "offline_access") : scope;
 }
 
-/** Turns the redirect that belongs to a login into the login. @throws AuthorizationError */
+/** Completes a login with the redirect that belongs to it. @throws AuthorizationError */
 export async function completePersonLogin(
   kept: KeptLogin,
   answer: URLSearchParams,
@@ -186,7 +186,7 @@ export async function completePersonLogin(
   const { issuer, client, resource, tokenEndpoint, authMethods } = kept;
   const iss = answer.get("iss") ?? undefined;
   try {
-    // Before anything else of the answer is believed, its errors included (RFC 9207, section 2.4).
+    // Checked before trusting anything else in the answer, even its errors (RFC 9207, section 2.4).
     validateAuthorizationResponseIssuer({
       iss,
       expectedIssuer: issuer,
@@ -236,7 +236,7 @@ export async function completePersonLogin(
   }
 }
 
-/** Metadata of OpenID Connect Discovery may name it too, though that specification does not. */
+/** OpenID Connect Discovery metadata may name it too, although that specification does not define it. */
 function revocationEndpointOf(metadata: Discovered["metadata"]): string | undefined {
   const endpoint = "revocation_endpoint" in metadata ? metadata.revocation_endpoint : undefined;
   return typeof endpoint === "string" ? endpoint : undefined;
@@ -258,10 +258,10 @@ interface ClientChoice {
 }
 
 /**
- * The client as which ptc logs in: the one that the configuration names, else the one whose metadata document it names, else one
- * that is registered for this login (MCP 2026-07-28, Authorization: "Client Registration Approaches").
+ * The client with which ptc logs in: the configured one, else the one with the configured metadata document, else one that is
+ * registered for this login (MCP 2026-07-28, Authorization: "Client Registration Approaches").
  *
- * @throws AuthorizationError when the authorization server takes none of them.
+ * @throws AuthorizationError if the authorization server accepts none of them.
  */
 export async function chooseClient(found: Discovered, choice: ClientChoice): Promise<Client> {
   const { issuer, metadata } = found;
@@ -285,7 +285,7 @@ export async function chooseClient(found: Discovered, choice: ClientChoice): Pro
   try {
     return await register(found, choice, choice.scope).catch((error: unknown) => {
       if (!(error instanceof RegistrationRejectedError) || choice.scope === undefined) throw error;
-      // Some servers refuse a client for a scope that they would only leave out of what they grant.
+      // Some servers refuse to register a client with a scope that they would merely not grant.
       return register(found, choice, undefined);
     });
   } catch (error) {
@@ -310,7 +310,7 @@ async function register(
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
       application_type: "native",
-      // Without the list, a server supports `client_secret_basic` (RFC 8414, section 2); most take a public client too.
+      // Without the list, a server supports `client_secret_basic` (RFC 8414, section 2); most also accept a public client.
       token_endpoint_auth_method: method ?? "none",
     },
     ...(scope === undefined ? {} : { scope }),

@@ -1,4 +1,4 @@
-"""Notices a thread that keeps its turn and waits inside of the system, or computes on and on, and has the others go on."""
+"""Detects a thread that keeps its turn while it waits inside the system or computes for long, and lets the others continue."""
 
 import sys
 from types import FrameType
@@ -8,16 +8,16 @@ from ptc_runner.environment.program_clock import real_sleep
 
 _LOOK_EVERY_S = 0.02
 _LOOKS = 3
-"""How often in a row a thread is found asleep before it loses its turn."""
+"""How many times in a row a thread is found asleep before it loses its turn."""
 _MAX_TICKS = 100
-"""How long a thread may compute while others could go on, in ticks of 10 ms of its own processor time. A busy machine has no
-part in it, so that few turns are lost that a replay would not lose at the same place."""
+"""How long a thread may compute while others could run, in ticks of 10 ms of its own processor time. This does not depend on
+how busy the machine is, so few turns are lost that a replay would not lose at the same place."""
 _ORDER_FILE = EventOrder.wait_until.__code__.co_filename
 _current_frames = sys._current_frames  # pyright: ignore[reportPrivateUsage]
 
 
 def watch_blocked_threads(order: EventOrder) -> None:
-    """Begins to look as soon as a program has a second thread, until it ends."""
+    """Watches from the moment a program has a second thread until it ends."""
 
     def watch() -> None:
         found: int | None = None
@@ -45,10 +45,10 @@ def watch_blocked_threads(order: EventOrder) -> None:
 
 
 def _state_of(native: int) -> tuple[bool, int] | None:
-    """Whether the thread with this number of the system's waits inside of it, and its processor time in ticks."""
+    """Whether the thread with this system ID is asleep in the system, and its processor time in ticks."""
     try:
         with open(f"/proc/self/task/{native}/stat", encoding="ascii", errors="replace") as stat:
-            # The name in front of the state may hold anything, parentheses too.
+            # The name in front of the state may contain anything, even parentheses.
             fields = stat.read().rpartition(")")[2].split()
             return fields[0] == "S", int(fields[11]) + int(fields[12])
     except OSError:
@@ -56,10 +56,10 @@ def _state_of(native: int) -> tuple[bool, int] | None:
 
 
 def _is_outside(identity: int) -> bool:
-    """Whether a thread is not just about to give its turn away, or to wait."""
+    """Whether a thread runs code outside the event order, so it is not just about to wait or to pass its turn on."""
     frame: FrameType | None = _current_frames().get(identity)
     while frame is not None:
-        # All threads but the first one run inside of `body`.
+        # All threads but the first run inside `body`.
         if frame.f_code.co_filename == _ORDER_FILE and frame.f_code.co_name != "body":
             return False
         frame = frame.f_back

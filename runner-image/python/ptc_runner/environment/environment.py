@@ -1,10 +1,10 @@
 """
-Everything that a program can see and that its text, its data and its calls' answers do not decide: the clock, the order of
-events and of threads, and randomness. What happens in a live run is logged; given the log, it happens again.
+Everything a program can observe that does not follow from its text, its data and the answers to its calls: the clock, the
+order of events and of threads, and randomness. A live run is logged; given the log, the run can be replayed.
 
-Not covered: identities and addresses of objects, and hashes made of them (tasks, futures and threads have others); processes
-and signals; what OpenSSL makes inside; files and sockets that are waited for; times of files, measures of memory, and clocks
-inside of compiled packages.
+Not covered: identities and addresses of objects, and hashes derived from them (tasks, futures and threads have other hashes);
+processes and signals; what OpenSSL generates internally; waiting for files and sockets; file times, measures of memory, and
+clocks inside compiled packages.
 """
 
 import os
@@ -37,7 +37,7 @@ class ProgramEnvironment(TypedDict, total=False):
 
 
 class Environment:
-    """Made before anything is imported that keeps a clock, a lock or a source of randomness."""
+    """Must be created before anything is imported that keeps a clock, a lock or a source of randomness."""
 
     def __init__(self, channel: Channel) -> None:
         self.clock = ProgramClock(_MAX_SERIES_BYTES)
@@ -45,16 +45,16 @@ class Environment:
         self._randomness = ProgramRandomness()
 
     def install(self) -> None:
-        """Replaces the interpreter's own."""
+        """Replaces the interpreter's own clocks, threads and randomness."""
         replace_clocks(self.clock)
-        # It imports modules that keep a clock of their own.
+        # Imported late because it imports modules that keep a clock.
         from ptc_runner.environment.replace_threads import replace_threads
 
         replace_threads(self.order)
         self._randomness.install()
 
     def renew_randomness(self) -> None:
-        """Makes all randomness of this process its own, where its memory was copied from a snapshot."""
+        """Reseeds all randomness of this process after its memory was copied from a snapshot."""
         self._randomness.renew()
 
     def begin(self, environment: ProgramEnvironment | None) -> None:

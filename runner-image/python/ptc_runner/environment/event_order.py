@@ -1,14 +1,14 @@
 """
-The order in which calls are answered and timers fire, and who runs meanwhile.
+The order in which calls are answered and timers fire, and which thread runs meanwhile.
 
-Everything of a program that waits, waits here: its event loop, a blocking call, `time.sleep`, a lock that another thread
-holds. One thread runs at a time, until it waits; then the next one runs whose wait is over, in the order in which they
-began to wait; and only when there is none, one event happens. A live run logs the events. A replay has them happen in the
-order of the log; time need not pass for that. So what a program does follows from its text, its data and the log.
+All waiting of a program happens here: its event loop, blocking calls, `time.sleep`, locks that another thread holds. One thread
+runs at a time, until it waits; then the next one whose wait is over runs, in the order in which they began to wait; only if
+there is none does one event happen. A live run logs the events. A replay makes them happen in the order of the log; no real
+time need pass. So the behaviour of a program follows from its text, its data and the log.
 
-Not covered: processes, signals, and what waits inside of the system, such as for a file or a pipe. A thread that does so
-keeps its turn for a moment; then the others go on without it (see blocked_threads.py), as they do without one that computes
-on and on.
+Not covered: processes, signals, and waiting inside the system, such as for a file or a pipe. A thread that does so keeps its
+turn for a moment; then the others continue without it (see blocked_threads.py), and likewise without one that computes for
+long.
 """
 
 import os
@@ -27,10 +27,10 @@ from ptc_runner.environment.series import SeriesReader, SeriesWriter
 real_start_thread = start_new_thread
 
 _NOTHING = -1
-"""Logged for a look for events that found none."""
+"""Logged when the order looked for an event and found none."""
 _NS = 1_000_000_000
 _LOOK_EVERY = 64
-"""After so many turns without an event the order looks for one, so that work that never waits holds nothing up."""
+"""After this many turns without an event the order looks for one, so that work that never waits does not hold up events."""
 
 NOTHING_LEFT = (
     "the program waits for something that can never happen: no call is in flight and no timer is set; "
@@ -41,7 +41,7 @@ Reply = dict[str, Any]
 
 
 class NothingLeftError(RuntimeError):
-    """Everything of the program waits, and nothing can end that."""
+    """The whole program is waiting, and nothing can end the wait."""
 
 
 NothingLeftError.__module__ = "builtins"
@@ -49,7 +49,7 @@ NothingLeftError.__qualname__ = "RuntimeError"
 
 
 class ProgramEndedError(SystemExit):
-    """The program of the thread that meets this has ended, and the thread ends too."""
+    """Raised in a thread whose program has ended, to end the thread too."""
 
 
 class _Timer:
@@ -62,7 +62,7 @@ class _Timer:
 
 
 class _Parked:
-    """A thread that waits until `ready` says true and somebody opens its gate."""
+    """A thread that waits until `ready` returns true and another thread opens its gate."""
 
     __slots__ = ("gate", "hopeless", "ready")
 
@@ -74,7 +74,7 @@ class _Parked:
 
 
 class EventOrder:
-    """One for each program. Its methods are for the thread whose turn it is, unless they say otherwise."""
+    """There is one per runner. Its methods are for the thread whose turn it is, unless they say otherwise."""
 
     def __init__(self, channel: Channel, max_log_bytes: int) -> None:
         self._channel = channel
@@ -82,35 +82,35 @@ class EventOrder:
         self._calls: dict[int, Callable[[Reply], None]] = {}
         self._timers: dict[int, _Timer] = {}
         self._due: list[tuple[int, int]] = []
-        # Answers that have come and were not delivered yet.
+        # Answers that have arrived but are not yet delivered.
         self._come: deque[int] = deque()
         self._replies: dict[int, Reply] = {}
         self._parked: list[_Parked] = []
-        # Threads that wait inside of the system, or compute on and on, and have lost their turn over it.
+        # Threads that lost their turn because they wait inside the system or compute for long.
         self.astray: set[int] = set()
         # Threads that were started and have not ended.
         self._threads: set[int] = set()
-        # Those of programs that have ended, which get no further turn and end at what they wait for.
+        # Threads of programs that have ended. They get no further turn, and end where they wait.
         self._abandoned: set[int] = set()
-        # Whether somebody watches for threads that hold up others.
+        # Whether threads that hold up others are being watched for.
         self.is_watched = False
         self.turns = 0
         self.running = get_ident()
-        # The system's number of that thread.
+        # The system's ID of that thread.
         self.running_native = get_native_id()
         self.awaits_events = False
-        # Called before each wait for what comes from outside.
+        # Called before each wait for something from outside.
         self.before_waiting: Callable[[], None] = lambda: None
         # Called when the host asks for a trace.
         self.on_trace_request: Callable[[], None] = lambda: None
         self.on_first_thread: Callable[[], None] = lambda: None
         self._wake_in, self._wake_out = -1, -1
-        # The file that says that an event loop has files to look at, if it has any, and how it looks.
+        # The file that is readable when an event loop has files to handle, if it has any, and the function that handles them.
         self.watched: Callable[[], int | None] = lambda: None
         self.look_at_files: Callable[[], None] = lambda: None
         self._watching: int | None = None
         self._yields = 0
-        # Guards what a thread does that comes back when nobody may be left to give it a turn.
+        # Guards the return of a thread at a time when there may be no other thread to give it a turn.
         self._coming_back = allocate_lock()
         self._nobody_runs = False
         self.start(None)
@@ -125,7 +125,7 @@ class EventOrder:
         self._advance()
 
     def abandon(self) -> None:
-        """The program has ended: none of its events happen from now on. The calling thread goes on without the others."""
+        """The program has ended: none of its events happen from now on. The calling thread continues without the others."""
         self._abandoned |= (self._threads | self.astray) - {get_ident()}
         self.astray.clear()
         self._take_turn()
@@ -144,14 +144,14 @@ class EventOrder:
         self.on_trace_request = lambda: None
 
     def _end_abandoned(self) -> None:
-        """Ends a thread of a program that has ended, instead of what it wants to do."""
+        """Ends the calling thread if its program has ended."""
         if get_ident() in self._abandoned:
             raise ProgramEndedError
 
     # What can happen
 
     def expect_answer(self, deliver: Callable[[Reply], None]) -> int:
-        """The id for a call that is about to be sent. Its answer is delivered when it is its turn."""
+        """The id for a call that is about to be sent. Its answer is delivered in its turn."""
         if self._abandoned:
             self._end_abandoned()
         call_id = self._next_call
@@ -164,7 +164,7 @@ class EventOrder:
         self._calls.pop(call_id, None)
 
     def set_timer(self, seconds: float, deliver: Callable[[], None]) -> int:
-        """Has something happen after a time."""
+        """Calls `deliver` after some time."""
         timer_id = self._next_timer
         self._next_timer += 1
         timer = _Timer(max(0, int(min(seconds, 1e9) * _NS)), deliver)
@@ -178,7 +178,7 @@ class EventOrder:
     # Who runs
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
-        """Lets others run, and events happen, until `ready` says true. It is asked often and changes nothing."""
+        """Lets others run, and events happen, until `ready` returns true. `ready` is called often and must change nothing."""
         if self._abandoned:
             self._end_abandoned()
         if self.astray:
@@ -191,7 +191,7 @@ class EventOrder:
                 self._hand_over(following, ready)
 
     def wait_for(self, ready: Callable[[], bool], seconds: float) -> bool:
-        """As `wait_until`, but not for longer than a time. Says whether it is ready."""
+        """Like `wait_until`, but for a limited time. Returns whether it is ready."""
         late = False
 
         def fire() -> None:
@@ -212,7 +212,7 @@ class EventOrder:
             self.let_others_run()
 
     def let_others_run(self) -> None:
-        """Lets a thread run whose wait is over. Where there is none, an event happens that is there already."""
+        """Lets a thread run whose wait is over. If there is none, an event that is already there happens."""
         if self._abandoned:
             self._end_abandoned()
         if self.astray:
@@ -225,7 +225,7 @@ class EventOrder:
             self._hand_over(following, lambda: True)
 
     def begin_thread(self, run: Callable[[], None]) -> int:
-        """Starts a thread that takes turns with the others, its first when the caller waits. Gives its identity."""
+        """Starts a thread that takes turns with the others; its first comes when the caller waits. Returns its identity."""
         self.open_wake()
         parked = _Parked(lambda: True)
 
@@ -247,22 +247,22 @@ class EventOrder:
         return identity
 
     def is_held_up(self) -> bool:
-        """Whether threads wait for a turn, or for an event, and the one whose turn it is does not wait here. For any thread."""
+        """Whether threads wait for a turn or an event while the one whose turn it is does not wait here. For any thread."""
         waits_here = self.awaits_events or self._nobody_runs or self.running in self.astray
         return bool(self._parked) and not waits_here
 
     def is_wanted(self) -> bool:
-        """Whether a thread could go on, or an event could happen, without the one whose turn it is. For any thread."""
+        """Whether a thread could continue, or an event could happen, without the one whose turn it is. For any thread."""
         awaited = self._calls or self._timers or self.watched() is not None
         return bool(awaited) or any(parked.ready() for parked in list(self._parked))
 
     def lose_turn(self) -> None:
-        """Has the others go on without the thread whose turn it is. For a thread that takes no turns."""
+        """Lets the others continue without the thread whose turn it is. For a thread that takes no turns."""
         self.astray.add(self.running)
         self.pass_turn_on()
 
     def forget_threads(self) -> None:
-        """This is the child of a fork, with the one thread that called it."""
+        """Called in the child of a fork, which has only the thread that called it."""
         self._parked.clear()
         self.astray.clear()
         self._take_turn()
@@ -278,7 +278,7 @@ class EventOrder:
             raise NothingLeftError(NOTHING_LEFT)
 
     def _open_gate(self, following: _Parked) -> None:
-        """Ends the turn of the calling thread. Nobody runs until the other one has woken up, which may take a while."""
+        """Ends the turn of the calling thread. Nothing runs until the other thread has woken up, which may take a while."""
         self.running = self.running_native = 0
         following.gate.release()
 
@@ -306,7 +306,7 @@ class EventOrder:
             self.pass_turn_on()
 
     def pass_turn_on(self) -> None:
-        """Has another thread run, as soon as one can."""
+        """Lets another thread run as soon as one can."""
         while self._parked:
             following = self._take_ready()
             if following is None:
@@ -314,7 +314,7 @@ class EventOrder:
                     self._happen_next()
                     continue
                 except NothingLeftError:
-                    # Who has waited longest hears of it.
+                    # The thread that has waited longest gets the error.
                     following = self._parked.pop(0)
                     following.hopeless = True
             self._open_gate(following)
@@ -325,7 +325,7 @@ class EventOrder:
             self.pass_turn_on()
 
     def find_back(self) -> None:
-        """A thread that has lost its turn gets in line again."""
+        """Puts a thread that has lost its turn in line again."""
         me = get_ident()
         if me not in self.astray:
             return
@@ -345,7 +345,7 @@ class EventOrder:
     # What happens
 
     def look(self) -> None:
-        """Has one event happen if there is one, without waiting for any."""
+        """Makes one event happen if there is one, without waiting."""
         if self._replay is None:
             if not self._happen_live(waits=False):
                 self.log.push(_NOTHING)
@@ -356,7 +356,7 @@ class EventOrder:
             self._happen_replayed(self._next)
 
     def _happen_next(self) -> None:
-        """Waits for one event and has it happen. May return without one, so that the caller looks again."""
+        """Waits for one event and makes it happen. May return without one, so that the caller looks again."""
         if self._replay is None:
             self._happen_live(waits=True)
         elif self._next is None or self._next == _NOTHING:
@@ -367,7 +367,7 @@ class EventOrder:
     def _happen_live(self, waits: bool) -> bool:
         was_woken = False
         if self._wake_in >= 0 or self._watching is not None:
-            # Whatever has come is taken in the order in which it came.
+            # Whatever has arrived is taken in the order of arrival.
             was_woken = self._take_in(0)
         if self._come:
             self._happen(self._come.popleft())
@@ -390,7 +390,7 @@ class EventOrder:
     def _happen_replayed(self, event: int) -> None:
         event_id, is_timer = divmod(event, 2)
         if event_id not in (self._timers if is_timer else self._calls):
-            # What does not follow from the log may still bring it about.
+            # Something outside the log may still cause it.
             if self.astray or self.watched() is not None:
                 self._take_in(None)
             else:
@@ -417,7 +417,7 @@ class EventOrder:
             self._leave_replay()
 
     def _leave_replay(self) -> None:
-        """The log has ended, or the program is another than the one that was recorded: from here on it runs live."""
+        """The log has ended, or the program differs from the recorded one: from here on it runs live."""
         if self._replay is None:
             return
         self._replay = None
@@ -450,16 +450,16 @@ class EventOrder:
             self._channel.watch(self._wake_in)
 
     def wake(self) -> None:
-        """Ends a wait for events, so that the waiting thread looks again. For any thread, and for signal handlers."""
+        """Ends a wait for events, so that the waiting thread looks again. For any thread and for signal handlers."""
         if self._wake_out >= 0:
             try:
                 os.write(self._wake_out, b"!")
             except OSError:
-                # It is full, so the wait ends anyway.
+                # The pipe is full, so the wait ends anyway.
                 return
 
     def _take_in(self, timeout_ms: int | None) -> bool:
-        """Waits until something comes from outside, and takes it. Says whether `wake` was called."""
+        """Waits until something arrives from outside, and takes it. Returns whether `wake` was called."""
         was_woken = False
         files = self.watched()
         if files != self._watching:
@@ -467,7 +467,7 @@ class EventOrder:
         self.before_waiting()
         self.awaits_events = True
         try:
-            # Where there is only one source, it is read without being asked first.
+            # If there is only one source, it is read without polling first.
             is_alone = timeout_ms is None and files is None and self._wake_in < 0
             if is_alone or self._channel.wait(timeout_ms):
                 self._keep(self._channel.read())

@@ -1,4 +1,4 @@
-"""The one clock of a program, from which all its clocks are read."""
+"""The one clock of a program, behind all the clocks it can read."""
 
 import time
 
@@ -14,22 +14,22 @@ NS_PER_TICK = 10_000
 TICKS_PER_SECOND = 100_000
 
 _COARSER_EVERY_BYTES = 8 * 1024
-"""Each time the log has grown by this much, readings become twice as coarse, so that a program fills it ever more slowly."""
+"""Each time the log has grown by this much, readings become twice as coarse, so that the log fills ever more slowly."""
 
 
 class ProgramClock:
-    """Every reading is logged. A replay gives the readings of the log. When there are no more it goes on from the last, or
-    from the present where a run is resumed."""
+    """Every reading is logged. A replay returns the readings of the log. After the last of them, the clock continues from
+    there, or from the current time if a run is resumed."""
 
     def __init__(self, max_log_bytes: int) -> None:
         self._max_log_bytes = max_log_bytes
         self.start(None)
 
     def start(self, replay: tuple[int, str] | None, resumes: bool = False) -> None:
-        """Sets the clock to the present, or to the start of a recorded run with that run's readings."""
+        """Sets the clock to the current time, or to the start of a recorded run with that run's readings."""
         now_ms = real_time_ns() // 1_000_000
         self.started_ms = now_ms if replay is None else replay[0]
-        # How far the present is ahead of a replay at its start; None where the clock goes on from the last reading.
+        # How far the current time was ahead of the replay at its start; None if the clock continues from the last reading.
         self._ahead_ns = (now_ms - self.started_ms) * 1_000_000 if resumes else None
         self.log = SeriesWriter(self._max_log_bytes)
         self._replay = None if replay is None else SeriesReader(replay[1])

@@ -1,4 +1,4 @@
-"""The event loop of a program: asyncio's own, with its waiting and its timers given to the order of events."""
+"""The event loop of a program: asyncio's own, with waiting and timers delegated to the event order."""
 
 import asyncio
 import contextvars
@@ -13,8 +13,8 @@ _LOOK_EVERY = 64
 
 
 class ProgramLoop(asyncio.SelectorEventLoop):
-    """There is one for each program, and it is never closed. It may be run again while it runs, as programs that mix
-    `asyncio.run` with `await` at their top level have it."""
+    """There is only one, and it is never closed. It may be run again while it runs, because programs mix `asyncio.run` with
+    top-level `await`."""
 
     def __init__(self, order: EventOrder) -> None:
         self._order = order
@@ -22,7 +22,7 @@ class ProgramLoop(asyncio.SelectorEventLoop):
         self._rounds = 0
         self._timers: dict[int, int] = {}
         super().__init__(self._own)
-        # Members of the base class, which its types do not name.
+        # For members of the base class that its types leave out.
         self._inner = cast("Any", self)
         self._inner_files = len(self._own.get_map())
         order.watched = self._watched
@@ -93,7 +93,7 @@ class ProgramLoop(asyncio.SelectorEventLoop):
         return task.result()
 
     def forget(self) -> None:
-        """Drops all callbacks that the program has left."""
+        """Drops all callbacks that the program left."""
         inner = self._inner
         inner._ready.clear()
         for key in list(self._own.get_map().values()):
@@ -107,11 +107,11 @@ class ProgramLoop(asyncio.SelectorEventLoop):
         self.set_debug(False)
 
     def close(self) -> None:
-        """Does nothing: the program may go on to use it."""
+        """Does nothing: the program may still use the loop."""
 
 
 class ProgramLoopPolicy(asyncio.DefaultEventLoopPolicy):
-    """Has every request for a loop in the program's thread get the one loop."""
+    """Returns the one loop for every request in the program's thread."""
 
     def __init__(self, loop: ProgramLoop) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class ProgramLoopPolicy(asyncio.DefaultEventLoopPolicy):
 
 
 def make_run(loop: ProgramLoop) -> Callable[..., Any]:
-    """`asyncio.run` on the one loop, also while it runs."""
+    """Makes an `asyncio.run` that uses the one loop, even while it runs."""
     original = asyncio.run
 
     def run(main: Coroutine[Any, Any, Any], *, debug: bool | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Replaces the interpreter's randomness by one that follows from a seed. What OpenSSL makes inside stays its own."""
+"""Replaces the interpreter's randomness with one that follows from a seed. What OpenSSL generates internally is untouched."""
 
 import os
 import random
@@ -21,15 +21,15 @@ class ProgramRandomness:
         self._rest = b""
 
     def renew(self) -> None:
-        """Seeds everything from the kernel, where the memory of this process was copied from a snapshot. OpenSSL seeds
-        itself when it is first used, unless a package has used it while it was imported."""
+        """Reseeds everything from the kernel after the memory of this process was copied from a snapshot. OpenSSL seeds itself
+        when it is first used, so this only matters if a package used it while being imported."""
         ssl = cast("Any", sys.modules.get("ssl"))
         if ssl is not None:
             ssl.RAND_add(_real_urandom(32), 32.0)
         self.seed(_real_urandom(32))
 
     def seed(self, seed: bytes) -> None:
-        """From now on everything follows from these bytes, what `random` gives included."""
+        """From now on all randomness follows from these bytes, including that of `random`."""
         self._key = seed[:64]
         self._counter = 0
         self._rest = b""
@@ -70,5 +70,5 @@ class ProgramRandomness:
         replace_function(os, "getrandom", getrandom)
         replace_function(random, "_urandom", urandom)
         random.Random.seed = seed
-        # The functions of the module are methods of one object that was made before.
+        # The functions of the module are bound methods of one object that already exists.
         cast("Any", random).seed = cast("Any", random)._inst.seed

@@ -1,4 +1,4 @@
-"""Replaces every clock of this interpreter by the program's."""
+"""Replaces every clock of this interpreter with the program's."""
 
 import gc
 import sys
@@ -19,7 +19,7 @@ def replace_clocks(clock: ProgramClock) -> None:
 
 
 def replace_function(target: object, name: str, replacement: Callable[..., object]) -> None:
-    """Puts a function in the place of another, under its name."""
+    """Replaces a function with another, under the same name."""
     original = getattr(target, name, None)
     if original is None:
         return
@@ -86,7 +86,7 @@ def _replace_datetime(clock: ProgramClock) -> None:
     def utcnow(cls: type[datetime]) -> datetime:
         return exact(cls, epoch.tzinfo).replace(tzinfo=None)
 
-    # A C type takes no attributes; its dictionary does. What was looked up before is then forgotten.
+    # A C type does not accept attributes, but its dictionary does. Cached lookups are then invalidated.
     members = cast("dict[str, Any]", gc.get_referents(datetime.__dict__)[0])
     for name, replacement in (("now", now), ("utcnow", utcnow)):
         replacement.__qualname__ = f"datetime.{name}"
@@ -96,10 +96,10 @@ def _replace_datetime(clock: ProgramClock) -> None:
 
 
 def _forget_attributes(kind: type) -> None:
-    """Has the interpreter look the attributes of a type up again."""
+    """Makes the interpreter look up the attributes of a type again."""
     import ctypes
 
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
-    # So that it shows when a program in a session imports it (program_run.py).
+    # Makes a later import by a program in a session noticeable (program_run.py).
     for name in [name for name in sys.modules if name.partition(".")[0] in ("ctypes", "_ctypes")]:
         del sys.modules[name]

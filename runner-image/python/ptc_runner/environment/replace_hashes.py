@@ -1,5 +1,5 @@
-"""Numbers tasks, futures and threads, and hashes them by their numbers. asyncio, concurrent.futures and programs keep them
-in sets, whose order would otherwise follow from addresses, which no replay can repeat."""
+"""Numbers tasks, futures and threads, and hashes them by number. asyncio, concurrent.futures and programs keep them in sets,
+whose order would otherwise depend on addresses, which a replay cannot reproduce."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ _numbers = count(1)
 
 
 def _hash(self: Any) -> int:
-    """The number of an object, which it is given when it is first asked for."""
+    """The number of an object, assigned when it is first needed."""
     try:
         return self._ptc_number
     except AttributeError:
@@ -53,13 +53,13 @@ _original_as_completed = cast("Any", asyncio.as_completed)
 
 
 def _as_completed(fs: Iterable[Any], *, timeout: float | None = None) -> Iterator[Coroutine[Any, Any, Any]]:
-    # asyncio's own makes a set of coroutines first, which have no numbers, and begins them in its order.
+    # asyncio's own function puts coroutines, which have no numbers, into a set first and starts them in its order.
     given = fs if asyncio.isfuture(fs) or asyncio.iscoroutine(fs) else [*map(asyncio.ensure_future, dict.fromkeys(fs))]
     return _original_as_completed(given, timeout=timeout)
 
 
 def replace_hashes() -> None:
-    """Must be called before the program's loop is made."""
+    """Must be called before the program's loop is created."""
     loops = cast("Any", asyncio.BaseEventLoop)
     loops.create_future = _create_future
     loops.create_task = _create_task

@@ -1,4 +1,4 @@
-"""Has the threads, locks and pauses of a program take turns (event_order.py), so that a replay can repeat their order."""
+"""Makes the threads, locks and pauses of a program take turns (event_order.py), so that a replay can reproduce their order."""
 
 import _thread
 import queue
@@ -16,7 +16,7 @@ _allocate_lock = _thread.allocate_lock
 
 
 def replace_threads(order: EventOrder) -> None:
-    """Must be called before a module is imported that keeps a lock of its own, such as logging."""
+    """Must be called before a module is imported that keeps a lock, such as logging."""
 
     class Lock:
         """A lock whose holder may wait while others try to take it."""
@@ -33,7 +33,7 @@ def replace_threads(order: EventOrder) -> None:
             if real.acquire(False):
                 return True
             if not blocking:
-                # Refuses a time that comes with it.
+                # Raises an error for a timeout, which is not allowed here.
                 return real.acquire(False, timeout)
             if timeout >= 0:
                 if not order.wait_for(lambda: not real.locked(), timeout):
@@ -46,7 +46,7 @@ def replace_threads(order: EventOrder) -> None:
             return True
 
         def release(self) -> None:
-            # The thread whose turn it is tells those that wait for the lock.
+            # Only the thread whose turn it is may release a lock that others wait for.
             if order.astray:
                 order.find_back()
             self._real.release()

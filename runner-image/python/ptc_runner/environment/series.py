@@ -1,4 +1,4 @@
-"""A sequence of integers as text, as protocol/series.ts has it: base64 of LEB128 numbers in pairs, a difference and a count."""
+"""A sequence of integers as text, as in protocol/series.ts: base64 of pairs of LEB128 numbers, a difference and a count."""
 
 from base64 import b64decode, b64encode
 
@@ -6,7 +6,7 @@ _MAX_PAIR_BYTES = 16
 
 
 class SeriesWriter:
-    """Appends integers until `max_bytes` are used. What it holds then is a beginning without gaps."""
+    """Appends integers until `max_bytes` are used, and ignores all later ones."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -34,7 +34,7 @@ class SeriesWriter:
 
     @property
     def byte_length(self) -> int:
-        """Bytes, before base64, of the pairs that no further integer changes."""
+        """Bytes, before base64, of the pairs that further integers do not change."""
         return len(self._bytes)
 
     def text(self) -> str:
@@ -45,7 +45,7 @@ class SeriesWriter:
 
 
 class SeriesReader:
-    """Reads a series integer by integer. One that is malformed ends where it goes wrong."""
+    """Reads a series integer by integer. A malformed one ends at the first error."""
 
     def __init__(self, text: str) -> None:
         try:
