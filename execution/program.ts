@@ -358,7 +358,7 @@ class RunSandbox {
 }
 
 /** What a sandbox of this run is for. A replay is nobody's. */
-export function useOf({
+function useOf({
   runId,
   principal,
 }: Pick<ProgramScope, "runId" | "principal">): SandboxUse | undefined {

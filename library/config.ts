@@ -60,6 +60,25 @@ export interface PtcConfig {
          */
         base_url?: string;
         /**
+         * the secrets of the API of `openapi`, by the names of its `securitySchemes`: a key, a token, or `USER:PASSWORD` for HTTP basic; values as for `env`
+         */
+        credentials?: {
+          [k: string]: string | { [key: string]: unknown };
+        };
+        /**
+         * the certificate that ptc shows to the API of `openapi` (mutual TLS)
+         */
+        client_certificate?: {
+          /**
+           * the certificate in PEM, with those that it needs; values as for `env`, such as `{ file: client.pem }`
+           */
+          cert: string | { [key: string]: unknown };
+          /**
+           * its key in PEM, without a passphrase
+           */
+          key: string | { [key: string]: unknown };
+        };
+        /**
          * the operations of `openapi` that are tools; by default all. Each is a name, or `{ tag, path, operation, method }`; `*` is a wildcard
          */
         include?: (
@@ -1046,7 +1065,7 @@ export interface PtcConfig {
         request_scopes?: string[];
         login?: {
           /**
-           * ptc's own client at the issuer, whose redirect URI is `PUBLIC_URL/logins/who`: who logs in at a server with a browser is asked there who they are
+           * ptc's own client at the issuer, whose redirect URIs are `PUBLIC_URL/logins/who` and, for the console, `/console/callback` of the same host: who logs in with a browser is asked there who they are
            */
           client_id: string;
           /**
@@ -1078,6 +1097,42 @@ export interface PtcConfig {
        */
       tokens?: boolean;
     };
+  } | null;
+  notify?: {
+    webhook?: {
+      /**
+       * where each question is posted as JSON; https, or http on this machine; a value as for `servers[].env`
+       */
+      url: string | { [key: string]: unknown };
+      /**
+       * what signs it, as Standard Webhooks has it: `whsec_` and 24 to 64 bytes in base64; a value as for `servers[].env`
+       */
+      secret: string | { [key: string]: unknown };
+    };
+    slack?: {
+      /**
+       * the incoming webhook of a Slack app; a value as for `servers[].env`
+       */
+      url: string | { [key: string]: unknown };
+      /**
+       * the app's signing secret: messages then have buttons, whose answers Slack posts to `/notify/slack` of `ptc serve --http`; a value as for `servers[].env`
+       */
+      signing_secret?: string | { [key: string]: unknown };
+      /**
+       * who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`; own questions, and those that a rule permits to `approve`
+       */
+      approvers?: {
+        [k: string]: string;
+      };
+    };
+    /**
+     * a program and its arguments that is run for each question, with it as JSON on standard input
+     */
+    command?: string[];
+    /**
+     * how long a question waits in a client before others are told; a suspended run is told at once
+     */
+    after_seconds?: number;
   } | null;
   storage?: {
     /**
