@@ -45,6 +45,7 @@ describe("a configuration that is right", () => {
       ...{ file: "ptc.yaml", directory: "/project", discovery: "auto", direct: [], servers: [] },
       tools: { allow: undefined, block: [] },
       policy: { files: [], groups: {} },
+      notify: { afterMs: 10_000 },
       approvals: {
         ...{ default: "annotated", ask: [], allow: [], suspend: true, require: "any" },
         expireMs: 86_400_000,
