@@ -40,6 +40,7 @@ const ELSEWHERE: Record<string, string> = {
   "auth set": "a secret on stdin",
   add: "a server to try",
   serve: "a client",
+  console: "a browser",
   replay: "a sandbox",
   test: "a sandbox",
   doctor: "a sandbox",
