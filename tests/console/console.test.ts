@@ -557,6 +557,53 @@ describe("a viewer of their own things", () => {
     await listening;
   });
 
+  it("hears of another's in the feed what the gate permits, and of nobody else's", async () => {
+    const ADA = "https://login.example.com#ada";
+    const { visitor, archived, ask, runs } = await opened({
+      rightsOf: async () => ({
+        ...OWN,
+        gate: async (access) => access.action !== "audit" && access.of.principal === ADA,
+      }),
+    });
+    await archived({});
+    const response = await visitor.get("/console/feed");
+    const reader = response.body?.getReader();
+    let heard = "";
+    const listening = (async () => {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+        if (done) return;
+        heard += Buffer.from(value ?? []).toString();
+      }
+    })();
+    await expect.poll(() => heard).toContain("event: waiting");
+    for (const [name, principal] of [
+      ["eve", EVE],
+      ["ada", ADA],
+    ] as const) {
+      await ask({ ticket: `t-${name}`, principal });
+      const id = await archived({ names: principal, fileName: `of-${name}.ts` });
+      runs.publish({ runId: id, context: { principal, source: "serve" }, kind: "started" });
+    }
+    await expect.poll(() => heard).toContain("of-ada.ts");
+    await expect.poll(() => heard).toContain("t-ada");
+    await expect.poll(() => heard).toContain('"running":1');
+    expect(heard).not.toContain("of-eve.ts");
+    expect(heard).not.toContain("t-eve");
+    expect(heard).not.toContain('"running":2');
+    await reader?.cancel();
+    await listening;
+  });
+
+  it("at the machine of the project sees and answers the questions of everybody", async () => {
+    const { visitor, ask, pending } = await opened();
+    await ask({ ticket: "t-eve", principal: EVE });
+    expect(await visitor.text("/console/inbox")).toContain(`by ${EVE}`);
+    const token = await visitor.token();
+    await visitor.post("/console/inbox/t-eve", { decision: "denied", token });
+    expect((await pending.offered("t-eve"))?.answer).toMatchObject({ decision: "denied", by: "ada" });
+  });
+
   it("answers and replays nothing where it may not", async () => {
     const { visitor, ask, pending, archived } = await opened({
       rightsOf: async () => ({ ...OWN, approves: false, replays: false }),
