@@ -46,7 +46,7 @@ import {
   renderRules,
 } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
-import { findApproved, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderMe } from "./pages/me.ts";
 import { countListed, OVERVIEW_DAYS, renderOverviewPage } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
@@ -197,6 +197,7 @@ export class Console {
     app.post("/runs/:id/replay", (c) => this.#act(c, () => this.#replay(c)));
     app.get("/diff", (c) => this.#page(c, () => this.#difference(c)));
     app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
+    app.get("/inbox/:ticket", (c) => this.#page(c, () => this.#inbox(c, c.req.param("ticket"))));
     app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
@@ -508,11 +509,12 @@ export class Console {
     return renderDifference(a, b);
   }
 
-  async #inbox(c: Asked): Promise<ConsolePage> {
+  async #inbox(c: Asked, ticket?: string): Promise<ConsolePage> {
     const { archive, now, configuration } = this.#parts;
     const sight = c.get("sight");
     const waiting = await this.#waiting(c);
-    const open = waiting.filter(({ isAnswered }) => !isAnswered);
+    const asked = ticket === undefined ? waiting : waiting.filter((each) => each.ticket === ticket);
+    const open = asked.filter(({ isAnswered }) => !isAnswered);
     const questions: ShownQuestion[] = [];
     for (const [index, pending] of open.entries()) {
       const { owner, request } = pending;
@@ -525,7 +527,7 @@ export class Console {
     }
     return renderInbox({
       questions,
-      answered: waiting.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
+      answered: asked.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
       frame: await this.#frame(c),
       nowMs: now(),
       approves: c.get("rights").approves,
@@ -534,6 +536,7 @@ export class Console {
           ? "approvals.require is `terminal`: an approval has to be typed there, with ptc approvals approve."
           : undefined,
       notice: NOTICES[c.req.query("done") ?? ""],
+      isOne: ticket !== undefined,
     });
   }
 
@@ -545,7 +548,9 @@ export class Console {
     const sight = c.get("sight");
     const pending = (await sight.questions(approvals)).find((each) => each.ticket === ticket);
     if (pending === undefined) return `${BASE}/inbox?done=gone`;
-    const scope = scopeIn(await formOf(c), pending);
+    const form = await formOf(c);
+    if (form.get("digest") !== pending.digest) return `${BASE}/inbox?done=changed`;
+    const scope = scopeIn(form, pending);
     const by = this.#parts.nameInAudit(viewer);
     const isFirst = await approvals.answer(pending.owner.principal, pending, { ...scope, by, how: HOW });
     if (isFirst) await sight.mayAnswer(pending, true);
@@ -687,7 +692,8 @@ const NOTICES: Readonly<Record<string, string>> = {
   approved: "Approved.",
   denied: "Denied.",
   before: "It was answered before, and the first answer counts.",
-  gone: "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.",
+  gone: GONE,
+  changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
 
 /** The fields of a form. It is read once for a request. */

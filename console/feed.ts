@@ -9,6 +9,7 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { LiveRuns } from "./live-runs.ts";
+import { questionKey } from "./pages/inbox.ts";
 import type { Sight } from "./sight.ts";
 import type { Viewer } from "./viewer.ts";
 
@@ -183,13 +184,13 @@ function placeIn(lastId: string | undefined): number | undefined {
 }
 
 function keyOf(questions: readonly PendingApproval[]): string {
-  return questions.map(({ ticket }) => ticket).join() || "none";
+  return questions.map(questionKey).join() || "none";
 }
 
 function describeWaiting(questions: readonly PendingApproval[]): object {
   return {
     count: questions.length,
-    questions: questions.map(({ ticket, request }) => ({ ticket, tool: request.tool })),
+    questions: questions.map((each) => ({ key: questionKey(each), tool: each.request.tool })),
   };
 }
 

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { openConsoleOfHost } from "../../cli/console-of-host.ts";
+import { consoleAddress } from "../../configuration/http-settings.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { openAuthenticator } from "../../identity/identity.ts";
 import { KeyList } from "../../secrets/sealing.ts";
@@ -185,10 +186,13 @@ it("whoever a rule lets read runs, answer questions and read the audit log does 
   expect(inbox).toContain("of-ada.ts");
   expect(inbox).not.toContain("of-eve.ts");
   const token = /name="token" value="([\w-]+)"/.exec(inbox)?.[1] ?? "";
+  const digestOf = async (ticket: string) =>
+    (await (await host.pendingApprovals()).list(undefined)).find((each) => each.ticket === ticket)?.digest ??
+    "";
   const answer = async (ticket: string) =>
     lee.ask(`${origin}/console/inbox/${ticket}`, {
       method: "POST",
-      body: new URLSearchParams({ decision: "once", token }),
+      body: new URLSearchParams({ decision: "once", token, digest: await digestOf(ticket) }),
       headers: { Origin: origin },
     });
   expect((await answer("t-eve")).headers.get("location")).toContain("done=gone");
@@ -215,4 +219,28 @@ it("whoever a rule lets read runs, answer questions and read the audit log does 
   expect(await text(ada, "/console/audit")).not.toContain(`${issuer}#lee`);
   expect((await ada.ask(`${origin}/console/runs/${runs.lee}`)).status).toBe(404);
   expect(warnings).toEqual([]);
+});
+
+it("the link of a notice leads through the login to its question", async () => {
+  const { enter, text, origin, issuer, host } = await serveTeam();
+  expect(consoleAddress(host.configuration.http)).toBe(`${origin}/console`);
+  const request = { runId: "r", tool: "mcp__mail__send", definitionDigest: "d", argumentsDigest: "a" };
+  const pending = await host.pendingApprovals();
+  for (const ticket of ["3f9a2c", "other1"])
+    await pending.offer(
+      { principal: `${issuer}#ada`, source: "serve" },
+      { ...request, arguments: {} },
+      { fileName: `${ticket}.ts` },
+      ticket,
+    );
+  const link = "/console/inbox/3f9a2c";
+  const { browser, ended } = await enter("ada", link);
+  expect(ended).toEqual({ url: `${origin}${link}`, status: 200 });
+  const page = await text(browser, link);
+  expect(page).toContain("3f9a2c.ts");
+  expect(page).not.toContain("other1.ts");
+  const { auth } = host.configuration.http;
+  const issuers = (auth?.issuers ?? []).map((each) => ({ ...each, login: undefined }));
+  const without = { ...host.configuration.http, auth: { tokens: false, issuers } };
+  expect(consoleAddress(without)).toBeUndefined();
 });
