@@ -48,7 +48,7 @@ import {
 import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderMe } from "./pages/me.ts";
-import { countListed, OVERVIEW_DAYS, renderOverviewPage } from "./pages/overview.ts";
+import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
 import {
@@ -101,7 +101,8 @@ const MAX_FORM_BYTES = 64 * 1024;
 const RUNS_ON_A_PAGE = 50;
 /** How many runs are looked through for those that a viewer may read, where rules decide it. */
 const MAX_LOOKED_THROUGH = 500;
-const MAX_COUNTED_RUNS = 5_000;
+/** How many of their runs are counted for a viewer who sees none but their own. */
+const MAX_COUNTED_RUNS = 2_000;
 const RULE_DAYS = 7;
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 1_000;
@@ -385,18 +386,31 @@ export class Console {
     const sinceMs = Math.floor(now() / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
     const waiting = await this.#waiting(c).catch(() => []);
     const open = waiting.filter(({ isAnswered }) => !isAnswered).length;
+    const shown = { waiting: open, rights };
     if (!(await archive.exists()))
-      return renderOverviewPage({ stats: countListed([]), runs: [], isAll: true, waiting: open, rights });
+      return renderOverviewPage({ stats: countListed([]), timings: timeListed([]), runs: [], ...shown });
+    if (c.get("sight").seesAll) {
+      const [stats, timings, { runs }] = await Promise.all([
+        archive.stats({ sinceMs }),
+        archive.timings({ sinceMs }),
+        archive.list({ sinceMs, limit: NEWEST_RUNS }),
+      ]);
+      return renderOverviewPage({ stats, timings, runs, ...shown });
+    }
     const runs: ListedRun[] = [];
-    let isAll = true;
+    let newest: number | undefined;
     for await (const run of allRuns(archive, { ...this.#own(c), sinceMs }, () => {})) {
       if (run.source === "replay") continue;
-      isAll = runs.length < MAX_COUNTED_RUNS;
-      if (!isAll) break;
+      if (runs.length >= MAX_COUNTED_RUNS) {
+        newest = runs.length;
+        break;
+      }
       runs.push(run);
     }
-    const stats = rights.runs === "all" ? await archive.stats({ sinceMs }) : countListed(runs);
-    return renderOverviewPage({ stats, runs, isAll, waiting: open, rights });
+    return renderOverviewPage({
+      ...{ stats: countListed(runs), timings: timeListed(runs), newest, ...shown },
+      runs: runs.slice(0, NEWEST_RUNS),
+    });
   }
 
   async #runs(c: Asked): Promise<ConsolePage> {

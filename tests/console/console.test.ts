@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { CatalogError } from "../../catalog/catalog-error.ts";
-import { latencyByDay, quantiles } from "../../console/pages/overview.ts";
+import { quantiles, timeListed } from "../../console/pages/overview.ts";
 import { whyForeign } from "../../console/viewer.ts";
 import { ALL, enter, serveConsole, Visitor } from "./served-console.ts";
 
@@ -659,9 +659,9 @@ it("quantiles go by the nearest rank, day by day", () => {
   expect(quantiles(Array.from({ length: 100 }, (_, i) => i + 1))).toEqual({ p50: 50, p95: 95 });
   const at = (day: number, duration_ms: number) => ({ started_at: Date.UTC(2026, 0, day), duration_ms });
   const runs = [at(1, 10), at(2, 20), at(2, 40)] as never;
-  expect([...latencyByDay(runs)]).toEqual([
-    ["2026-01-01", { p50: 10, p95: 10 }],
-    ["2026-01-02", { p50: 20, p95: 40 }],
+  expect(timeListed(runs).days).toEqual([
+    { day: "2026-01-01", p50: 10, p95: 10 },
+    { day: "2026-01-02", p50: 20, p95: 40 },
   ]);
 });
 
