@@ -18,8 +18,9 @@ import { openAudit } from "../storage/storage.ts";
 import type { Host } from "../wiring/host.ts";
 import { auditPath } from "../wiring/open-audit.ts";
 import type { Surroundings } from "./command.ts";
+import { callForConsole } from "./console-call.ts";
 import { replayForConsole } from "./console-replay.ts";
-import { LOCAL_USER, localUserName } from "./local-user.ts";
+import { LOCAL_USER, localContext, localUserName } from "./local-user.ts";
 
 interface Options {
   env: Surroundings["env"];
@@ -53,6 +54,11 @@ export function openConsoleOfHost(
       tools: () => host.currentTools(),
       printers: () => loadPrinters(host.configuration.languages),
       replay: (runId, signal) => replayForConsole(host, host.archive, runId, signal),
+      call: ({ principal, name, groups }, call, signal) => {
+        const person = { principal, name, ...(groups === undefined ? {} : { groups }) };
+        const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };
+        return callForConsole(host, { ...context, client: { name: "ptc console" } }, call, signal);
+      },
       subscribe: (listener) => host.runs.subscribe(listener),
       entrance: isOpen
         ? address

@@ -28,6 +28,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
+import type { DirectCall } from "../execution/run-request.ts";
 import type { RunListener } from "../execution/runs/run-events.ts";
 import type { Sealer } from "../secrets/sealing.ts";
 import { hashSource, html, readPageAssets } from "../server/pages/page.ts";
@@ -51,6 +52,7 @@ import { renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
+import { readTrial, renderTrial } from "./pages/trial.ts";
 import {
   BASE,
   type ConsolePage,
@@ -83,6 +85,8 @@ export interface ConsoleParts {
   printers: () => Promise<readonly ToolPrinter[]>;
   /** Replays a run. Without it nothing is replayed. Never rejects. */
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
+  call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
   subscribe?: ((listener: RunListener) => () => void) | undefined;
   entrance: Entrance;
@@ -97,6 +101,9 @@ export interface ConsoleParts {
   intervalMs?: number | undefined;
 }
 
+/** The run of a call, or why it is not archived, in one line. */
+export type TriedCall = { readonly runId: string } | { readonly why: string };
+
 const MAX_FORM_BYTES = 64 * 1024;
 const RUNS_ON_A_PAGE = 50;
 /** How many runs are looked through for those that a viewer may read, where rules decide it. */
@@ -109,6 +116,8 @@ const INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 20_000;
 const MAX_ALIKE = 20;
 const MAX_REPLAYS = 2;
+/** The most calls that are under way. */
+const MAX_TRIALS = 8;
 const MAX_OUTCOMES = 200;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
@@ -141,6 +150,7 @@ export class Console {
   readonly #app: { fetch(request: Request): Response | Promise<Response> };
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
+  #trials = 0;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -203,6 +213,7 @@ export class Console {
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
+    app.post("/tools/:name/call", (c) => this.#try(c));
     app.get("/programs", (c) => this.#page(c, () => this.#programs()));
     app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
@@ -617,7 +628,36 @@ export class Console {
   async #tool(c: Asked): Promise<ConsolePage> {
     const tool = (await this.#catalog(c)).find(c.req.param("name") ?? "");
     if (tool === undefined) throw new NotFound();
-    return renderTool(tool, await this.#parts.printers());
+    const trial = this.#parts.call && renderTrial(tool, await this.#frame(c));
+    return renderTool(tool, await this.#parts.printers(), trial);
+  }
+
+  /** Makes a call, and shows its run. A form that says no arguments is shown again as it was sent. */
+  async #try(c: Asked): Promise<Response> {
+    const tool = (await this.#catalog(c)).find(c.req.param("name") ?? "");
+    const { call, printers } = this.#parts;
+    if (tool === undefined || call === undefined) return this.#page(c, () => Promise.reject(new NotFound()));
+    const form = await formOf(c);
+    const read = readTrial(form, tool);
+    if (!read.ok)
+      return this.#page(c, async () => {
+        const trial = renderTrial(tool, await this.#frame(c), form, read.why);
+        return { ...(await renderTool(tool, await printers(), trial)), status: 400 };
+      });
+    return this.#act(c, async () => {
+      if (this.#trials >= MAX_TRIALS)
+        throw new RefusedError(429, "Other calls are under way; try again when they have ended.");
+      this.#trials++;
+      try {
+        const signal = AbortSignal.any([c.req.raw.signal, this.#closing.signal]);
+        const wanted = { tool: tool.namespacedName, arguments: read.args };
+        const tried = await call(c.get("session").viewer, wanted, signal);
+        if ("why" in tried) throw new RefusedError(409, tried.why);
+        return runAddress(tried.runId);
+      } finally {
+        this.#trials--;
+      }
+    });
   }
 
   async #programs(): Promise<ConsolePage> {

@@ -27,8 +27,9 @@ import {
   warnOn,
   write,
 } from "../command.ts";
+import { callForConsole } from "../console-call.ts";
 import { replayForConsole } from "../console-replay.ts";
-import { LOCAL_USER, localUserName } from "../local-user.ts";
+import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 import { toolsFor } from "./tools.ts";
 
@@ -118,6 +119,10 @@ async function consoleOf(
     tools: () => toolsFor(configuration, surroundings),
     printers: () => loadPrinters(configuration.languages),
     replay: async (runId, signal) => replayForConsole(await hosted(), archive, runId, signal),
+    call: async (_, call, signal) => {
+      const context = { ...localContext("call", env), client: { name: "ptc console" } };
+      return callForConsole(await hosted(), context, call, signal);
+    },
     entrance: address,
     rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true }),
     nameInAudit: ({ name }) => name,

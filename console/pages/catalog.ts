@@ -133,13 +133,18 @@ ${about}${tools.length === 0 ? nothing : html`<ul class="cards">${items}</ul>`}`
   };
 }
 
-function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
+export function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
   return `${BASE}/tools/${encodeURIComponent(namespacedName)}`;
 }
 
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
-export async function renderTool(tool: Tool, printers: readonly ToolPrinter[]): Promise<ConsolePage> {
+/** @param trial a form to try a call. */
+export async function renderTool(
+  tool: Tool,
+  printers: readonly ToolPrinter[],
+  trial: Markup | undefined,
+): Promise<ConsolePage> {
   const signatures: Markup[] = [];
   for (const printer of printers) {
     const text = `${printer.importLine(tool.module)}\n\n${visibleLines(await printer.signature(tool, "full"))}`;
@@ -157,6 +162,7 @@ export async function renderTool(tool: Tool, printers: readonly ToolPrinter[]): 
     header: html`<p class="crumbs"><a href="${BASE}/tools">Tools</a></p>${renderHeading(html`<code>${shortToolName(tool.namespacedName)}</code>`, html`<code>${tool.namespacedName}</code> ${hints}`)}`,
     main: html`${renderText("What its server says of it, which nobody has checked", showText(tool.description ?? tool.title ?? "nothing", 20_000))}
 ${renderSection("signatures", "Signatures", html`<div class="stack">${signatures}</div>`, html`<a href="${BASE}/runs?tool=${encodeURIComponent(tool.namespacedName)}">Runs that called it</a>`)}
+${trial}
 ${renderSection("schemas", "Schemas", html`<div class="pair">${renderText("Input", showJson(tool.inputSchema, 100_000))}${tool.outputSchema === undefined ? html`<p class="soft">It declares no output.</p>` : renderText("Output", showJson(tool.outputSchema, 100_000))}</div>`)}`,
   };
 }

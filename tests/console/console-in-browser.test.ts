@@ -58,7 +58,10 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
 
   const filled = async () => {
     const served = await serveConsole(
-      { replay: async () => ({ at: Date.now(), kind: "same", message: "3 calls, and the same result." }) },
+      {
+        replay: async () => ({ at: Date.now(), kind: "same", message: "3 calls, and the same result." }),
+        call: async () => ({ why: "nothing is called here" }),
+      },
       SETTINGS,
     );
     const ids = await fill(served);

@@ -199,6 +199,32 @@ describe("the console", () => {
     expect(await visitor.text(`/console/runs/${id}`)).toContain("&quot;now&quot;: 2");
   });
 
+  it("tries one call by the form of a tool, with arguments by its schema, and shows the run of it", async () => {
+    const called: unknown[] = [];
+    const { visitor } = await opened({
+      call: async ({ principal }, call) => {
+        called.push([principal, call]);
+        return { runId: "3f9a2c11" };
+      },
+    });
+    const path = "/console/tools/mcp__mail__send_message";
+    const token = await visitor.token(path);
+    expect(await visitor.text(path)).toContain('name="arg:to"');
+    const tried = await visitor.post(`${path}/call`, { token, "arg:to": "ada@example.com" });
+    expect(tried.headers.get("location")).toBe("/console/runs/3f9a2c11");
+    await visitor.post(`${path}/call`, { token, json: '{"to": "eve"}' });
+    const tool = "mcp__mail__send_message";
+    expect(called).toEqual([
+      ["local", { tool, arguments: { to: "ada@example.com" } }],
+      ["local", { tool, arguments: { to: "eve" } }],
+    ]);
+    const wrong = await visitor.post(`${path}/call`, { token, json: "[<b>" });
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("[&lt;b&gt;")]);
+    expect((await visitor.post("/console/tools/mcp__no__tool/call", { token })).status).toBe(404);
+    expect((await visitor.post(`${path}/call`, { "arg:to": "x" })).status).toBe(403);
+    expect(called).toHaveLength(2);
+  });
+
   it("shows how two runs differ", async () => {
     const { visitor, archived } = await opened();
     const [a, b] = [

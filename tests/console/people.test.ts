@@ -10,6 +10,7 @@ import { openAuthenticator } from "../../identity/identity.ts";
 import { KeyList } from "../../secrets/sealing.ts";
 import { openServing } from "../../wiring/serving.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
+import { fixtureServer } from "../cli/ptc-process.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 import { serveHttpHere } from "../server/http/served-http.ts";
 import { executed, serviceOf } from "../server/mcp/served.ts";
@@ -30,9 +31,12 @@ async function freePort(): Promise<number> {
 async function serveTeam({
   scopes = {},
   rules,
+  more = {},
 }: {
   scopes?: object;
   rules?: (issuer: string) => string;
+  /** More of the configuration. */
+  more?: object;
 } = {}) {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
@@ -55,7 +59,7 @@ async function serveTeam({
     JSON.stringify({
       http: { public_url: `${origin}/mcp`, auth: { issuers: [issuer] } },
       ...(rules === undefined ? {} : { policy: ["rules.cedar"] }),
-      sandbox: { warm: 0 },
+      ...{ sandbox: { warm: 0 }, ...more },
     }),
     { file: "ptc.yaml", directory, environment: {} },
   );
@@ -67,6 +71,7 @@ async function serveTeam({
     engine: () => new InProcessEngine(async () => "done"),
   });
   const { host } = opened;
+  await opened.listed();
   onTestFinished(() => host.close());
   const pages = openConsoleOfHost(opened, async () => new KeyList([Buffer.alloc(32, 5)]), { env, onWarning });
   onTestFinished(() => pages.close());
@@ -243,4 +248,36 @@ it("the link of a notice leads through the login to its question", async () => {
   const issuers = (auth?.issuers ?? []).map((each) => ({ ...each, login: undefined }));
   const without = { ...host.configuration.http, auth: { tokens: false, issuers } };
   expect(consoleAddress(without)).toBeUndefined();
+});
+
+it("a call that a person tries is theirs, goes through the policy, and is archived and audited", async () => {
+  const { enter, text, origin, issuer, host, warnings } = await serveTeam({
+    more: {
+      servers: [fixtureServer("docs", "documents.mjs")],
+      approvals: { ask: ["mcp__docs__delete_document"] },
+    },
+  });
+  const { browser } = await enter("ada");
+  const call = async (tool: string, fields: Readonly<Record<string, string>>) => {
+    const page = await text(browser, `/console/tools/${tool}`);
+    const token = /name="token" value="([\w-]+)"/.exec(page)?.[1] ?? "";
+    const tried = await browser.ask(`${origin}/console/tools/${tool}/call`, {
+      method: "POST",
+      body: new URLSearchParams({ token, ...fields }),
+      headers: { Origin: origin },
+    });
+    return text(browser, tried.headers.get("location") ?? expect.fail(await tried.text()));
+  };
+  const made = await call("mcp__docs__get_document", { "arg:documentId": "d1" });
+  expect(made).toContain("mcp__docs__get_document");
+  expect(made).toContain("d1");
+  const refused = await call("mcp__docs__delete_document", { "arg:documentId": "d1" });
+  expect(refused).toContain("needs an approval and nobody can be asked here");
+  const { runs } = await host.archive.list({ principal: `${issuer}#ada`, limit: 9 });
+  expect(runs.map(({ client, source }) => [client, source])).toEqual([
+    ["ptc console", "call"],
+    ["ptc console", "call"],
+  ]);
+  expect(await text(browser, "/console/audit/export")).toContain(`"run_id":"${runs[1]?.run_id}"`);
+  expect(warnings).toEqual([]);
 });
