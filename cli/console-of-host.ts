@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { clock } from "../base/clock.ts";
+import { messageOf } from "../base/faults.ts";
 import type { AccessGate } from "../broker/policy/authorizer.ts";
 import type { Configuration, Scope } from "../configuration/configuration.ts";
 import { Console } from "../console/console.ts";
@@ -13,6 +14,7 @@ import { isRefusal } from "../identity/caller.ts";
 import { callerOf } from "../identity/claims.ts";
 import { browserIssuers } from "../identity/identity.ts";
 import { loadPrinters } from "../languages/languages.ts";
+import { loginStatus } from "../logins/logins.ts";
 import { KeyList, SEALING_KEY_BYTES, type Sealer } from "../secrets/sealing.ts";
 import { openAudit } from "../storage/storage.ts";
 import type { Host } from "../wiring/host.ts";
@@ -54,6 +56,11 @@ export function openConsoleOfHost(
       tools: () => host.currentTools(),
       printers: () => loadPrinters(host.configuration.languages),
       replay: (runId, signal) => replayForConsole(host, host.archive, runId, signal),
+      logins: ({ principal }) =>
+        loginStatus(host.configuration, principal, env).catch((error: unknown) => {
+          onWarning(messageOf(error));
+          return undefined;
+        }),
       call: ({ principal, name, groups }, call, signal) => {
         const person = { principal, name, ...(groups === undefined ? {} : { groups }) };
         const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };

@@ -30,6 +30,7 @@ import type { PendingApproval, PendingApprovals } from "../execution/pending/pen
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
 import type { RunListener } from "../execution/runs/run-events.ts";
+import type { LoginStatus } from "../logins/logins.ts";
 import type { Sealer } from "../secrets/sealing.ts";
 import { hashSource, html, readPageAssets } from "../server/pages/page.ts";
 import { runParts } from "../server/pages/run-page.ts";
@@ -85,6 +86,8 @@ export interface ConsoleParts {
   printers: () => Promise<readonly ToolPrinter[]>;
   /** Replays a run. Without it nothing is replayed. Never rejects. */
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
+  logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
@@ -590,7 +593,8 @@ export class Console {
     const isAll = c.get("rights").runs === "all";
     const stats =
       isAll && (await archive.exists()) ? (await archive.stats({ sinceMs })).tools : isAll ? [] : undefined;
-    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS);
+    const logins = await this.#parts.logins?.(c.get("session").viewer);
+    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS, logins);
   }
 
   async #catalog(c: Asked) {

@@ -225,6 +225,27 @@ describe("the console", () => {
     expect(called).toHaveLength(2);
   });
 
+  it("shows the logins of the viewer at the servers, and how to renew one that has ended", async () => {
+    const asked: string[] = [];
+    const { visitor } = await opened(
+      {
+        logins: async ({ principal }) => {
+          asked.push(principal);
+          return [
+            { server: "docs", state: "ended" },
+            { server: "mail", state: "logged_in", issuer: "https://login.example.com" },
+          ];
+        },
+      },
+      { servers: ["docs", "mail"].map((name) => ({ name, url: `https://${name}.example.com/mcp` })) },
+    );
+    const page = await visitor.text("/console/servers");
+    expect(page).toContain("ptc auth login docs");
+    expect(page).toContain("logged in at https://login.example.com");
+    expect(page).not.toContain("ptc auth login mail");
+    expect(asked).toEqual(["local"]);
+  });
+
   it("shows how two runs differ", async () => {
     const { visitor, archived } = await opened();
     const [a, b] = [
