@@ -3,7 +3,7 @@ import type { CallToArchive, RunToArchive } from "./build-record.ts";
 import type { DamagedRun, ListedRun, PageFilter, RunFilter, RunPage } from "./listed-run.ts";
 import type { RunRecord } from "./run-record.ts";
 import type { FoundRuns } from "./run-reference.ts";
-import type { Stats } from "./run-stats.ts";
+import type { Stats, Timings } from "./run-stats.ts";
 
 /**
  * Archived runs, independent of where they are stored. Runs are a chain of records (`chain`), each of which names everything
@@ -40,6 +40,8 @@ export interface ArchiveStore extends RunArchiver {
   read(runId: string): Promise<ArchivedRun>;
   /** Counts over the runs that started at `sinceMs` or later, in milliseconds since 1970. */
   stats(filter: { sinceMs?: number }): Promise<Stats>;
+  /** How long the same runs took. */
+  timings(filter: { sinceMs?: number }): Promise<Timings>;
   /**
    * Checks every record and everything that it names. Checks that the chain lacks only records that it says were pruned, and
    * that the archive contains nothing else. Problems are part of the result.

@@ -116,6 +116,10 @@ export class LateArchiveStore implements ArchiveStore {
     return (await this.#open()).stats(filter);
   }
 
+  async timings(filter: { sinceMs?: number }) {
+    return (await this.#open()).timings(filter);
+  }
+
   async verify(heads?: readonly KeptHead[]) {
     return (await this.#open()).verify(heads);
   }

@@ -42,6 +42,24 @@ export interface Stats {
   undated: number;
 }
 
+/** How long half of some runs took at most, and how long 95 of a hundred, in milliseconds, by the nearest rank. */
+export const Timing = z.object({ p50: count, p95: count });
+export type Timing = z.infer<typeof Timing>;
+
+export const DayTiming = z.extend(Timing, {
+  /** `YYYY-MM-DD`, in UTC. */
+  day: z.string(),
+});
+export type DayTiming = z.infer<typeof DayTiming>;
+
+/** Times of runs, without replays. */
+export interface Timings {
+  /** Over all days; 0 without runs. */
+  total: Timing;
+  /** Days with runs, oldest first. */
+  days: DayTiming[];
+}
+
 /** The sums over all days, each at most the largest safe integer. */
 export function totalOf(days: readonly DayStats[]): Omit<DayStats, "day"> {
   const sum = (key: Exclude<keyof DayStats, "day">) =>

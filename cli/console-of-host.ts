@@ -1,7 +1,9 @@
-/** The console of a host that serves many: each who logs in at an issuer sees what is their own. */
+/** The console of a host that serves many: each who logs in at an issuer sees their own, and what rules permit. */
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { clock } from "../base/clock.ts";
+import { messageOf } from "../base/faults.ts";
+import type { AccessGate } from "../broker/policy/authorizer.ts";
 import type { Configuration, Scope } from "../configuration/configuration.ts";
 import { Console } from "../console/console.ts";
 import { OneTimeAddress, PeopleLogin } from "../console/entrance.ts";
@@ -12,13 +14,15 @@ import { isRefusal } from "../identity/caller.ts";
 import { callerOf } from "../identity/claims.ts";
 import { browserIssuers } from "../identity/identity.ts";
 import { loadPrinters } from "../languages/languages.ts";
+import { loginStatus } from "../logins/logins.ts";
 import { KeyList, SEALING_KEY_BYTES, type Sealer } from "../secrets/sealing.ts";
 import { openAudit } from "../storage/storage.ts";
 import type { Host } from "../wiring/host.ts";
 import { auditPath } from "../wiring/open-audit.ts";
 import type { Surroundings } from "./command.ts";
+import { callForConsole } from "./console-call.ts";
 import { replayForConsole } from "./console-replay.ts";
-import { LOCAL_USER, localUserName } from "./local-user.ts";
+import { LOCAL_USER, localContext, localUserName } from "./local-user.ts";
 
 interface Options {
   env: Surroundings["env"];
@@ -30,7 +34,11 @@ interface Options {
  *
  * @param sealer seals sessions of people, with the same keys in every process that shares the storage.
  */
-export function openConsoleOfHost(host: Host, sealer: () => Promise<Sealer>, { env, onWarning }: Options) {
+export function openConsoleOfHost(
+  { host, gate }: { host: Host; gate: AccessGate },
+  sealer: () => Promise<Sealer>,
+  { env, onWarning }: Options,
+) {
   const now = () => Math.round(clock.wallMs());
   const own = new KeyList([randomBytes(SEALING_KEY_BYTES)]);
   const isOpen = host.configuration.http.auth === undefined;
@@ -48,6 +56,16 @@ export function openConsoleOfHost(host: Host, sealer: () => Promise<Sealer>, { e
       tools: () => host.currentTools(),
       printers: () => loadPrinters(host.configuration.languages),
       replay: (runId, signal) => replayForConsole(host, host.archive, runId, signal),
+      logins: ({ principal }) =>
+        loginStatus(host.configuration, principal, env).catch((error: unknown) => {
+          onWarning(messageOf(error));
+          return undefined;
+        }),
+      call: ({ principal, name, groups }, call, signal) => {
+        const person = { principal, name, ...(groups === undefined ? {} : { groups }) };
+        const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };
+        return callForConsole(host, { ...context, client: { name: "ptc console" } }, call, signal);
+      },
       subscribe: (listener) => host.runs.subscribe(listener),
       entrance: isOpen
         ? address
@@ -56,10 +74,14 @@ export function openConsoleOfHost(host: Host, sealer: () => Promise<Sealer>, { e
             viewerOf: (issuer, claims) => viewerOf(host.configuration, issuer, claims),
             ...{ origin, now },
           }),
-      rightsOf: async ({ approves = true }) =>
+      rightsOf: async ({ principal, groups, approves = true, audits = false }) =>
         isOpen
           ? { runs: "all", audit: "all", approves: true, replays: true }
-          : { runs: "own", audit: "own", approves, replays: true },
+          : {
+              ...{ runs: "own", audit: audits ? "asked" : "own", approves, replays: true },
+              gate: (access, runId) =>
+                gate({ principal, ...(groups === undefined ? {} : { groups }) }, access, runId),
+            },
       nameInAudit: ({ principal, name }) => (isOpen ? name : principal),
       sealer: isOpen ? async () => own : sealer,
       now,
@@ -99,5 +121,5 @@ function viewerOf(
   const has = (scope: Scope) => settings.scopes[scope] === undefined || caller.scopes.has(scope);
   if (!has("ptc:run"))
     return { why: "Nothing runs here for you: you do not have what http.auth asks of people for ptc:run." };
-  return { ...{ principal, name, groups }, approves: has("ptc:approve") };
+  return { ...{ principal, name, groups }, approves: has("ptc:approve"), audits: has("ptc:admin") };
 }

@@ -39,6 +39,15 @@ export function findHttpProblems({ listen, public_url, trusted_proxies, auth }: 
   return problems;
 }
 
+/** Where the console is, below the origin of its server. */
+export const CONSOLE_PATH = "/console";
+
+/** Where people who log in find the console; `undefined` where no issuer can say who sits at a browser. */
+export function consoleAddress({ publicUrl, auth }: HttpSettings): string | undefined {
+  const hasLogin = auth?.issuers.some(({ login }) => login !== undefined) === true;
+  return publicUrl === undefined || !hasLogin ? undefined : new URL(CONSOLE_PATH, publicUrl).href;
+}
+
 export function buildHttp(given: Given, surroundings: Surroundings): HttpSettings {
   const { directory } = surroundings;
   return {

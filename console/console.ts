@@ -18,7 +18,7 @@ import { type ArchiveStore, allRuns } from "../archive/archive-store.ts";
 import type { ArchivedRun } from "../archive/archived-run.ts";
 import type { LogVerification } from "../archive/audit/chain/verify-log.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
-import type { ListedRun } from "../archive/listed-run.ts";
+import type { ListedRun, PageFilter, RunPage } from "../archive/listed-run.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
@@ -28,7 +28,9 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
+import type { DirectCall } from "../execution/run-request.ts";
 import type { RunListener } from "../execution/runs/run-events.ts";
+import type { LoginStatus } from "../logins/logins.ts";
 import type { Sealer } from "../secrets/sealing.ts";
 import { hashSource, html, readPageAssets } from "../server/pages/page.ts";
 import { runParts } from "../server/pages/run-page.ts";
@@ -46,11 +48,12 @@ import {
   renderRules,
 } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
-import { findApproved, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderMe } from "./pages/me.ts";
-import { countListed, OVERVIEW_DAYS, renderOverviewPage } from "./pages/overview.ts";
+import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
+import { readTrial, renderTrial } from "./pages/trial.ts";
 import {
   BASE,
   type ConsolePage,
@@ -59,6 +62,7 @@ import {
   renderConsolePage,
   renderHeading,
 } from "./shell.ts";
+import { ownerOf, Sight } from "./sight.ts";
 import {
   isSameText,
   type Rights,
@@ -82,6 +86,10 @@ export interface ConsoleParts {
   printers: () => Promise<readonly ToolPrinter[]>;
   /** Replays a run. Without it nothing is replayed. Never rejects. */
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
+  logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
+  /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
+  call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
   subscribe?: ((listener: RunListener) => () => void) | undefined;
   entrance: Entrance;
@@ -96,20 +104,28 @@ export interface ConsoleParts {
   intervalMs?: number | undefined;
 }
 
+/** The run of a call, or why it is not archived, in one line. */
+export type TriedCall = { readonly runId: string } | { readonly why: string };
+
 const MAX_FORM_BYTES = 64 * 1024;
 const RUNS_ON_A_PAGE = 50;
-const MAX_COUNTED_RUNS = 5_000;
+/** How many runs are looked through for those that a viewer may read, where rules decide it. */
+const MAX_LOOKED_THROUGH = 500;
+/** How many of their runs are counted for a viewer who sees none but their own. */
+const MAX_COUNTED_RUNS = 2_000;
 const RULE_DAYS = 7;
 const DAY_MS = 86_400_000;
 const INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 20_000;
 const MAX_ALIKE = 20;
 const MAX_REPLAYS = 2;
+/** The most calls that are under way. */
+const MAX_TRIALS = 8;
 const MAX_OUTCOMES = 200;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
 
-type Env = { Variables: { session: Session; rights: Rights; rules: string } };
+type Env = { Variables: { session: Session; rights: Rights; sight: Sight; rules: string } };
 type Asked = Context<Env>;
 
 /** There is nothing, or nothing that this viewer may see. */
@@ -137,6 +153,7 @@ export class Console {
   readonly #app: { fetch(request: Request): Response | Promise<Response> };
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
+  #trials = 0;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -194,10 +211,12 @@ export class Console {
     app.post("/runs/:id/replay", (c) => this.#act(c, () => this.#replay(c)));
     app.get("/diff", (c) => this.#page(c, () => this.#difference(c)));
     app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
+    app.get("/inbox/:ticket", (c) => this.#page(c, () => this.#inbox(c, c.req.param("ticket"))));
     app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
+    app.post("/tools/:name/call", (c) => this.#try(c));
     app.get("/programs", (c) => this.#page(c, () => this.#programs()));
     app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
@@ -254,7 +273,9 @@ export class Console {
     const session = await this.#sessions.of(raw);
     if (session !== undefined && !isEntering) {
       c.set("session", session);
-      c.set("rights", await this.#parts.rightsOf(session.viewer));
+      const rights = await this.#parts.rightsOf(session.viewer);
+      c.set("rights", rights);
+      c.set("sight", new Sight(session.viewer, rights));
       await next();
       return undefined;
     }
@@ -358,12 +379,19 @@ export class Console {
   }
 
   async #waiting(c: Asked): Promise<PendingApproval[]> {
-    return (await this.#parts.pending()).list(c.get("session").viewer.principal);
+    return c.get("sight").questions(await this.#parts.pending());
   }
 
-  /** Limits runs to those that a viewer sees. */
-  #seen(c: Asked): { principal?: string } {
-    return c.get("rights").runs === "all" ? {} : { principal: c.get("session").viewer.principal };
+  /** Limits runs to those that a viewer sees without a rule. */
+  #own(c: Asked): { principal?: string } {
+    return c.get("sight").seesAll ? {} : { principal: c.get("session").viewer.principal };
+  }
+
+  /** Whose lines of the audit log a viewer sees. The gate notes that it permits those of everybody. */
+  async #audits(c: Asked): Promise<"own" | "all"> {
+    const { audit, gate } = c.get("rights");
+    if (audit !== "asked") return audit;
+    return (await gate?.({ action: "audit" })) === true ? "all" : "own";
   }
 
   async #overview(c: Asked): Promise<ConsolePage> {
@@ -372,18 +400,31 @@ export class Console {
     const sinceMs = Math.floor(now() / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
     const waiting = await this.#waiting(c).catch(() => []);
     const open = waiting.filter(({ isAnswered }) => !isAnswered).length;
+    const shown = { waiting: open, rights };
     if (!(await archive.exists()))
-      return renderOverviewPage({ stats: countListed([]), runs: [], isAll: true, waiting: open, rights });
+      return renderOverviewPage({ stats: countListed([]), timings: timeListed([]), runs: [], ...shown });
+    if (c.get("sight").seesAll) {
+      const [stats, timings, { runs }] = await Promise.all([
+        archive.stats({ sinceMs }),
+        archive.timings({ sinceMs }),
+        archive.list({ sinceMs, limit: NEWEST_RUNS }),
+      ]);
+      return renderOverviewPage({ stats, timings, runs, ...shown });
+    }
     const runs: ListedRun[] = [];
-    let isAll = true;
-    for await (const run of allRuns(archive, { ...this.#seen(c), sinceMs }, () => {})) {
+    let newest: number | undefined;
+    for await (const run of allRuns(archive, { ...this.#own(c), sinceMs }, () => {})) {
       if (run.source === "replay") continue;
-      isAll = runs.length < MAX_COUNTED_RUNS;
-      if (!isAll) break;
+      if (runs.length >= MAX_COUNTED_RUNS) {
+        newest = runs.length;
+        break;
+      }
       runs.push(run);
     }
-    const stats = rights.runs === "all" ? await archive.stats({ sinceMs }) : countListed(runs);
-    return renderOverviewPage({ stats, runs, isAll, waiting: open, rights });
+    return renderOverviewPage({
+      ...{ stats: countListed(runs), timings: timeListed(runs), newest, ...shown },
+      runs: runs.slice(0, NEWEST_RUNS),
+    });
   }
 
   async #runs(c: Asked): Promise<ConsolePage> {
@@ -392,44 +433,78 @@ export class Console {
     const query = new URL(c.req.url).searchParams;
     const search = readRunSearch(query);
     const before = query.get("before") ?? undefined;
-    const filter = { ...filterOf(search, viewer.principal, rights), limit: RUNS_ON_A_PAGE };
-    const page = (await archive.exists())
-      ? await archive.list(before === undefined ? filter : { ...filter, before })
-      : { runs: [], damaged: [], next: undefined };
-    const live = before === undefined ? (this.#live?.runsFor(viewer, rights) ?? []) : [];
+    const sight = c.get("sight");
+    const filter = {
+      ...filterOf(search, viewer.principal, sight),
+      ...(before === undefined ? {} : { before }),
+      limit: RUNS_ON_A_PAGE,
+    };
+    const isPermitted = sight.seesAll || filter.principal === viewer.principal;
+    const page = !(await archive.exists())
+      ? { runs: [], damaged: [], next: undefined }
+      : isPermitted
+        ? await archive.list(filter)
+        : await this.#permitted(sight, filter);
+    const live = before === undefined ? ((await this.#live?.runsFor(sight)) ?? []) : [];
     // Damaged runs are not known to be anybody's.
     const damaged = rights.runs === "all" ? page.damaged : [];
     return renderRuns({
       page: { ...page, damaged },
       search,
       live,
-      rights,
+      sight,
       isFirst: before === undefined,
       nowMs: now(),
     });
+  }
+
+  /** A page of those runs that rules permit to read. It says of no other run that there is one. */
+  async #permitted(sight: Sight, filter: PageFilter): Promise<RunPage> {
+    const { archive } = this.#parts;
+    const runs: ListedRun[] = [];
+    let { before } = filter;
+    let lookedAt = 0;
+    for (;;) {
+      const limit = filter.limit - runs.length;
+      const page = await archive.list({ ...filter, ...(before === undefined ? {} : { before }), limit });
+      for (const run of page.runs) if (await sight.mayList(run, archive)) runs.push(run);
+      lookedAt += page.runs.length;
+      before = page.next;
+      const hasMore = before !== undefined;
+      if (hasMore && runs.length < filter.limit && lookedAt < MAX_LOOKED_THROUGH) continue;
+      return { runs, damaged: [], next: hasMore ? runs.at(-1)?.run_id : undefined };
+    }
   }
 
   /** A run that the viewer sees. @throws NotFound for any other, whether there is one or not. */
   async #seenRun(c: Asked, runId: string): Promise<{ run: ArchivedRun; listed: ListedRun }> {
     const { archive } = this.#parts;
     if (!/^[\w-]{1,64}$/.test(runId) || !(await archive.exists())) throw new NotFound();
-    const { runs } = await archive.list({ ...this.#seen(c), runId, limit: 1 });
-    const [listed] = runs;
-    if (listed === undefined) throw new NotFound();
-    return { run: await archive.read(runId), listed };
+    const [listed] = (await archive.list({ runId, limit: 1 })).runs;
+    const sight = c.get("sight");
+    if (listed === undefined || !(sight.isOwn(listed) || sight.seesOthers)) throw new NotFound();
+    const run = await archive.read(runId);
+    if (!(await sight.mayRead(ownerOf(run), runId))) throw new NotFound();
+    return { run, listed };
   }
 
   async #run(c: Asked): Promise<ConsolePage> {
     const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
     const { run_id: id, input_digest: inputDigest } = run.record;
-    const { runs } = await this.#parts.archive.list({ ...this.#seen(c), inputDigest, limit: MAX_ALIKE + 1 });
+    const { archive } = this.#parts;
+    const { principal } = run.record;
+    const whose = c.get("sight").seesAll ? {} : { principal };
+    const { runs } = await archive.list({ ...whose, inputDigest, limit: MAX_ALIKE + 1 });
+    const alike: ListedRun[] = [];
+    for (const each of runs)
+      if (each.run_id !== id && (await c.get("sight").mayList(each, archive))) alike.push(each);
     return renderRun({
       run,
       parts: await runParts(run),
       frame: await this.#frame(c),
       replay: this.#replays.get(id),
       replays: this.#parts.replay !== undefined && c.get("rights").replays,
-      alike: runs.filter(({ run_id }) => run_id !== id).slice(0, MAX_ALIKE),
+      alike: alike.slice(0, MAX_ALIKE),
     });
   }
 
@@ -462,22 +537,25 @@ export class Console {
     return renderDifference(a, b);
   }
 
-  async #inbox(c: Asked): Promise<ConsolePage> {
+  async #inbox(c: Asked, ticket?: string): Promise<ConsolePage> {
     const { archive, now, configuration } = this.#parts;
-    const { principal } = c.get("session").viewer;
+    const sight = c.get("sight");
     const waiting = await this.#waiting(c);
-    const open = waiting.filter(({ isAnswered }) => !isAnswered);
+    const asked = ticket === undefined ? waiting : waiting.filter((each) => each.ticket === ticket);
+    const open = asked.filter(({ isAnswered }) => !isAnswered);
     const questions: ShownQuestion[] = [];
     for (const [index, pending] of open.entries()) {
+      const { owner, request } = pending;
       const before =
-        index < MAX_BESIDE
-          ? await findApproved(archive, pending.request.tool, principal).catch(() => undefined)
+        index < MAX_BESIDE && (await sight.mayRead(owner))
+          ? await findApproved(archive, request.tool, owner.principal).catch(() => undefined)
           : undefined;
-      questions.push({ pending, before });
+      const isShown = before !== undefined && (await sight.mayRead(owner, before.runId));
+      questions.push({ pending, before: isShown ? before : undefined });
     }
     return renderInbox({
       questions,
-      answered: waiting.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
+      answered: asked.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
       frame: await this.#frame(c),
       nowMs: now(),
       approves: c.get("rights").approves,
@@ -486,6 +564,7 @@ export class Console {
           ? "approvals.require is `terminal`: an approval has to be typed there, with ptc approvals approve."
           : undefined,
       notice: NOTICES[c.req.query("done") ?? ""],
+      isOne: ticket !== undefined,
     });
   }
 
@@ -494,11 +573,15 @@ export class Console {
     if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
     const approvals = await this.#parts.pending();
     const ticket = c.req.param("ticket") ?? "";
-    const pending = (await approvals.find(viewer.principal, ticket)).find((each) => each.ticket === ticket);
+    const sight = c.get("sight");
+    const pending = (await sight.questions(approvals)).find((each) => each.ticket === ticket);
     if (pending === undefined) return `${BASE}/inbox?done=gone`;
-    const scope = scopeIn(await formOf(c), pending);
+    const form = await formOf(c);
+    if (form.get("digest") !== pending.digest) return `${BASE}/inbox?done=changed`;
+    const scope = scopeIn(form, pending);
     const by = this.#parts.nameInAudit(viewer);
-    const isFirst = await approvals.answer(viewer.principal, pending, { ...scope, by, how: HOW });
+    const isFirst = await approvals.answer(pending.owner.principal, pending, { ...scope, by, how: HOW });
+    if (isFirst) await sight.mayAnswer(pending, true);
     await this.#feed.refresh();
     return `${BASE}/inbox?done=${isFirst ? (scope.decision === "denied" ? "denied" : "approved") : "before"}`;
   }
@@ -510,7 +593,8 @@ export class Console {
     const isAll = c.get("rights").runs === "all";
     const stats =
       isAll && (await archive.exists()) ? (await archive.stats({ sinceMs })).tools : isAll ? [] : undefined;
-    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS);
+    const logins = await this.#parts.logins?.(c.get("session").viewer);
+    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS, logins);
   }
 
   async #catalog(c: Asked) {
@@ -548,7 +632,36 @@ export class Console {
   async #tool(c: Asked): Promise<ConsolePage> {
     const tool = (await this.#catalog(c)).find(c.req.param("name") ?? "");
     if (tool === undefined) throw new NotFound();
-    return renderTool(tool, await this.#parts.printers());
+    const trial = this.#parts.call && renderTrial(tool, await this.#frame(c));
+    return renderTool(tool, await this.#parts.printers(), trial);
+  }
+
+  /** Makes a call, and shows its run. A form that says no arguments is shown again as it was sent. */
+  async #try(c: Asked): Promise<Response> {
+    const tool = (await this.#catalog(c)).find(c.req.param("name") ?? "");
+    const { call, printers } = this.#parts;
+    if (tool === undefined || call === undefined) return this.#page(c, () => Promise.reject(new NotFound()));
+    const form = await formOf(c);
+    const read = readTrial(form, tool);
+    if (!read.ok)
+      return this.#page(c, async () => {
+        const trial = renderTrial(tool, await this.#frame(c), form, read.why);
+        return { ...(await renderTool(tool, await printers(), trial)), status: 400 };
+      });
+    return this.#act(c, async () => {
+      if (this.#trials >= MAX_TRIALS)
+        throw new RefusedError(429, "Other calls are under way; try again when they have ended.");
+      this.#trials++;
+      try {
+        const signal = AbortSignal.any([c.req.raw.signal, this.#closing.signal]);
+        const wanted = { tool: tool.namespacedName, arguments: read.args };
+        const tried = await call(c.get("session").viewer, wanted, signal);
+        if ("why" in tried) throw new RefusedError(409, tried.why);
+        return runAddress(tried.runId);
+      } finally {
+        this.#trials--;
+      }
+    });
   }
 
   async #programs(): Promise<ConsolePage> {
@@ -558,12 +671,9 @@ export class Console {
 
   async #rules(c: Asked): Promise<ConsolePage> {
     const { audit, now, configuration } = this.#parts;
-    const rights = c.get("rights");
-    const filter = auditFilterOf(
-      readAuditSearch(new URLSearchParams({ event: "decision" })),
-      c.get("session").viewer,
-      rights,
-    );
+    const whose = await this.#audits(c);
+    const search = readAuditSearch(new URLSearchParams({ event: "decision" }));
+    const filter = auditFilterOf(search, c.get("session").viewer, whose);
     const counts = await countDecisions(audit.entries({ ...filter, sinceMs: now() - RULE_DAYS * DAY_MS }));
     const { tools, approvals } = configuration();
     const configured = [
@@ -571,28 +681,25 @@ export class Console {
       ["tools.block", tools.block],
       ["approvals.ask", approvals.ask ?? []],
     ] as const;
-    return renderRules({ counts, days: RULE_DAYS, configured, rights });
+    return renderRules({ counts, days: RULE_DAYS, configured, whose });
   }
 
   async #audit(c: Asked, verified?: LogVerification): Promise<ConsolePage> {
     const search = readAuditSearch(new URL(c.req.url).searchParams);
-    const rights = c.get("rights");
-    const filter = auditFilterOf(search, c.get("session").viewer, rights);
+    const whose = verified === undefined ? await this.#audits(c) : "all";
+    const filter = auditFilterOf(search, c.get("session").viewer, whose);
     const { lines, total } = await newestLines(this.#parts.audit.entries(filter));
-    return renderAudit({ search, lines, total, verified, rights, frame: await this.#frame(c) });
+    return renderAudit({ search, lines, total, verified, whose, frame: await this.#frame(c) });
   }
 
   async #verify(c: Asked): Promise<ConsolePage> {
-    if (c.get("rights").audit !== "all") throw new RefusedError(403, "You may not verify the whole log.");
+    if ((await this.#audits(c)) !== "all") throw new RefusedError(403, "You may not verify the whole log.");
     return this.#audit(c, await this.#parts.audit.verify({}));
   }
 
-  #export(c: Asked): Response {
-    const filter = auditFilterOf(
-      readAuditSearch(new URL(c.req.url).searchParams),
-      c.get("session").viewer,
-      c.get("rights"),
-    );
+  async #export(c: Asked): Promise<Response> {
+    const search = readAuditSearch(new URL(c.req.url).searchParams);
+    const filter = auditFilterOf(search, c.get("session").viewer, await this.#audits(c));
     const lines = this.#parts.audit.entries(filter);
     const iterator = lines[Symbol.asyncIterator]();
     const body = new ReadableStream<Uint8Array>({
@@ -617,7 +724,7 @@ export class Console {
 
   /** Tells a browser what happens, until it goes or the session ends. */
   #watch(c: Asked): Response {
-    const [session, rights] = [c.get("session"), c.get("rights")];
+    const [session, sight] = [c.get("session"), c.get("sight")];
     if (!this.#feed.hasRoomFor(session.viewer)) return c.body("too many watch", 429, { "Retry-After": "30" });
     const lastId = c.req.header("last-event-id");
     return streamSSE(c, async (stream) => {
@@ -630,7 +737,7 @@ export class Console {
       }, HEARTBEAT_MS).unref();
       try {
         await stream.write("retry: 2000\n\n");
-        for await (const { event, id, data } of this.#feed.watch(session.viewer, rights, lastId, signal))
+        for await (const { event, id, data } of this.#feed.watch(sight, lastId, signal))
           await stream.writeSSE({ event, id, data: JSON.stringify(data) });
       } finally {
         clearInterval(beat);
@@ -643,7 +750,8 @@ const NOTICES: Readonly<Record<string, string>> = {
   approved: "Approved.",
   denied: "Denied.",
   before: "It was answered before, and the first answer counts.",
-  gone: "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.",
+  gone: GONE,
+  changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
 
 /** The fields of a form. It is read once for a request. */

@@ -9,7 +9,9 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { LiveRuns } from "./live-runs.ts";
-import type { Rights, Viewer } from "./viewer.ts";
+import { questionKey } from "./pages/inbox.ts";
+import type { Sight } from "./sight.ts";
+import type { Viewer } from "./viewer.ts";
 
 /** One message to a browser. */
 export interface FeedEvent {
@@ -26,7 +28,7 @@ const MAX_NAMED = 50;
 const MAX_AT_ONCE = 500;
 
 export interface FeedOptions {
-  archive: Pick<ArchiveStore, "following" | "list">;
+  archive: Pick<ArchiveStore, "following" | "list" | "read">;
   pending: () => Promise<Pick<PendingApprovals, "list">>;
   live: LiveRuns | undefined;
   /** How often the storage is looked into, in milliseconds. */
@@ -34,7 +36,7 @@ export interface FeedOptions {
 }
 
 interface Watcher {
-  viewer: Viewer;
+  sight: Sight;
   wake: () => void;
 }
 
@@ -44,7 +46,8 @@ export class Feed {
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #newest: number | undefined;
-  readonly #waiting = new Map<string, { key: string; questions: readonly PendingApproval[] }>();
+  /** What waits in the runs of a principal, or of everybody. */
+  readonly #waiting = new Map<string | undefined, { key: string; questions: readonly PendingApproval[] }>();
   #stopLive: (() => void) | undefined;
 
   constructor(options: FeedOptions) {
@@ -58,7 +61,7 @@ export class Feed {
 
   /** Whether one more browser of a viewer may watch. */
   hasRoomFor({ principal }: Viewer): boolean {
-    const own = [...this.#watchers].filter(({ viewer }) => viewer.principal === principal);
+    const own = [...this.#watchers].filter(({ sight }) => sight.viewer.principal === principal);
     return this.#watchers.size < MAX_WATCHERS && own.length < MAX_OF_ONE;
   }
 
@@ -67,14 +70,9 @@ export class Feed {
    *
    * @param lastId of the last event that the browser had; it gets what has come since.
    */
-  async *watch(
-    viewer: Viewer,
-    rights: Rights,
-    lastId: string | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<FeedEvent> {
+  async *watch(sight: Sight, lastId: string | undefined, signal: AbortSignal): AsyncGenerator<FeedEvent> {
     let wake = Promise.withResolvers<void>();
-    const watcher: Watcher = { viewer, wake: () => wake.resolve() };
+    const watcher: Watcher = { sight, wake: () => wake.resolve() };
     const onAbort = () => wake.resolve();
     signal.addEventListener("abort", onAbort, { once: true });
     this.#watchers.add(watcher);
@@ -82,24 +80,25 @@ export class Feed {
     try {
       await this.#look();
       let at = placeIn(lastId) ?? this.#newest;
-      let [waiting, live] = ["", -1];
+      let [waiting, live] = ["", ""];
       while (!signal.aborted) {
         wake = Promise.withResolvers<void>();
         const id = () => String(at ?? 0);
-        const now = this.#waiting.get(viewer.principal);
-        if (now !== undefined && now.key !== waiting) {
-          waiting = now.key;
-          yield { event: "waiting", id: id(), data: describeWaiting(now.questions) };
+        const now = this.#waiting.get(sight.asksOf);
+        const questions = now === undefined ? undefined : await sight.answerable(now.questions);
+        if (questions !== undefined && keyOf(questions) !== waiting) {
+          waiting = keyOf(questions);
+          yield { event: "waiting", id: id(), data: describeWaiting(questions) };
         }
         if (this.#newest !== undefined && at !== this.#newest) {
-          const runs = await this.#since(at ?? 0, viewer, rights);
+          const runs = await this.#since(at ?? 0, sight);
           at = this.#newest;
           if (runs.length > 0) yield { event: "runs", id: id(), data: { runs } };
         }
-        const version = this.#options.live?.versionFor(viewer, rights) ?? -1;
-        if (version !== live) {
-          live = version;
-          const running = this.#options.live?.runsFor(viewer, rights).length ?? 0;
+        const version = (await this.#options.live?.versionFor(sight)) ?? "none";
+        if (`at ${version}` !== live) {
+          live = `at ${version}`;
+          const running = (await this.#options.live?.runsFor(sight))?.length ?? 0;
           yield { event: "live", id: id(), data: { running } };
         }
         await wake.promise;
@@ -153,12 +152,11 @@ export class Feed {
     let isChanged = newest !== undefined && newest !== this.#newest;
     this.#newest = newest ?? this.#newest;
     const approvals = await pending();
-    const principals = new Set([...this.#watchers].map(({ viewer }) => viewer.principal));
-    for (const principal of principals) {
+    for (const principal of new Set([...this.#watchers].map(({ sight }) => sight.asksOf))) {
       const questions = await orNothing(() => approvals.list(principal));
       if (questions === undefined) continue;
       const open = questions.filter(({ isAnswered }) => !isAnswered);
-      const key = open.map(({ ticket }) => ticket).join() || "none";
+      const key = keyOf(open);
       if (this.#waiting.get(principal)?.key === key) continue;
       this.#waiting.set(principal, { key, questions: open });
       isChanged = true;
@@ -167,16 +165,15 @@ export class Feed {
   }
 
   /** The runs after a place that a viewer sees, the newest last. */
-  async #since(place: number, viewer: Viewer, rights: Rights): Promise<object[]> {
+  async #since(place: number, sight: Sight): Promise<object[]> {
     const { archive } = this.#options;
     const found = await orNothing(() => archive.following(place, MAX_AT_ONCE));
     const runs: object[] = [];
     for (const { runId } of (found?.runs ?? []).slice(-MAX_NAMED)) {
-      const filter = rights.runs === "all" ? {} : { principal: viewer.principal };
-      const page = await orNothing(() => archive.list({ ...filter, runId, limit: 1 }));
-      runs.push(
-        ...(page?.runs ?? []).map(({ run_id, status, file_name }) => ({ run_id, status, file_name })),
-      );
+      const [run] = (await orNothing(() => archive.list({ runId, limit: 1 })))?.runs ?? [];
+      if (run === undefined || !(await sight.mayList(run, archive))) continue;
+      const { run_id, status, file_name } = run;
+      runs.push({ run_id, status, file_name });
     }
     return runs;
   }
@@ -186,10 +183,14 @@ function placeIn(lastId: string | undefined): number | undefined {
   return lastId !== undefined && /^\d{1,15}$/.test(lastId) ? Number(lastId) : undefined;
 }
 
+function keyOf(questions: readonly PendingApproval[]): string {
+  return questions.map(questionKey).join() || "none";
+}
+
 function describeWaiting(questions: readonly PendingApproval[]): object {
   return {
     count: questions.length,
-    questions: questions.map(({ ticket, request }) => ({ ticket, tool: request.tool })),
+    questions: questions.map((each) => ({ key: questionKey(each), tool: each.request.tool })),
   };
 }
 

@@ -2,8 +2,10 @@
  * The runs in progress of this process, as their events tell of them. It subscribes only while somebody watches: what began before is
  * known from its next event on.
  */
+
+import type { Owner } from "../broker/policy/authorizer.ts";
 import type { MissedEvents, RunEvent, RunListener } from "../execution/runs/run-events.ts";
-import type { Rights, Viewer } from "./viewer.ts";
+import type { Sight } from "./sight.ts";
 
 const MAX_RUNS = 200;
 const MAX_CALLS = 200;
@@ -21,7 +23,7 @@ interface LiveCall {
 
 export interface LiveRun {
   readonly runId: string;
-  readonly principal: string;
+  readonly owner: Owner;
   readonly source: string;
   readonly client: string | undefined;
   /** When it was first heard of, in milliseconds since 1970. */
@@ -41,7 +43,7 @@ export class LiveRuns {
   readonly #subscribe: (listener: RunListener) => () => void;
   readonly #now: () => number;
   readonly #runs = new Map<string, Kept>();
-  readonly #versions = new Map<string, number>();
+  readonly #versions = new Map<string, { of: Owner; version: number }>();
   #version = 0;
 
   constructor(subscribe: (listener: RunListener) => () => void, now: () => number) {
@@ -63,13 +65,18 @@ export class LiveRuns {
   }
 
   /** The runs that a viewer sees, the newest first. */
-  runsFor({ principal }: Viewer, { runs }: Rights): readonly LiveRun[] {
-    return [...this.#runs.values()].filter((run) => runs === "all" || run.principal === principal).reverse();
+  async runsFor(sight: Sight): Promise<readonly LiveRun[]> {
+    const runs = [...this.#runs.values()].reverse();
+    const may = await Promise.all(runs.map(({ owner }) => sight.mayRead(owner)));
+    return runs.filter((_, index) => may[index]);
   }
 
   /** Changes with whatever a viewer sees. */
-  versionFor({ principal }: Viewer, { runs }: Rights): number {
-    return runs === "all" ? this.#version : (this.#versions.get(principal) ?? 0);
+  async versionFor(sight: Sight): Promise<string> {
+    if (sight.seesAll) return String(this.#version);
+    const known = [...this.#versions.values()];
+    const may = await Promise.all(known.map(({ of }) => sight.mayRead(of)));
+    return known.flatMap(({ version }, index) => (may[index] ? [version] : [])).join();
   }
 
   #take(event: RunEvent | MissedEvents): void {
@@ -81,7 +88,9 @@ export class LiveRuns {
     }
     const { runId, context } = event;
     this.#version++;
-    this.#versions.set(context.principal, (this.#versions.get(context.principal) ?? 0) + 1);
+    const of = ownerIn(context);
+    const key = JSON.stringify(of);
+    this.#versions.set(key, { of, version: (this.#versions.get(key)?.version ?? 0) + 1 });
     if (event.kind === "ended") {
       this.#runs.delete(runId);
       return;
@@ -116,12 +125,16 @@ export class LiveRuns {
 
   #begin({ runId, context }: RunEvent): Kept | undefined {
     if (this.#runs.size >= MAX_RUNS) return undefined;
-    const { principal, source, client } = context;
+    const { source, client } = context;
     const run: Kept = {
-      ...{ runId, principal, source, client: client?.name, startedAt: this.#now() },
+      ...{ runId, owner: ownerIn(context), source, client: client?.name, startedAt: this.#now() },
       ...{ calls: [], called: 0, asked: undefined },
     };
     this.#runs.set(runId, run);
     return run;
   }
+}
+
+function ownerIn({ principal, groups }: Owner): Owner {
+  return { principal, ...(groups === undefined ? {} : { groups }) };
 }

@@ -1,9 +1,9 @@
 /** The document around every page of the console, with the same components as the pages that ptc writes to files. */
+import { CONSOLE_PATH } from "../configuration/http-settings.ts";
 import { html, Markup, type MarkupValue, renderThemes } from "../server/pages/page.ts";
 import type { Session } from "./viewer.ts";
 
-/** Where the console is, below the address of its server. */
-export const BASE = "/console";
+export const BASE = CONSOLE_PATH;
 
 const PLACES = [
   ["", "Overview"],

@@ -9,6 +9,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import * as z from "zod/mini";
 import { parseForeignJson } from "../base/json.ts";
+import type { Access } from "../broker/policy/authorizer.ts";
 import { type Sealer, SealingError } from "../secrets/sealing.ts";
 
 /** A person who looks at the console. */
@@ -19,14 +20,18 @@ export interface Viewer {
   readonly groups?: readonly string[] | undefined;
   /** Whether their login lets them answer questions; by default it does. */
   readonly approves?: boolean | undefined;
+  /** Whether their login lets them ask for the audit log of everybody. */
+  readonly audits?: boolean | undefined;
 }
 
 /** What a viewer may see and do. */
 export interface Rights {
-  /** Whose runs they see: their own, or everybody's. */
+  /** Whose runs and questions they see without a rule: their own, or everybody's. */
   readonly runs: "own" | "all";
-  /** Whose lines of the audit log they see. */
-  readonly audit: "own" | "all";
+  /** Whose lines of the audit log they see. `asked`: everybody's where the gate permits it, and otherwise their own. */
+  readonly audit: "own" | "asked" | "all";
+  /** Decides about what is another's. Without it they see nothing of another's. */
+  readonly gate?: ((access: Access, runId?: string) => Promise<boolean>) | undefined;
   /** Whether they answer the questions that wait for them. */
   readonly approves: boolean;
   /** Whether they replay runs that they see. */
@@ -43,6 +48,7 @@ const Session = z.object({
     name: z.string(),
     groups: z.optional(z.array(z.string())),
     approves: z.optional(z.boolean()),
+    audits: z.optional(z.boolean()),
   }),
   /** The token of its forms. */
   token: z.string(),

@@ -1,6 +1,6 @@
 import type { ApprovalRequest } from "../broker/approvals/approvals.ts";
+import { callingLines } from "../protocol/calling-lines.ts";
 import type { RunContext } from "../protocol/run-context.ts";
-import { parseNamespacedName } from "../protocol/tool-names.ts";
 
 /** A question that waits for a person. Nothing in it is secret. */
 export interface WaitingQuestion {
@@ -69,27 +69,15 @@ export interface CallLine {
 const AROUND = 3;
 const MAX_LINE_CHARS = 200;
 
-/**
- * The lines of a program around its first call of a tool. Modules name a function in the words of its tool, so the words decide, and
- * not how a language writes them. Where no line calls the tool by a name, as in a loop over names, the program's first lines.
- */
+/** The lines of a program around its first call of a tool, or its first lines where no line calls it by a name. */
 export function linesAround(code: string, tool: string): CallLine[] {
-  const names = new Set([tool, parseNamespacedName(tool)?.tool ?? tool].map(wordsOf));
-  const calls = (text: string) =>
-    [...text.matchAll(/([\p{L}\p{N}_$]+)\s*\(/gu)].some(([, name = ""]) => names.has(wordsOf(name)));
-  const lines = code.split(/\r?\n/).map((text, index) => ({
-    line: index + 1,
+  const lines = code.split(/\r?\n/);
+  const calling = new Set(callingLines(lines, tool));
+  const [first = 1] = calling;
+  const from = Math.max(0, first - 1 - AROUND);
+  return lines.slice(from, first + AROUND).map((text, index) => ({
+    line: from + index + 1,
     text: text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text,
-    calls: calls(text),
+    calls: calling.has(from + index + 1),
   }));
-  const at = Math.max(
-    0,
-    lines.findIndex((each) => each.calls),
-  );
-  return lines.slice(Math.max(0, at - AROUND), at + AROUND + 1);
-}
-
-/** Letters and digits of a name, however its words are joined. */
-function wordsOf(name: string): string {
-  return name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
 }

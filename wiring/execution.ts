@@ -1,6 +1,7 @@
 import { clock } from "../base/clock.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
+import { consoleAddress } from "../configuration/http-settings.ts";
 import type { ProgramHost } from "../execution/run-host.ts";
 import { LazySessions, projectOf } from "../execution/sessions/open-sessions.ts";
 import type { SessionsOptions } from "../execution/sessions/sessions.ts";
@@ -72,7 +73,10 @@ export function composeExecution(configuration: Configuration, options: Executio
   const records = composeRecords(configuration, options);
   const notifier = new Notifier({
     settings: () => current.notify,
-    linkTo: () => undefined,
+    linkTo(ticket) {
+      const address = consoleAddress(current.http);
+      return address && `${address}/inbox/${encodeURIComponent(ticket)}`;
+    },
     readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
     env,
     onWarning: options.onWarning,

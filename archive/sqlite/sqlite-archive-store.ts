@@ -27,7 +27,7 @@ import {
   namesSeveral,
   parseReference,
 } from "../run-reference.ts";
-import { DayStats, type Stats, ToolStats, totalOf } from "../run-stats.ts";
+import { DayStats, DayTiming, type Stats, Timing, type Timings, ToolStats, totalOf } from "../run-stats.ts";
 import type { RunSummary } from "../run-summary.ts";
 import { damagedRun, readRun, type StoredRows, verifyArchive } from "../verification.ts";
 import { blobIdOf, holdBlob, putBlob, readBlob, releaseHeld } from "./blobs.ts";
@@ -101,6 +101,10 @@ export class SqliteArchiveStore implements ArchiveStore {
 
   async stats(filter: { sinceMs?: number }): Promise<Stats> {
     return readStats(this.#toRead(), filter);
+  }
+
+  async timings(filter: { sinceMs?: number }): Promise<Timings> {
+    return readTimings(this.#toRead(), filter);
   }
 
   async verify(heads: readonly KeptHead[] = []): Promise<Verification> {
@@ -258,6 +262,23 @@ export function readStats(db: Database, { sinceMs = 0 }: { sinceMs?: number } = 
     total,
     undated,
   };
+}
+
+/** How long the runs took that `readStats` counts, by the nearest rank. Reads nothing but an index. */
+function readTimings(db: Database, { sinceMs = 0 }: { sinceMs?: number }): Timings {
+  const ranked = (by: string) => `SELECT started_at / 86400000 AS day, duration_ms,
+       row_number() OVER (${by} ORDER BY duration_ms) AS at, count(*) OVER (${by}) AS runs
+     FROM runs WHERE started_at >= ? AND ${IS_SOUND_RUN} AND source <> 'replay'`;
+  const quantiles = `coalesce(max(CASE WHEN at = (runs + 1) / 2 THEN duration_ms END), 0) AS p50,
+       coalesce(max(CASE WHEN at = (runs * 95 + 99) / 100 THEN duration_ms END), 0) AS p95`;
+  const days = db.all(
+    DayTiming,
+    `SELECT date(day * 86400, 'unixepoch') AS day, ${quantiles}
+     FROM (${ranked("PARTITION BY started_at / 86400000")}) GROUP BY day ORDER BY day`,
+    sinceMs,
+  );
+  const total = db.get(Timing, `SELECT ${quantiles} FROM (${ranked("")})`, sinceMs);
+  return { total: total ?? { p50: 0, p95: 0 }, days };
 }
 
 /** SQL condition that the start in a row of `runs` or `run_tools` is a valid date. */

@@ -11,6 +11,7 @@ import { OneTimeAddress } from "../../console/entrance.ts";
 import { LoopbackServer } from "../../console/serve-console.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import { loadPrinters } from "../../languages/languages.ts";
+import { loginStatus } from "../../logins/logins.ts";
 import { KeyList, SEALING_KEY_BYTES } from "../../secrets/sealing.ts";
 import { openAudit, openRuns } from "../../storage/storage.ts";
 import type { Host } from "../../wiring/host.ts";
@@ -27,8 +28,9 @@ import {
   warnOn,
   write,
 } from "../command.ts";
+import { callForConsole } from "../console-call.ts";
 import { replayForConsole } from "../console-replay.ts";
-import { LOCAL_USER, localUserName } from "../local-user.ts";
+import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 import { toolsFor } from "./tools.ts";
 
@@ -118,6 +120,15 @@ async function consoleOf(
     tools: () => toolsFor(configuration, surroundings),
     printers: () => loadPrinters(configuration.languages),
     replay: async (runId, signal) => replayForConsole(await hosted(), archive, runId, signal),
+    logins: ({ principal }) =>
+      loginStatus(configuration, principal, env).catch((error: unknown) => {
+        onWarning(messageOf(error));
+        return undefined;
+      }),
+    call: async (_, call, signal) => {
+      const context = { ...localContext("call", env), client: { name: "ptc console" } };
+      return callForConsole(await hosted(), context, call, signal);
+    },
     entrance: address,
     rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true }),
     nameInAudit: ({ name }) => name,

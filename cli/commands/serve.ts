@@ -173,7 +173,7 @@ async function serveHttp(
     surroundings.on(signal, () => (++signals === 1 ? stopped : hurried).resolve());
   const now = () => Math.round(clock.wallMs());
   const sealer = projectSealer(host.configuration, env);
-  const pages = await serveConsole(host, sealer, surroundings, onWarning);
+  const pages = await serveConsole({ host, gate }, sealer, surroundings, onWarning);
   let server: Awaited<ReturnType<typeof HttpServer.listen>>;
   try {
     server = await HttpServer.listen(service, {
@@ -237,15 +237,15 @@ async function serveLogins(
 
 /** The console beside MCP; `undefined` where people have tokens, and no issuer can say who sits at a browser. */
 async function serveConsole(
-  host: OpenService["host"],
+  opened: Pick<OpenService, "host" | "gate">,
   sealer: () => Promise<Sealer>,
   { env }: Surroundings,
   onWarning: (message: string) => void,
 ) {
-  const { auth } = host.configuration.http;
+  const { auth } = opened.host.configuration.http;
   if (auth !== undefined && !auth.issuers.some(({ login }) => login !== undefined)) return undefined;
   const { openConsoleOfHost } = await import("../console-of-host.ts");
-  return openConsoleOfHost(host, sealer, { env, onWarning });
+  return openConsoleOfHost(opened, sealer, { env, onWarning });
 }
 
 /** Why runs could not be kept now, where a storage is shared. */

@@ -45,16 +45,16 @@
       source.addEventListener("waiting", ({ data }) => {
         const { count, questions } = JSON.parse(data);
         showCount(count);
-        const tickets = new Set(questions.map(({ ticket }) => ticket));
+        const keys = new Set(questions.map(({ key }) => key));
         if (known !== undefined) {
-          const added = questions.filter(({ ticket }) => !known.has(ticket));
+          const added = questions.filter(({ key }) => !known.has(key));
           if (added.length > 0) announce(added);
-          else if (known.size > tickets.size) say("A question was answered.");
+          else if (known.size > keys.size) say("A question was answered.");
         }
         const isFirst = known === undefined;
-        known = tickets;
+        known = keys;
         // What the page shows may be older than what waits now.
-        if (!isFirst || differs(tickets)) refresh("waiting");
+        if (!isFirst || differs(keys)) refresh("waiting");
       });
       source.addEventListener("runs", ({ data }) => {
         const { runs } = JSON.parse(data);
@@ -76,11 +76,11 @@
     addEventListener("pageshow", ({ persisted }) => persisted && open());
   }
 
-  function differs(tickets) {
+  function differs(keys) {
     const list = $("#questions");
     if (list === null) return false;
     const shown = all("#questions > [data-key]").map((each) => each.dataset.key);
-    return shown.length !== tickets.size || shown.some((ticket) => !tickets.has(ticket));
+    return shown.length !== keys.size || shown.some((key) => !keys.has(key));
   }
 
   function showCount(count) {

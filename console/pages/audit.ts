@@ -7,7 +7,7 @@ import { countNoun, formatCount } from "../../base/quantities.ts";
 import { html, type Markup, renderTable } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
-import type { Rights, Viewer } from "../viewer.ts";
+import type { Viewer } from "../viewer.ts";
 import { runAddress } from "./runs.ts";
 
 export interface AuditSearch {
@@ -34,13 +34,13 @@ export function readAuditSearch(query: URLSearchParams): AuditSearch {
 }
 
 /** The filter of a search, within what a viewer sees. */
-export function auditFilterOf(search: AuditSearch, viewer: Viewer, { audit }: Rights): AuditFilter {
+export function auditFilterOf(search: AuditSearch, viewer: Viewer, whose: "own" | "all"): AuditFilter {
   const { event, tool, principal, run, since, unwanted } = search;
   const orNone = (text: string) => (text === "" ? undefined : text);
   return {
     events: event === "" ? undefined : [event],
     tool: tool === "" ? undefined : tool.includes("*") ? tool : `*${tool.replaceAll(".", "__")}*`,
-    principal: audit === "own" ? viewer.principal : orNone(principal),
+    principal: whose === "own" ? viewer.principal : orNone(principal),
     run: orNone(run),
     sinceMs: since === "" ? undefined : Date.parse(`${since}T00:00:00Z`),
     isUnwanted: unwanted,
@@ -68,11 +68,11 @@ interface AuditPage {
   lines: readonly AuditEntry[];
   total: number;
   verified: LogVerification | undefined;
-  rights: Rights;
+  whose: "own" | "all";
   frame: Frame;
 }
 
-export function renderAudit({ search, lines, total, verified, rights, frame }: AuditPage): ConsolePage {
+export function renderAudit({ search, lines, total, verified, whose, frame }: AuditPage): ConsolePage {
   const rows = lines.map(({ fields }) => ({ cells: cellsOf(fields) }));
   const field = (name: "tool" | "principal" | "run", label: string) =>
     html`<label><span>${label}</span><input type="search" name="${name}" value="${search[name]}" autocomplete="off" spellcheck="false"></label>`;
@@ -92,14 +92,14 @@ export function renderAudit({ search, lines, total, verified, rights, frame }: A
   return {
     title: "Audit",
     place: "audit",
-    header: renderHeading("Audit", `${shown}${rights.audit === "own" ? ", of what ran for you" : ""}`),
+    header: renderHeading("Audit", `${shown}${whose === "own" ? ", of what ran for you" : ""}`),
     main: html`<div class="actions">
-${rights.audit === "all" ? renderForm(`${BASE}/audit/verify`, frame, html`<button type="submit" class="primary">Verify the log</button>`) : undefined}
+${whose === "all" ? renderForm(`${BASE}/audit/verify`, frame, html`<button type="submit" class="primary">Verify the log</button>`) : undefined}
 <a class="button" href="${BASE}/audit/export${query === "" ? "" : `?${query}`}" download="audit.jsonl">Export as JSON lines</a></div>
 ${verified === undefined ? undefined : renderVerified(verified)}
 <search><form class="filters" method="get" action="${BASE}/audit">
 <label><span>Event</span><select name="event">${events}</select></label>
-${field("tool", "Tool")}${rights.audit === "all" ? field("principal", "Principal") : undefined}${field("run", "Run")}
+${field("tool", "Tool")}${whose === "all" ? field("principal", "Principal") : undefined}${field("run", "Run")}
 <label><span>Since</span><input type="date" name="since" value="${search.since}"></label>
 <label class="choice"><input type="checkbox" name="unwanted"${search.unwanted ? html` checked` : undefined}> <span>Refused or failed only</span></label>
 <button type="submit" class="primary">Search</button></form></search>
@@ -172,10 +172,10 @@ interface RulesPage {
   days: number;
   /** Where rules stand, and how many there are of each kind. */
   configured: readonly (readonly [what: string, entries: readonly string[]])[];
-  rights: Rights;
+  whose: "own" | "all";
 }
 
-export function renderRules({ counts, days, configured, rights }: RulesPage): ConsolePage {
+export function renderRules({ counts, days, configured, whose }: RulesPage): ConsolePage {
   const rows = counts.map(({ rule, decision, tool, calls }) => ({
     cells: [
       rule === "" ? html`<span class="soft">no rule by name</span>` : html`<code>${rule}</code>`,
@@ -193,7 +193,7 @@ export function renderRules({ counts, days, configured, rights }: RulesPage): Co
     place: "rules",
     header: renderHeading(
       "Rules",
-      `what policy decided in the last ${days} days${rights.audit === "own" ? ", about your calls" : ""}`,
+      `what policy decided in the last ${days} days${whose === "own" ? ", about your calls" : ""}`,
     ),
     main: html`${rows.length === 0 ? renderNothing("No rule has decided about a call in these days.") : html`<div class="left">${renderTable(["Rule", "Decision", "Tool", "Calls"], rows)}</div>`}
 <section aria-labelledby="configured"><div class="section-head"><h2 id="configured">As configured</h2></div><dl class="facts-list">${lists}</dl><p class="soft"><code>ptc policy check TOOL</code> says what would be decided about a call, and why.</p></section>`,

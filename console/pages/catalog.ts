@@ -7,6 +7,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import type { LoginStatus } from "../../logins/logins.ts";
 import type { NamedProgram } from "../../programs/saved-programs.ts";
 import { html, type Markup, renderSection, renderTable, renderText } from "../../server/pages/page.ts";
 import { renderLines } from "../../server/pages/run-page.ts";
@@ -23,12 +24,25 @@ const KINDS = {
   model: "model",
 } as const;
 
-/** @param stats of the calls of the last days; `undefined` where the viewer sees none but their own runs. */
+const LOGINS: Readonly<Record<LoginStatus["state"], string>> = {
+  logged_in: "logged in",
+  ended: "has ended",
+  none: "none yet",
+  machine: "ptc's own",
+  caller: "the caller's token",
+  configured: "as configured",
+};
+
+/**
+ * @param stats of the calls of the last days; `undefined` where the viewer sees none but their own runs.
+ * @param logins of the viewer; `undefined` where they are not known.
+ */
 export function renderServers(
   { servers }: Pick<Configuration, "servers">,
   catalog: ToolCatalog,
   stats: readonly ToolStats[] | undefined,
   days: number,
+  logins: readonly LoginStatus[] | undefined,
 ): ConsolePage {
   const called = Map.groupBy(stats ?? [], ({ server }) => server);
   const rows = servers.map(({ name, module, transport, off, description }) => {
@@ -63,6 +77,7 @@ export function renderServers(
         listed === undefined
           ? ""
           : [listed.implementation.name, listed.implementation.version].join(" ").trim(),
+        ...(logins === undefined ? [] : [renderLogin(logins.find((each) => each.server === name))]),
         ...numbers,
       ],
     };
@@ -74,6 +89,7 @@ export function renderServers(
     "Kind",
     "Tools",
     "Says that it is",
+    ...(logins === undefined ? [] : ["Your login"]),
     ...(stats === undefined ? [] : ["Calls", "Failed", "A call takes"]),
   ];
   return {
@@ -90,6 +106,16 @@ export function renderServers(
         ? renderNothing(html`No server is configured. <code>ptc add NAME -- COMMAND</code> adds one.`)
         : html`<div class="left">${renderTable(columns, rows)}</div>`,
   };
+}
+
+function renderLogin(login: LoginStatus | undefined): Markup | string {
+  if (login === undefined) return "";
+  const { state, server, issuer } = login;
+  const text = [LOGINS[state], state === "logged_in" && issuer !== undefined ? `at ${issuer}` : ""]
+    .join(" ")
+    .trim();
+  if (state !== "ended") return html`<span class="wide">${oneLine(text, 200)}</span>`;
+  return html`<span class="wide"><span class="some">${text}</span>, <code>ptc auth login ${server}</code></span>`;
 }
 
 interface ToolsPage {
@@ -133,13 +159,18 @@ ${about}${tools.length === 0 ? nothing : html`<ul class="cards">${items}</ul>`}`
   };
 }
 
-function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
+export function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
   return `${BASE}/tools/${encodeURIComponent(namespacedName)}`;
 }
 
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
-export async function renderTool(tool: Tool, printers: readonly ToolPrinter[]): Promise<ConsolePage> {
+/** @param trial a form to try a call. */
+export async function renderTool(
+  tool: Tool,
+  printers: readonly ToolPrinter[],
+  trial: Markup | undefined,
+): Promise<ConsolePage> {
   const signatures: Markup[] = [];
   for (const printer of printers) {
     const text = `${printer.importLine(tool.module)}\n\n${visibleLines(await printer.signature(tool, "full"))}`;
@@ -157,6 +188,7 @@ export async function renderTool(tool: Tool, printers: readonly ToolPrinter[]): 
     header: html`<p class="crumbs"><a href="${BASE}/tools">Tools</a></p>${renderHeading(html`<code>${shortToolName(tool.namespacedName)}</code>`, html`<code>${tool.namespacedName}</code> ${hints}`)}`,
     main: html`${renderText("What its server says of it, which nobody has checked", showText(tool.description ?? tool.title ?? "nothing", 20_000))}
 ${renderSection("signatures", "Signatures", html`<div class="stack">${signatures}</div>`, html`<a href="${BASE}/runs?tool=${encodeURIComponent(tool.namespacedName)}">Runs that called it</a>`)}
+${trial}
 ${renderSection("schemas", "Schemas", html`<div class="pair">${renderText("Input", showJson(tool.inputSchema, 100_000))}${tool.outputSchema === undefined ? html`<p class="soft">It declares no output.</p>` : renderText("Output", showJson(tool.outputSchema, 100_000))}</div>`)}`,
   };
 }

@@ -6,8 +6,8 @@ import { DEFAULT_AT_MOST, MAX_AT_MOST } from "../../broker/approvals/approval-sc
 import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import { callingLines } from "../../protocol/calling-lines.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
-import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
@@ -18,6 +18,11 @@ export interface ShownQuestion {
   readonly pending: PendingApproval;
   /** The arguments of the newest call of its tool that somebody approved; `undefined` where none is known. */
   readonly before: { readonly runId: string; readonly arguments: unknown } | undefined;
+}
+
+/** What tells a question from what else was asked under its ticket. */
+export function questionKey({ ticket, digest }: Pick<PendingApproval, "ticket" | "digest">): string {
+  return `${ticket} ${digest}`;
 }
 
 interface InboxPage {
@@ -31,14 +36,21 @@ interface InboxPage {
   whyNoApproval: string | undefined;
   /** What came of the last answer. */
   notice: string | undefined;
+  /** Whether one question alone was asked for. */
+  isOne: boolean;
 }
 
+export const GONE = "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.";
+
 export function renderInbox(page: InboxPage): ConsolePage {
-  const { questions, answered, notice } = page;
+  const { questions, answered, notice, isOne } = page;
+  const rest = isOne ? html`<p><a href="${BASE}/inbox">Everything that waits for you</a></p>` : undefined;
   const items = questions.map((question, index) => renderQuestion(question, index, page));
   const list =
     items.length === 0
-      ? renderNothing("Nothing waits for you. A question appears here as soon as a program asks one.")
+      ? renderNothing(
+          isOne ? GONE : "Nothing waits for you. A question appears here as soon as a program asks one.",
+        )
       : html`${items}`;
   const said = notice === undefined ? undefined : html`<p class="notice" role="status">${notice}</p>`;
   const after =
@@ -56,7 +68,7 @@ export function renderInbox(page: InboxPage): ConsolePage {
       "Inbox",
       html`Calls that wait for your answer. <span class="scripted">Keys: <kbd>j</kbd> <kbd>k</kbd> go from one to the next, <kbd>a</kbd> approves, <kbd>d</kbd> denies.</span>`,
     ),
-    main: html`${said}
+    main: html`${said}${rest}
 <p class="scripted notify"><button type="button" id="notify" hidden>Notify me of questions</button></p>
 <div id="questions" data-live="waiting" data-keyed>${list}</div>
 <div data-live="waiting" id="gone">${after}</div>`,
@@ -66,19 +78,21 @@ export function renderInbox(page: InboxPage): ConsolePage {
 const CONTEXT_LINES = 6;
 
 function renderQuestion({ pending, before }: ShownQuestion, index: number, page: InboxPage): Markup {
-  const { ticket, request, askedAt, expiresAt, isLive, fileName, source, client } = pending;
+  const { ticket, owner, request, askedAt, expiresAt, isLive, fileName, source, client } = pending;
   const { nowMs, frame } = page;
   const { tool, reason, origins = [], claims } = request;
   const until = isLive
     ? "its run waits just now"
     : `suspended; expires in ${formatDuration(Math.max(0, expiresAt - nowMs))}`;
+  const { viewer } = frame.session;
+  const by = owner.principal === viewer.principal ? viewer.name : (owner.name ?? owner.principal);
   const said = renderClaims(claims);
   const text = renderApprovalArguments(request.arguments, WHOLE);
   const args = { text, bytes: Buffer.byteLength(text), cut: "" };
   const labels = origins.map((line) => html`<li>${unmistakableLine(line)}</li>`);
-  return html`<article class="question" data-key="${ticket}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
+  return html`<article class="question" data-key="${questionKey(pending)}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
 <header><h2 id="q-${ticket}-title"><span class="unseen">Question ${index + 1}: </span><code>${unmistakableLine(tool)}</code></h2>
-<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${frame.session.viewer.name}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
+<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
 ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
 <div class="pair">
 <div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>
@@ -122,7 +136,7 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
   if (code === undefined)
     return html`<p class="soft">A call from a shell or a client, without a program.</p>`;
   const lines = splitLines(code);
-  const calling = linesThatMayCall(lines, request.tool);
+  const calling = callingLines(lines, request.tool);
   const roles = new Map(calling.map((line): [number, LineRole] => [line, "asks"]));
   const rendered = renderLines(lines, language, roles, `q-${ticket}-L`);
   const [first] = calling;
@@ -141,31 +155,17 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
   return html`<figure class="text"><figcaption><span>${fileName}</span><span class="size">${about}</span></figcaption><pre class="code" tabindex="0" aria-label="The program around the call">${around}</pre></figure>${whole}`;
 }
 
-/**
- * The lines, from 1, that call a function of a tool's name, however the language writes it: `files.readFile(` and `files.read_file(`
- * both call `read_file`. A program that calls it through another name has none.
- */
-export function linesThatMayCall(lines: readonly string[], tool: string): number[] {
-  const wanted = plain(parseNamespacedName(tool)?.tool ?? tool);
-  return lines.flatMap((line, index) => {
-    const called = [...line.slice(0, 10_000).matchAll(/([\p{L}_$][\p{L}\p{N}_$]*)\s*\(/gu)];
-    return called.some(([, name = ""]) => plain(name) === wanted) ? [index + 1] : [];
-  });
-}
-
-function plain(name: string): string {
-  return name.replaceAll(/[^\p{L}\p{N}]/gu, "").toLowerCase();
-}
-
 function renderAnswers(
-  { ticket, request }: PendingApproval,
+  { ticket, digest, request }: PendingApproval,
   { frame, approves, whyNoApproval }: InboxPage,
 ): Markup {
   if (!approves) return html`<p class="soft">You may not answer this here.</p>`;
   const action = `${BASE}/inbox/${encodeURIComponent(ticket)}`;
+  // An answer counts for the question that was shown, and for no other.
+  const shown = html`<input type="hidden" name="digest" value="${digest}">`;
   const deny = html`<button type="submit" name="decision" value="denied" class="danger" data-answer="deny">Deny</button>`;
   if (whyNoApproval !== undefined)
-    return html`<div class="answers">${renderForm(action, frame, html`${deny}<p class="soft">${whyNoApproval}</p>`)}</div>`;
+    return html`<div class="answers">${renderForm(action, frame, html`${shown}${deny}<p class="soft">${whyNoApproval}</p>`)}</div>`;
   const given = request.arguments;
   const names =
     typeof given === "object" && given !== null && !Array.isArray(given) ? Object.keys(given) : [];
@@ -176,12 +176,12 @@ function renderAnswers(
         html`<label><span>${unmistakableLine(name)} may be</span><input type="text" name="like" data-name="${name}" placeholder="as it is" autocomplete="off" spellcheck="false"><input type="hidden" name="likeName" value="${name}"></label>`,
     );
   return html`<div class="answers">
-${renderForm(action, frame, html`<button type="submit" name="decision" value="once" class="primary" data-answer="approve">Approve this call</button>${deny}`)}
+${renderForm(action, frame, html`${shown}<button type="submit" name="decision" value="once" class="primary" data-answer="approve">Approve this call</button>${deny}`)}
 <details class="alike"><summary>Approve alike, within bounds</summary>
 ${renderForm(
   action,
   frame,
-  html`<fieldset><legend>Also further calls of this tool in this run</legend>
+  html`${shown}<fieldset><legend>Also further calls of this tool in this run</legend>
 <label class="choice"><input type="radio" name="calls" value="like" checked> with the same arguments, but for these (<code>*</code> stands for anything)</label>
 <div class="patterns">${patterns}</div>
 <label class="choice"><input type="radio" name="calls" value="all"> with any arguments</label>

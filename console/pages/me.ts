@@ -10,9 +10,26 @@ export function renderMe(frame: Frame, rights: Rights): ConsolePage {
     ["Name", viewer.name],
     ["Principal", html`<code>${viewer.principal}</code>`],
     ["Groups", groups.length === 0 ? "none" : groups.join(", ")],
-    ["Sees runs", rights.runs === "all" ? "of everybody" : "of their own"],
-    ["Sees the audit log", rights.audit === "all" ? "all of it" : "of their own"],
-    ["Answers questions", rights.approves ? "those that wait for them" : "none here"],
+    [
+      "Sees runs",
+      rights.runs === "all"
+        ? "of everybody"
+        : `of their own${rights.gate === undefined ? "" : ", and of others where a rule permits read_runs"}`,
+    ],
+    [
+      "Sees the audit log",
+      rights.audit === "all"
+        ? "all of it"
+        : `of their own${rights.audit === "own" ? "" : ", and all of it where a rule permits audit"}`,
+    ],
+    [
+      "Answers questions",
+      rights.approves
+        ? rights.gate === undefined
+          ? "those that wait for them"
+          : "their own, and those of others where a rule permits approve"
+        : "none here",
+    ],
     ["Replays runs", rights.replays ? "those that they see" : "none here"],
     ["Session ends", renderTime(until)],
   ] as const;

@@ -1,6 +1,6 @@
 /** The first page: how the last days went. */
 import type { ListedRun } from "../../archive/listed-run.ts";
-import { type DayStats, type Stats, totalOf } from "../../archive/run-stats.ts";
+import { type DayStats, type Stats, type Timing, type Timings, totalOf } from "../../archive/run-stats.ts";
 import {
   estimateTokens,
   formatBytes,
@@ -27,19 +27,22 @@ import { runRow } from "./runs.ts";
 /** How far back the page looks. */
 export const OVERVIEW_DAYS = 30;
 const MAX_TOOLS = 12;
-const NEWEST = 8;
+/** How many runs are listed. */
+export const NEWEST_RUNS = 8;
 
 interface OverviewPage {
   stats: Pick<Stats, "days" | "failures" | "total" | "tools">;
-  /** The newest runs of these days, at most as many as are looked at. */
+  timings: Timings;
+  /** The newest runs of these days. */
   runs: readonly ListedRun[];
-  /** Whether `runs` are all of these days. */
-  isAll: boolean;
+  /** How many of the newest runs were counted, where not all were. */
+  newest?: number | undefined;
   waiting: number;
   rights: Rights;
 }
 
-export function renderOverviewPage({ stats, runs, isAll, waiting, rights }: OverviewPage): ConsolePage {
+export function renderOverviewPage(page: OverviewPage): ConsolePage {
+  const { stats, timings, runs, newest, waiting, rights } = page;
   const { total, days, failures, tools } = stats;
   const header = renderHeading(
     "Overview",
@@ -50,8 +53,8 @@ export function renderOverviewPage({ stats, runs, isAll, waiting, rights }: Over
       ...{ title: "Overview", place: "" as const, header },
       main: html`<div data-live="runs">${renderNothing(html`No run was archived in the last ${OVERVIEW_DAYS} days. <code>ptc run program.ts</code> makes one, and so does a model behind <code>ptc serve</code>.`)}</div>`,
     };
-  const latency = latencyByDay(runs);
-  const all = quantiles(runs.map(({ duration_ms }) => duration_ms));
+  const latency = new Map(timings.days.map((each) => [each.day, each]));
+  const all = timings.total;
   const waits =
     waiting === 0
       ? undefined
@@ -78,7 +81,7 @@ export function renderOverviewPage({ stats, runs, isAll, waiting, rights }: Over
       ),
       renderTile("Median time", formatDuration(all.p50), `p95 ${formatDuration(all.p95)}`),
     ])}
-${renderDays(days, latency, isAll ? undefined : runs.length)}
+${renderDays(days, latency, newest)}
 ${failures.length === 0 ? undefined : renderFailures(failures, total.runs)}
 ${tools.length === 0 ? undefined : renderTools(tools)}
 ${renderSection(
@@ -86,7 +89,7 @@ ${renderSection(
   "Newest runs",
   renderTable(
     ["Run", "Started", "Status", "Program", "Calls", "Time", "Kept out"],
-    runs.slice(0, NEWEST).map((run) => runRow(run, rights)),
+    runs.map((run) => runRow(run, rights)),
   ),
   html`<a href="${BASE}/runs">All runs</a>`,
 )}</div>`,
@@ -98,23 +101,17 @@ function countOf(waiting: number): string {
   return waiting === 1 ? "1 question waits" : `${formatCount(waiting)} questions wait`;
 }
 
-interface Quantiles {
-  p50: number;
-  p95: number;
-}
-
 /** Quantiles by the nearest rank; 0 without values. */
-export function quantiles(values: readonly number[]): Quantiles {
+export function quantiles(values: readonly number[]): Timing {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
   return { p50: at(0.5), p95: at(0.95) };
 }
 
-export function latencyByDay(runs: readonly ListedRun[]): ReadonlyMap<string, Quantiles> {
+export function timeListed(runs: readonly ListedRun[]): Timings {
+  const timingOf = (each: readonly ListedRun[]) => quantiles(each.map(({ duration_ms }) => duration_ms));
   const byDay = Map.groupBy(runs, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10));
-  return new Map(
-    [...byDay].map(([day, each]) => [day, quantiles(each.map(({ duration_ms }) => duration_ms))]),
-  );
+  return { total: timingOf(runs), days: [...byDay].map(([day, each]) => ({ day, ...timingOf(each) })) };
 }
 
 /** Counts over listed runs, for a viewer who sees none but their own. Tools are not known from lists. */
@@ -147,7 +144,7 @@ export function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
 
 function renderDays(
   days: Stats["days"],
-  latency: ReadonlyMap<string, Quantiles>,
+  latency: ReadonlyMap<string, Timing>,
   newest: number | undefined,
 ): Markup {
   const bars = bucketDays(days, OVERVIEW_DAYS + 1).map((bucket) => ({ ...bucket, name: nameBucket(bucket) }));
@@ -194,7 +191,7 @@ function renderDays(
   const note =
     newest === undefined
       ? undefined
-      : html`<p class="cut">p50 and p95 are those of the newest ${formatCount(newest)} runs.</p>`;
+      : html`<p class="cut">All of this is about the newest ${formatCount(newest)} runs.</p>`;
   return renderSection(
     "days",
     "By day",

@@ -5,6 +5,7 @@ import { html, type Markup, renderSection, renderTable, renderTime } from "../..
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { LiveRun } from "../live-runs.ts";
 import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.ts";
+import type { Sight } from "../sight.ts";
 import type { Rights } from "../viewer.ts";
 
 /** The fields of the search, as they stand in the address. */
@@ -21,6 +22,9 @@ const MAX_FIELD_CHARS = 200;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DAY_MS = 86_400_000;
 
+/** Whose runs a search is for, where it is for those of everybody. */
+const EVERYBODY = "*";
+
 /** Reads the search in an address. What is no search of a field counts as none. */
 export function readRunSearch(query: URLSearchParams): RunSearch {
   const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
@@ -36,9 +40,14 @@ function dayIn(text: string): number {
 }
 
 /** The filter of a search, within what a viewer sees. */
-export function filterOf(search: RunSearch, principal: string, { runs }: Pick<Rights, "runs">): RunFilter {
+export function filterOf(
+  search: RunSearch,
+  principal: string,
+  { seesAll, seesOthers }: Pick<Sight, "seesAll" | "seesOthers">,
+): RunFilter {
   const { text, tool, status, since, until } = search;
-  const of = runs === "own" ? principal : search.principal;
+  const named = search.principal === EVERYBODY ? "" : search.principal;
+  const of = seesAll ? named : seesOthers && search.principal !== "" ? named : principal;
   return {
     ...(text === "" ? {} : { text }),
     ...(tool === "" ? {} : { tool: tool.includes("*") ? tool : `*${tool.replaceAll(".", "__")}*` }),
@@ -54,15 +63,16 @@ interface RunsPage {
   page: RunPage;
   search: RunSearch;
   live: readonly LiveRun[];
-  rights: Rights;
+  sight: Sight;
   /** Whether the page begins with the newest run. */
   isFirst: boolean;
   nowMs: number;
 }
 
-export function renderRuns({ page, search, live, rights, isFirst, nowMs }: RunsPage): ConsolePage {
+export function renderRuns({ page, search, live, sight, isFirst, nowMs }: RunsPage): ConsolePage {
   const isSearch = Object.values(search).some((value) => value !== "");
-  const rows = page.runs.map((run) => runRow(run, rights));
+  const whose = sight.seesOthers && search.principal !== "" ? "all" : sight.rights.runs;
+  const rows = page.runs.map((run) => runRow(run, { runs: whose }));
   const columns = ["Run", "Started", "Status", "Program", "Calls", "Time", "Kept out"];
   const nothing = isSearch
     ? renderNothing(html`No run matches. <a href="${BASE}/runs">Show all runs</a>.`)
@@ -81,9 +91,13 @@ export function renderRuns({ page, search, live, rights, isFirst, nowMs }: RunsP
     place: "runs",
     header: renderHeading(
       "Runs",
-      rights.runs === "all" ? "of everybody, the newest first" : "yours, the newest first",
+      sight.seesAll
+        ? "of everybody, the newest first"
+        : whose === "all"
+          ? "as far as a rule lets you read them, the newest first"
+          : "yours, the newest first",
     ),
-    main: html`${renderSearch(search, rights)}
+    main: html`${renderSearch(search, sight)}
 <div data-live="live runs">${live.length === 0 ? undefined : renderLive(live, nowMs)}</div>
 ${damaged}
 <div data-live="${isFirst ? "runs" : ""}" id="list">${list}</div>`,
@@ -92,7 +106,7 @@ ${damaged}
 
 const STATUSES = ["ok", "failed"];
 
-function renderSearch(search: RunSearch, rights: Rights): Markup {
+function renderSearch(search: RunSearch, { seesAll, seesOthers }: Sight): Markup {
   const options = [["", "any"], ...STATUSES.map((status) => [status, status])] as const;
   const own =
     STATUSES.includes(search.status) || search.status === "" ? [] : [[search.status, search.status] as const];
@@ -105,7 +119,7 @@ function renderSearch(search: RunSearch, rights: Rights): Markup {
   return html`<search><form class="filters" method="get" action="${BASE}/runs">
 ${field("text", "Program", "search", "first line or file")}
 ${field("tool", "Tool", "search", "docs.get or mcp__docs__*")}
-${rights.runs === "all" ? field("principal", "Principal", "search") : undefined}
+${seesOthers ? field("principal", "Principal", "search", seesAll ? "" : "you; * for everybody") : undefined}
 <label><span>Status</span><select name="status">${statuses}</select></label>
 ${field("since", "Since", "date")}
 ${field("until", "Until", "date")}
@@ -123,7 +137,7 @@ function addressOf(search: RunSearch, before?: string): string {
 const SHORT_ID_CHARS = 8;
 
 /** A row of a table of runs. */
-export function runRow(run: ListedRun, rights: Rights) {
+export function runRow(run: ListedRun, rights: Pick<Rights, "runs">) {
   const who = rights.runs === "all" ? html` <span class="who">${whoOf(run)}</span>` : undefined;
   return {
     cells: [

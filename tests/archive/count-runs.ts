@@ -1,5 +1,12 @@
 import { ListedRun } from "../../archive/listed-run.ts";
-import { type DayStats, type Stats, type ToolStats, totalOf } from "../../archive/run-stats.ts";
+import {
+  type DayStats,
+  type Stats,
+  type Timing,
+  type Timings,
+  type ToolStats,
+  totalOf,
+} from "../../archive/run-stats.ts";
 import type { RunSummary } from "../../archive/run-summary.ts";
 import type { StoredRun, StoredTool } from "../../archive/verification.ts";
 
@@ -12,10 +19,28 @@ export interface KeptRow extends Omit<StoredRun, "columns" | "tools"> {
 const NOTHING = { runs: 0, calls: 0, failed_calls: 0, duration_ms: 0, result_bytes: 0 };
 const NO_DAY = { runs: 0, failed: 0, calls: 0, duration_ms: 0, result_bytes: 0, kept_bytes: 0 };
 
+function isDated({ columns, importedAt, origin }: KeptRow): boolean {
+  return ListedRun.safeParse({ ...columns, imported_at: importedAt, origin }).success;
+}
+
+/** What `ArchiveStore.timings` says of some runs, sorted one by one. */
+export function timeRuns(rows: readonly KeptRow[], sinceMs: number): Timings {
+  const counted = rows
+    .filter(isDated)
+    .map(({ columns }) => columns)
+    .filter(({ source, started_at }) => source !== "replay" && started_at >= sinceMs);
+  const timingOf = (runs: typeof counted): Timing => {
+    const sorted = runs.map(({ duration_ms }) => duration_ms).sort((a, b) => a - b);
+    const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+    return { p50: at(0.5), p95: at(0.95) };
+  };
+  const byDay = Map.groupBy(counted, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10));
+  const days = [...byDay].map(([day, runs]) => ({ day, ...timingOf(runs) }));
+  return { total: timingOf(counted), days: days.sort((a, b) => (a.day < b.day ? -1 : 1)) };
+}
+
 /** What `ArchiveStore.stats` says of some runs, counted one by one. */
 export function countRuns(rows: readonly KeptRow[], sinceMs: number): Stats {
-  const isDated = ({ columns, importedAt, origin }: KeptRow) =>
-    ListedRun.safeParse({ ...columns, imported_at: importedAt, origin }).success;
   const failures = new Map<string, number>();
   const tools = new Map<string, ToolStats>();
   const days = new Map<string, DayStats>();

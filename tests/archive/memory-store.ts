@@ -33,7 +33,7 @@ import {
   namesSeveral,
   parseReference,
 } from "../../archive/run-reference.ts";
-import type { Stats } from "../../archive/run-stats.ts";
+import type { Stats, Timings } from "../../archive/run-stats.ts";
 import { type RunSummary, summarizeRun, summarizeTools } from "../../archive/run-summary.ts";
 import {
   damagedRun,
@@ -45,7 +45,7 @@ import {
 } from "../../archive/verification.ts";
 import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
-import { countRuns, type KeptRow } from "./count-runs.ts";
+import { countRuns, type KeptRow, timeRuns } from "./count-runs.ts";
 
 /** A place in the chain. */
 type Place = { run: KeptRow } | { entry: string } | { previous: string; pruning: Pruning };
@@ -132,6 +132,10 @@ export class MemoryStore implements ArchiveStore {
 
   async stats({ sinceMs = 0 }: { sinceMs?: number }): Promise<Stats> {
     return countRuns(await this.#rows(), sinceMs);
+  }
+
+  async timings({ sinceMs = 0 }: { sinceMs?: number }): Promise<Timings> {
+    return timeRuns(await this.#rows(), sinceMs);
   }
 
   async verify(heads: readonly KeptHead[] = []): Promise<Verification> {

@@ -248,6 +248,21 @@ export function describeSearch(kind: StoreKind<ArchiveStore>): void {
         expect(await archive.stats({ sinceMs: START })).toEqual(stats);
       });
 
+      it("and timed by the nearest rank, day by day", async () => {
+        const { runs } = await archive.list({ source: "run", limit: 10 });
+        const rank = (of: typeof runs, share: number) =>
+          of.map(({ duration_ms }) => duration_ms).sort((a, b) => a - b)[Math.ceil(share * of.length) - 1] ??
+          0;
+        const { total, days } = await archive.timings({});
+        expect(total).toEqual({ p50: rank(runs, 0.5), p95: rank(runs, 0.95) });
+        expect(days.map(({ day }) => day)).toEqual(["2030-01-01", "2030-01-02", "2030-01-03", "2030-01-04"]);
+        const second = runs.filter(({ started_at }) => Math.floor((started_at - START) / DAY_MS) === 1);
+        expect(days[1]).toMatchObject({ p50: rank(second, 0.5), p95: rank(second, 0.95) });
+        expect((await archive.timings({ sinceMs: START + 2 * DAY_MS })).days).toEqual(days.slice(2));
+        const none = { total: { p50: 0, p95: 0 }, days: [] };
+        expect(await archive.timings({ sinceMs: START + 3 * DAY_MS + 1 })).toEqual(none);
+      });
+
       it("from a time on", async () => {
         expect(await archive.stats({ sinceMs: START + 1 })).toMatchObject({ runs: 5, total: { calls: 9 } });
         const { total, tools, days, failures } = await archive.stats({ sinceMs: START + 2 * DAY_MS });

@@ -58,7 +58,14 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
 
   const filled = async () => {
     const served = await serveConsole(
-      { replay: async () => ({ at: Date.now(), kind: "same", message: "3 calls, and the same result." }) },
+      {
+        replay: async () => ({ at: Date.now(), kind: "same", message: "3 calls, and the same result." }),
+        logins: async () => [
+          { server: "docs", state: "ended" },
+          { server: "github", state: "logged_in", issuer: "https://login.example.com" },
+        ],
+        call: async () => ({ why: "nothing is called here" }),
+      },
       SETTINGS,
     );
     const ids = await fill(served);

@@ -1,8 +1,7 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { CatalogError } from "../../catalog/catalog-error.ts";
-import { linesThatMayCall } from "../../console/pages/inbox.ts";
-import { latencyByDay, quantiles } from "../../console/pages/overview.ts";
+import { quantiles, timeListed } from "../../console/pages/overview.ts";
 import { whyForeign } from "../../console/viewer.ts";
 import { ALL, enter, serveConsole, Visitor } from "./served-console.ts";
 
@@ -101,10 +100,10 @@ describe("the console", () => {
       { decision: "run", atMost: 2, except: { to: "*@example.com" } },
     ],
   ] as const)("approves a call %s", async (_, fields, expected) => {
-    const { visitor, ask, pending } = await opened();
+    const { visitor, ask, pending, digest } = await opened();
     await ask({ ticket: "t1", code: CODE });
-    const token = await visitor.token();
-    const answered = await visitor.post("/console/inbox/t1", { ...fields, token });
+    const form = { token: await visitor.token(), digest: await digest("t1") };
+    const answered = await visitor.post("/console/inbox/t1", { ...fields, ...form });
     expect([answered.status, answered.headers.get("location")]).toEqual([
       303,
       expect.stringMatching(/done=(approved|denied)/),
@@ -118,16 +117,16 @@ describe("the console", () => {
   });
 
   it("approves nothing by a form that says no such thing, and says why", async () => {
-    const { visitor, ask, pending } = await opened();
+    const { visitor, ask, pending, digest } = await opened();
     await ask({ ticket: "t1" });
-    const token = await visitor.token();
+    const form = { token: await visitor.token(), digest: await digest("t1") };
     for (const fields of [
       {},
       { decision: "later" },
       { decision: "run", calls: "all", atMost: "0" },
       { decision: "run", calls: "like", likeName: "nothing", like: "*" },
     ] as Record<string, string>[])
-      expect((await visitor.post("/console/inbox/t1", { ...fields, token })).status).toBe(400);
+      expect((await visitor.post("/console/inbox/t1", { ...fields, ...form })).status).toBe(400);
     expect(await pending.offered("t1")).toBeUndefined();
   });
 
@@ -137,9 +136,40 @@ describe("the console", () => {
     const [question] = await pending.list("local");
     const token = await visitor.token();
     if (question !== undefined) await pending.answer("local", question, { decision: "denied", by: "eve" });
-    const late = await visitor.post("/console/inbox/t1", { decision: "once", token });
+    const late = await visitor.post("/console/inbox/t1", {
+      ...{ decision: "once", token, digest: question?.digest ?? "" },
+    });
     expect(late.headers.get("location")).toContain("done=before");
     expect((await pending.offered("t1"))?.answer).toMatchObject({ decision: "denied", by: "eve" });
+  });
+
+  it("takes no answer to a question that has changed since it was shown, and shows the changed one", async () => {
+    const { visitor, ask, pending, digest } = await opened();
+    await ask({ ticket: "t1" });
+    const form = { token: await visitor.token(), decision: "once", digest: await digest("t1") };
+    expect(await visitor.text("/console/inbox/t1")).toContain(form.digest);
+    await pending.withdraw("t1");
+    await ask({
+      ticket: "t1",
+      request: { arguments: { to: "eve@example.com" }, argumentsDigest: "sha256:2" },
+    });
+    for (const fields of [form, { token: form.token, decision: "once" }]) {
+      const late = await visitor.post("/console/inbox/t1", fields);
+      expect(late.headers.get("location")).toBe("/console/inbox?done=changed");
+    }
+    expect(await pending.offered("t1")).toBeUndefined();
+    expect(await visitor.text("/console/inbox?done=changed")).toContain("eve@example.com");
+  });
+
+  it("shows one question by its address alone, and says when it waits no more", async () => {
+    const { visitor, ask, pending } = await opened();
+    await ask({ ticket: "t1" });
+    await ask({ ticket: "t2" });
+    const one = await visitor.text("/console/inbox/t2");
+    expect(one).toContain('id="q-t2"');
+    expect(one).not.toContain('id="q-t1"');
+    await pending.withdraw("t2");
+    expect(await visitor.text("/console/inbox/t2")).toContain("Nothing waits under this ticket any more");
   });
 
   it("approves nothing where an approval has to be typed at a terminal, and can deny", async () => {
@@ -167,6 +197,53 @@ describe("the console", () => {
     replayed.resolve();
     await expect.poll(() => visitor.text(`/console/runs/${id}`)).toContain("call 1 differs");
     expect(await visitor.text(`/console/runs/${id}`)).toContain("&quot;now&quot;: 2");
+  });
+
+  it("tries one call by the form of a tool, with arguments by its schema, and shows the run of it", async () => {
+    const called: unknown[] = [];
+    const { visitor } = await opened({
+      call: async ({ principal }, call) => {
+        called.push([principal, call]);
+        return { runId: "3f9a2c11" };
+      },
+    });
+    const path = "/console/tools/mcp__mail__send_message";
+    const token = await visitor.token(path);
+    expect(await visitor.text(path)).toContain('name="arg:to"');
+    const tried = await visitor.post(`${path}/call`, { token, "arg:to": "ada@example.com" });
+    expect(tried.headers.get("location")).toBe("/console/runs/3f9a2c11");
+    await visitor.post(`${path}/call`, { token, json: '{"to": "eve"}' });
+    const tool = "mcp__mail__send_message";
+    expect(called).toEqual([
+      ["local", { tool, arguments: { to: "ada@example.com" } }],
+      ["local", { tool, arguments: { to: "eve" } }],
+    ]);
+    const wrong = await visitor.post(`${path}/call`, { token, json: "[<b>" });
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining("[&lt;b&gt;")]);
+    expect((await visitor.post("/console/tools/mcp__no__tool/call", { token })).status).toBe(404);
+    expect((await visitor.post(`${path}/call`, { "arg:to": "x" })).status).toBe(403);
+    expect(called).toHaveLength(2);
+  });
+
+  it("shows the logins of the viewer at the servers, and how to renew one that has ended", async () => {
+    const asked: string[] = [];
+    const { visitor } = await opened(
+      {
+        logins: async ({ principal }) => {
+          asked.push(principal);
+          return [
+            { server: "docs", state: "ended" },
+            { server: "mail", state: "logged_in", issuer: "https://login.example.com" },
+          ];
+        },
+      },
+      { servers: ["docs", "mail"].map((name) => ({ name, url: `https://${name}.example.com/mcp` })) },
+    );
+    const page = await visitor.text("/console/servers");
+    expect(page).toContain("ptc auth login docs");
+    expect(page).toContain("logged in at https://login.example.com");
+    expect(page).not.toContain("ptc auth login mail");
+    expect(asked).toEqual(["local"]);
   });
 
   it("shows how two runs differ", async () => {
@@ -238,7 +315,10 @@ describe("the feed", () => {
     expect(await next(stream, "waiting")).toMatchObject({ data: { count: 0 } });
     await ask({ ticket: "t1" });
     expect(await next(stream, "waiting")).toMatchObject({
-      data: { count: 1, questions: [{ ticket: "t1", tool: "mcp__mail__send_message" }] },
+      data: {
+        count: 1,
+        questions: [{ key: expect.stringMatching(/^t1 sha256:/), tool: "mcp__mail__send_message" }],
+      },
     });
     await pending.withdraw("t1");
     expect(await next(stream, "waiting")).toMatchObject({ data: { count: 0 } });
@@ -557,6 +637,55 @@ describe("a viewer of their own things", () => {
     await listening;
   });
 
+  it("hears of another's in the feed what the gate permits, and of nobody else's", async () => {
+    const ADA = "https://login.example.com#ada";
+    const { visitor, archived, ask, runs } = await opened({
+      rightsOf: async () => ({
+        ...OWN,
+        gate: async (access) => access.action !== "audit" && access.of.principal === ADA,
+      }),
+    });
+    await archived({});
+    const response = await visitor.get("/console/feed");
+    const reader = response.body?.getReader();
+    let heard = "";
+    const listening = (async () => {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+        if (done) return;
+        heard += Buffer.from(value ?? []).toString();
+      }
+    })();
+    await expect.poll(() => heard).toContain("event: waiting");
+    for (const [name, principal] of [
+      ["eve", EVE],
+      ["ada", ADA],
+    ] as const) {
+      await ask({ ticket: `t-${name}`, principal });
+      const id = await archived({ names: principal, fileName: `of-${name}.ts` });
+      runs.publish({ runId: id, context: { principal, source: "serve" }, kind: "started" });
+    }
+    await expect.poll(() => heard).toContain("of-ada.ts");
+    await expect.poll(() => heard).toContain("t-ada");
+    await expect.poll(() => heard).toContain('"running":1');
+    expect(heard).not.toContain("of-eve.ts");
+    expect(heard).not.toContain("t-eve");
+    expect(heard).not.toContain('"running":2');
+    await reader?.cancel();
+    await listening;
+  });
+
+  it("at the machine of the project sees and answers the questions of everybody", async () => {
+    const { visitor, ask, pending, digest } = await opened();
+    await ask({ ticket: "t-eve", principal: EVE });
+    expect(await visitor.text("/console/inbox")).toContain(`by ${EVE}`);
+    const token = await visitor.token();
+    await visitor.post("/console/inbox/t-eve", {
+      ...{ decision: "denied", token, digest: await digest("t-eve") },
+    });
+    expect((await pending.offered("t-eve"))?.answer).toMatchObject({ decision: "denied", by: "ada" });
+  });
+
   it("answers and replays nothing where it may not", async () => {
     const { visitor, ask, pending, archived } = await opened({
       rightsOf: async () => ({ ...OWN, approves: false, replays: false }),
@@ -571,25 +700,15 @@ describe("a viewer of their own things", () => {
   });
 });
 
-it.each([
-  ["in TypeScript", "await mail.sendMessage({})", [1]],
-  ["in Python", "x = 1\nawait mail.send_message(to=1)", [2]],
-  ["by several lines", "sendMessage()\nsend_message ()", [1, 2]],
-  ["by no line that has its name", "const f = mail.sendMessage;\nf()", []],
-  ["by none that has but a part of it", "sendMessages(); resendMessage()", []],
-])("the line that makes a call is found %s", (_, code, lines) => {
-  expect(linesThatMayCall(code.split("\n"), "mcp__mail__send_message")).toEqual(lines);
-});
-
 it("quantiles go by the nearest rank, day by day", () => {
   expect(quantiles([])).toEqual({ p50: 0, p95: 0 });
   expect(quantiles([5])).toEqual({ p50: 5, p95: 5 });
   expect(quantiles(Array.from({ length: 100 }, (_, i) => i + 1))).toEqual({ p50: 50, p95: 95 });
   const at = (day: number, duration_ms: number) => ({ started_at: Date.UTC(2026, 0, day), duration_ms });
   const runs = [at(1, 10), at(2, 20), at(2, 40)] as never;
-  expect([...latencyByDay(runs)]).toEqual([
-    ["2026-01-01", { p50: 10, p95: 10 }],
-    ["2026-01-02", { p50: 20, p95: 40 }],
+  expect(timeListed(runs).days).toEqual([
+    { day: "2026-01-01", p50: 10, p95: 10 },
+    { day: "2026-01-02", p50: 20, p95: 40 },
   ]);
 });
 

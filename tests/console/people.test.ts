@@ -1,11 +1,17 @@
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { openConsoleOfHost } from "../../cli/console-of-host.ts";
+import { consoleAddress } from "../../configuration/http-settings.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { openAuthenticator } from "../../identity/identity.ts";
 import { KeyList } from "../../secrets/sealing.ts";
-import { openHost } from "../../wiring/open-host.ts";
+import { openServing } from "../../wiring/serving.ts";
+import { MemoryStore } from "../archive/memory-store.ts";
+import { fixtureServer } from "../cli/ptc-process.ts";
+import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 import { serveHttpHere } from "../server/http/served-http.ts";
 import { executed, serviceOf } from "../server/mcp/served.ts";
 import { archiveIn } from "../server/reports/sample-archive.ts";
@@ -22,7 +28,16 @@ async function freePort(): Promise<number> {
 }
 
 /** ptc over HTTP with its console, and an issuer at which whoever `person` names logs in. */
-async function serveTeam({ scopes = {} }: { scopes?: object } = {}) {
+async function serveTeam({
+  scopes = {},
+  rules,
+  more = {},
+}: {
+  scopes?: object;
+  rules?: (issuer: string) => string;
+  /** More of the configuration. */
+  more?: object;
+} = {}) {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   let person = "ada";
@@ -39,15 +54,26 @@ async function serveTeam({ scopes = {} }: { scopes?: object } = {}) {
   const issuer = { issuer: oidc.issuer, scopes, login };
   const directory = newFolder();
   const env = { HOME: directory, PTC_KEYRING: "off" };
+  if (rules !== undefined) writeFileSync(join(directory, "rules.cedar"), rules(oidc.issuer));
   const configuration = parseConfiguration(
-    JSON.stringify({ http: { public_url: `${origin}/mcp`, auth: { issuers: [issuer] } } }),
+    JSON.stringify({
+      http: { public_url: `${origin}/mcp`, auth: { issuers: [issuer] } },
+      ...(rules === undefined ? {} : { policy: ["rules.cedar"] }),
+      ...{ sandbox: { warm: 0 }, ...more },
+    }),
     { file: "ptc.yaml", directory, environment: {} },
   );
   const warnings: string[] = [];
   const onWarning = (message: string) => void warnings.push(message);
-  const host = openHost({ configuration, env, warm: 0, onWarning });
+  const store = new MemoryStore();
+  const opened = await openServing({
+    ...{ configuration, env, principal: "local", archive: () => store, onWarning },
+    engine: () => new InProcessEngine(async () => "done"),
+  });
+  const { host } = opened;
+  await opened.listed();
   onTestFinished(() => host.close());
-  const pages = openConsoleOfHost(host, async () => new KeyList([Buffer.alloc(32, 5)]), { env, onWarning });
+  const pages = openConsoleOfHost(opened, async () => new KeyList([Buffer.alloc(32, 5)]), { env, onWarning });
   onTestFinished(() => pages.close());
   await serveHttpHere(
     serviceOf(async () => executed({ data: 1 })),
@@ -124,4 +150,134 @@ it("whoever has not what `scopes` asks of people for running comes in nowhere, a
   const team = await serveTeam({ scopes: { "ptc:approve": ["leads"] } });
   const { browser } = await team.enter("ada");
   expect(await team.text(browser, "/console/me")).toContain("none here");
+});
+
+it("whoever a rule lets read runs, answer questions and read the audit log does so, others find nothing, and each access is noted", async () => {
+  const EVERYTHING = "permit (principal, action, resource);\n";
+  const { enter, text, origin, issuer, host, warnings } = await serveTeam({
+    rules: (of) => `${EVERYTHING}
+      permit (principal == User::"${of}#lee", action == Action::"read_runs", resource == User::"${of}#ada");
+      permit (principal == User::"${of}#lee", action == Action::"approve", resource == User::"${of}#ada");
+      permit (principal == User::"${of}#lee", action == Action::"audit", resource);`,
+  });
+  const runs: Record<string, string> = {};
+  for (const name of ["ada", "eve", "lee"]) {
+    const principal = `${issuer}#${name}`;
+    runs[name] = await archiveIn(host.archive, { names: principal, code: `programOf${name}()\n` });
+    const pending = await host.pendingApprovals();
+    const request = {
+      runId: runs[name],
+      tool: "mcp__mail__send",
+      definitionDigest: "d",
+      argumentsDigest: "a",
+    };
+    await pending.offer(
+      { principal, source: "serve" },
+      { ...request, arguments: { for: name } },
+      { fileName: `of-${name}.ts` },
+      `t-${name}`,
+    );
+  }
+  const { browser: lee } = await enter("lee");
+  expect(await text(lee, "/console/runs")).not.toContain("programOfada");
+  const everybody = await text(lee, "/console/runs?principal=*");
+  expect(everybody).toContain("programOfada");
+  expect(everybody).toContain("programOflee");
+  expect(everybody).not.toContain("programOfeve");
+  expect(everybody).not.toContain(runs.eve?.slice(0, 8));
+  expect(await text(lee, `/console/runs/${runs.ada}`)).toContain("programOfada");
+  expect((await lee.ask(`${origin}/console/runs/${runs.eve}`)).status).toBe(404);
+  const inbox = await text(lee, "/console/inbox");
+  expect(inbox).toContain("of-ada.ts");
+  expect(inbox).not.toContain("of-eve.ts");
+  const token = /name="token" value="([\w-]+)"/.exec(inbox)?.[1] ?? "";
+  const digestOf = async (ticket: string) =>
+    (await (await host.pendingApprovals()).list(undefined)).find((each) => each.ticket === ticket)?.digest ??
+    "";
+  const answer = async (ticket: string) =>
+    lee.ask(`${origin}/console/inbox/${ticket}`, {
+      method: "POST",
+      body: new URLSearchParams({ decision: "once", token, digest: await digestOf(ticket) }),
+      headers: { Origin: origin },
+    });
+  expect((await answer("t-eve")).headers.get("location")).toContain("done=gone");
+  expect((await answer("t-ada")).headers.get("location")).toContain("done=approved");
+  const noted = async () =>
+    (await text(lee, "/console/audit/export"))
+      .split("\n")
+      .filter((line) => line.includes('"access"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .map(({ action, of, run_id: id }) => [action, of, id])
+      .slice(0, 3);
+  await expect.poll(noted).toEqual([
+    ["read_runs", `${issuer}#ada`, runs.ada],
+    ["approve", `${issuer}#ada`, runs.ada],
+    ["audit", undefined, undefined],
+  ]);
+  const { browser: ada } = await enter("ada");
+  for (const path of [
+    "/console/runs?principal=*",
+    `/console/runs?principal=${issuer}%23lee`,
+    "/console/inbox",
+  ])
+    expect(await text(ada, path)).not.toMatch(/of-?lee/i);
+  expect(await text(ada, "/console/audit")).not.toContain(`${issuer}#lee`);
+  expect((await ada.ask(`${origin}/console/runs/${runs.lee}`)).status).toBe(404);
+  expect(warnings).toEqual([]);
+});
+
+it("the link of a notice leads through the login to its question", async () => {
+  const { enter, text, origin, issuer, host } = await serveTeam();
+  expect(consoleAddress(host.configuration.http)).toBe(`${origin}/console`);
+  const request = { runId: "r", tool: "mcp__mail__send", definitionDigest: "d", argumentsDigest: "a" };
+  const pending = await host.pendingApprovals();
+  for (const ticket of ["3f9a2c", "other1"])
+    await pending.offer(
+      { principal: `${issuer}#ada`, source: "serve" },
+      { ...request, arguments: {} },
+      { fileName: `${ticket}.ts` },
+      ticket,
+    );
+  const link = "/console/inbox/3f9a2c";
+  const { browser, ended } = await enter("ada", link);
+  expect(ended).toEqual({ url: `${origin}${link}`, status: 200 });
+  const page = await text(browser, link);
+  expect(page).toContain("3f9a2c.ts");
+  expect(page).not.toContain("other1.ts");
+  const { auth } = host.configuration.http;
+  const issuers = (auth?.issuers ?? []).map((each) => ({ ...each, login: undefined }));
+  const without = { ...host.configuration.http, auth: { tokens: false, issuers } };
+  expect(consoleAddress(without)).toBeUndefined();
+});
+
+it("a call that a person tries is theirs, goes through the policy, and is archived and audited", async () => {
+  const { enter, text, origin, issuer, host, warnings } = await serveTeam({
+    more: {
+      servers: [fixtureServer("docs", "documents.mjs")],
+      approvals: { ask: ["mcp__docs__delete_document"] },
+    },
+  });
+  const { browser } = await enter("ada");
+  const call = async (tool: string, fields: Readonly<Record<string, string>>) => {
+    const page = await text(browser, `/console/tools/${tool}`);
+    const token = /name="token" value="([\w-]+)"/.exec(page)?.[1] ?? "";
+    const tried = await browser.ask(`${origin}/console/tools/${tool}/call`, {
+      method: "POST",
+      body: new URLSearchParams({ token, ...fields }),
+      headers: { Origin: origin },
+    });
+    return text(browser, tried.headers.get("location") ?? expect.fail(await tried.text()));
+  };
+  const made = await call("mcp__docs__get_document", { "arg:documentId": "d1" });
+  expect(made).toContain("mcp__docs__get_document");
+  expect(made).toContain("d1");
+  const refused = await call("mcp__docs__delete_document", { "arg:documentId": "d1" });
+  expect(refused).toContain("needs an approval and nobody can be asked here");
+  const { runs } = await host.archive.list({ principal: `${issuer}#ada`, limit: 9 });
+  expect(runs.map(({ client, source }) => [client, source])).toEqual([
+    ["ptc console", "call"],
+    ["ptc console", "call"],
+  ]);
+  expect(await text(browser, "/console/audit/export")).toContain(`"run_id":"${runs[1]?.run_id}"`);
+  expect(warnings).toEqual([]);
 });

@@ -124,6 +124,9 @@ export async function serveConsole(more: Partial<ConsoleParts> = {}, configurati
   return {
     ...{ server, console, archive, pending, runs, audit, warnings, ask },
     origin: server.origin,
+    /** What the form of a question has in it besides the answer. */
+    digest: async (ticket: string) =>
+      (await pending.list(undefined)).find((each) => each.ticket === ticket)?.digest ?? "",
     /** Another one-time address. */
     address: () => address.make(server.origin),
     archived: (sample: SampleRun) => archiveIn(archive, sample),

@@ -1,0 +1,102 @@
+/**
+ * What a viewer sees: their own things, everything of the project where they sit at its machine, and another's where a rule permits
+ * it. The gate of `wiring/` decides about another's, as it does for every other way to it, and notes what it hands out.
+ */
+import type { ArchiveStore } from "../archive/archive-store.ts";
+import type { ArchivedRun } from "../archive/archived-run.ts";
+import type { ListedRun } from "../archive/listed-run.ts";
+import type { Owner } from "../broker/policy/authorizer.ts";
+import {
+  approvalOf,
+  type PendingApproval,
+  type PendingApprovals,
+} from "../execution/pending/pending-approvals.ts";
+import type { Rights, Viewer } from "./viewer.ts";
+
+/** How long a decision about what is only listed counts, so that a feed does not ask for each event. */
+const DECIDED_MS = 2_000;
+const MAX_DECIDED = 2_000;
+
+export class Sight {
+  readonly viewer: Viewer;
+  readonly rights: Rights;
+  readonly #decided = new Map<string, { may: boolean; until: number }>();
+
+  constructor(viewer: Viewer, rights: Rights) {
+    this.viewer = viewer;
+    this.rights = rights;
+  }
+
+  /** Whether they see everybody's runs and questions. */
+  get seesAll(): boolean {
+    return this.rights.runs === "all";
+  }
+
+  /** Whether a rule may let them see another's. */
+  get seesOthers(): boolean {
+    return this.seesAll || this.rights.gate !== undefined;
+  }
+
+  isOwn({ principal }: Owner): boolean {
+    return principal === this.viewer.principal;
+  }
+
+  /** @param runId the run that is handed out, where it is more than a line in a list. */
+  async mayRead(of: Owner, runId?: string): Promise<boolean> {
+    if (this.seesAll || this.isOwn(of)) return true;
+    const { gate } = this.rights;
+    if (gate === undefined) return false;
+    if (runId !== undefined) return gate({ action: "read_runs", of }, runId);
+    return this.#recently(["read", of], () => gate({ action: "read_runs", of }));
+  }
+
+  /** Where the configured groups of its person do not decide it, the groups do that are in its record. */
+  async mayList(
+    { principal, run_id: runId }: ListedRun,
+    archive: Pick<ArchiveStore, "read">,
+  ): Promise<boolean> {
+    if (await this.mayRead({ principal })) return true;
+    if (this.rights.gate === undefined) return false;
+    const run = await archive.read(runId).catch(() => undefined);
+    return run !== undefined && this.mayRead(ownerOf(run));
+  }
+
+  /** @param isAnswered whether they have answered it, which is noted. */
+  async mayAnswer({ owner, request }: PendingApproval, isAnswered = false): Promise<boolean> {
+    if (this.seesAll || this.isOwn(owner)) return true;
+    const { gate, approves } = this.rights;
+    if (gate === undefined || !approves) return false;
+    const access = approvalOf(owner, request);
+    return isAnswered ? gate(access, request.runId) : this.#recently(["answer", access], () => gate(access));
+  }
+
+  /** Whose questions have to be looked through; `undefined` for everybody's. */
+  get asksOf(): string | undefined {
+    const isOfOthers = this.seesAll || (this.rights.gate !== undefined && this.rights.approves);
+    return isOfOthers ? undefined : this.viewer.principal;
+  }
+
+  /** The questions that they may answer, answered ones among them. */
+  async questions(approvals: Pick<PendingApprovals, "list">): Promise<PendingApproval[]> {
+    return this.answerable(await approvals.list(this.asksOf));
+  }
+
+  async answerable(questions: readonly PendingApproval[]): Promise<PendingApproval[]> {
+    const may = await Promise.all(questions.map((each) => this.mayAnswer(each)));
+    return questions.filter((_, index) => may[index]);
+  }
+
+  async #recently(of: object, decide: () => Promise<boolean>): Promise<boolean> {
+    const key = JSON.stringify(of);
+    const known = this.#decided.get(key);
+    if (known !== undefined && known.until > performance.now()) return known.may;
+    const may = await decide();
+    if (this.#decided.size >= MAX_DECIDED) this.#decided.clear();
+    this.#decided.set(key, { may, until: performance.now() + DECIDED_MS });
+    return may;
+  }
+}
+
+export function ownerOf({ record: { principal, groups } }: ArchivedRun): Owner {
+  return { principal, ...(groups === undefined ? {} : { groups }) };
+}
