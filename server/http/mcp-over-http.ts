@@ -59,11 +59,12 @@ export class McpOverHttp {
   /**
    * Answers one request of a caller. `ended` resolves when the client has the whole answer, or has gone.
    */
-  async fetch(request: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
-    const given = { authInfo: authInfoOf(caller) };
-    if (!acceptsStream(request))
+  async fetch(sent: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
+    if (!acceptsStream(sent))
       return refuse(406, "Not Acceptable: clients accept application/json and text/event-stream");
-    if (await isLegacyRequest(request, undefined, { maxRequestBodySize: MAX_BODY_BYTES }))
+    const { request, ...message } = await readMessage(sent);
+    const given = { authInfo: authInfoOf(caller), ...message };
+    if (await isLegacyRequest(request, given.parsedBody, { maxRequestBodySize: MAX_BODY_BYTES }))
       return this.#sessions.fetch(request, caller, ended, given);
     this.#known.take(caller);
     void ended.then(() => this.#known.release(caller));
@@ -94,6 +95,20 @@ export class McpOverHttp {
       sealer,
       asker,
     });
+  }
+}
+
+/**
+ * Reads the body of a request once, for all that look at it. A body that is no JSON stays in the request, and the SDK says what is
+ * wrong with it.
+ */
+async function readMessage(request: Request): Promise<{ request: Request; parsedBody?: unknown }> {
+  if (request.method !== "POST") return { request };
+  const text = await request.text();
+  try {
+    return { request, parsedBody: JSON.parse(text) };
+  } catch {
+    return { request: new Request(request, { body: text }) };
   }
 }
 
