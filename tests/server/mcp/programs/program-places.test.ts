@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { reportPosition } from "../../../../server/mcp/programs/live-run.ts";
 import {
   type Entry,
   type ProgramPlace,
@@ -205,5 +206,16 @@ describe("the queue of programs", () => {
     answer({ kind: "entered", value: "yes", undo: () => undone++ });
     await expect.poll(order).toEqual(["b"]);
     expect(undone).toBe(1);
+  });
+
+  it("tells a client that is far behind of the steps in which it moves up, and of each one near the front", () => {
+    const told: number[] = [];
+    const report = reportPosition({
+      report: (_, message) => told.push(Number(/\d+/.exec(message ?? "")?.[0])),
+    });
+    for (let before = 1_000; before >= 0; before--) report(before);
+    expect(told.slice(0, 3)).toEqual([1_000, 900, 810]);
+    expect(told.slice(-11)).toEqual([10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(told.length).toBeLessThan(70);
   });
 });
