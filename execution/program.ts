@@ -358,10 +358,7 @@ class RunSandbox {
 }
 
 /** What a sandbox of this run is for. A replay is nobody's. */
-function useOf({
-  runId,
-  principal,
-}: Pick<ProgramScope, "runId" | "principal">): SandboxUse | undefined {
+function useOf({ runId, principal }: Pick<ProgramScope, "runId" | "principal">): SandboxUse | undefined {
   return runId === undefined || principal === undefined ? undefined : { run: runId, principal };
 }
 

@@ -123,7 +123,7 @@ export async function appendRuns(
   }));
   const [first] = runs;
   if (first === undefined) return [];
-  return db.allSoon(
+  return db.all(
     Appended,
     "SELECT found_digest, was_there FROM ptc_append($1, $2, $3, $4, $5, $6, $7)",
     ...[first.month, ...packed(values), JSON.stringify(rows)],

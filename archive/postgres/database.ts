@@ -16,8 +16,11 @@ const IDLE_MS = 10_000;
 /** After this time the server ends a transaction whose process has stopped or is unreachable, so that others need not wait. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
-/** How long a statement that appends may take before its connection counts as lost. */
-const SOON_MS = 60_000;
+/**
+ * How long a statement that somebody waits for may take before its connection counts as lost, because nothing else says so when a
+ * machine or a network falls silent. It is longer than others may wait for a process that has stopped within a transaction.
+ */
+const STATEMENT_MS = 60_000;
 
 export type PgValue = null | number | string | boolean | Uint8Array | readonly (number | string)[];
 
@@ -56,12 +59,6 @@ export class Statements {
     return rows.map((each) => parseRow(row, each as RawRow));
   }
 
-  /** Like `all`, for short statements that must not wait forever: the connection counts as lost after a minute. */
-  async allSoon<T>(row: z.ZodMiniType<T>, sql: string, ...values: PgValue[]): Promise<T[]> {
-    const { rows } = await this.#send({ ...prepared(sql, values), query_timeout: SOON_MS } as QueryConfig);
-    return rows.map((each) => this.#sound(parseRow(row, each as RawRow)));
-  }
-
   /** Runs one statement and returns how many rows it changed. */
   async run(sql: string, ...values: PgValue[]): Promise<number> {
     return (await this.#send(prepared(sql, values))).rowCount ?? 0;
@@ -83,13 +80,21 @@ export class Statements {
 /** A database, for single statements and for transactions. */
 export class PgDatabase extends Statements {
   readonly #pool: Pool;
+  readonly #bound: { query_timeout?: number };
 
-  constructor(place: string, pool: Pool) {
+  /** @param bound of each statement. Without one, a statement may take as long as it likes. */
+  constructor(place: string, pool: Pool, bound: { query_timeout?: number } = {}) {
     super(place, async (config) => {
       const client = await connectFrom(pool, place);
-      return releasing(client, place, () => client.query(config));
+      return releasing(client, place, () => client.query({ ...config, ...bound }));
     });
     this.#pool = pool;
+    this.#bound = bound;
+  }
+
+  /** The same database for short statements. The connection of one that takes longer counts as lost, and is closed. */
+  within(statementMs = STATEMENT_MS): PgDatabase {
+    return new PgDatabase(this.place, this.#pool, { query_timeout: statementMs });
   }
 
   /**
@@ -100,14 +105,14 @@ export class PgDatabase extends Statements {
   async transaction<T>(work: (tx: Statements) => Promise<T>, begin = "BEGIN"): Promise<T> {
     const client = await connectFrom(this.#pool, this.place);
     return releasing(client, this.place, async () => {
-      const tx = new Statements(this.place, (config) => guard(this.place, () => client.query(config)));
+      const tx = this.#on(client);
       await tx.exec(begin);
       try {
         const result = await work(tx);
         await tx.exec("COMMIT");
         return result;
       } catch (error) {
-        await client.query("ROLLBACK");
+        await tx.exec("ROLLBACK");
         throw error;
       }
     });
@@ -116,9 +121,12 @@ export class PgDatabase extends Statements {
   /** Does work on one connection, whose statements are sent in order without waiting for answers. */
   async inARow<T>(work: (connection: Statements) => Promise<T>): Promise<T> {
     const client = await connectFrom(this.#pool, this.place);
-    return releasing(client, this.place, () =>
-      work(new Statements(this.place, (config) => guard(this.place, () => client.query(config)))),
-    );
+    return releasing(client, this.place, () => work(this.#on(client)));
+  }
+
+  #on(client: PoolClient): Statements {
+    const send = (config: QueryConfig) => client.query({ ...config, ...this.#bound });
+    return new Statements(this.place, (config) => guard(this.place, () => send(config)));
   }
 
   /** Does work that reads a single state of the database, whatever others write meanwhile. */
@@ -282,8 +290,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Repeats some work while it fails for a temporary reason, such as a restart of the server. The work itself must find out what
- * an earlier try has done, because a connection that is lost during a commit does not show whether the commit succeeded.
+ * Repeats some work while it fails for a temporary reason, such as a restart of the server, and at least once: a first try may
+ * spend all patience on a connection that has fallen silent. The work itself must find out what an earlier try has done, because a connection that is lost during a commit does not show whether the commit succeeded.
  */
 export async function patiently<T>(work: (tries: number) => Promise<T>, patienceMs: number): Promise<T> {
   const giveUpAt = performance.now() + patienceMs;
@@ -295,7 +303,7 @@ export async function patiently<T>(work: (tries: number) => Promise<T>, patience
     try {
       return await work(tries);
     } catch (error) {
-      if (!isPassing(error) || performance.now() + pauseMs > giveUpAt) throw error;
+      if (!isPassing(error) || (tries > 0 && performance.now() + pauseMs > giveUpAt)) throw error;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }

@@ -77,30 +77,30 @@ export class PostgresArchiveStore implements ArchiveStore {
   }
 
   async exists(): Promise<boolean> {
-    this.#hasRuns ||= (await readChainEnd(this.#db, "head")).id > 0;
+    this.#hasRuns ||= (await readChainEnd(this.#db.within(), "head")).id > 0;
     return this.#hasRuns;
   }
 
   async tryWriting(): Promise<void> {
-    await this.#db.transaction(async (tx) => {
+    await this.#db.within().transaction(async (tx) => {
       await tx.run("UPDATE chain_ends SET link = link WHERE name = 'head'");
     });
   }
 
   async list(filter: PageFilter): Promise<RunPage> {
-    return listRunPage(await this.#reading(), filter);
+    return listRunPage(await this.#reading("soon"), filter);
   }
 
   async following(position: number, limit: number): Promise<FollowingRuns> {
-    return listFollowing(await this.#reading(), position, limit);
+    return listFollowing(await this.#reading("soon"), position, limit);
   }
 
   async find(reference: string): Promise<FoundRuns> {
-    return findRuns(await this.#reading(), reference);
+    return findRuns(await this.#reading("soon"), reference);
   }
 
   async findIds(reference: string): Promise<string[]> {
-    const db = await this.#reading();
+    const db = await this.#reading("soon");
     const { runIds, digests } = await valuesLike(db, reference);
     if (runIds.length + digests.length > 1) throw namesSeveral(reference);
     const ofInput = await db.all(
@@ -112,10 +112,8 @@ export class PostgresArchiveStore implements ArchiveStore {
   }
 
   async read(runId: string): Promise<ArchivedRun> {
-    const later = await this.#reading();
-    return this.#db.snapshot((tx) =>
-      readRun(new PostgresRows(tx), runId, (digest) => readBlob(later, digest)),
-    );
+    const db = await this.#reading("soon");
+    return db.snapshot((tx) => readRun(new PostgresRows(tx), runId, (digest) => readBlob(db, digest)));
   }
 
   async stats(filter: { sinceMs?: number }): Promise<Stats> {
@@ -153,8 +151,9 @@ export class PostgresArchiveStore implements ArchiveStore {
     await this.#writer.close();
   }
 
-  async #reading(): Promise<PgDatabase> {
-    if (await this.exists()) return this.#db;
+  /** @param how whether statements are short, so that one that takes long has lost its connection. */
+  async #reading(how: "soon" | "at length" = "at length"): Promise<PgDatabase> {
+    if (await this.exists()) return how === "soon" ? this.#db.within() : this.#db;
     const message = `nothing is archived in ${this.#db.place} yet: the first run begins the archive`;
     throw new ArchiveError("missing", message);
   }

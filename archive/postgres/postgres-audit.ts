@@ -29,6 +29,8 @@ const PATIENCE_MS = 5_000;
 /** Lines that were committed so long ago are on the disk of any server. */
 const ON_DISK_AFTER_MS = 60_000;
 const DAY_MS = 86_400_000;
+/** How long the removal of a day's old lines may take. */
+const TRIM_MS = 600_000;
 const PAGE = 1_000;
 
 /** The newest line, or `undefined` if none was written yet, or somebody has removed the head. */
@@ -154,7 +156,7 @@ export class PostgresAuditChain implements AuditChain {
     const nowMs = this.#wallMs();
     if (nowMs - this.#trimmedAt < DAY_MS) return;
     this.#trimmedAt = nowMs;
-    await trimAudit(this.#db, nowMs - this.#keepMs, nowMs);
+    await trimAudit(this.#db.within(TRIM_MS), nowMs - this.#keepMs, nowMs);
   }
 }
 
@@ -170,7 +172,7 @@ async function appendLines(
   lines: readonly string[],
   { batch, nowMs }: { batch: string; nowMs: number },
 ): Promise<{ lines: string[]; end: number }> {
-  const [head] = await tx.allSoon(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
+  const [head] = await tx.all(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
   let end: ChainEnd = head ?? { seq: 0, hash: "none" };
   const own: string[] = head === undefined ? [line({ event: "log", what: "head_missing" }, nowMs)] : [];
   const all = [...own, ...lines].map((each) => {

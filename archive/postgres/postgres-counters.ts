@@ -30,7 +30,7 @@ export class PostgresCounters implements Counters {
     const statement = "SELECT ptc_count($1, $2, $3, $4, $5)::text AS admitted";
     const rows = await patiently(
       () =>
-        this.#db.allSoon(
+        this.#db.all(
           Row,
           statement,
           ...[holder, HOLD_MS, JSON.stringify(holds), JSON.stringify(settle), JSON.stringify(admissions)],

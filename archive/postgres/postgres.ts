@@ -12,6 +12,9 @@ import { PostgresDocuments } from "./postgres-documents.ts";
 import { PostgresPendingStore } from "./postgres-pending-store.ts";
 import { migrate } from "./schema.ts";
 
+/** How long one request of counts may take. Programs wait for it before they begin. */
+const COUNT_MS = 10_000;
+
 const opened = new Map<string, Promise<PgDatabase>>();
 
 /** The database of a URL, which this process opens and migrates once. @throws ArchiveError */
@@ -39,14 +42,14 @@ export async function openPostgresArchive(
 }
 
 export async function openPostgresPending(url: string, now: () => number): Promise<PendingStore> {
-  return new PostgresPendingStore(await sharedDatabase(url), now);
+  return new PostgresPendingStore((await sharedDatabase(url)).within(), now);
 }
 
 export async function openPostgresAudit(
   url: string,
   options: { keepMs: number; wallMs: () => number },
 ): Promise<PostgresAuditChain> {
-  return new PostgresAuditChain(await sharedDatabase(url), options);
+  return new PostgresAuditChain((await sharedDatabase(url)).within(), options);
 }
 
 export async function openPostgresAuditSource(url: string): Promise<PostgresAuditSource> {
@@ -54,9 +57,9 @@ export async function openPostgresAuditSource(url: string): Promise<PostgresAudi
 }
 
 export async function openPostgresDocuments(url: string): Promise<Documents> {
-  return new PostgresDocuments(await sharedDatabase(url));
+  return new PostgresDocuments((await sharedDatabase(url)).within());
 }
 
 export async function openPostgresCounters(url: string): Promise<Counters> {
-  return new PostgresCounters(await sharedDatabase(url));
+  return new PostgresCounters((await sharedDatabase(url)).within(COUNT_MS));
 }

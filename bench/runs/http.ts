@@ -45,14 +45,16 @@ async function openReplica(directory: string, port: number, settings: object): P
 
 /** A trivial program over HTTP in both eras of the protocol, against the same over stdio. */
 async function measureCarrying(bench: Bench): Promise<Figure[]> {
-  const [port = 0] = await freePorts(1);
+  const ports = await freePorts(2);
   const settings = { sandbox: { warm: 4 } };
-  const replica = await openReplica(join(bench.folder, "http"), port, settings);
-  await replica.start();
-  const url = new URL(`http://127.0.0.1:${port}/mcp`);
-  const stdio = await servePtc((await openReplica(join(bench.folder, "stdio"), 0, settings)).directory);
-  const session = await connectSession(url);
-  const stateless = await connectStateless(url);
+  const open = (name: string, port: number) => openReplica(join(bench.folder, name), port, settings);
+  // One process for each way, so that each starts as many sandboxes.
+  const replicas = await Promise.all(ports.map((port) => open(`http-${port}`, port)));
+  await Promise.all(replicas.map((replica) => replica.start()));
+  const [ofSessions, ofRequests] = ports.map((port) => new URL(`http://127.0.0.1:${port}/mcp`)) as [URL, URL];
+  const stdio = await servePtc((await open("stdio", 0)).directory);
+  const session = await connectSession(ofSessions);
+  const stateless = await connectStateless(ofRequests);
   const times = { stdio: [] as number[], session: [] as number[], stateless: [] as number[] };
   for (let round = -5; round < bench.rounds(60); round++) {
     const code = `globalThis.result = ${round};`;
@@ -69,7 +71,7 @@ async function measureCarrying(bench: Bench): Promise<Figure[]> {
     for (const way of ["stdio", "session", "stateless"] as const) times[way].push(took[way] ?? 0);
   }
   await Promise.all([stdio.close(), session.close(), stateless.close()]);
-  await replica.stop();
+  await Promise.all(replicas.map((replica) => replica.stop()));
   const compared = { baselineMs: times.stdio, against: "over stdio" };
   return [
     ratio({

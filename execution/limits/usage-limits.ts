@@ -194,15 +194,14 @@ export class UsageLimits {
     if (limits.length === 0) return { kind: "admitted", allowance: UNLIMITED };
     const share = isCall ? 1 : shareOf(limits);
     const takes = limits.map((limit) => takeOf(limit, share));
-    let admitted: Admitted;
     try {
-      admitted = await this.#count(takes);
+      const admitted = await this.#count(takes);
+      if (!admitted.isGranted) return this.#refuse(limits, takes, admitted);
+      return { kind: "admitted", allowance: new LimitedAllowance(this, limits, admitted.counts, share) };
     } catch (error) {
       const message = `what principals have used cannot be counted, so nothing is begun: ${messageOf(error)}`;
       return { kind: "refused", failure: { ...buildFailure("Busy", message), retryAfterSeconds: undefined } };
     }
-    if (!admitted.isGranted) return this.#refuse(limits, takes, admitted);
-    return { kind: "admitted", allowance: new LimitedAllowance(this, limits, admitted.counts, share) };
   }
 
   #limitsOf({ principal, groups = [] }: Subject, isCall: boolean): AppliedLimit[] {

@@ -21,6 +21,8 @@ const KEEP_ALIVE_MS = 15_000;
 
 /** How long what is known of a caller is kept after the last request. */
 const IDLE_MS = 30 * 60_000;
+/** The one method whose answer has the instructions. */
+const TELLS_INSTRUCTIONS = "server/discover";
 const MAX_CALLERS = 10_000;
 const SWEEP_MS = 60_000;
 
@@ -41,7 +43,8 @@ export class McpOverHttp {
     this.#service = service;
     this.#options = options;
     this.#sessions = new McpSessions(service, { onWarning: options.onWarning, asker });
-    this.#modern = createMcpHandler(({ authInfo }) => this.#serverFor(callerIn(authInfo)), {
+    const open = (caller: Caller, request?: Request) => this.#serverFor(caller, request);
+    this.#modern = createMcpHandler(({ authInfo, requestInfo }) => open(callerIn(authInfo), requestInfo), {
       legacy: "reject",
       responseMode: "sse",
       keepAliveMs: KEEP_ALIVE_MS,
@@ -59,11 +62,12 @@ export class McpOverHttp {
   /**
    * Answers one request of a caller. `ended` resolves when the client has the whole answer, or has gone.
    */
-  async fetch(request: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
-    const given = { authInfo: authInfoOf(caller) };
-    if (!acceptsStream(request))
+  async fetch(sent: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
+    if (!acceptsStream(sent))
       return refuse(406, "Not Acceptable: clients accept application/json and text/event-stream");
-    if (await isLegacyRequest(request, undefined, { maxRequestBodySize: MAX_BODY_BYTES }))
+    const { request, ...message } = await readMessage(sent);
+    const given = { authInfo: authInfoOf(caller), ...message };
+    if (await isLegacyRequest(request, given.parsedBody, { maxRequestBodySize: MAX_BODY_BYTES }))
       return this.#sessions.fetch(request, caller, ended, given);
     this.#known.take(caller);
     void ended.then(() => this.#known.release(caller));
@@ -87,13 +91,28 @@ export class McpOverHttp {
     await Promise.all([this.#sessions.close(), this.#modern.close()]);
   }
 
-  async #serverFor(caller: Caller) {
+  /** A server for one request. The header that names its method is that of its message, which the SDK has seen to by now. */
+  async #serverFor(caller: Caller, request: Request | undefined) {
     const connection = this.#known.connectionOf(caller);
     const { sealer } = this.#options;
-    return buildServer(this.#service, connection, await connection.instructions(), "modern", {
-      sealer,
-      asker,
-    });
+    const method = request?.headers.get("mcp-method") ?? TELLS_INSTRUCTIONS;
+    // They name tools, so that all that the caller may see are looked through for them.
+    const instructions = method === TELLS_INSTRUCTIONS ? await connection.instructions() : "";
+    return buildServer(this.#service, connection, instructions, "modern", { sealer, asker });
+  }
+}
+
+/**
+ * Reads the body of a request once, for all that look at it. A body that is no JSON stays in the request, and the SDK says what is
+ * wrong with it.
+ */
+async function readMessage(request: Request): Promise<{ request: Request; parsedBody?: unknown }> {
+  if (request.method !== "POST") return { request };
+  const text = await request.text();
+  try {
+    return { request, parsedBody: JSON.parse(text) };
+  } catch {
+    return { request: new Request(request, { body: text }) };
   }
 }
 

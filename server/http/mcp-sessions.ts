@@ -33,6 +33,8 @@ interface Session {
 
 interface Given {
   authInfo: { token: string; clientId: string; scopes: string[]; extra: Record<string, unknown> };
+  /** The message in the request, where it holds any. */
+  parsedBody?: unknown;
 }
 
 export class McpSessions {
@@ -100,8 +102,7 @@ export class McpSessions {
 
   /** Begins a session with the request that initializes it. Any other request without a session is answered as the SDK does. */
   async #begin(request: Request, caller: Caller, ended: Promise<void>, given: Given): Promise<Response> {
-    const isInitializing = request.method === "POST" && isInitializeRequest(await bodyOf(request));
-    if (!isInitializing)
+    if (!isInitializeRequest(given.parsedBody))
       return new WebStandardStreamableHTTPServerTransport(NO_SESSION).handleRequest(request, given);
     this.#makeRoom(caller.context.principal);
     const { context } = caller;
@@ -155,15 +156,6 @@ export class McpSessions {
 }
 
 const NO_SESSION = { sessionIdGenerator: randomUUID, maxRequestBodySize: MAX_BODY_BYTES };
-
-/** The message in a request, which can still be read after. */
-async function bodyOf(request: Request): Promise<unknown> {
-  try {
-    return await request.clone().json();
-  } catch {
-    return undefined;
-  }
-}
 
 function notFound(): Response {
   const error = { code: -32_001, message: "Session not found" };

@@ -271,7 +271,7 @@ export class PostgresRunWriter {
     const { patienceMs = PATIENCE_MS } = this.#options;
     return patiently(async (tries) => {
       try {
-        return await work(await this.#open());
+        return await work((await this.#open()).within());
       } catch (error) {
         // A partition that another process has dropped meanwhile (23514) is created again.
         const isGone = sqlStateOf(error) === "23514";

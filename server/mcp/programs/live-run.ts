@@ -350,13 +350,23 @@ export class RunProgress {
   }
 }
 
+/** Of this many programs before its own, a client is told every change. */
+const TOLD_ONE_BY_ONE = 10;
+/** Of more, it is told a change by a tenth, and any after so long, because clients give up that hear nothing. */
+const TOLD_EVERY_MS = 10_000;
+
 /**
- * Tells the client how many programs are before its own. Progress must grow with every message, and must stay below 1, the progress
- * of the first call.
+ * Tells the client how many programs are before its own: in steps, because with each program that ends all that wait move up.
+ * Progress must grow with every message, and must stay below 1, the progress of the first call.
  */
 export function reportPosition(progress: ProgressSink | undefined): (before: number) => void {
   let messages = 0;
+  let told = { before: Number.POSITIVE_INFINITY, at: 0 };
   return (before) => {
+    const at = performance.now();
+    const isAlike = before > TOLD_ONE_BY_ONE && Math.abs(before - told.before) < 0.1 * told.before;
+    if (isAlike && at - told.at < TOLD_EVERY_MS) return;
+    told = { before, at };
     progress?.report(
       messages / (messages + 1),
       `waits for its turn, ${countNoun(before, "program")} before it`,

@@ -41,7 +41,7 @@ interface Waiting<Entered, Refused> {
   signal: AbortSignal;
   /** Receives the number of programs before this one when it starts to wait, and whenever that number changes. */
   onPosition: (before: number) => void;
-  /** Is called when a place is free and it is this program's turn. Never rejects. If absent, the program begins. */
+  /** Is called when a place is free and it is this program's turn. If absent, the program begins. */
   enter?: (() => Promise<Entry<Entered, Refused>>) | undefined;
 }
 
@@ -53,6 +53,8 @@ export type Placed<Entered, Refused> =
 
 interface Waiter<Entered, Refused> extends Pick<Waiting<Entered, Refused>, "onPosition" | "enter"> {
   settle: (placed: Placed<Entered, Refused>) => void;
+  /** Ends its waiting because of a fault. */
+  fail: (fault: unknown) => void;
   /** Whether it no longer waits. */
   isSettled: boolean;
   /** Why it has to wait although a place is free. */
@@ -94,7 +96,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     return this.#limits();
   }
 
-  /** Resolves with a place, or with the reason why there is none. Never rejects. */
+  /** Resolves with a place, or with the reason why there is none. Rejects only as `enter` does. */
   async take({
     principal,
     patienceMs,
@@ -111,7 +113,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
     }
     const isFull = this.#turns.waitingOf(principal) >= this.#limits().maxQueued || waiting >= MAX_WAITING;
     if (isFull && !this.#isOpen) return { kind: "none", why: "full" };
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const leave = (why: NoPlace) => {
         if (waiter.isSettled) return;
         this.#turns.leave(principal, waiter);
@@ -129,11 +131,18 @@ export class ProgramPlaces<Entered = never, Refused = never> {
         held: undefined,
         told: undefined,
         settle(placed) {
-          waiter.isSettled = true;
-          clearTimeout(timer);
-          signal.removeEventListener("abort", cancel);
+          end();
           resolve(placed);
         },
+        fail(fault) {
+          end();
+          reject(fault);
+        },
+      };
+      const end = () => {
+        waiter.isSettled = true;
+        clearTimeout(timer);
+        signal.removeEventListener("abort", cancel);
       };
       signal.addEventListener("abort", cancel, { once: true });
       this.#turns.wait(principal, waiter);
@@ -209,7 +218,7 @@ export class ProgramPlaces<Entered = never, Refused = never> {
       const { who, item: waiter } = next;
       const place = this.#occupy(who);
       if (waiter.enter === undefined) waiter.settle({ kind: "placed", place });
-      else void this.#enter(waiter, waiter.enter(), place, who);
+      else void this.#enter(waiter, waiter.enter, place, who);
     }
     if (admitted) this.#tellPositions();
   }
@@ -217,20 +226,24 @@ export class ProgramPlaces<Entered = never, Refused = never> {
   /** Waits for what says whether the program may begin, while it holds the place. */
   async #enter(
     waiter: Waiter<Entered, Refused>,
-    entering: Promise<Entry<Entered, Refused>>,
+    enter: () => Promise<Entry<Entered, Refused>>,
     place: ProgramPlace,
     principal: string,
   ): Promise<void> {
-    const entry = await entering;
-    if (entry.kind === "entered" && !waiter.isSettled)
-      return waiter.settle({ kind: "placed", place, entered: entry.value });
-    if (entry.kind === "entered") entry.undo?.();
-    else if (entry.kind === "refused" && !waiter.isSettled)
-      waiter.settle({ kind: "refused", value: entry.value });
-    else if (entry.kind === "later" && !waiter.isSettled) {
-      waiter.held = entry.why;
-      this.#turns.wait(principal, waiter, "first");
-      this.#hold(principal, entry.afterMs);
+    try {
+      const entry = await enter();
+      if (entry.kind === "entered" && !waiter.isSettled)
+        return waiter.settle({ kind: "placed", place, entered: entry.value });
+      if (entry.kind === "entered") entry.undo?.();
+      else if (entry.kind === "refused" && !waiter.isSettled)
+        waiter.settle({ kind: "refused", value: entry.value });
+      else if (entry.kind === "later" && !waiter.isSettled) {
+        waiter.held = entry.why;
+        this.#turns.wait(principal, waiter, "first");
+        this.#hold(principal, entry.afterMs);
+      }
+    } catch (fault) {
+      waiter.fail(fault);
     }
     this.#giveBack(place, principal);
     this.#tellPositions();

@@ -13,6 +13,7 @@ export class CutProxy {
   readonly #server = createServer((client) => this.#join(client));
   readonly #open = new Set<Socket>();
   #when: ((sent: Buffer) => boolean) | undefined;
+  readonly #silent = new Set<Socket>();
   cuts = 0;
 
   constructor(target: string) {
@@ -33,6 +34,11 @@ export class CutProxy {
     this.#when = when;
   }
 
+  /** From now on, nothing passes through the connections that are open, and none of them ends. New ones work. */
+  fallSilent(): void {
+    for (const socket of this.#open) this.#silent.add(socket);
+  }
+
   async stop(): Promise<void> {
     for (const socket of this.#open) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -50,6 +56,7 @@ export class CutProxy {
       socket.on("error", end).on("close", end);
     }
     client.on("data", (sent: Buffer) => {
+      if (this.#silent.has(client)) return;
       if (this.#when?.(sent) === true) {
         this.#when = undefined;
         isLost = true;
@@ -57,6 +64,7 @@ export class CutProxy {
       upstream.write(sent);
     });
     upstream.on("data", (answer: Buffer) => {
+      if (this.#silent.has(client)) return;
       if (!isLost) {
         client.write(answer);
         return;

@@ -8,6 +8,7 @@ import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import { openPool, type PgDatabase } from "../../../archive/postgres/database.ts";
 import { openPostgresArchive } from "../../../archive/postgres/postgres.ts";
 import { PostgresAuditChain, PostgresAuditSource } from "../../../archive/postgres/postgres-audit.ts";
+import { PostgresCounters } from "../../../archive/postgres/postgres-counters.ts";
 import { PostgresDocuments } from "../../../archive/postgres/postgres-documents.ts";
 import { PostgresPendingStore } from "../../../archive/postgres/postgres-pending-store.ts";
 import { migrate } from "../../../archive/postgres/schema.ts";
@@ -174,6 +175,34 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
       expect(proxy.cuts).toBe(4);
       expect(await other.remove("t", "one")).toBe(false);
       expect(await other.claim("t", "p", "two", () => true)).toEqual({ kind: "unknown" });
+    });
+  });
+
+  describe("when connections fall silent and do not end", () => {
+    const take = { name: "n", span: "held", limit: 3, need: 1, want: 1 } as const;
+    const request = { holder: "h", holds: {}, settle: [], admissions: [[take]] };
+    const bytes = Buffer.from("x");
+    const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, question: bytes, run: bytes };
+    const line = '{"time":"x","event":"run","run_id":"1"}\n';
+    it.each<[string, (db: PgDatabase) => Promise<unknown>, unknown]>([
+      [
+        "counts",
+        (db) => new PostgresCounters(db).count(request),
+        [expect.objectContaining({ isGranted: true })],
+      ],
+      ["keeps a run that waits", (db) => new PostgresPendingStore(db, () => 1_000).keep(row, 1), true],
+      [
+        "writes a line",
+        (db) => new PostgresAuditChain(db, { keepMs: 1e12, wallMs: Date.now }).append([line], true),
+        expect.objectContaining({ written: 1, problem: undefined }),
+      ],
+      ["reads a document", async (db) => [await new PostgresDocuments(db).read("k", "n")], [undefined]],
+    ])("%s over another one", async (_, work, expected) => {
+      const { proxy, cut } = await openProxy();
+      const db = await openDatabase(cut);
+      await db.exec("SELECT 1");
+      proxy.fallSilent();
+      expect(await work(db.within(300))).toEqual(expected);
     });
   });
 

@@ -169,6 +169,15 @@ describe("programs of a principal", () => {
     expect(counted.at(-1)?.settle).toMatchObject([{ amount: 60 }]);
   });
 
+  it("are refused where they are not granted and no count says why", async () => {
+    const { use, counters } = setUp(each({ maxParallelPrograms: 2 }));
+    counters.count = async () => [];
+    expect(await use.admit({ principal: "ada" })).toMatchObject({
+      kind: "refused",
+      failure: { type: "Busy", message: expect.stringContaining("cannot be counted") },
+    });
+  });
+
   it("are not counted where nothing is limited", async () => {
     const { admit, counted } = setUp({});
     expect(await (await admit("ada")).takeCall()).toBeUndefined();

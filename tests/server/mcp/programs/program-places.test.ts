@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { reportPosition } from "../../../../server/mcp/programs/live-run.ts";
 import {
   type Entry,
   type ProgramPlace,
@@ -26,9 +27,12 @@ function setUp({ maxRunning = 1, maxQueued = 2_000 } = {}) {
       ...{ principal, patienceMs, signal, enter },
       onPosition: (before) => told.push(before),
     });
-    void placing.then((placed) => {
-      if (placed.kind === "placed") begun.push({ who, place: placed.place });
-    });
+    placing.then(
+      (placed) => {
+        if (placed.kind === "placed") begun.push({ who, place: placed.place });
+      },
+      () => {},
+    );
     return placing;
   };
   /** Ends the program that began first of those that run, and lets the next begin. */
@@ -170,5 +174,48 @@ describe("the queue of programs", () => {
     expect(await refused).toEqual({ kind: "refused", value: "no" });
     await expect.poll(order).toEqual(["c"]);
     expect(undone).toBe(1);
+  });
+
+  it("hands on the place of a program for which nobody could say whether it may begin", async () => {
+    const { ask, order } = setUp();
+    const fault = new Error("the counters have a fault");
+    const failed = ask("a", {
+      enter: async () => {
+        throw fault;
+      },
+    });
+    void ask("b");
+    await expect(failed).rejects.toBe(fault);
+    await expect.poll(order).toEqual(["b"]);
+  });
+
+  it("hands on the place of a program that is cancelled while it is found out whether it may begin", async () => {
+    const { places, ask, order } = setUp();
+    const cancelling = new AbortController();
+    let answer: (entry: Entry<string, string>) => void = () => {};
+    let undone = 0;
+    const cancelled = places.take({
+      ...{ principal: "a", patienceMs: 60_000, signal: cancelling.signal, onPosition() {} },
+      enter: () => new Promise((resolve) => (answer = resolve)),
+    });
+    void ask("b");
+    await settled();
+    cancelling.abort();
+    expect(await cancelled).toEqual({ kind: "none", why: "cancelled" });
+    expect(order()).toEqual([]);
+    answer({ kind: "entered", value: "yes", undo: () => undone++ });
+    await expect.poll(order).toEqual(["b"]);
+    expect(undone).toBe(1);
+  });
+
+  it("tells a client that is far behind of the steps in which it moves up, and of each one near the front", () => {
+    const told: number[] = [];
+    const report = reportPosition({
+      report: (_, message) => told.push(Number(/\d+/.exec(message ?? "")?.[0])),
+    });
+    for (let before = 1_000; before >= 0; before--) report(before);
+    expect(told.slice(0, 3)).toEqual([1_000, 900, 810]);
+    expect(told.slice(-11)).toEqual([10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(told.length).toBeLessThan(70);
   });
 });
