@@ -12,6 +12,7 @@ import { isRefusal } from "../identity/caller.ts";
 import { callerOf } from "../identity/claims.ts";
 import { browserIssuers } from "../identity/identity.ts";
 import { loadPrinters } from "../languages/languages.ts";
+import { openPasskeyStore, Passkeys } from "../logins/passkeys.ts";
 import { KeyList, SEALING_KEY_BYTES, type Sealer } from "../secrets/sealing.ts";
 import { openAudit } from "../storage/storage.ts";
 import type { Host } from "../wiring/host.ts";
@@ -49,6 +50,12 @@ export function openConsoleOfHost(host: Host, sealer: () => Promise<Sealer>, { e
       printers: () => loadPrinters(host.configuration.languages),
       replay: (runId, signal) => replayForConsole(host, host.archive, runId, signal),
       subscribe: (listener) => host.runs.subscribe(listener),
+      passkeys: new Passkeys({
+        store: openPasskeyStore(env, host.configuration),
+        ...{ origin, now },
+        sealer: isOpen ? async () => own : sealer,
+        onChange: (change) => host.auditLogin(change),
+      }),
       entrance: isOpen
         ? address
         : new PeopleLogin({
