@@ -132,13 +132,11 @@ it("without a passkey a call is denied and not approved", async () => {
   expect(await answerTo(ONE)).toMatchObject({ decision: "denied" });
 });
 
-it.each<
-  [
-    string,
-    string,
-    (parts: Awaited<ReturnType<typeof setUp>>, ada: Somebody) => Promise<Record<string, string>>,
-  ]
->([
+const REFUSED: [
+  string,
+  string,
+  (parts: Awaited<ReturnType<typeof setUp>>, ada: Somebody) => Promise<Record<string, string>>,
+][] = [
   ["for another question", "used for another answer", (_, ada) => ada.proof(OTHER)],
   [
     "of another challenge",
@@ -235,7 +233,9 @@ it.each<
     "no answer of a passkey",
     async (_, ada) => ({ ...(await ada.proof(ONE)), response: "{" }),
   ],
-])("an approval with a passkey %s is refused", async (_, why, prove) => {
+];
+
+it.each(REFUSED)("an approval with a passkey %s is refused", async (_, why, prove) => {
   const parts = await setUp();
   const ada = await parts.openedBy("local");
   await ada.register();
