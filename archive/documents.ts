@@ -1,5 +1,5 @@
 /**
- * Small documents that several processes share, each under a name: logins, and types learned from results. Each change gives a
+ * Small documents that several processes share, each under a name: logins, passkeys, and types learned from results. Each change gives a
  * document another version. Every method rejects with an `ArchiveError` when the store cannot be used.
  */
 export interface Documents {
@@ -30,7 +30,7 @@ export interface Document {
 }
 
 /** The kinds of documents that are sealed. */
-export const SEALED_KINDS = ["login"] as const;
+export const SEALED_KINDS = ["login", "passkeys"] as const;
 
 /** The purpose that a document is sealed for, so that one document cannot be passed off as another. */
 export function sealedDocument(kind: string, name: string): string {

@@ -15,6 +15,7 @@ import { callerOf } from "../identity/claims.ts";
 import { browserIssuers } from "../identity/identity.ts";
 import { loadPrinters } from "../languages/languages.ts";
 import { loginStatus } from "../logins/logins.ts";
+import { openPasskeyStore, Passkeys } from "../logins/passkeys.ts";
 import { KeyList, SEALING_KEY_BYTES, type Sealer } from "../secrets/sealing.ts";
 import { openAudit } from "../storage/storage.ts";
 import type { Host } from "../wiring/host.ts";
@@ -67,6 +68,12 @@ export function openConsoleOfHost(
         return callForConsole(host, { ...context, client: { name: "ptc console" } }, call, signal);
       },
       subscribe: (listener) => host.runs.subscribe(listener),
+      passkeys: new Passkeys({
+        store: openPasskeyStore(env, host.configuration),
+        ...{ origin, now },
+        sealer: isOpen ? async () => own : sealer,
+        onChange: (change) => host.auditLogin(change),
+      }),
       entrance: isOpen
         ? address
         : new PeopleLogin({

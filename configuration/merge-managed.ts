@@ -62,9 +62,9 @@ export function mergeManaged(
           ? fixed("approvals.default", approvals.default, "destructive")
           : approvals.default,
       require:
-        settings.approvals.require === "terminal"
-          ? fixed("approvals.require", approvals.require, "terminal")
-          : approvals.require,
+        settings.approvals.require === undefined || settings.approvals.require === "any"
+          ? approvals.require
+          : fixed("approvals.require", approvals.require, settings.approvals.require),
     },
     sandbox: {
       ...sandbox,

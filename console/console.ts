@@ -22,6 +22,7 @@ import type { ListedRun, PageFilter, RunPage } from "../archive/listed-run.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
+import type { Proof, RequiredProof } from "../broker/approvals/approvals.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -31,6 +32,8 @@ import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
 import type { RunListener } from "../execution/runs/run-events.ts";
 import type { LoginStatus } from "../logins/logins.ts";
+import { PasskeyError, type Passkeys } from "../logins/passkeys.ts";
+import { digestOf } from "../protocol/canonical-json.ts";
 import type { Sealer } from "../secrets/sealing.ts";
 import { hashSource, html, readPageAssets } from "../server/pages/page.ts";
 import { runParts } from "../server/pages/run-page.ts";
@@ -54,6 +57,7 @@ import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
 import { readTrial, renderTrial } from "./pages/trial.ts";
+import { ceremonyAnswerIn, PasskeyPages } from "./passkeys.ts";
 import {
   BASE,
   type ConsolePage,
@@ -96,6 +100,7 @@ export interface ConsoleParts {
   rightsOf: RightsOf;
   /** How a viewer stands in the audit log who answers a question. */
   nameInAudit: (viewer: Viewer) => string;
+  passkeys: Passkeys;
   /** Seals sessions; the same keys in every process that serves this console. */
   sealer: () => Promise<Sealer>;
   now: () => number;
@@ -151,6 +156,7 @@ export class Console {
   readonly #live: LiveRuns | undefined;
   readonly #assets = readConsoleAssets();
   readonly #app: { fetch(request: Request): Response | Promise<Response> };
+  readonly #passkeys: PasskeyPages;
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
   #trials = 0;
@@ -161,6 +167,7 @@ export class Console {
     this.#sessions = new Sessions({ origin, sealer, now });
     this.#live = subscribe && new LiveRuns(subscribe, now);
     this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
+    this.#passkeys = new PasskeyPages(parts.passkeys, () => this.#requiredProof);
     this.#app = this.#routes();
   }
 
@@ -213,6 +220,7 @@ export class Console {
     app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
     app.get("/inbox/:ticket", (c) => this.#page(c, () => this.#inbox(c, c.req.param("ticket"))));
     app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
+    app.post("/inbox/:ticket/passkey", (c) => this.#json(c, () => this.#askForPasskey(c)));
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
@@ -222,7 +230,19 @@ export class Console {
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
     app.post("/audit/verify", (c) => this.#page(c, () => this.#verify(c)));
     app.get("/audit/export", (c) => this.#export(c));
-    app.get("/me", (c) => this.#page(c, async () => renderMe(await this.#frame(c), c.get("rights"))));
+    app.get("/me", (c) => this.#page(c, () => this.#me(c)));
+    app.post("/me/passkeys", (c) =>
+      this.#act(c, async () => this.#passkeys.register(await this.#ownForm(c))),
+    );
+    app.post("/me/passkeys/remove", (c) =>
+      this.#act(c, async () => this.#passkeys.remove(await this.#ownForm(c))),
+    );
+    app.post("/me/passkeys/use", (c) =>
+      this.#json(c, async () => this.#passkeys.askForUse(await this.#ownForm(c))),
+    );
+    app.post("/me/passkeys/offer", (c) =>
+      this.#json(c, async () => this.#passkeys.offer(await this.#ownForm(c))),
+    );
     app.post("/logout", (c) => this.#logout(c));
     app.get("/feed", (c) => this.#watch(c));
     app.notFound((c) => this.#page(c as Asked, () => Promise.reject(new NotFound())));
@@ -346,6 +366,19 @@ export class Console {
     } catch (error) {
       const page = explain(error);
       return c.html(renderConsolePage(page, await this.#frame(c)), (page.status ?? 500) as 500);
+    }
+  }
+
+  /** Answers a script of a page. What is wrong is a line for the viewer. */
+  async #json(c: Asked, make: () => Promise<object>): Promise<Response> {
+    try {
+      return c.json(await make());
+    } catch (error) {
+      const status = error instanceof RefusedError ? error.status : 403;
+      const isKnown = error instanceof RefusedError || READABLE.some((kind) => error instanceof kind);
+      if (isKnown && error instanceof Error) return c.json({ why: oneLine(error.message, 2_000) }, status);
+      if (error instanceof NotFound) return c.json({ why: NOTICES.gone }, 404);
+      throw error;
     }
   }
 
@@ -559,6 +592,7 @@ export class Console {
       frame: await this.#frame(c),
       nowMs: now(),
       approves: c.get("rights").approves,
+      needsPasskey: this.#requiredProof === "passkey",
       whyNoApproval:
         configuration().approvals.require === "terminal"
           ? "approvals.require is `terminal`: an approval has to be typed there, with ptc approvals approve."
@@ -568,22 +602,74 @@ export class Console {
     });
   }
 
-  async #answer(c: Asked): Promise<string> {
-    const { viewer } = c.get("session");
+  get #requiredProof(): RequiredProof {
+    return this.#parts.configuration().approvals.require;
+  }
+
+  /** The question of a ticket that the viewer may answer. */
+  async #asked(c: Asked): Promise<PendingApproval | undefined> {
     if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
     const approvals = await this.#parts.pending();
     const ticket = c.req.param("ticket") ?? "";
-    const sight = c.get("sight");
-    const pending = (await sight.questions(approvals)).find((each) => each.ticket === ticket);
+    return (await c.get("sight").questions(approvals)).find((each) => each.ticket === ticket);
+  }
+
+  async #answer(c: Asked): Promise<string> {
+    const { viewer } = c.get("session");
+    const pending = await this.#asked(c);
     if (pending === undefined) return `${BASE}/inbox?done=gone`;
     const form = await formOf(c);
     if (form.get("digest") !== pending.digest) return `${BASE}/inbox?done=changed`;
     const scope = scopeIn(form, pending);
+    const proof = scope.decision === "denied" ? undefined : await this.#proofIn(form, viewer, pending, scope);
     const by = this.#parts.nameInAudit(viewer);
-    const isFirst = await approvals.answer(pending.owner.principal, pending, { ...scope, by, how: HOW });
-    if (isFirst) await sight.mayAnswer(pending, true);
+    const approvals = await this.#parts.pending();
+    const answer = { ...scope, by, how: HOW, ...(proof && { proof }) };
+    const isFirst = await approvals.answer(pending.owner.principal, pending, answer);
+    if (isFirst) await c.get("sight").mayAnswer(pending, true);
     await this.#feed.refresh();
     return `${BASE}/inbox?done=${isFirst ? (scope.decision === "denied" ? "denied" : "approved") : "before"}`;
+  }
+
+  /** Begins the use of a passkey for an answer. It counts for this answer to this question alone. */
+  async #askForPasskey(c: Asked): Promise<object> {
+    const pending = await this.#asked(c);
+    if (pending === undefined) throw new NotFound();
+    const { ticket, digest } = pending;
+    const scope = digestOf(scopeIn(await formOf(c), pending));
+    return this.#parts.passkeys.ask(c.get("session").viewer.principal, {
+      ...{ kind: "answer", ticket, digest, scope },
+    });
+  }
+
+  /** The passkey with which a form was sent, if there is one. @throws PasskeyError where it is for another answer. */
+  async #proofIn(
+    form: URLSearchParams,
+    { principal }: Viewer,
+    { ticket, digest }: PendingApproval,
+    scope: ApprovalScope,
+  ): Promise<Proof | undefined> {
+    const given = ceremonyAnswerIn(form);
+    if (given === undefined) return undefined;
+    const { use, credential } = await this.#parts.passkeys.use(principal, "answer", given);
+    if (use.ticket !== ticket || use.digest !== digest || use.scope !== digestOf(scope))
+      throw new PasskeyError("this passkey was used for another answer; load the inbox and try again");
+    return { way: "passkey", credential };
+  }
+
+  async #me(c: Asked): Promise<ConsolePage> {
+    const frame = await this.#frame(c);
+    const rights = c.get("rights");
+    const passkeys = rights.approves
+      ? await this.#passkeys.render(frame, c.req.query("done") ?? "")
+      : undefined;
+    return renderMe(frame, rights, passkeys);
+  }
+
+  /** What the viewer does with their own passkeys. */
+  async #ownForm(c: Asked): Promise<{ viewer: Viewer; form: URLSearchParams }> {
+    if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
+    return { viewer: c.get("session").viewer, form: await formOf(c) };
   }
 
   async #servers(c: Asked): Promise<ConsolePage> {
@@ -784,13 +870,14 @@ function explain(error: unknown): ConsolePage {
   if (error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing"))
     return page("Not here", "There is nothing here, or nothing that you may see.", 404);
   if (error instanceof RefusedError) return page("Refused", error.message, error.status);
+  if (error instanceof PasskeyError) return page("Refused", oneLine(error.message, 2_000), 403);
   if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
     return page("Cannot be read", oneLine(error.message, 2_000), 500);
   throw error;
 }
 
 /** Errors whose message is for whoever uses ptc. */
-const READABLE = [ArchiveError, PendingError, CatalogError, ConfigurationError];
+const READABLE = [PasskeyError, ArchiveError, PendingError, CatalogError, ConfigurationError];
 
 interface Asset {
   /** Changes with its text, so that browsers may keep it for good. */
@@ -804,12 +891,18 @@ function readConsoleAssets(): { style: Asset; script: Asset } {
   const built = import.meta.url.endsWith(".js");
   const folder = join(packageDirectory, built ? "dist" : "", "console/assets");
   const own = (file: string) => readFileSync(join(folder, file), "utf8");
+  const library = built
+    ? own("webauthn.js")
+    : readFileSync(
+        join(packageDirectory, "node_modules/@simplewebauthn/browser/dist/bundle/index.umd.min.js"),
+        "utf8",
+      );
   const named = (text: string, extension: string): Asset => {
     const digest = createHash("sha256").update(text).digest("hex").slice(0, 16);
     return { name: `console-${digest}.${extension}`, text };
   };
   return {
     style: named(shared.style + own("console.css"), "css"),
-    script: named(`${shared.script}\n${own("console.js")}`, "js"),
+    script: named([shared.script, own("console.js"), library, own("passkeys.js")].join("\n"), "js"),
   };
 }

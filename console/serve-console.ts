@@ -22,13 +22,13 @@ export function answerBy(
 export class LoopbackServer {
   /** Where browsers reach it. */
   readonly origin: string;
-  readonly #server: Server;
+  readonly #servers: readonly Server[];
   #answer: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined;
 
-  private constructor(server: Server) {
-    this.#server = server;
-    this.origin = `http://${HOST}:${(server.address() as AddressInfo).port}`;
-    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+  private constructor(servers: readonly Server[], origin: string) {
+    this.#servers = servers;
+    this.origin = origin;
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
       // A page of another site that has a name lead here (DNS rebinding) says that name.
       if (request.headers.host !== new URL(this.origin).host || this.#answer === undefined) {
         response.writeHead(403, { "Content-Type": "text/plain" }).end(`The console is at ${this.origin}\n`);
@@ -37,18 +37,32 @@ export class LoopbackServer {
       const isRoot = request.url === "/" || request.url === "/console";
       if (isRoot) response.writeHead(303, { Location: "/console/" }).end();
       else void this.#answer(request, response);
-    });
+    };
+    for (const server of servers) server.on("request", answer);
   }
 
-  /** @param port 0 for one that is free. @throws Error where it cannot listen. */
-  static async listen(port: number): Promise<LoopbackServer> {
-    const server = createServer({
-      ...{ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
-    });
-    server.maxConnections = MAX_CONNECTIONS;
-    server.listen({ host: HOST, port });
-    await once(server, "listening");
-    return new LoopbackServer(server);
+  /**
+   * @param port 0 for one that is free.
+   * @param name by which browsers reach it. With `localhost`, which passkeys need, it listens on `::1` too, so that nobody else
+   * answers under that name there.
+   * @throws Error where it cannot listen.
+   */
+  static async listen(port: number, name: typeof HOST | "localhost" = HOST): Promise<LoopbackServer> {
+    const server = await listenAt(HOST, port);
+    const { port: taken } = server.address() as AddressInfo;
+    const servers = [server];
+    if (name === "localhost") {
+      try {
+        servers.push(await listenAt("::1", taken));
+      } catch (error) {
+        // Without IPv6 nobody listens there.
+        if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") {
+          server.close();
+          throw error;
+        }
+      }
+    }
+    return new LoopbackServer(servers, `http://${name}:${taken}`);
   }
 
   serve(console: Pick<Console, "fetch">): void {
@@ -56,9 +70,23 @@ export class LoopbackServer {
   }
 
   async close(): Promise<void> {
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await Promise.all(
+      this.#servers.map(async (server) => {
+        const closed = once(server, "close");
+        server.close();
+        server.closeAllConnections();
+        await closed;
+      }),
+    );
   }
+}
+
+async function listenAt(host: string, port: number): Promise<Server> {
+  const server = createServer({
+    ...{ maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS },
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.listen({ host, port });
+  await once(server, "listening");
+  return server;
 }

@@ -1,9 +1,10 @@
 import { returnedBytes } from "../archive/run-summary.ts";
 import { estimateTokens } from "../base/quantities.ts";
+import type { RequiredProof } from "../broker/approvals/approvals.ts";
 import {
+  provenOnly,
   type QuestionInterceptor,
   redactQuestions,
-  typedOnly,
 } from "../broker/approvals/question-interceptors.ts";
 import {
   announceFirstCall,
@@ -46,8 +47,8 @@ export interface Surroundings {
   readonly allowance?: CallAllowance | undefined;
   /** Offers approvals to `ptc approvals`. */
   readonly shareQuestions?: QuestionInterceptor | undefined;
-  /** Whether approvals count only when they were typed at a terminal. */
-  readonly isTypedOnly?: boolean | undefined;
+  /** How approvals have to be proven. By default they need no proof. */
+  readonly requiredProof?: RequiredProof | undefined;
 }
 
 /**
@@ -89,7 +90,7 @@ export function callInterceptors(
  * no other interceptor mistakes an invalid answer for an approval. `ptc approvals` decides this for its own answers.
  */
 export function questionInterceptors(
-  { traced, report, shareQuestions, isTypedOnly = false }: Surroundings = {},
+  { traced, report, shareQuestions, requiredProof = "any" }: Surroundings = {},
   { timeLimit, redact }: { timeLimit: TimeLimit | undefined; redact: (args: unknown) => unknown },
 ): (QuestionInterceptor | undefined)[] {
   return [
@@ -98,7 +99,7 @@ export function questionInterceptors(
     traced?.aroundQuestions,
     report?.aroundQuestions,
     shareQuestions,
-    isTypedOnly ? typedOnly : undefined,
+    requiredProof === "any" ? undefined : provenOnly(requiredProof),
   ];
 }
 

@@ -65,7 +65,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     ...{ fileName: program.fileName, language: program.language },
     code: program.code === undefined ? undefined : redaction.redactor.redactText(program.code).value,
   };
-  const { require: requires, suspend: maySuspend } = configuration.approvals;
+  const { require: requiredProof, suspend: maySuspend } = configuration.approvals;
   const tell =
     host.notifier && tellOfQuestions(host.notifier, { context, program: shown }, redaction.redactor);
   const model = configuration.servers.find((server) => server.transport === "model");
@@ -98,7 +98,7 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
         ...{ context, program: shown, open: () => openPending(configuration, env) },
         ...{ tell, tellAfterMs: host.notifier?.afterMs },
       }),
-      isTypedOnly: requires === "terminal",
+      requiredProof,
     },
     flow: flow?.run,
     redactor: redaction.redactor,

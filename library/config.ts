@@ -469,9 +469,9 @@ export interface PtcConfig {
      */
     allow?: string[] | null;
     /**
-     * with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script
+     * with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console
      */
-    require?: "any" | "terminal";
+    require?: "any" | "terminal" | "passkey";
     /**
      * whether a run that waits longer than its client can is suspended; else the call is denied
      */

@@ -45,4 +45,6 @@ export interface ApprovalAnswered {
   approver: string;
   /** The way the answer came: a terminal, a client, a command. */
   how?: string | undefined;
+  /** The id of the passkey with which it was approved. */
+  credential?: string | undefined;
 }

@@ -90,21 +90,30 @@ cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
 for (const machine of RESEED_MACHINES)
   writeFileSync(join(dist, `image/reseed-${machine}.so`), buildReseedLibrary(machine));
 cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
-await build({
+const pages = {
   absWorkingDir: root,
-  entryPoints: ["console/assets/console.js", "console/assets/console.css"],
   outdir: join(dist, "console/assets"),
-  bundle: true,
   minify: true,
-  format: "iife",
   target: ["chrome120", "firefox120", "safari17"],
   legalComments: "none",
   logLevel: "warning",
+  metafile: true,
+} satisfies BuildOptions;
+await build({
+  ...pages,
+  entryPoints: ["console/assets/console.js", "console/assets/console.css", "console/assets/passkeys.js"],
+  bundle: true,
+  format: "iife",
+});
+// It makes a global of its own, which passkeys.js uses.
+const library = await build({
+  ...pages,
+  entryPoints: { webauthn: "node_modules/@simplewebauthn/browser/dist/bundle/index.umd.min.js" },
 });
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(
   root,
-  built.map(({ metafile }) => metafile),
+  [...built, library].map(({ metafile }) => metafile),
 );
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
 

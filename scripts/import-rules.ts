@@ -206,6 +206,7 @@ const SINGLE_IMPORTER = {
   "@modelcontextprotocol/client": ["upstream/mcp/", "upstream/authorization/oauth/"],
   "@modelcontextprotocol/server": ["server/mcp/mcp-server.ts", "server/http/"],
   "@modelcontextprotocol/node": "server/http/http-server.ts",
+  "@simplewebauthn/server": "logins/passkeys.ts",
   pg: "archive/postgres/database.ts",
   typescript: "languages/typescript/typescript-api.ts",
 };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
-import type { AuditedAccess } from "../archive/audit/audit-line.ts";
+import type { AuditedAccess, AuditedLogin } from "../archive/audit/audit-line.ts";
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import { clock } from "../base/clock.ts";
@@ -187,6 +187,11 @@ export class Host implements ProgramRunner {
     });
     this.#webLogins = logins;
     return (request) => logins.handle(request);
+  }
+
+  /** Notes in the audit log what happened to a login or a passkey. */
+  auditLogin(event: AuditedLogin): void {
+    void this.#auditing().then((audit) => audit.login(event));
   }
 
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */

@@ -68,12 +68,15 @@ export interface AuditedCall {
   redactions: number;
 }
 
-/** What happened to the login of a principal at a server. */
+/** What happened to the login of a principal at a server, or to a passkey of theirs for the console. */
 export interface AuditedLogin {
   principal: string;
-  server: string;
-  /** One of the events in upstream/authorization/authorization.ts. */
+  /** Absent for a passkey. */
+  server?: string | undefined;
+  /** One of the events in upstream/authorization/authorization.ts, or `passkey_added` or `passkey_removed`. */
   event: string;
+  /** The id of the passkey. */
+  credential?: string | undefined;
   /** Why it failed. */
   reason?: string | undefined;
 }

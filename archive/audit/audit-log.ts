@@ -351,11 +351,12 @@ function approvalMembers(approval: ApprovalAnswered, redact: Redact): AuditMembe
     scope: approval.scope && redact(approval.scope),
     approver: redact(approval.approver),
     how: approval.how && redact(approval.how),
+    credential: approval.credential,
   };
 }
 
-function loginMembers({ server, event, reason }: AuditedLogin, redact: Redact): AuditMembers {
-  return { server: redact(server), login: event, reason: reason && redact(reason) };
+function loginMembers({ server, event, reason, credential }: AuditedLogin, redact: Redact): AuditMembers {
+  return { server: server && redact(server), login: event, reason: reason && redact(reason), credential };
 }
 
 /** A sink that opens another when it gets the first lines. */

@@ -58,9 +58,18 @@ export interface ApprovalAnswer {
   isUnasked?: boolean;
   /** Why it was not approved, phrased to follow "needs an approval and". The program sees it. */
   why?: string;
-  /** Whether it was typed at a terminal, with a word that was not shown anywhere else. */
-  isTyped?: boolean;
+  /** How a person proved that they gave it; absent where nothing proves that. */
+  proof?: Proof | undefined;
 }
+
+/**
+ * What only a person can do for an approval. `terminal`: they typed a word that was shown at their terminal alone. `passkey`: they
+ * used a passkey, with the id of this credential, for this question.
+ */
+export type Proof = { readonly way: "terminal" } | { readonly way: "passkey"; readonly credential: string };
+
+/** How approvals have to be proven (`approvals.require`). With `any` they need no proof. */
+export type RequiredProof = "any" | Proof["way"];
 
 /** The answer if nobody can be asked. */
 export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUnasked: true };
@@ -68,16 +77,24 @@ export const UNASKED: ApprovalAnswer = { decision: "denied", by: "nobody", isUna
 /** The answer if nobody can be asked right now. */
 export const LATER: ApprovalAnswer = { decision: "later", by: "nobody", isUnasked: true };
 
-/** Why an answer does not count if `approvals.require` is `terminal`. */
-export const NOT_TYPED =
-  "approvals count here only when they are typed at a terminal (approvals.require: terminal)";
+/** Why an approval without the required proof does not count. */
+export const NOT_PROVEN: Readonly<Record<Proof["way"], string>> = {
+  terminal: "approvals count here only when they are typed at a terminal (approvals.require: terminal)",
+  passkey:
+    "approvals count here only with a passkey, in the inbox of the console (approvals.require: passkey)",
+};
 
-/** The effective answer if approvals have to be typed at a terminal. */
-export function countsTyped(answer: ApprovalAnswer): ApprovalAnswer {
+/** Whether something was approved with the required proof. */
+export function isProven({ proof }: Pick<ApprovalAnswer, "proof">, required: RequiredProof): boolean {
+  return required === "any" || proof?.way === required;
+}
+
+/** The effective answer where approvals have to be proven: an approval without proof is a denial, and says why. */
+export function countsProven(answer: ApprovalAnswer, required: RequiredProof): ApprovalAnswer {
   const approves = answer.decision === "once" || answer.decision === "run";
-  if (!approves || answer.isTyped === true) return answer;
+  if (required === "any" || !approves || isProven(answer, required)) return answer;
   const { by, how } = answer;
-  return { decision: "denied", by, ...(how === undefined ? {} : { how }), why: NOT_TYPED };
+  return { decision: "denied", by, ...(how === undefined ? {} : { how }), why: NOT_PROVEN[required] };
 }
 
 /** Puts a request to a person. An approver that has no way to ask answers `UNASKED`. */
@@ -93,14 +110,17 @@ export interface Approver {
   elicit?(elicitation: ElicitationRequest, signal: AbortSignal): Promise<ElicitationAnswer>;
   /** Whether the person's client can show and open URLs. By default it cannot. */
   canVisit?(): boolean;
-  /** Whether it asks at a terminal, where a person has to type. By default it does not. */
-  asksByTyping?: boolean;
+  /** The proof that comes with answers to what it asks: it asks at a terminal, or waits for a passkey. By default there is none. */
+  provesBy?: Proof["way"] | undefined;
 }
 
+/** An approver with all of its methods. */
+export type CompleteApprover = Required<Omit<Approver, "provesBy">> & Pick<Approver, "provesBy">;
+
 /** Completes an approver with defaults. One that has no way to ask a person asks nobody. */
-export function complete(approver: Approver): Required<Approver> {
+export function complete(approver: Approver): CompleteApprover {
   return {
-    asksByTyping: approver.asksByTyping === true,
+    provesBy: approver.provesBy,
     ask: (request, signal) => approver.ask(request, signal),
     answeredElsewhere: (request, answer) => approver.answeredElsewhere?.(request, answer),
     elicit: async (elicitation, signal) => approver.elicit?.(elicitation, signal) ?? NOT_ASKED,
@@ -161,7 +181,7 @@ function describeScope({ decision, except, atMost }: ApprovalAnswer): string {
 /** The approvals of one run, and the questions of servers during it: asks one question at a time and remembers grants. */
 export class RunApprovals {
   readonly #runId: string;
-  readonly #approver: Required<Approver>;
+  readonly #approver: CompleteApprover;
   readonly #events: RunEvents;
   readonly #options: RunApprovalsOptions;
   readonly #grants: Grants;
@@ -274,23 +294,43 @@ export class RunApprovals {
   #tell(
     { tool, argumentsDigest }: ApprovalRequest,
     server: string,
-    { decision, scope, by, how }: { decision: string; scope?: string; by: string; how?: string | undefined },
+    {
+      decision,
+      scope,
+      by,
+      how,
+      proof,
+    }: Pick<ApprovalAnswer, "by" | "proof"> & {
+      decision: string;
+      scope?: string;
+      how?: string | undefined;
+    },
   ): void {
-    this.#events.onApproval?.({ server, tool, argumentsDigest, decision, scope, approver: by, how });
+    const credential = proof?.way === "passkey" ? proof.credential : undefined;
+    this.#events.onApproval?.({
+      server,
+      tool,
+      argumentsDigest,
+      decision,
+      scope,
+      approver: by,
+      how,
+      credential,
+    });
   }
 
   #note(request: ApprovalRequest, server: string, answer: ApprovalAnswer): Approval {
-    const { decision, by, how, isUnasked, why, except, atMost } = answer;
+    const { decision, by, how, isUnasked, why, except, atMost, proof } = answer;
     if (decision === "run") {
       const { tool, definitionDigest } = request;
       const pattern = except === undefined ? undefined : { like: request.arguments, except };
       // The call that was asked about is the first of the approved ones.
       const left = atMost === undefined ? undefined : Math.max(0, atMost - 1);
-      this.#grants.add({ tool, definitionDigest, pattern, left, by, how, isTyped: answer.isTyped });
+      this.#grants.add({ tool, definitionDigest, pattern, left, by, how, proof });
     }
     const isDenied = decision === "denied" || decision === "later";
     if (isDenied) this.#tell(request, server, { decision: "denied", by, how });
-    else this.#tell(request, server, { decision: "approved", scope: describeScope(answer), by, how });
+    else this.#tell(request, server, { decision: "approved", scope: describeScope(answer), by, how, proof });
     if (isDenied) this.#state = "DENIED";
     else if (this.#state === "NOT_REQUIRED") this.#state = "APPROVED";
     return { decision: decision === "later" ? "denied" : APPROVALS[decision], by, isUnasked, why };
@@ -308,7 +348,7 @@ interface Grant {
   by: string;
   how?: string | undefined;
   /** As in `ApprovalAnswer`. */
-  isTyped?: boolean | undefined;
+  proof?: Proof | undefined;
 }
 
 /** The grants of one run. */

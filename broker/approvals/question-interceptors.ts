@@ -1,12 +1,20 @@
-import { type Approver, complete, countsTyped, LATER, NOT_TYPED } from "./approvals.ts";
+import {
+  type Approver,
+  type CompleteApprover,
+  complete,
+  countsProven,
+  LATER,
+  NOT_PROVEN,
+  type Proof,
+} from "./approvals.ts";
 
 /**
  * Wraps every question of one run to a person: whether a call may be made, and questions of servers. It receives the approver and
  * returns the methods that it replaces; all others stay unchanged.
  */
 export type QuestionInterceptor = (
-  next: Required<Approver>,
-) => Partial<Pick<Required<Approver>, "ask" | "elicit">>;
+  next: CompleteApprover,
+) => Partial<Pick<CompleteApprover, "ask" | "elicit">>;
 
 /**
  * Wraps an approver in interceptors. The first of the list is the outermost: it sees a question first and its answer last.
@@ -15,7 +23,7 @@ export type QuestionInterceptor = (
 export function interceptQuestions(
   approver: Approver,
   interceptors: readonly (QuestionInterceptor | undefined)[],
-): Required<Approver> {
+): CompleteApprover {
   let next = complete(approver);
   for (const interceptor of interceptors.toReversed())
     if (interceptor !== undefined) next = { ...next, ...interceptor(next) };
@@ -33,8 +41,12 @@ export function redactQuestions(redact: (args: unknown) => unknown): QuestionInt
   });
 }
 
-/** Makes approvals count only if they were typed at a terminal. An approver without a terminal is not asked. */
-export const typedOnly: QuestionInterceptor = (next) => ({
-  ask: async (request, signal) =>
-    next.asksByTyping ? countsTyped(await next.ask(request, signal)) : { ...LATER, why: NOT_TYPED },
-});
+/** Makes approvals count only with this proof. An approver whose answers cannot have it is not asked. */
+export function provenOnly(required: Proof["way"]): QuestionInterceptor {
+  return (next) => ({
+    ask: async (request, signal) =>
+      next.provesBy === required
+        ? countsProven(await next.ask(request, signal), required)
+        : { ...LATER, why: NOT_PROVEN[required] },
+  });
+}

@@ -9,7 +9,7 @@ import {
   renderOrigins,
   WHOLE,
 } from "../../broker/approvals/approval-text.ts";
-import { NOT_TYPED } from "../../broker/approvals/approvals.ts";
+import { NOT_PROVEN } from "../../broker/approvals/approvals.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
@@ -195,7 +195,9 @@ async function answer(
   return withApprovals(flags, surroundings, async (approvals, { require }) => {
     const pending = await findPending(approvals, beginning, undefined);
     const scope = scopeOf(pending);
-    const isTyped = scope.decision !== "denied" && require === "terminal";
+    const approves = scope.decision !== "denied";
+    if (approves && require === "passkey") throw new UsageError(`approve: ${NOT_PROVEN.passkey}`);
+    const isTyped = approves && require === "terminal";
     if (isTyped && !(await approveByTyping(pending, surroundings))) {
       await tell(stderr, `${pending.ticket} was not approved, and waits as before`);
       return EXIT.failed;
@@ -204,7 +206,7 @@ async function answer(
       ...scope,
       by: localUserName(),
       how: HOW,
-      ...(isTyped ? { isTyped } : {}),
+      ...(isTyped ? { proof: { way: "terminal" } } : {}),
     });
     const { ticket } = pending;
     if (flags.json === true) {
@@ -227,7 +229,7 @@ async function answer(
 /** Shows a call at the terminal of this process, where its approval must be typed. @throws UsageError without a terminal. */
 async function approveByTyping(pending: PendingApproval, surroundings: Surroundings): Promise<boolean> {
   const own = openOwnTerminal(surroundings);
-  if (own === undefined) throw new UsageError(`approve: ${NOT_TYPED}, and there is none here`);
+  if (own === undefined) throw new UsageError(`approve: ${NOT_PROVEN.terminal}, and there is none here`);
   try {
     await write(own.surroundings.stderr, renderPending(pending));
     return await confirmByTyping(own, () => {}, new AbortController().signal);

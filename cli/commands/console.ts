@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
+import type { AuditLog } from "../../archive/audit/audit-log.ts";
 import { clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
@@ -12,10 +13,11 @@ import { LoopbackServer } from "../../console/serve-console.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { loginStatus } from "../../logins/logins.ts";
+import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
 import { KeyList, SEALING_KEY_BYTES } from "../../secrets/sealing.ts";
 import { openAudit, openRuns } from "../../storage/storage.ts";
 import type { Host } from "../../wiring/host.ts";
-import { auditPath } from "../../wiring/open-audit.ts";
+import { auditPath, openLoginAudit } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   defineCommand,
@@ -43,7 +45,7 @@ export const consoleCommand = defineCommand("console", openConsole, (command) =>
     .option("--no-open", "print the address, and open no browser")
     .addHelpText(
       "after",
-      "\nThe address works once, for ten minutes, in one browser, which keeps the console for twelve hours. Enter prints another. It ends with Ctrl-C.\n\nExample:\n  ptc console --no-open\n",
+      "\nThe address works once, for ten minutes, in one browser, which keeps the console for twelve hours. Enter prints another. It ends with Ctrl-C. With approvals.require: passkey the address is one of localhost, which passkeys need.\n\nExample:\n  ptc console --no-open\n",
     ),
 );
 
@@ -62,7 +64,10 @@ async function openConsole(flags: ConsoleFlags, surroundings: Surroundings): Pro
   for (const signal of SIGNALS) surroundings.on(signal, () => stopped.resolve());
   let server: LoopbackServer;
   try {
-    server = await LoopbackServer.listen(port);
+    server = await LoopbackServer.listen(
+      port,
+      configuration.approvals.require === "passkey" ? "localhost" : "127.0.0.1",
+    );
   } catch (error) {
     await tell(stderr, `cannot listen at 127.0.0.1:${port}: ${oneLine(messageOf(error))}`);
     return EXIT.failed;
@@ -104,6 +109,7 @@ async function consoleOf(
   const pending = await openPending(configuration, env);
   const onWarning = warnOn(stderr);
   let host: Promise<Host> | undefined;
+  let audit: AuditLog | undefined;
   const hosted = () => {
     host ??= import("../../wiring/open-host.ts").then(({ openHost }) =>
       openHost({ configuration, env, warm: 0, onWarning }),
@@ -129,6 +135,18 @@ async function consoleOf(
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);
     },
+    passkeys: new Passkeys({
+      store: openPasskeyStore(env, configuration),
+      origin: server.origin,
+      sealer: async () => key,
+      now,
+      onChange: (change) => {
+        audit ??= openLoginAudit(configuration, env, onWarning);
+        audit.login(change);
+        const what = change.event === "passkey_added" ? "registered" : "removed";
+        onWarning(`a passkey was ${what} in the console, ${change.credential} (${change.reason ?? ""})`);
+      },
+    }),
     entrance: address,
     rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true }),
     nameInAudit: ({ name }) => name,
@@ -140,6 +158,7 @@ async function consoleOf(
     console,
     async close() {
       await (await host)?.close();
+      await audit?.close();
       await archive.close();
     },
   };

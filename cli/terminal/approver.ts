@@ -8,7 +8,8 @@ import {
   type ApprovalRequest,
   type Approver,
   LATER,
-  NOT_TYPED,
+  NOT_PROVEN,
+  type RequiredProof,
   UNASKED,
 } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
@@ -28,13 +29,13 @@ import {
 /** The limit of a question's console. Questions bound their own texts, so it is never reached. */
 const QUESTION_BYTES = 1_048_576;
 
-/** @throws UsageError for patterns, if only an answer typed at a terminal can approve a call. */
+/** @throws UsageError for patterns, if only an answer with a proof can approve a call. */
 export function refusePatterns(
   patterns: readonly string[],
   { approvals }: Pick<Configuration, "approvals">,
 ): void {
-  if (approvals.require === "terminal" && patterns.length > 0)
-    throw new UsageError(`--approve: ${NOT_TYPED}`);
+  if (approvals.require !== "any" && patterns.length > 0)
+    throw new UsageError(`--approve: ${NOT_PROVEN[approvals.require]}`);
 }
 
 /**
@@ -42,20 +43,33 @@ export function refusePatterns(
  * terminal, one question at a time; without a terminal it denies them. Questions of servers are put on the terminal too.
  *
  * @param parts `require`: with `terminal`, approvals are asked for and typed at the terminal of this process itself, whatever its
- * standard streams are, and patterns approve nothing.
+ * standard streams are, and patterns approve nothing. With `passkey`, a run at a terminal waits until somebody has answered in the console.
  */
 export function buildApprover(
   patterns: readonly string[],
-  parts: QuestionParts & { suspends?: boolean | undefined; require?: "any" | "terminal" | undefined },
+  parts: QuestionParts & { suspends?: boolean | undefined; require?: RequiredProof | undefined },
 ): Approver {
   const { console, surroundings, suspends = false } = parts;
   let turn: Promise<unknown> = Promise.resolve();
   const how = () => `typed at a terminal of user ${localUserName()}`;
-  const isTyped = parts.require === "terminal";
+  const { require: required = "any" } = parts;
   return {
-    asksByTyping: isTyped,
+    provesBy: required === "any" ? undefined : required,
     async ask(request, signal) {
-      if (isTyped) {
+      if (required === "passkey") {
+        if (suspends) return LATER;
+        if (!isAnybodyThere(surroundings)) {
+          console.tell(`ptc: ${visibleLine(request.tool)} was denied: ${NOT_PROVEN.passkey}`);
+          return { ...UNASKED, why: NOT_PROVEN.passkey };
+        }
+        const where = request.ticket === undefined ? "" : `, ticket ${request.ticket}`;
+        console.tell(
+          `ptc: ${visibleLine(request.tool)} waits for a passkey: answer it in the inbox of the console (ptc console)${where}`,
+        );
+        await aborted(signal);
+        return UNASKED;
+      }
+      if (required === "terminal") {
         const own = openOwnTerminal(surroundings);
         if (own !== undefined) {
           const answer = turn
@@ -67,12 +81,14 @@ export function buildApprover(
             ...scope,
             by: "terminal",
             how: how(),
-            ...(scope.decision === "denied" ? {} : { isTyped }),
+            ...(scope.decision === "denied" ? {} : { proof: { way: "terminal" } }),
           };
         }
         if (suspends) return LATER;
-        console.tell(`ptc: ${visibleLine(request.tool)} was denied: ${NOT_TYPED}, and there is none here`);
-        return { ...UNASKED, why: `${NOT_TYPED}, and there is none here` };
+        console.tell(
+          `ptc: ${visibleLine(request.tool)} was denied: ${NOT_PROVEN.terminal}, and there is none here`,
+        );
+        return { ...UNASKED, why: `${NOT_PROVEN.terminal}, and there is none here` };
       }
       if (patterns.some((pattern) => matchesPattern(pattern, request.tool)))
         return { decision: "once", by: "--approve", how: "an option of the command" };
@@ -106,6 +122,14 @@ export function buildApprover(
       return answer;
     },
   };
+}
+
+/** Resolves when a question is answered elsewhere, or its run ends. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 /** Asks at the terminal of this process while all other output waits, and confirms an approval by typing. */

@@ -59,7 +59,7 @@ export function policySection() {
 }
 
 export const APPROVAL_DEFAULTS = ["annotated", "destructive"] as const;
-export const APPROVAL_REQUIREMENTS = ["any", "terminal"] as const;
+export const APPROVAL_REQUIREMENTS = ["any", "terminal", "passkey"] as const;
 
 const MAX_KEPT_DAYS = 36_500;
 export const keptDays = () => wholeNumber(1, MAX_KEPT_DAYS);
@@ -149,7 +149,7 @@ export const Settings = section({
       allow: setting(orEmpty(toolPatterns()), "patterns of tools that never do", {}),
       require: setting(
         oneOf(APPROVAL_REQUIREMENTS).default("any"),
-        "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script",
+        "with `terminal`, an approval counts only when it is typed at a terminal: not by `--approve`, a client's form or `ptc approvals approve` in a script; with `passkey`, only when a person gives it with their passkey in the console",
         { comment: "terminal: an approval counts only when it is typed at one" },
       ),
       suspend: setting(

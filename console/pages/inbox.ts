@@ -11,6 +11,7 @@ import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
+import { PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 
 /** A question, with what else helps to answer it. */
@@ -32,6 +33,8 @@ interface InboxPage {
   frame: Frame;
   nowMs: number;
   approves: boolean;
+  /** Whether approvals count with a passkey alone. */
+  needsPasskey: boolean;
   /** Why nothing can be approved here; it can be denied. */
   whyNoApproval: string | undefined;
   /** What came of the last answer. */
@@ -157,7 +160,7 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
 
 function renderAnswers(
   { ticket, digest, request }: PendingApproval,
-  { frame, approves, whyNoApproval }: InboxPage,
+  { frame, approves, needsPasskey, whyNoApproval }: InboxPage,
 ): Markup {
   if (!approves) return html`<p class="soft">You may not answer this here.</p>`;
   const action = `${BASE}/inbox/${encodeURIComponent(ticket)}`;
@@ -166,6 +169,8 @@ function renderAnswers(
   const deny = html`<button type="submit" name="decision" value="denied" class="danger" data-answer="deny">Deny</button>`;
   if (whyNoApproval !== undefined)
     return html`<div class="answers">${renderForm(action, frame, html`${shown}${deny}<p class="soft">${whyNoApproval}</p>`)}</div>`;
+  const attributes = needsPasskey ? usesPasskey(`${action}/passkey`) : undefined;
+  const said = needsPasskey ? PASSKEY_SAID : undefined;
   const given = request.arguments;
   const names =
     typeof given === "object" && given !== null && !Array.isArray(given) ? Object.keys(given) : [];
@@ -176,7 +181,7 @@ function renderAnswers(
         html`<label><span>${unmistakableLine(name)} may be</span><input type="text" name="like" data-name="${name}" placeholder="as it is" autocomplete="off" spellcheck="false"><input type="hidden" name="likeName" value="${name}"></label>`,
     );
   return html`<div class="answers">
-${renderForm(action, frame, html`${shown}<button type="submit" name="decision" value="once" class="primary" data-answer="approve">Approve this call</button>${deny}`)}
+${renderForm(action, frame, html`${shown}<button type="submit" name="decision" value="once" class="primary" data-answer="approve">Approve this call</button>${deny}${said}`, attributes)}
 <details class="alike"><summary>Approve alike, within bounds</summary>
 ${renderForm(
   action,
@@ -186,7 +191,8 @@ ${renderForm(
 <div class="patterns">${patterns}</div>
 <label class="choice"><input type="radio" name="calls" value="all"> with any arguments</label>
 <label><span>At most</span><input type="number" name="atMost" min="1" max="${MAX_AT_MOST}" value="${DEFAULT_AT_MOST}" required> <span>calls, this one among them</span></label>
-<button type="submit" name="decision" value="run">Approve these</button></fieldset>`,
+<button type="submit" name="decision" value="run">Approve these</button></fieldset>${said}`,
+  attributes,
 )}
 </details></div>`;
 }

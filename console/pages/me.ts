@@ -1,9 +1,10 @@
 /** The viewer, and the session that they look with. */
-import { html, renderTime } from "../../server/pages/page.ts";
+import { html, type Markup, renderTime } from "../../server/pages/page.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading } from "../shell.ts";
 import type { Rights } from "../viewer.ts";
 
-export function renderMe(frame: Frame, rights: Rights): ConsolePage {
+/** @param passkeys the part of the page about the viewer's passkeys. */
+export function renderMe(frame: Frame, rights: Rights, passkeys: Markup | undefined): ConsolePage {
   const { viewer, until } = frame.session;
   const groups = viewer.groups ?? [];
   const facts = [
@@ -38,6 +39,7 @@ export function renderMe(frame: Frame, rights: Rights): ConsolePage {
     place: "me",
     header: renderHeading("Me"),
     main: html`<dl class="facts-list">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>
+${passkeys}
 <div class="actions">${renderForm(`${BASE}/logout`, frame, html`<button type="submit">Leave the console</button>`)}</div>`,
   };
 }

@@ -9,9 +9,11 @@ import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
-  countsTyped,
-  NOT_TYPED,
+  countsProven,
+  isProven,
+  NOT_PROVEN,
   questionDigest,
+  type RequiredProof,
 } from "../../broker/approvals/approvals.ts";
 import type { Access, Owner } from "../../broker/policy/authorizer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -165,13 +167,13 @@ export class PendingApprovals {
     return sealed && this.#counting((await this.#unseal("answer", ticket, sealed)) as KeptAnswer);
   }
 
-  get #isTypedOnly(): boolean {
-    return this.#options.configuration.approvals.require === "terminal";
+  get #requiredProof(): RequiredProof {
+    return this.#options.configuration.approvals.require;
   }
 
   /** A kept answer as it counts under the present settings. */
   #counting({ digest, answer }: KeptAnswer): KeptAnswer {
-    return { digest, answer: this.#isTypedOnly ? countsTyped(answer) : answer };
+    return { digest, answer: countsProven(answer, this.#requiredProof) };
   }
 
   async #questionRow(
@@ -251,7 +253,9 @@ export class PendingApprovals {
     { ticket, digest }: PendingApproval,
     answer: ApprovalAnswer,
   ): Promise<boolean> {
-    if (this.#isTypedOnly && countsTyped(answer) !== answer) throw new PendingError(NOT_TYPED);
+    const required = this.#requiredProof;
+    if (required !== "any" && countsProven(answer, required) !== answer)
+      throw new PendingError(NOT_PROVEN[required]);
     const kept: KeptAnswer = { digest, answer };
     const sealed = await this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
@@ -270,7 +274,7 @@ export class PendingApprovals {
     }
     try {
       const kept = (await this.#unseal("run", ticket, claimed.run)) as SuspendedRun;
-      const run = this.#isTypedOnly ? withTypedGrants(kept) : kept;
+      const run = withProvenGrants(kept, this.#requiredProof);
       const answered = this.#counting((await this.#unseal("answer", ticket, claimed.answer)) as KeptAnswer);
       return {
         kind: "taken",
@@ -321,14 +325,14 @@ export class PendingApprovals {
   }
 }
 
-/** A run with only the grants that were typed at a terminal. */
-function withTypedGrants(run: SuspendedRun): SuspendedRun {
+/** A run with only the grants that have the required proof. */
+function withProvenGrants(run: SuspendedRun, required: RequiredProof): SuspendedRun {
   const { approvals } = run;
   return {
     ...run,
     approvals: approvals && {
       ...approvals,
-      grants: approvals.grants.filter(({ isTyped }) => isTyped === true),
+      grants: approvals.grants.filter((grant) => isProven(grant, required)),
     },
   };
 }

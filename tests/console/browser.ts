@@ -11,7 +11,7 @@ export function startBrowser(): Promise<Browser> {
     // Its own sandbox cannot be set up by root. Nothing leaves this machine, whatever a page asks for.
     args: [
       ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
-      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     ],
   });
 }

@@ -11,6 +11,7 @@ import { LoopbackServer } from "../../console/serve-console.ts";
 import type { Rights } from "../../console/viewer.ts";
 import { RunFeed } from "../../execution/runs/run-feed.ts";
 import { loadPrinters } from "../../languages/languages.ts";
+import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
 import { KeyList } from "../../secrets/sealing.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { serversOf } from "../catalog/tool-of.ts";
@@ -54,14 +55,18 @@ const SERVERS = serversOf({
 });
 
 /** @param configuration in the form of ptc.yaml. */
-export async function serveConsole(more: Partial<ConsoleParts> = {}, configuration: object = {}) {
+export async function serveConsole(
+  more: Partial<ConsoleParts> = {},
+  configuration: object = {},
+  { name = "127.0.0.1", now = Date.now }: { name?: "127.0.0.1" | "localhost"; now?: () => number } = {},
+) {
   const folder = newFolder();
   const parsed = parseConfiguration(JSON.stringify(configuration), {
     ...{ file: "ptc.yaml", directory: folder, environment: {} },
   });
   const archive = new MemoryStore();
   const { open } = pendingProject();
-  const pending = open();
+  const pending = open({ require: parsed.approvals.require });
   const runs = new RunFeed();
   const path = join(folder, "audit.jsonl");
   const audit = new AuditLog({
@@ -75,7 +80,7 @@ export async function serveConsole(more: Partial<ConsoleParts> = {}, configurati
       throw new Error(message);
     },
   });
-  const server = await LoopbackServer.listen(0);
+  const server = await LoopbackServer.listen(0, name);
   const address = new OneTimeAddress({ principal: "local", name: "ada" }, Date.now);
   const warnings: string[] = [];
   const console = new Console({
@@ -93,6 +98,12 @@ export async function serveConsole(more: Partial<ConsoleParts> = {}, configurati
     }),
     printers: () => loadPrinters(["typescript", "python"]),
     subscribe: (listener) => runs.subscribe(listener),
+    passkeys: new Passkeys({
+      store: openPasskeyStore({ XDG_STATE_HOME: folder }),
+      ...{ origin: server.origin, now },
+      sealer: async () => new KeyList([Buffer.alloc(32, 9)]),
+      onChange: (change) => audit.login(change),
+    }),
     entrance: address,
     rightsOf: async () => ALL,
     nameInAudit: ({ name }) => name,
@@ -122,7 +133,7 @@ export async function serveConsole(more: Partial<ConsoleParts> = {}, configurati
       ticket,
     );
   return {
-    ...{ server, console, archive, pending, runs, audit, warnings, ask },
+    ...{ server, console, folder, archive, pending, runs, audit, warnings, ask },
     origin: server.origin,
     /** What the form of a question has in it besides the answer. */
     digest: async (ticket: string) =>

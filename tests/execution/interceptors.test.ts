@@ -2,9 +2,9 @@ import { describe, expect, it, vi } from "vitest";
 import { type ApprovalRequest, type Approver, RunApprovals } from "../../broker/approvals/approvals.ts";
 import {
   interceptQuestions,
+  provenOnly,
   type QuestionInterceptor,
   redactQuestions,
-  typedOnly,
 } from "../../broker/approvals/question-interceptors.ts";
 import {
   announceFirstCall,
@@ -130,7 +130,7 @@ const ELICITED: ElicitationRequest = {
   tool: CALL.tool,
   runId: "run-1",
 };
-const TYPED = { decision: "once", by: "ann", isTyped: true } as const;
+const TYPED = { decision: "once", by: "ann", proof: { way: "terminal" } } as const;
 
 const report = () => reportRun(() => {}, { runId: "run-1", context }, new Redactor([]));
 const unshared = () => Promise.reject(new PendingError("there is no store"));
@@ -147,12 +147,12 @@ const QUESTION_INTERCEPTORS: [
     "the sharing of questions",
     () => shareQuestions({ context, program: { fileName: "p.ts" }, open: unshared }),
   ],
-  ["the demand of a terminal", () => typedOnly],
+  ["the demand of a proof", () => provenOnly("terminal")],
 ];
 
 describe.each(QUESTION_INTERCEPTORS)("%s", (_, open) => {
   const approver = {
-    asksByTyping: true,
+    provesBy: "terminal" as const,
     ask: vi.fn(async () => TYPED),
     elicit: vi.fn(async () => ({ action: "decline" }) as const),
     canVisit: () => true,
@@ -169,18 +169,18 @@ describe.each(QUESTION_INTERCEPTORS)("%s", (_, open) => {
 
   it("lets by what is no question", async () => {
     const asked = interceptQuestions(approver, [await open()]);
-    expect([asked.canVisit(), asked.asksByTyping]).toEqual([true, true]);
+    expect([asked.canVisit(), asked.provesBy]).toEqual([true, "terminal"]);
     asked.answeredElsewhere(REQUEST, TYPED);
     expect(approver.answeredElsewhere).toHaveBeenLastCalledWith(REQUEST, TYPED);
     const mute = interceptQuestions({ ask: approver.ask }, [await open()]);
-    expect([mute.canVisit(), mute.asksByTyping]).toEqual([false, false]);
+    expect([mute.canVisit(), mute.provesBy]).toEqual([false, undefined]);
     expect(await mute.elicit(ELICITED, signal)).toEqual({ action: "unasked" });
   });
 
   it("passes a fault of the approver on", async () => {
     const fault = new Error("planted");
     const broken: Approver = {
-      asksByTyping: true,
+      provesBy: "terminal",
       ask: () => Promise.reject(fault),
       elicit: () => Promise.reject(fault),
     };
@@ -282,13 +282,13 @@ describe("what surrounds a run", () => {
       traced: { aroundQuestions: questions("traced") },
       report: { aroundQuestions: questions("report") },
       shareQuestions: questions("shared"),
-      isTypedOnly: true,
+      requiredProof: "terminal",
     } as unknown as Surroundings;
     const limit = new TimeLimit(1_000, CLOCK);
     const opened = vi.spyOn(limit, "open").mockImplementation(() => void order.push("paused"));
     const around = questionInterceptors(surroundings, { timeLimit: limit, redact: () => "shown" });
     const asked = interceptQuestions(
-      { asksByTyping: true, ask: async () => ({ decision: "once", by: "ann" }) },
+      { provesBy: "terminal", ask: async () => ({ decision: "once", by: "ann" }) },
       around,
     );
     expect(await asked.ask({ ...REQUEST, arguments: SECRET }, signal)).toMatchObject({ decision: "denied" });
@@ -302,7 +302,7 @@ describe("what surrounds a run", () => {
   it("asks nobody who cannot type where approvals have to be typed", async () => {
     const ask = vi.fn();
     const around = questionInterceptors(
-      { isTypedOnly: true },
+      { requiredProof: "terminal" },
       { timeLimit: undefined, redact: (args) => args },
     );
     const answer = await interceptQuestions({ ask }, around).ask(REQUEST, signal);

@@ -20,6 +20,7 @@ const OWNED_PACKAGES = [
     "@modelcontextprotocol/node",
     "hono",
     "@hono/node-server",
+    "@simplewebauthn/server",
     "pg",
     "esbuild",
     "typescript",

@@ -113,7 +113,7 @@ function loginMembers(fields: AuditFields): object {
   const { server, host } = fields;
   return {
     user: userOf(fields),
-    service: { name: String(server || "unknown") },
+    service: { name: String(server || (fields.credential === undefined ? "unknown" : "ptc console")) },
     ...(host === undefined ? {} : { actor: actorOf(fields), src_endpoint: endpointOf(fields) }),
   };
 }

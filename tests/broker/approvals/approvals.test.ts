@@ -3,9 +3,9 @@ import {
   type ApprovalAnswer,
   type Approver,
   complete,
-  countsTyped,
+  countsProven,
   LATER,
-  NOT_TYPED,
+  NOT_PROVEN,
   questionDigest,
   RunApprovals,
   type RunApprovalsOptions,
@@ -292,6 +292,22 @@ describe("a question that is answered later", () => {
   });
 });
 
+it.each(["once", "run"] as const)(
+  "the event of an approval (%s) has the id of its passkey",
+  async (decision) => {
+    const noted: unknown[] = [];
+    const proof = { way: "passkey", credential: "k" } as const;
+    const approvals = new RunApprovals(
+      "run-1",
+      { ask: async () => ({ decision, by: "ann", proof }) },
+      { onApproval: (answered) => void noted.push(answered) },
+    );
+    await approvals.approve(tool, {}, signal);
+    expect(noted).toMatchObject([{ decision: "approved", approver: "ann", credential: "k" }]);
+    expect(approvals.soFar.grants.map((grant) => grant.proof)).toEqual(decision === "run" ? [proof] : []);
+  },
+);
+
 describe("an approver that can do nothing but ask", () => {
   const ask: Approver["ask"] = async () => UNASKED;
 
@@ -299,7 +315,7 @@ describe("an approver that can do nothing but ask", () => {
     const approver = complete({ ask });
     const request = {} as Parameters<Approver["ask"]>[0];
     expect(() => approver.answeredElsewhere(request, undefined)).not.toThrow();
-    expect([approver.asksByTyping, approver.canVisit()]).toEqual([false, false]);
+    expect([approver.provesBy, approver.canVisit()]).toEqual([undefined, false]);
     expect(await approver.elicit({} as Parameters<typeof approver.elicit>[0], signal)).toMatchObject({
       action: "unasked",
     });
@@ -309,11 +325,11 @@ describe("an approver that can do nothing but ask", () => {
   it("passes on what another can do", async () => {
     const heard: unknown[] = [];
     const answeredElsewhere = (...said: unknown[]) => void heard.push(said);
-    const approver = complete({ ask, answeredElsewhere, asksByTyping: true });
+    const approver = complete({ ask, answeredElsewhere, provesBy: "terminal" });
     const request = { runId: "run-1" } as Parameters<Approver["ask"]>[0];
     approver.answeredElsewhere(request, UNASKED);
     expect(heard).toEqual([[request, UNASKED]]);
-    expect(approver.asksByTyping).toBe(true);
+    expect(approver.provesBy).toBe("terminal");
   });
 
   it("opens an address where it also puts questions, and says that it opens some", () => {
@@ -329,15 +345,15 @@ describe("an approver that can do nothing but ask", () => {
 it.each<[ApprovalAnswer, ApprovalAnswer]>([
   [
     { decision: "once", by: "ann", how: "a form" },
-    { decision: "denied", by: "ann", how: "a form", why: NOT_TYPED },
+    { decision: "denied", by: "ann", how: "a form", why: NOT_PROVEN.terminal },
   ],
   [
-    { decision: "run", by: "ann", isTyped: false },
-    { decision: "denied", by: "ann", why: NOT_TYPED },
+    { decision: "run", by: "ann", proof: { way: "passkey", credential: "k" } },
+    { decision: "denied", by: "ann", why: NOT_PROVEN.terminal },
   ],
   [
-    { decision: "run", by: "ann", isTyped: true },
-    { decision: "run", by: "ann", isTyped: true },
+    { decision: "run", by: "ann", proof: { way: "terminal" } },
+    { decision: "run", by: "ann", proof: { way: "terminal" } },
   ],
   [
     { decision: "denied", by: "ann" },
@@ -345,5 +361,6 @@ it.each<[ApprovalAnswer, ApprovalAnswer]>([
   ],
   [LATER, LATER],
 ])("where approvals have to be typed, %j counts as %j", (answer, counted) => {
-  expect(countsTyped(answer)).toEqual(counted);
+  expect(countsProven(answer, "terminal")).toEqual(counted);
+  expect(countsProven(answer, "any")).toBe(answer);
 });

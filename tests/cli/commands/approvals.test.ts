@@ -4,9 +4,14 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { openPending } from "../../../execution/pending/open-pending.ts";
+import { openPasskeyStore, Passkeys } from "../../../logins/passkeys.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import { KeyList } from "../../../secrets/sealing.ts";
+import { openAudit } from "../../../storage/storage.ts";
+import { auditPath } from "../../../wiring/open-audit.ts";
 import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
+import { SoftwarePasskey } from "../../console/software-passkey.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 import { projectInProcess } from "../in-process.ts";
@@ -131,7 +136,7 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     await expect(approvals.answer("local", pending, yes)).rejects.toThrow(WHY);
     expect(await approvals.answer("local", pending, { decision: "denied", by: "somebody" })).toBe(true);
     // An approver that says that it has a terminal approves nothing by saying so.
-    const { envelope } = await run({ ...client, asksByTyping: true });
+    const { envelope } = await run({ ...client, provesBy: "terminal" });
     expect(envelope.approval_state).toBe("DENIED");
   });
 
@@ -148,7 +153,7 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     const grant = { tool: "mcp__docs__get_document", definitionDigest: "d", by: "terminal" };
     const run = {
       program: { code: "1", data: {}, language: "javascript", fileName: "p.js" },
-      approvals: { state: "APPROVED", grants: [grant, { ...grant, isTyped: true }] },
+      approvals: { state: "APPROVED", grants: [grant, { ...grant, proof: { way: "terminal" } }] },
     };
     const digests = { definitionDigest: "d", argumentsDigest: "e" };
     const request = { runId: "r", tool: grant.tool, arguments: {}, ...digests };
@@ -164,13 +169,81 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
     const taken = await strict.take("local", ticket);
     const granted = await strict.take("local", other);
     expect(granted.kind === "taken" && granted.resumed.run.approvals.grants).toEqual([
-      { ...grant, isTyped: true },
+      { ...grant, proof: { way: "terminal" } },
     ]);
     expect(taken.kind === "taken" && taken.resumed.answered.answer).toMatchObject({
       decision: "denied",
       why: WHY,
     });
   });
+
+  it("no command approves a call where a passkey has to, and a denial counts", async () => {
+    const parts = await setUp({ require: "passkey" });
+    const why =
+      "approvals count here only with a passkey, in the inbox of the console (approvals.require: passkey)";
+    const { suspended, recorded } = await parts.run({
+      ask: async () => ({ decision: "once", by: "elicitation" }),
+    });
+    await recorded;
+    const ticket = suspended?.ticket ?? "none";
+    expect(await parts.ptc("approve", ticket)).toMatchObject({ code: 2, stderr: `ptc: approve: ${why}\n` });
+    const call = ["call", "docs.get_document", "documentId=a"];
+    expect((await detached(parts, ...call, "--approve", "*")).stderr).toBe(`ptc: --approve: ${why}\n`);
+    const alone = await detached(parts, ...call);
+    expect(alone.stderr).toContain(`docs__get_document was denied: ${why}`);
+    expect(await parts.ptc("deny", ticket)).toMatchObject({ code: 0 });
+  });
+
+  it("a passkey that one process has registered is used in another, once for one use", async () => {
+    const { project, env } = await setUp({ require: "passkey" });
+    const configuration = await loadConfiguration({ flag: undefined, env, cwd: project.directory });
+    const origin = "https://ptc.example.com";
+    const open = () =>
+      new Passkeys({
+        store: openPasskeyStore(env, configuration),
+        ...{ origin, now: Date.now, onChange: () => {} },
+        sealer: async () => new KeyList([Buffer.alloc(32, 7)]),
+      });
+    const [one, other] = [open(), open()];
+    const key = new SoftwarePasskey(origin);
+    const offered = await one.offer({ principal: "ada", name: "Ada" });
+    await one.register("ada", { sealed: offered.sealed, response: key.create(offered.options) });
+    expect(await other.list("ada")).toMatchObject([{ id: key.id, rpId: "ptc.example.com" }]);
+    expect(await other.list("eve")).toEqual([]);
+    const { options, sealed } = await one.ask("ada", { kind: "add" });
+    const answer = { sealed, response: key.get(options) };
+    expect(await other.use("ada", "add", answer)).toEqual({ use: { kind: "add" }, credential: key.id });
+    await expect(one.use("ada", "add", answer)).rejects.toThrow("was counted before");
+  });
+
+  it.skipIf(!hasPython)(
+    "a call at a terminal waits for the passkey, and goes on when it was answered elsewhere",
+    async () => {
+      const { project, env } = await setUp({ require: "passkey" });
+      const call = ["call", "docs.get_document", "documentId=a"];
+      const screen = onTerminal(project, [], call, env);
+      const { directory } = project;
+      const configuration = await loadConfiguration({ flag: undefined, env, cwd: directory });
+      const approvals = await openPending(configuration, env);
+      const pending = await vi.waitFor(
+        async () => {
+          const [found] = await approvals.list("local");
+          if (found === undefined) throw new Error("nothing waits");
+          return found;
+        },
+        { timeout: 20_000 },
+      );
+      const proof = { way: "passkey", credential: "k" } as const;
+      await approvals.answer("local", pending, { decision: "once", by: "ada", proof });
+      expect(await screen).toMatch(
+        /waits for a passkey: answer it in the inbox of the console[\s\S]*Document a/,
+      );
+      const lines: string[] = [];
+      for await (const { line } of openAudit(configuration, env, auditPath(configuration)).entries({}))
+        lines.push(line);
+      expect(lines.join("\n")).toMatch(/"event":"approval"[^\n]*"decision":"approved"[^\n]*"credential":"k"/);
+    },
+  );
 
   it.skipIf(!hasPython)(
     "ptc approvals approve asks at a terminal for a word that is shown there, and in a script says why not",
@@ -199,7 +272,11 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
         parts.env,
       );
       expect(screen).toContain('│   "documentId": "p\\u{430}y"');
-      expect(await parts.taken(ticket)).toMatchObject({ decision: "run", atMost: 2, isTyped: true });
+      expect(await parts.taken(ticket)).toMatchObject({
+        decision: "run",
+        atMost: 2,
+        proof: { way: "terminal" },
+      });
     },
   );
 

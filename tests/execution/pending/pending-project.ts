@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { Configuration } from "../../../configuration/configuration.ts";
 import { PendingApprovals } from "../../../execution/pending/pending-approvals.ts";
 
 /** A project without anything but what waits for approvals in it. */
@@ -10,9 +11,9 @@ export function pendingProject() {
   onTestFinished(() => rmSync(directory, { recursive: true }));
   mkdirSync(join(directory, "state"), { mode: 0o700 });
   /** As one process would open it. */
-  const open = () =>
+  const open = (approvals: Partial<Configuration["approvals"]> = {}) =>
     new PendingApprovals({
-      configuration: { directory, approvals: { expireMs: 60_000 } as never },
+      configuration: { directory, approvals: { require: "any", expireMs: 60_000, ...approvals } as never },
       env: { XDG_STATE_HOME: join(directory, "state") },
       clock: { wallMs: () => Date.now() },
     });
