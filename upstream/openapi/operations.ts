@@ -5,7 +5,7 @@ import type { ToolProblem } from "../upstream.ts";
 import { type ApiCredential, readSecurity } from "./credentials.ts";
 import { type ApiDescription, References } from "./description.ts";
 import { type Paging, readPaging } from "./pagination.ts";
-import { SchemaWriter } from "./schemas.ts";
+import { countDeclarations, SchemaWriter } from "./schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -16,6 +16,19 @@ const READ_ONLY: ReadonlySet<string> = new Set(["get", "head", "options"]);
 const MAX_OPERATIONS = 10_000;
 const MAX_NAME_CHARS = 128;
 const MAX_PARAMETERS = 500;
+
+/**
+ * The maximum size of one schema in characters. In some APIs each type leads to every other, so that each of a thousand operations
+ * would contain them all. In that case the types farthest from the root accept anything.
+ */
+const MAX_SCHEMA_CHARS = 64 * 1024;
+/** Schemas of an API with too many types become smaller than that, down to this size. */
+const MIN_SCHEMA_CHARS = 2 * 1024;
+/**
+ * The maximum number of declarations in an API's module, roughly. Type checkers give up on larger ones: pyright analyses no module
+ * whose code flow has more than 30,720 nodes, of which each declaration is one.
+ */
+const MAX_DECLARATIONS = 30_000;
 
 /** Headers that requests have anyway, or that decide how they are interpreted. A description cannot set them. */
 const OWN_HEADERS =
@@ -81,15 +94,37 @@ interface OperationPattern {
 }
 
 /**
- * The operations of a description, in its order. What cannot be read of one is a problem, and takes no other with it.
+ * The operations of a description, in its order. What cannot be read of one is a problem, and takes no other with it. The more types
+ * they have in sum, the fewer of them each operation keeps.
  *
  * @param credentials what ptc sends itself, and no tool has as an argument.
  */
 export function readOperations(
-  { document }: ApiDescription,
+  description: ApiDescription,
   filter: OperationFilter = {},
   credentials: readonly Pick<ApiCredential, "in" | "name">[] = [],
-): { operations: ApiOperation[]; problems: ToolProblem[] } {
+): ReadOperations {
+  for (let maxChars = MAX_SCHEMA_CHARS; ; maxChars /= 2) {
+    const read = readWithin(maxChars, description, filter, credentials);
+    const schemas = read.operations.flatMap(({ definition }) => [
+      definition.inputSchema,
+      definition.outputSchema,
+    ]);
+    if (maxChars <= MIN_SCHEMA_CHARS || countDeclarations(schemas) <= MAX_DECLARATIONS) return read;
+  }
+}
+
+interface ReadOperations {
+  operations: ApiOperation[];
+  problems: ToolProblem[];
+}
+
+function readWithin(
+  maxChars: number,
+  { document }: ApiDescription,
+  filter: OperationFilter,
+  credentials: readonly Pick<ApiCredential, "in" | "name">[],
+): ReadOperations {
   const references = new References(document);
   const names = new Set<string>();
   const operations: ApiOperation[] = [];
@@ -115,7 +150,7 @@ export function readOperations(
       names.add(name);
       const facts = { name, path, method, id: operation.operationId, tags: operation.tags };
       if (!isWanted(facts, filter)) continue;
-      const reader = new OperationReader(references, problems, facts, item, operation, credentials);
+      const reader = new OperationReader(references, maxChars, problems, facts, item, operation, credentials);
       const security = readSecurity(operation.security, document.security);
       operations.push({ ...reader.read(), security });
       if (reader.isCut) cut++;
@@ -208,6 +243,7 @@ class OperationReader {
   /** Whether some types in its schemas accept anything, because there would be too many types. */
   isCut = false;
   readonly #references: References;
+  readonly #maxChars: number;
   readonly #problems: ToolProblem[];
   readonly #facts: OperationFacts;
   readonly #item: Json;
@@ -216,6 +252,7 @@ class OperationReader {
 
   constructor(
     references: References,
+    maxChars: number,
     problems: ToolProblem[],
     facts: OperationFacts,
     item: Json,
@@ -223,6 +260,7 @@ class OperationReader {
     credentials: readonly Pick<ApiCredential, "in" | "name">[],
   ) {
     this.#references = references;
+    this.#maxChars = maxChars;
     this.#problems = problems;
     this.#facts = facts;
     this.#item = item;
@@ -233,7 +271,7 @@ class OperationReader {
   read(): Omit<ApiOperation, "security"> {
     const { name, path, method } = this.#facts;
     const { summary, description } = this.#operation;
-    const input = new SchemaWriter(this.#references, "sent");
+    const input = new SchemaWriter(this.#references, "sent", this.#maxChars);
     const properties: Record<string, unknown> = {};
     const required: string[] = [];
     const body = this.#references.resolve(this.#operation.requestBody);
@@ -377,7 +415,7 @@ class OperationReader {
     const statuses =
       successes.length > 0 ? successes : Object.keys(responses).filter((key) => key === "default");
     if (this.#facts.method === "head") return { type: "null" };
-    const output = new SchemaWriter(this.#references, "received");
+    const output = new SchemaWriter(this.#references, "received", this.#maxChars);
     const schemas: unknown[] = [];
     for (const status of statuses) {
       const response = this.#references.resolve(responses[status]);

@@ -10,11 +10,6 @@ export type Direction = "sent" | "received";
 
 type Schema = Record<string, unknown>;
 
-/**
- * The maximum size of one schema in characters. In some APIs each type leads to every other, so that each of a thousand operations
- * would contain them all. In that case the types farthest from the root accept anything.
- */
-const MAX_CHARS = 64 * 1024;
 /** The maximum number of definitions in one schema. Further ones accept anything. */
 const MAX_DEFINITIONS = 5_000;
 const MAX_DEPTH = 200;
@@ -58,14 +53,17 @@ export class SchemaWriter {
   isCut = false;
   readonly #references: References;
   readonly #direction: Direction;
+  readonly #maxChars: number;
   readonly #names = new Map<string, string>();
   /** Definitions with a name but no content yet. */
   readonly #unread: [name: string, schema: unknown][] = [];
   readonly #definitions: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
 
-  constructor(references: References, direction: Direction) {
+  /** @param maxChars the maximum size of the schema in characters. The types farthest from its root accept anything beyond it. */
+  constructor(references: References, direction: Direction, maxChars: number) {
     this.#references = references;
     this.#direction = direction;
+    this.#maxChars = maxChars;
   }
 
   /** Converts a schema of the description; its references lead into `$defs`. */
@@ -81,7 +79,7 @@ export class SchemaWriter {
     // The nearest come first, because each adds others to the end.
     let chars = JSON.stringify(schema).length;
     for (const [name, content] of this.#unread) {
-      if (chars >= MAX_CHARS) {
+      if (chars >= this.#maxChars) {
         this.isCut = true;
         break;
       }
@@ -175,4 +173,35 @@ function orNull(schema: Schema): Schema {
 
 function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/**
+ * About how many declarations the module of some schemas has: one for each object type and each definition, and one for each member
+ * of a type that no earlier schema has.
+ */
+export function countDeclarations(schemas: Iterable<unknown>): number {
+  const known = new Set<string>();
+  let count = 0;
+  const add = (schema: unknown, countsMembers: boolean): void => {
+    if (Array.isArray(schema)) for (const each of schema) add(each, countsMembers);
+    if (!isObject(schema)) return;
+    for (const [key, value] of Object.entries(schema)) {
+      if (ONE.has(key) || LISTS.has(key)) add(value, countsMembers);
+      if (!NAMED.has(key) || !isObject(value)) continue;
+      const members = Object.values(value);
+      count += 1 + (countsMembers ? members.length : 0);
+      for (const each of members) add(each, countsMembers);
+    }
+  };
+  for (const schema of schemas) {
+    if (!isObject(schema)) continue;
+    add(schema, true);
+    for (const definition of Object.values(isObject(schema.$defs) ? schema.$defs : {})) {
+      const text = JSON.stringify(definition);
+      add(definition, !known.has(text));
+      known.add(text);
+      count++;
+    }
+  }
+  return count;
 }

@@ -26,13 +26,14 @@ export function checkPython(files: ReadonlyMap<string, string>): Found[] {
     });
     if (run.error) throw run.error;
     const { generalDiagnostics, summary } = JSON.parse(run.stdout) as {
-      generalDiagnostics: { file: string; message: string; range: { start: { line: number } } }[];
+      generalDiagnostics: { file: string; message: string; range?: { start: { line: number } } }[];
       summary: { filesAnalyzed: number };
     };
     if (summary.filesAnalyzed === 0) throw new Error(`pyright saw no file: ${run.stderr}`);
     return generalDiagnostics.map(({ file, message, range }) => ({
       path: file.slice(file.indexOf(dir) + dir.length + 1),
-      line: range.start.line,
+      // What pyright says of a whole file has no range.
+      line: range?.start.line ?? 0,
       message,
     }));
   } finally {

@@ -21,6 +21,39 @@ function toolsOf(description: object | string, filter?: OperationFilter): Tool[]
 const toolOf = (...args: Parameters<typeof toolsOf>) => toolsOf(...args)[0] as Tool;
 
 describe("a tool", () => {
+  test("keeps fewer types where those of its API are more than a type checker takes, and all where they are not", () => {
+    const members = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`m${n}`, { type: "string" }]));
+    const types = (operation: number, count: number) =>
+      Array.from({ length: count }, (_, n): [string, object] => [
+        `T${operation}_${n}`,
+        { properties: { ...members, next: { $ref: `#/components/schemas/T${operation}_${n + 1}` } } },
+      ]);
+    const listOf = (operations: number) => {
+      const numbers = Array.from({ length: operations }, (_, n) => n);
+      const answer = (n: number) => ({ schema: { $ref: `#/components/schemas/T${n}_0` } });
+      const get = (n: number) => ({
+        responses: { 200: { description: "", content: { "application/json": answer(n) } } },
+      });
+      const description = {
+        openapi: "3.1.0",
+        paths: Object.fromEntries(numbers.map((n) => [`/${n}`, { get: get(n) }])),
+        components: { schemas: Object.fromEntries(numbers.flatMap((n) => types(n, 20))) },
+      };
+      return readOperations(parseDescription(JSON.stringify(description), "of a test"));
+    };
+    const few = listOf(10);
+    expect(few.problems).toEqual([]);
+    expect(JSON.stringify(few.operations[0]?.definition).match(/"m0"/g)).toHaveLength(20);
+    const many = listOf(40);
+    expect(many.operations).toHaveLength(40);
+    expect(many.problems).toEqual([
+      { message: "40 operations lead to more types than ptc keeps of each; the farthest accept anything" },
+    ]);
+    const kept = JSON.stringify(many.operations[0]?.definition).match(/"m0"/g)?.length ?? 0;
+    expect(kept).toBeGreaterThan(2);
+    expect(kept).toBeLessThan(15);
+  });
+
   test("says what its operation does, and what its method means", () => {
     const texts = { summary: "Ends it", description: "For good.", deprecated: true };
     expect(toolOf(described("/x", "delete", texts))).toMatchObject({
