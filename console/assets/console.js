@@ -118,11 +118,12 @@
   function refresh(kind) {
     if (all(`[data-live~="${kind}"]`).length === 0) return;
     due.add(kind);
-    clearTimeout(timer);
-    timer = setTimeout(fetchDue, 150);
+    // Events that never pause must not put it off for ever.
+    timer ??= setTimeout(fetchDue, 150);
   }
 
   async function fetchDue() {
+    timer = undefined;
     if (isFetching || due.size === 0) return;
     isFetching = true;
     const kinds = [...due];
@@ -143,7 +144,7 @@
       // The next event tries again.
     } finally {
       isFetching = false;
-      if (due.size > 0) timer = setTimeout(fetchDue, 500);
+      if (due.size > 0) timer ??= setTimeout(fetchDue, 500);
     }
   }
 

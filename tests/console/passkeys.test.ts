@@ -29,7 +29,7 @@ async function setUp() {
   const openedBy = async (principal: string): Promise<Somebody> => {
     viewer = { principal, name: principal };
     address = new OneTimeAddress(viewer, Date.now);
-    return new Somebody(await enter(parts.origin, address.make(parts.origin)), parts.origin);
+    return new Somebody(await enter(parts.origin, address.make(parts.origin)), parts);
   };
   await parts.ask({ ticket: ONE });
   await parts.ask({ ticket: OTHER, request: { argumentsDigest: "sha256:2", arguments: { to: "eve" } } });
@@ -37,19 +37,26 @@ async function setUp() {
   return { ...parts, openedBy, answerTo, later: (ms: number) => (nowMs += ms) };
 }
 
+type Served = Awaited<ReturnType<typeof serveConsole>>;
+
 /** Somebody in the console, with a passkey. */
 class Somebody {
   readonly visitor: Visitor;
   readonly passkey: SoftwarePasskey;
 
-  constructor(visitor: Visitor, origin: string) {
+  readonly #digest: (ticket: string) => Promise<string>;
+
+  constructor(visitor: Visitor, { origin, digest }: Pick<Served, "origin" | "digest">) {
     this.visitor = visitor;
     this.passkey = new SoftwarePasskey(origin);
+    this.#digest = digest;
   }
 
   async post(path: string, fields: Record<string, string> = {}): Promise<{ status: number; text: string }> {
     const token = await this.visitor.token();
-    const response = await this.visitor.post(`/console/${path}`, { token, ...fields });
+    const [, ticket] = /^inbox\/(\w+)$/.exec(path) ?? [];
+    const shown = ticket === undefined ? {} : { digest: await this.#digest(ticket) };
+    const response = await this.visitor.post(`/console/${path}`, { token, ...shown, ...fields });
     return { status: response.status, text: await response.text() };
   }
 
@@ -289,8 +296,8 @@ it("a damaged file of passkeys is not taken for there being none", async () => {
 });
 
 it("a console at an address of IP says that no passkey can be used there", async () => {
-  const { origin, address } = await serveConsole({}, { approvals: { require: "passkey" } });
-  const ada = new Somebody(await enter(origin, address()), origin);
+  const served = await serveConsole({}, { approvals: { require: "passkey" } });
+  const ada = new Somebody(await enter(served.origin, served.address()), served);
   expect(await ada.visitor.text("/console/me")).toContain(
     "None can be registered: browsers use passkeys at https://",
   );
