@@ -113,17 +113,23 @@
   /** Parts that are to be fetched again, and whether that goes on. */
   const due = new Set();
   let isFetching = false;
-  let timer;
+  let isPlanned = false;
 
   function refresh(kind) {
     if (all(`[data-live~="${kind}"]`).length === 0) return;
     due.add(kind);
     // Events that never pause must not put it off for ever.
-    timer ??= setTimeout(fetchDue, 150);
+    planFetch(150);
+  }
+
+  function planFetch(afterMs) {
+    if (isPlanned) return;
+    isPlanned = true;
+    setTimeout(fetchDue, afterMs);
   }
 
   async function fetchDue() {
-    timer = undefined;
+    isPlanned = false;
     if (isFetching || due.size === 0) return;
     isFetching = true;
     const kinds = [...due];
@@ -144,7 +150,7 @@
       // The next event tries again.
     } finally {
       isFetching = false;
-      if (due.size > 0) timer ??= setTimeout(fetchDue, 500);
+      if (due.size > 0) planFetch(500);
     }
   }
 
