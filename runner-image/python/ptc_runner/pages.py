@@ -1,7 +1,7 @@
 """The pages of a list, a call of its tool each."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 from ptc_runner.tools import ToolFunction
 
@@ -36,6 +36,8 @@ def _checked(function: Any) -> ToolFunction:
 def _read(outcome: dict[str, Any]) -> tuple[Any, Any]:
     if not outcome["ok"]:
         raise outcome["error"]
-    raw = outcome.get("raw")
-    meta = raw.get("_meta") if isinstance(raw, dict) else None
-    return outcome["data"], meta.get(_NEXT_PAGE) if isinstance(meta, dict) else None
+    return outcome["data"], _member(_member(outcome.get("raw"), "_meta"), _NEXT_PAGE)
+
+
+def _member(value: object, name: str) -> object:
+    return cast(dict[str, object], value).get(name) if isinstance(value, dict) else None
