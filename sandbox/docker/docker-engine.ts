@@ -129,6 +129,7 @@ export class DockerEngine implements ContainerEngine {
   ): Promise<StartedContainer> {
     let container: Docker.Container | undefined;
     let attached: Duplex | undefined;
+    let waited: Waited | undefined;
     try {
       container = await this.docker.createContainer(request as Docker.ContainerCreateOptions);
       const attaching = container.attach({
@@ -138,8 +139,7 @@ export class DockerEngine implements ContainerEngine {
         stderr: true,
         hijack: true,
       });
-      const waited = container.wait({ condition: "next-exit" }) as Waited;
-      waited.catch(() => {});
+      waited = waitFor(container, "next-exit");
       attached = (await attaching) as Duplex;
       const delivered = deliver(attached, output);
       const starting = container.start();
@@ -148,6 +148,7 @@ export class DockerEngine implements ContainerEngine {
       return new DockerContainer(this.docker, container, attached, waited, delivered);
     } catch (error) {
       attached?.destroy();
+      waited?.cancel();
       await container?.remove({ force: true }).catch(() => {});
       throw explainDockerFault(error, "start_failed", this.#client);
     }
@@ -249,17 +250,17 @@ class DockerContainer implements StartedContainer {
   }
 
   async removed(): Promise<void> {
-    const waited = this.#container.wait({ condition: "removed" }) as Waited;
     try {
-      await this.#settle(waited, () => undefined);
+      await this.#settle(waitFor(this.#container, "removed"), () => undefined);
     } catch (error) {
       if (!(error instanceof SandboxError) || httpStatusOf(error.cause) !== 404) throw error;
     }
   }
 
   /**
-   * Resolves with the exit code from the engine's wait request. If the engine restarts meanwhile, that request is never answered, so
-   * the container is also inspected after its output has ended.
+   * Resolves with the exit code from the engine's wait request. If the engine restarts meanwhile, or misses the end itself, that request
+   * is never answered, so the container is also inspected after its output has ended. The request is cancelled then, because its
+   * connection would keep the process from ending.
    */
   async #settle(
     waited: Waited,
@@ -268,13 +269,14 @@ class DockerContainer implements StartedContainer {
     const settled = new AbortController();
     try {
       return await Promise.race([
-        waited.then(({ StatusCode }) => StatusCode),
+        waited.answer.then(({ StatusCode }) => StatusCode),
         this.#delivered.then(() => this.#watch(over, settled.signal)),
       ]);
     } catch (error) {
       throw explainDockerFault(error, "engine_unreachable");
     } finally {
       settled.abort();
+      waited.cancel();
     }
   }
 
@@ -307,7 +309,19 @@ async function wasKilled(docker: Docker, id: string): Promise<boolean> {
   }
 }
 
-type Waited = Promise<{ StatusCode: number }>;
+/** A wait request to the engine. */
+interface Waited {
+  readonly answer: Promise<{ StatusCode: number }>;
+  /** Closes the connection of the request. Does nothing once it is answered. */
+  cancel(): void;
+}
+
+function waitFor(container: Docker.Container, condition: "next-exit" | "removed"): Waited {
+  const cancelled = new AbortController();
+  const answer: Waited["answer"] = container.wait({ condition, abortSignal: cancelled.signal });
+  answer.catch(() => {});
+  return { answer, cancel: () => cancelled.abort() };
+}
 
 /** Settles when the container's output has ended, or the connection to the engine is lost. */
 function deliver(stream: NodeJS.ReadableStream, output: SandboxOutput): Promise<void> {
