@@ -77,7 +77,7 @@ test("an engine that goes away is noticed, though it still owes answers", async 
 
 test("an engine that comes back without the container, or with an ended one, says what became of it", async () => {
   let seen: Answer = json(200, { State: { Running: true, ExitCode: 0 } });
-  const { engine, attached } = await fakeDocker({
+  const { engine, server, attached } = await fakeDocker({
     ...STARTS,
     "GET json": (response) => {
       seen(response);
@@ -89,6 +89,11 @@ test("an engine that comes back without the container, or with an ended one, say
   expect(await container.exited).toEqual({ code: 7 });
   seen = json(404, { message: "no such container" });
   await container.removed();
+  // No wait request keeps the process from ending.
+  attached[0]?.destroy();
+  await expect
+    .poll(() => new Promise((resolve) => server.getConnections((_, count) => resolve(count))))
+    .toBe(0);
 });
 
 test("a container that cannot be started does not stay behind", async () => {
