@@ -29,14 +29,16 @@ describe("the calls of a server", () => {
   });
 
   it("fail at once beyond those that may wait", async () => {
-    const { call } = gateOf({ maxParallelCalls: 2, maxQueuedCalls: 1 });
-    for (const who of ["a0", "a1", "a2"]) void call(who);
+    const { call, endOne } = gateOf({ maxParallelCalls: 2, maxQueuedCalls: 1 });
+    const others = ["a0", "a1", "a2"].map((who) => call(who));
     await expect(call("b0")).rejects.toMatchObject({
       code: "busy",
       retryable: true,
       message:
         "server 'x' was not sent the call: 2 calls, the most at a time, are being made, and 1 wait already; try again later",
     });
+    for (const _ of others) await endOne();
+    await Promise.all(others);
   });
 
   it("leave the queue when their time is up, or when they are cancelled", async () => {
