@@ -353,7 +353,11 @@ async function listStatement(
   if (filter.status === "failed") conditions.push("status <> 'ok'");
   else equal("status", filter.status);
   equal("source", filter.source);
-  equal("principal", filter.principal);
+  if (filter.principal !== undefined) {
+    const principal = `${value(filter.principal)}::text`;
+    // Named by its digest too, as the index has it.
+    conditions.push(`md5(principal) = md5(${principal}) AND principal = ${principal}`);
+  }
   if (filter.text !== undefined)
     conditions.push(`position(lower(${value(filter.text)}) IN lower(title || chr(10) || file_name)) > 0`);
   equal("input_digest", filter.inputDigest);

@@ -440,6 +440,10 @@ export const MIGRATIONS: readonly string[] = [
     RETURN v_result;
   END $$;
   `,
+  `
+  -- By a digest, because a principal may be longer than what fits into an index.
+  CREATE INDEX runs_by_principal ON runs (md5(principal), started_at, id);
+  `,
 ];
 
 const Version = z.object({ version: z.int() });

@@ -329,4 +329,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE runs ADD COLUMN host TEXT;
   ALTER TABLE runs ADD COLUMN client TEXT;
   `,
+  `
+  CREATE INDEX runs_by_principal ON runs (principal, started_at);
+  `,
 ];

@@ -236,6 +236,8 @@ async function measureReading(server: PostgresServer, bench: Bench): Promise<Fig
   await list("the newest 50 that called a tool", { tool: "mcp__bench__*7" });
   await list("a rare failure that called a tool", { status: "OutOfMemory", tool: "mcp__bench__7" });
   await list("a tool that was hardly called", { tool: "mcp__bench__rare" });
+  await list("the newest 50 of one of 200 principals", { principal: "user 11" });
+  await list("all of a principal with hardly any", { principal: "rare" });
   await lookup("a page in the middle", (on, round) =>
     listRunPage(on, { limit: 50, untilMs: START + (DAYS / 2) * DAY_MS - round }),
   );
@@ -266,7 +268,7 @@ async function fill(db: PgDatabase, runs: number): Promise<void> {
   const month = `(extract(epoch FROM date_trunc('month', to_timestamp(${startedAt} / 1000.0) AT TIME ZONE 'UTC')) * 1000)::bigint`;
   const digest = `'sha256:' || reverse(lpad(to_hex(n % ${Math.ceil(runs / 10)}), 64, '0'))`;
   await db.exec(`INSERT INTO runs SELECT ${month}, n, gen_random_uuid()::text, ${digest}, 'none', 'none', NULL, NULL, ${digest}, ${startedAt},
-      'run', 'local', NULL, NULL, NULL, NULL,
+      'run', CASE WHEN n % 50000 = 7 THEN 'rare' ELSE 'user ' || n % 200 END, NULL, NULL, NULL, NULL,
       CASE WHEN n % 5000 = 0 THEN 'OutOfMemory' WHEN n % 9 = 0 THEN 'ScriptError' ELSE 'ok' END,
       100 + n % 400, ${CALLS_EACH}, 1, 50000, 800, 0, 'program.ts', 'const pages = await parallel(tasks, { limit: ' || n || ' });'
     FROM generate_series(1, ${runs}) AS n`);

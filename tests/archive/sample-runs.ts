@@ -13,6 +13,7 @@ export interface SampleOptions {
   code?: string;
   data?: unknown;
   startedAt?: number;
+  principal?: string;
   source?: "run" | "replay";
   clientSession?: string;
   actor?: RunToArchive["facts"]["actor"];
@@ -46,7 +47,7 @@ export function sampleRun(options: SampleOptions = {}): { run: RunToArchive; cal
       facts: {
         run_id: runId,
         trace_id: randomBytes(16).toString("hex"),
-        principal: "local",
+        principal: options.principal ?? "local",
         source: options.source ?? "run",
         ...(options.clientSession !== undefined && { client_session: options.clientSession }),
         ...(options.actor !== undefined && { actor: options.actor }),

@@ -80,6 +80,15 @@ export function describeStore<Store extends ArchiveStore>(
       expect(await archive.exists()).toBe(true);
     });
 
+    it("lists the runs of one principal, however long its name is", async () => {
+      const own = randomBytes(2_047).toString("hex");
+      const { run } = await keep(archive, { principal: own });
+      await keep(archive, { principal: `${own} ` });
+      await keep(archive, {});
+      expect(await idsOf({ principal: own })).toEqual([run.facts.run_id]);
+      expect(await idsOf({ principal: `${own}0` })).toEqual([]);
+    });
+
     it("gives a run back as it was handed over, and each value when it is asked for", async () => {
       const { run, calls, result } = await keep(archive, {
         calls: 3,

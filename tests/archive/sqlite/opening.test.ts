@@ -31,7 +31,7 @@ function openOlder(path: string, runs: number): Database {
   makeArchive(path, runs);
   const db = new Database(path, new DatabaseSync(path));
   for (const column of ["user", "host", "client"]) db.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
-  db.exec("DROP TABLE prunings; PRAGMA user_version = 2");
+  db.exec("DROP INDEX runs_by_principal; DROP TABLE prunings; PRAGMA user_version = 2");
   return db;
 }
 
