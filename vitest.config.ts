@@ -8,7 +8,13 @@ const real = ["tests/**/*.real.test.ts"];
 const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
 
 /** Tests of commands that read and write what outlives a run. */
-const inPostgres = ["tests/cli/commands/learn.test.ts", "tests/cli/commands/approvals.test.ts"];
+const inPostgres = [
+  "tests/cli/commands/learn.test.ts",
+  "tests/cli/commands/approvals.test.ts",
+  "tests/cli/commands/runs.real.test.ts",
+  "tests/cli/commands/replay/replay.real.test.ts",
+  "tests/cli/suspended-runs.real.test.ts",
+];
 
 /** Commands run alone, so that no test leaves a process behind. Tests of the background host start and end their own. */
 const ENVIRONMENT = { env: { PTC_HOST: "off" } };
@@ -64,7 +70,7 @@ export default defineConfig({
           ...WITHOUT_ENGINE,
           maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
-          globalSetup: ["tests/archive/postgres/shared-server.ts"],
+          globalSetup: ["tests/archive/postgres/shared-server.ts", "tests/sandbox/require-sandbox.ts"],
         },
       },
       {
