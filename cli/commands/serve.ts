@@ -261,8 +261,8 @@ async function whyNotReady({ configuration, archive }: OpenService["host"]): Pro
 
 /** Takes what the user says from a hook of the client, where labels make a difference to it. */
 async function listenForUser(service: McpService, folder: string) {
-  const { SaidSocket } = await import("../../server/mcp/said-socket.ts");
-  return new SaidSocket(folder, process.ppid, (text) => service.say(text));
+  const { hearSaid } = await import("../../server/mcp/said-socket.ts");
+  return hearSaid(folder, process.ppid, (text) => service.say(text));
 }
 
 /** Prints each distinct message once. */

@@ -1,9 +1,9 @@
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { type FoundSessions, findSessions } from "../../execution/sessions/find-sessions.ts";
 import { projectOf } from "../../execution/sessions/open-sessions.ts";
 import { whyNoSession } from "../../execution/sessions/session-name.ts";
+import { type FoundSessions, findSessions } from "../../execution/sessions/sessions-socket.ts";
 import type { Delegation } from "../background/ask-host.ts";
 import {
   CONFIG,

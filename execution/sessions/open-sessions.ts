@@ -41,12 +41,12 @@ export class LazySessions {
 
   async #open(): Promise<Sessions> {
     const { own, project } = this.#options;
-    const [{ Sessions }, { SessionsSocket }] = await Promise.all([
+    const [{ Sessions }, { answerForSessions }] = await Promise.all([
       import("./sessions.ts"),
       import("./sessions-socket.ts"),
     ]);
     const sessions = new Sessions(this.#options);
-    this.#socket = new SessionsSocket(own.state.path, project, {
+    this.#socket = answerForSessions(own.state.path, project, {
       list: async () => sessions.list(localPrincipal()),
       end: (name) => sessions.end(localPrincipal(), name),
     });

@@ -1,26 +1,26 @@
-import { chmodSync, rmSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
-import { join } from "node:path";
+/** Lists the sessions of a process for other processes of its user, and ends sessions on their request. */
 import * as z from "zod";
 import { parseForeignJson } from "../../base/json.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import { askProcess, findProcessSockets, ProcessSocket } from "../../system/process-socket.ts";
 import type { OpenSessions } from "./kept-session.ts";
 
 /** The socket in the private folder of a process that has sessions. */
-export const SESSIONS_SOCKET = "sessions.sock";
+const SESSIONS_SOCKET = "sessions.sock";
 
-const MAX_QUESTION_BYTES = 1_024;
-const MAX_DEPTH = 4;
-const PATIENCE_MS = 5_000;
+const MAX_QUESTION_CHARS = 1_024;
+const MAX_ANSWER_CHARS = 1024 * 1024;
+const MAX_DEPTH = 8;
 
 /** What another process asks, as one line of JSON. */
-export const SessionsQuestion = z.discriminatedUnion("wants", [
+const SessionsQuestion = z.discriminatedUnion("wants", [
   z.strictObject({ wants: z.literal("list") }),
   z.strictObject({ wants: z.literal("end"), name: z.string() }),
 ]);
-export type SessionsQuestion = z.infer<typeof SessionsQuestion>;
+type SessionsQuestion = z.infer<typeof SessionsQuestion>;
 
 /** The answer, as one line of JSON. */
-export const SessionsAnswer = z.object({
+const SessionsAnswer = z.object({
   /** The configuration of the process, or its folder if it has none. */
   project: z.string(),
   sessions: z.array(
@@ -35,67 +35,72 @@ export const SessionsAnswer = z.object({
   ),
   hasEnded: z.boolean().optional(),
 });
-export type SessionsAnswer = z.infer<typeof SessionsAnswer>;
+type SessionsAnswer = z.infer<typeof SessionsAnswer>;
 
 /**
- * Lists the sessions of this process for other processes of this user, and ends sessions on their request. The socket exists from
- * the first session on, in a folder that no other user can open.
+ * Answers for the sessions of this process.
+ *
+ * @param folder the private folder of this process.
+ * @param project the path of the configuration that the sessions belong to.
  */
-export class SessionsSocket {
-  readonly #server: Server;
-  readonly #path: string;
-  readonly #open = new Set<Socket>();
-
-  /**
-   * @param folder the private folder of this process.
-   * @param project the path of the configuration that the sessions belong to.
-   */
-  constructor(folder: string, project: () => string, sessions: OpenSessions) {
-    this.#path = join(folder, SESSIONS_SOCKET);
-    rmSync(this.#path, { force: true });
-    this.#server = createServer((socket) => {
-      this.#open.add(socket);
-      socket.setTimeout(PATIENCE_MS, () => socket.destroy());
-      socket.on("error", () => {});
-      socket.once("close", () => this.#open.delete(socket));
-      let text = "";
-      socket.setEncoding("utf8").on("data", (piece: string) => {
-        text += piece;
-        const end = text.indexOf("\n");
-        if (end < 0 && text.length <= MAX_QUESTION_BYTES) return;
-        socket.removeAllListeners("data");
-        const question = readQuestion(text.slice(0, Math.max(0, end)));
-        if (question === undefined) socket.destroy();
-        else
-          void answer(question, project(), sessions).then(
-            (line) => socket.end(line),
-            () => socket.destroy(),
-          );
-      });
-    });
-    // Without the socket, `ptc sessions` does not find the sessions, but programs still run.
-    this.#server.on("error", () => {});
-    this.#server.listen(this.#path, () => chmodSync(this.#path, 0o600));
-    this.#server.unref();
-  }
-
-  close(): void {
-    this.#server.close();
-    for (const socket of this.#open) socket.destroy();
-  }
+export function answerForSessions(
+  folder: string,
+  project: () => string,
+  sessions: OpenSessions,
+): ProcessSocket {
+  const answer = async (line: string) => {
+    const question = parseLine(SessionsQuestion, line, MAX_QUESTION_CHARS);
+    if (question === undefined) return undefined;
+    const hasEnded = question.wants === "end" ? { hasEnded: await sessions.end(question.name) } : {};
+    const said: SessionsAnswer = { project: project(), sessions: await sessions.list(), ...hasEnded };
+    return JSON.stringify(said);
+  };
+  return new ProcessSocket(folder, SESSIONS_SOCKET, { maxChars: MAX_QUESTION_CHARS, answer });
 }
 
-function readQuestion(line: string): SessionsQuestion | undefined {
+/** A session, and the process that keeps it. */
+type FoundSession = SessionsAnswer["sessions"][number] & { pid: number };
+
+/** Sessions of this user's processes. */
+export interface FoundSessions {
+  sessions: FoundSession[];
+  /** Ends a session. False when it has already ended. */
+  end(session: FoundSession): Promise<boolean>;
+}
+
+/**
+ * Finds the sessions of a project, oldest first, in all processes of this user on this machine: the background host and each
+ * `ptc serve`. A process that does not answer counts as one without sessions.
+ *
+ * @param project the path of a configuration, or of a folder without one.
+ */
+export async function findSessions(project: string, env: EnvironmentVariables): Promise<FoundSessions> {
+  const answers = await Promise.all(
+    findProcessSockets(SESSIONS_SOCKET, env).map(async (socket) => ({
+      ...socket,
+      answer: await ask(socket.path, { wants: "list" }),
+    })),
+  );
+  const own = answers.filter(({ answer }) => answer?.project === project);
+  const found = own.flatMap(({ pid, answer }) => (answer?.sessions ?? []).map((each) => ({ ...each, pid })));
+  const socketOf = new Map(own.map(({ pid, path }) => [pid, path]));
+  return {
+    sessions: found.sort((a, b) => a.started.localeCompare(b.started)),
+    end: async ({ pid, name }) =>
+      (await ask(socketOf.get(pid) ?? "", { wants: "end", name }))?.hasEnded === true,
+  };
+}
+
+/** The answer of the process behind a socket; `undefined` if it does not answer. */
+async function ask(path: string, question: SessionsQuestion): Promise<SessionsAnswer | undefined> {
+  const line = await askProcess(path, JSON.stringify(question), MAX_ANSWER_CHARS);
+  return parseLine(SessionsAnswer, line, MAX_ANSWER_CHARS);
+}
+
+function parseLine<T>(schema: z.ZodType<T>, line: string, maxBytes: number): T | undefined {
   try {
-    const value = parseForeignJson(line, { maxBytes: MAX_QUESTION_BYTES, maxDepth: MAX_DEPTH });
-    return SessionsQuestion.safeParse(value).data;
+    return schema.safeParse(parseForeignJson(line, { maxBytes, maxDepth: MAX_DEPTH })).data;
   } catch {
     return undefined;
   }
-}
-
-async function answer(question: SessionsQuestion, project: string, sessions: OpenSessions): Promise<string> {
-  const hasEnded = question.wants === "end" ? { hasEnded: await sessions.end(question.name) } : {};
-  const said: SessionsAnswer = { project, sessions: await sessions.list(), ...hasEnded };
-  return `${JSON.stringify(said)}\n`;
 }

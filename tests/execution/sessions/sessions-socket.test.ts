@@ -2,8 +2,8 @@ import { readdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { findSessions } from "../../../execution/sessions/find-sessions.ts";
 import { projectOf } from "../../../execution/sessions/open-sessions.ts";
+import { findSessions } from "../../../execution/sessions/sessions-socket.ts";
 import { openHost } from "./session-host.ts";
 
 test("other processes of the user find the sessions of a project, and end them", async () => {

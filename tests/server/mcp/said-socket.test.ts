@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { handOver, parseSaid, SaidSocket } from "../../../server/mcp/said-socket.ts";
+import { handOver, hearSaid, parseSaid } from "../../../server/mcp/said-socket.ts";
 import { ancestorsOf } from "../../../system/ancestors.ts";
 import { openState } from "../../../system/state-directory.ts";
 import { eventually } from "../../eventually.ts";
@@ -16,7 +16,7 @@ function serving(client: number) {
   mkdirSync(env.XDG_RUNTIME_DIR, { mode: 0o700 });
   const own = openState(env);
   const said: string[] = [];
-  const socket = new SaidSocket(own.state.path, client, (text) => void said.push(text));
+  const socket = hearSaid(own.state.path, client, (text) => void said.push(text));
   onTestFinished(() => {
     socket.close();
     own.state.remove();
