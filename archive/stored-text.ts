@@ -10,6 +10,14 @@ const MIN_COMPRESSED_BYTES = 512;
 const CODEC = { plain: 0, brotli: 1 } as const;
 const FASTEST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
+/** Texts that a run under way has handed over count as abandoned after this time. No run takes that long between two large calls. */
+export const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60 * 1000;
+
+/** The bytes of a digest, by which stores find its text. */
+export function digestBytes(digest: string): Buffer {
+  return Buffer.from(digest.slice("sha256:".length), "hex");
+}
+
 /** The problem of a stored text, as a phrase that follows its name. */
 export type TextProblem = "is missing" | "does not match its digest" | "is too large";
 

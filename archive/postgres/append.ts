@@ -7,7 +7,7 @@ import { checkReadable, checkSize } from "../archived-json.ts";
 import { entryDigest } from "../chain.ts";
 import { digestsIn, type RunRecord } from "../run-record.ts";
 import { type RunSummary, summarizeTools } from "../run-summary.ts";
-import { encodeText } from "../stored-text.ts";
+import { digestBytes, encodeText } from "../stored-text.ts";
 import { type Statements, toStored } from "./database.ts";
 import { monthOf } from "./schema.ts";
 
@@ -154,10 +154,6 @@ function packed(values: Values): [Buffer, number[], number[], number[], Buffer] 
     all.map(([, value]) => value?.content.length ?? -1),
     Buffer.concat(all.map(([, value]) => value?.content ?? Buffer.alloc(0))),
   ];
-}
-
-export function digestBytes(digest: string): Buffer {
-  return Buffer.from(digest.slice("sha256:".length), "hex");
 }
 
 function digestsOf(digests: readonly string[]): Buffer {

@@ -5,6 +5,7 @@
 import * as z from "zod/mini";
 import type { Pruned, PruneOptions } from "../archive-store.ts";
 import { entryDigest, statePruning } from "../chain.ts";
+import { ABANDONED_AFTER_MS } from "../stored-text.ts";
 import { appendPruning, lockHead, readChainEnd, readPrunings, writeChainEnd } from "./chain-ends.ts";
 import { type ParsedRow, type PgDatabase, type Statements, StoredText } from "./database.ts";
 import {
@@ -24,8 +25,6 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const BATCH = 1_000;
 /** The most runs that one call of `pruneDaily` deletes row by row. */
 const DAILY_MAX_RUNS = 10_000;
-/** Held values count as abandoned after this time. No run takes that long between two large calls. */
-const ABANDONED_AFTER_MS = 3 * DAY_MS;
 
 const Expired = z.object({
   id: z.int(),

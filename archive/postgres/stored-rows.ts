@@ -3,7 +3,7 @@ import type { TextRead } from "../archived-run.ts";
 import { Instant } from "../bounds.ts";
 import type { ChainEnd } from "../chain.ts";
 import type { DamagedRun } from "../listed-run.ts";
-import { decodeText } from "../stored-text.ts";
+import { decodeText, digestBytes } from "../stored-text.ts";
 import {
   damagedRun,
   type StoredEntry,
@@ -11,7 +11,6 @@ import {
   type StoredRun,
   type StoredText,
 } from "../verification.ts";
-import { digestBytes } from "./append.ts";
 import { readChainEnd } from "./chain-ends.ts";
 import { fromStored, type ParsedRow, type Statements, StoredText as Text } from "./database.ts";
 import { RUN_DAY_CONDITION, RUN_DAY_SUMS, TOOL_DAY_CONDITION, TOOL_DAY_SUMS } from "./schema.ts";

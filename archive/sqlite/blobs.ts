@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { textDigest } from "../../protocol/canonical-json.ts";
 import { checkReadable, checkSize } from "../archived-json.ts";
-import { decodeText, encodeText, type TextProblem } from "../stored-text.ts";
+import { ABANDONED_AFTER_MS, decodeText, digestBytes, encodeText, type TextProblem } from "../stored-text.ts";
 import type { Database } from "./database.ts";
 
 const BlobRow = z.object({
@@ -46,13 +46,6 @@ export function readBlob(
   const read = decodeText(row, digest);
   return read.ok ? { ...read, id: row.id } : read;
 }
-
-function digestBytes(digest: string): Uint8Array {
-  return Buffer.from(digest.slice("sha256:".length), "hex");
-}
-
-/** Held blobs count as abandoned after this time. No run takes that long between two large calls. */
-const ABANDONED_AFTER_MS = 3 * 24 * 60 * 60 * 1000;
 
 const BlobRef = z.object({ blob: z.int() });
 const Size = z.object({ bytes: z.int() });
