@@ -23,6 +23,7 @@ import { auditPath } from "../wiring/open-audit.ts";
 import type { Surroundings } from "./command.ts";
 import { callForConsole } from "./console-call.ts";
 import { replayForConsole } from "./console-replay.ts";
+import { checkForConsole, connectForConsole, disconnectForConsole } from "./console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "./local-user.ts";
 
 interface Options {
@@ -62,6 +63,9 @@ export function openConsoleOfHost(
           onWarning(messageOf(error));
           return undefined;
         }),
+      connect: ({ principal }, server, signal) => connectForConsole(host, principal, server, signal),
+      disconnect: ({ principal }, server) => disconnectForConsole(host, principal, server, env),
+      check: ({ principal }, signal) => checkForConsole(host, principal, signal),
       call: ({ principal, name, groups }, call, signal) => {
         const person = { principal, name, ...(groups === undefined ? {} : { groups }) };
         const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };

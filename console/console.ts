@@ -50,14 +50,16 @@ import {
   renderAudit,
   renderRules,
 } from "./pages/audit.ts";
-import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
+import { MAX_SHOWN_TOOLS, renderPrograms, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
+import { recentCalls, renderBegunLogin, renderServers } from "./pages/servers.ts";
 import { readTrial, renderTrial } from "./pages/trial.ts";
 import { ceremonyAnswerIn, PasskeyPages } from "./passkeys.ts";
+import { type CheckServers, ServerChecks } from "./server-checks.ts";
 import {
   BASE,
   type ConsolePage,
@@ -92,6 +94,14 @@ export interface ConsoleParts {
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
   /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
   logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
+  /** Begins the login of a viewer at a server, which goes on until the signal aborts. Without it nobody logs in here. Never rejects. */
+  connect?: ((viewer: Viewer, server: string, signal: AbortSignal) => Promise<BegunLogin>) | undefined;
+  /** Removes the login of a viewer at a server. Resolves with what has to be said of it. Never rejects. */
+  disconnect?:
+    | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
+    | undefined;
+  /** Without it no server is asked from here. */
+  check?: CheckServers | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
@@ -108,6 +118,9 @@ export interface ConsoleParts {
   /** How often the storage is looked into for what is new, in milliseconds. */
   intervalMs?: number | undefined;
 }
+
+/** Where a login goes on, or why there is none, in one line. */
+export type BegunLogin = { readonly address: string } | { readonly why: string };
 
 /** The run of a call, or why it is not archived, in one line. */
 export type TriedCall = { readonly runId: string } | { readonly why: string };
@@ -126,6 +139,9 @@ const MAX_ALIKE = 20;
 const MAX_REPLAYS = 2;
 /** The most calls that are under way. */
 const MAX_TRIALS = 8;
+/** The most logins that were begun and may go on. */
+const MAX_LOGINS = 50;
+const LOGIN_MS = 10 * 60_000;
 const MAX_OUTCOMES = 200;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
@@ -157,6 +173,9 @@ export class Console {
   readonly #assets = readConsoleAssets();
   readonly #app: { fetch(request: Request): Response | Promise<Response> };
   readonly #passkeys: PasskeyPages;
+  readonly #checks: ServerChecks | undefined;
+  /** Logins that were begun, by viewer and server. */
+  readonly #logins = new Map<string, AbortController>();
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
   #trials = 0;
@@ -168,6 +187,7 @@ export class Console {
     this.#live = subscribe && new LiveRuns(subscribe, now);
     this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
     this.#passkeys = new PasskeyPages(parts.passkeys, () => this.#requiredProof);
+    this.#checks = parts.check && new ServerChecks(parts.check, now);
     this.#app = this.#routes();
   }
 
@@ -176,7 +196,7 @@ export class Console {
     return this.#app.fetch(request);
   }
 
-  /** Ends feeds and replays. */
+  /** Ends feeds, replays, checks and logins that go on. */
   close(): void {
     this.#closing.abort();
     this.#feed.close();
@@ -222,6 +242,9 @@ export class Console {
     app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
     app.post("/inbox/:ticket/passkey", (c) => this.#json(c, () => this.#askForPasskey(c)));
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
+    app.post("/servers/check", (c) => this.#act(c, () => this.#check(c)));
+    app.post("/servers/:server/connect", (c) => this.#page(c, () => this.#connect(c)));
+    app.post("/servers/:server/disconnect", (c) => this.#act(c, () => this.#disconnect(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
     app.post("/tools/:name/call", (c) => this.#try(c));
@@ -673,14 +696,76 @@ export class Console {
   }
 
   async #servers(c: Asked): Promise<ConsolePage> {
-    const { archive, now, configuration } = this.#parts;
-    const catalog = await this.#catalog(c);
+    const { archive, now, configuration, logins, connect } = this.#parts;
+    const { viewer } = c.get("session");
     const sinceMs = now() - OVERVIEW_DAYS * DAY_MS;
-    const isAll = c.get("rights").runs === "all";
-    const stats =
-      isAll && (await archive.exists()) ? (await archive.stats({ sinceMs })).tools : isAll ? [] : undefined;
-    const logins = await this.#parts.logins?.(c.get("session").viewer);
-    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS, logins);
+    const isAll = c.get("sight").seesAll;
+    const isKept = await archive.exists();
+    const [catalog, stats, recent, known, frame] = await Promise.all([
+      this.#catalog(c),
+      isAll ? (isKept ? archive.stats({ sinceMs }) : undefined) : undefined,
+      isKept ? recentCalls(archive, { ...this.#own(c), sinceMs }) : { runs: 0, servers: new Map() },
+      logins?.(viewer),
+      this.#frame(c),
+    ]);
+    return renderServers({
+      ...{ frame, catalog, recent, servers: configuration().servers, days: OVERVIEW_DAYS },
+      stats: isAll ? (stats?.tools ?? []) : undefined,
+      ...{ logins: known, connects: connect !== undefined, check: this.#checks?.of(viewer) },
+      notice: NOTICES[c.req.query("done") ?? ""],
+    });
+  }
+
+  async #check(c: Asked): Promise<string> {
+    if (this.#checks === undefined) throw new NotFound();
+    if (!this.#checks.begin(c.get("session").viewer, this.#closing.signal))
+      throw new RefusedError(429, "Others ask the servers just now; try again when they are done.");
+    return `${BASE}/servers#check`;
+  }
+
+  /** The configured name of the server that a form is about. @throws NotFound */
+  #serverOf(c: Asked): string {
+    const wanted = c.req.param("server") ?? "";
+    const found = this.#parts.configuration().servers.find(({ name }) => name === wanted);
+    if (found === undefined) throw new NotFound();
+    return found.name;
+  }
+
+  /** Begins a login of the viewer. Of two that one viewer begins at a server the later goes on. */
+  async #connect(c: Asked): Promise<ConsolePage> {
+    const { connect } = this.#parts;
+    const server = this.#serverOf(c);
+    if (connect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    const key = JSON.stringify([viewer.principal, server]);
+    this.#endLogin(key);
+    const [oldest] = this.#logins.keys();
+    if (this.#logins.size >= MAX_LOGINS && oldest !== undefined) this.#endLogin(oldest);
+    const over = new AbortController();
+    this.#logins.set(key, over);
+    const signal = AbortSignal.any([over.signal, this.#closing.signal, AbortSignal.timeout(LOGIN_MS)]);
+    const begun = await connect(viewer, server, signal);
+    if ("why" in begun) throw new RefusedError(409, begun.why);
+    const isOfTheWeb = URL.canParse(begun.address) && /^https?:$/.test(new URL(begun.address).protocol);
+    if (isOfTheWeb) return renderBegunLogin(server, begun.address);
+    this.#endLogin(key);
+    throw new RefusedError(409, `Server '${server}' has its login at no address of the web.`);
+  }
+
+  #endLogin(key: string): void {
+    this.#logins.get(key)?.abort();
+    this.#logins.delete(key);
+  }
+
+  async #disconnect(c: Asked): Promise<string> {
+    const { disconnect } = this.#parts;
+    const server = this.#serverOf(c);
+    if (disconnect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    this.#endLogin(JSON.stringify([viewer.principal, server]));
+    const said = await disconnect(viewer, server);
+    if (said !== undefined) throw new RefusedError(409, said.why);
+    return `${BASE}/servers?done=disconnected`;
   }
 
   async #catalog(c: Asked) {
@@ -837,6 +922,7 @@ const NOTICES: Readonly<Record<string, string>> = {
   denied: "Denied.",
   before: "It was answered before, and the first answer counts.",
   gone: GONE,
+  disconnected: "Your login at that server is removed.",
   changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
 

@@ -32,6 +32,7 @@ import {
 } from "../command.ts";
 import { callForConsole } from "../console-call.ts";
 import { replayForConsole } from "../console-replay.ts";
+import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 import { toolsFor } from "./tools.ts";
@@ -131,6 +132,10 @@ async function consoleOf(
         onWarning(messageOf(error));
         return undefined;
       }),
+    connect: async ({ principal }, server, signal) =>
+      connectForConsole(await hosted(), principal, server, signal),
+    disconnect: async ({ principal }, server) => disconnectForConsole(await hosted(), principal, server, env),
+    check: async ({ principal }, signal) => checkForConsole(await hosted(), principal, signal),
     call: async (_, call, signal) => {
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);

@@ -1,4 +1,4 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasBrowser, openConsole, startBrowser, violations } from "./browser.ts";
 import { fill, REPORT } from "./sample.ts";
@@ -34,6 +34,25 @@ const PAGES = [
 ];
 const WIDTHS = [360, 768, 1440];
 
+const CHANGED = {
+  ...{ added: [], removed: [] },
+  changed: [{ tool: "get_document", diff: ["- id: string", "+ id: number"] }],
+};
+
+/** Does what makes pages that forms lead to, one after the other, and says which each is. */
+async function* afterForms(page: Page, path: (page: string) => string): AsyncGenerator<string> {
+  await page.goto(path("servers"));
+  await page.getByRole("button", { name: "Ask them now" }).click();
+  await page.locator("#changed").waitFor();
+  yield "servers that were asked";
+  const connect = page.getByRole("button", { name: "Connect again: docs" });
+  if ((await connect.count()) > 0) {
+    await connect.click();
+    await page.getByText("The login goes on at").waitFor();
+    yield "a login that was begun";
+  }
+}
+
 /** What servers and programs could say so that a page does what they want. */
 const ATTACKS = [
   "</script><script>alert(1)</script>",
@@ -65,6 +84,11 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           { server: "github", state: "logged_in", issuer: "https://login.example.com" },
         ],
         call: async () => ({ why: "nothing is called here" }),
+        connect: async () => ({ address: "https://login.example.com/authorize" }),
+        check: async () => [
+          { server: "docs", difference: { ...CHANGED, added: ["new_tool"], removed: ["old_tool"] } },
+          { server: "mail", why: "server 'mail' ended: exit code 1" },
+        ],
       },
       SETTINGS,
     );
@@ -78,8 +102,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     const { path, address } = await filled();
     const { page, context, complaints, requests } = await openConsole(browser, address());
     const wrong: string[] = [];
-    for (const each of PAGES) {
-      await page.goto(path(each));
+    const look = async (each: string) => {
       for (const colorScheme of ["light", "dark"] as const)
         for (const width of WIDTHS) {
           await page.setViewportSize({ width, height: 900 });
@@ -91,7 +114,12 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           if (colorScheme === "light" || width === 1440)
             wrong.push(...(await violations(page)).map((line) => `${where}: ${line}`));
         }
+    };
+    for (const each of PAGES) {
+      await page.goto(path(each));
+      await look(each);
     }
+    for await (const each of afterForms(page, path)) await look(each);
     expect(wrong).toEqual([]);
     expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
     expect(
@@ -103,7 +131,23 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
   }, 600_000);
 
   it("nothing that a server or a program says does anything, wherever it stands", async () => {
-    const served = await serveConsole();
+    const served = await serveConsole(
+      {
+        logins: async () => [{ server: "docs", state: "logged_in", issuer: ATTACKS }],
+        connect: async () => ({ why: ATTACKS }),
+        check: async () => [
+          {
+            server: "docs",
+            difference: {
+              ...{ added: [ATTACKS], removed: [ATTACKS] },
+              changed: [{ tool: ATTACKS, diff: [`- ${ATTACKS}`, `+ ${ATTACKS}`] }],
+            },
+          },
+          { server: "mail", why: ATTACKS },
+        ],
+      },
+      SETTINGS,
+    );
     const { archived, ask, audit, path, runs, address } = {
       ...served,
       path: (page: string) => `${served.origin}/console/${page}`,
@@ -145,6 +189,20 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     audit.login({ principal: ATTACKS, server: ATTACKS, event: "failed", reason: ATTACKS });
     await audit.close();
     const { page, context, complaints, requests } = await openConsole(browser, address());
+    const unharmed = async (each: string) => {
+      const found = await page.evaluate(
+        "[document.querySelectorAll('iframe, base, img:not([src^=\"data:\"]), script:not([src]), [onerror], [onload], [onfocus], svg[onload]').length, getComputedStyle(document.body).display]",
+      );
+      expect([each.slice(0, 20), found]).toEqual([each.slice(0, 20), [0, "block"]]);
+      expect(
+        await page.evaluate(
+          "[...document.querySelectorAll('form')].every(({ action }) => new URL(action).origin === location.origin)",
+        ),
+      ).toBe(true);
+      expect(
+        await page.evaluate("[...document.links].every(({ href }) => href.startsWith(location.origin))"),
+      ).toBe(true);
+    };
     const query = encodeURIComponent(ATTACKS);
     const pages = [
       "",
@@ -174,19 +232,9 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           seq: 0,
           tool: ATTACKS,
         });
-      const found = await page.evaluate(
-        "[document.querySelectorAll('iframe, base, img:not([src^=\"data:\"]), script:not([src]), [onerror], [onload], [onfocus], svg[onload]').length, getComputedStyle(document.body).display]",
-      );
-      expect([each.slice(0, 20), found]).toEqual([each.slice(0, 20), [0, "block"]]);
-      expect(
-        await page.evaluate(
-          "[...document.querySelectorAll('form')].every(({ action }) => new URL(action).origin === location.origin)",
-        ),
-      ).toBe(true);
-      expect(
-        await page.evaluate("[...document.links].every(({ href }) => href.startsWith(location.origin))"),
-      ).toBe(true);
+      await unharmed(each);
     }
+    for await (const each of afterForms(page, path)) await unharmed(each);
     expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
     expect(requests.filter((url) => new URL(url).host === "example.invalid")).toEqual([]);
     await context.close();
