@@ -52,7 +52,7 @@ import {
 } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
-import { renderMe } from "./pages/me.ts";
+import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
@@ -100,6 +100,10 @@ export interface ConsoleParts {
   disconnect?:
     | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
     | undefined;
+  /** The tokens of the project, for whoever sees all of it. Without it there are none here. */
+  tokens?: KnownTokens | undefined;
+  /** The sessions in which programs of a viewer run. Without it there are none here. */
+  sessions?: ((viewer: Viewer) => KnownSessions) | undefined;
   /** Without it no server is asked from here. */
   check?: CheckServers | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
@@ -265,6 +269,14 @@ export class Console {
     );
     app.post("/me/passkeys/offer", (c) =>
       this.#json(c, async () => this.#passkeys.offer(await this.#ownForm(c))),
+    );
+    app.post("/me/tokens/revoke", (c) => this.#act(c, () => this.#revokeToken(c)));
+    app.post("/me/sessions/end", (c) => this.#act(c, () => this.#endSession(c)));
+    app.post("/me/sessions/others", (c) =>
+      this.#act(c, async () => {
+        this.#sessions.endOthers(c.get("session"));
+        return `${BASE}/me?done=alone`;
+      }),
     );
     app.post("/logout", (c) => this.#logout(c));
     app.get("/feed", (c) => this.#watch(c));
@@ -681,12 +693,38 @@ export class Console {
   }
 
   async #me(c: Asked): Promise<ConsolePage> {
+    const { logins, connect, sessions, tokens, now } = this.#parts;
+    const { viewer } = c.get("session");
+    const [rights, done] = [c.get("rights"), c.req.query("done") ?? ""];
     const frame = await this.#frame(c);
-    const rights = c.get("rights");
-    const passkeys = rights.approves
-      ? await this.#passkeys.render(frame, c.req.query("done") ?? "")
-      : undefined;
-    return renderMe(frame, rights, passkeys);
+    const [passkeys, knownLogins, knownSessions, knownTokens] = await Promise.all([
+      rights.approves ? this.#passkeys.render(frame, done) : undefined,
+      logins?.(viewer),
+      sessions?.(viewer).list(),
+      c.get("sight").seesAll ? tokens?.list() : undefined,
+    ]);
+    return renderMe({
+      ...{ frame, rights, passkeys, logins: knownLogins, connects: connect !== undefined },
+      ...{ sessions: knownSessions, tokens: knownTokens, notice: NOTICES[done], nowMs: now() },
+    });
+  }
+
+  async #revokeToken(c: Asked): Promise<string> {
+    const { tokens } = this.#parts;
+    if (tokens === undefined || !c.get("sight").seesAll) throw new NotFound();
+    const refused = await tokens.revoke((await formOf(c)).get("name") ?? "");
+    if (refused !== undefined) throw new RefusedError(409, refused.why);
+    return `${BASE}/me?done=revoked`;
+  }
+
+  async #endSession(c: Asked): Promise<string> {
+    const { sessions } = this.#parts;
+    if (sessions === undefined) throw new NotFound();
+    const id = (await formOf(c)).get("session") ?? "";
+    const hasEnded = await sessions(c.get("session").viewer).end(id);
+    if (!hasEnded)
+      throw new RefusedError(409, "There is no such session of yours; it may have ended before.");
+    return `${BASE}/me?done=ended`;
   }
 
   /** What the viewer does with their own passkeys. */
@@ -922,6 +960,9 @@ const NOTICES: Readonly<Record<string, string>> = {
   denied: "Denied.",
   before: "It was answered before, and the first answer counts.",
   gone: GONE,
+  revoked: "The token is revoked.",
+  ended: "The session has ended.",
+  alone: "Your other sessions of the console have ended here.",
   disconnected: "Your login at that server is removed.",
   changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };

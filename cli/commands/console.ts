@@ -31,6 +31,7 @@ import {
   write,
 } from "../command.ts";
 import { callForConsole } from "../console-call.ts";
+import { sessionsOfUser, tokensForConsole } from "../console-me.ts";
 import { replayForConsole } from "../console-replay.ts";
 import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
@@ -136,6 +137,8 @@ async function consoleOf(
       connectForConsole(await hosted(), principal, server, signal),
     disconnect: async ({ principal }, server) => disconnectForConsole(await hosted(), principal, server, env),
     check: async ({ principal }, signal) => checkForConsole(await hosted(), principal, signal),
+    tokens: tokensForConsole(() => configuration, env),
+    sessions: () => sessionsOfUser(configuration, env),
     call: async (_, call, signal) => {
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);

@@ -39,6 +39,19 @@ const CHANGED = {
   changed: [{ tool: "get_document", diff: ["- id: string", "+ id: number"] }],
 };
 
+/** A token and a session of programs, with everything in them that somebody has named. */
+function havingNamed(name: string) {
+  const token = { ...{ name, principal: `token#${name}`, groups: [name], scopes: ["ptc:run"] } };
+  const session = { ...{ id: `1 ${name}`, name, language: "python", programs: 2, startedAt: 1_000 } };
+  return {
+    tokens: {
+      list: async () => [{ ...token, createdAt: 1_000, expiresAt: 2_000 }],
+      revoke: async () => undefined,
+    },
+    sessions: () => ({ list: async () => [session], end: async () => false }),
+  };
+}
+
 /** Does what makes pages that forms lead to, one after the other, and says which each is. */
 async function* afterForms(page: Page, path: (page: string) => string): AsyncGenerator<string> {
   await page.goto(path("servers"));
@@ -85,6 +98,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
         ],
         call: async () => ({ why: "nothing is called here" }),
         connect: async () => ({ address: "https://login.example.com/authorize" }),
+        ...havingNamed("nightly"),
         check: async () => [
           { server: "docs", difference: { ...CHANGED, added: ["new_tool"], removed: ["old_tool"] } },
           { server: "mail", why: "server 'mail' ended: exit code 1" },
@@ -135,6 +149,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       {
         logins: async () => [{ server: "docs", state: "logged_in", issuer: ATTACKS }],
         connect: async () => ({ why: ATTACKS }),
+        ...havingNamed(ATTACKS),
         check: async () => [
           {
             server: "docs",
@@ -214,6 +229,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       "audit",
       "rules",
       "servers",
+      "me",
     ];
     for (const each of [
       ...pages,
