@@ -27,6 +27,12 @@ import { CatalogError } from "../catalog/catalog-error.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import {
+  type CaseResult,
+  POLICY_CASES_FILE,
+  readPolicyCases,
+  tryPolicyCases,
+} from "../configuration/policy/policy-cases.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
@@ -42,18 +48,12 @@ import type { ProgramTools } from "../tools/program-tools.ts";
 import type { Entrance } from "./entrance.ts";
 import { Feed } from "./feed.ts";
 import { LiveRuns } from "./live-runs.ts";
-import {
-  auditFilterOf,
-  countDecisions,
-  newestLines,
-  readAuditSearch,
-  renderAudit,
-  renderRules,
-} from "./pages/audit.ts";
+import { auditFilterOf, newestLines, readAuditSearch, renderAudit } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
+import { countDecisions, renderRules } from "./pages/rules.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
 import { recentCalls, renderBegunLogin, renderServers } from "./pages/servers.ts";
@@ -78,6 +78,7 @@ import {
   type Viewer,
   whyForeign,
 } from "./viewer.ts";
+import { type WhatIf, whatIf } from "./what-if.ts";
 
 export interface ConsoleParts {
   /** The project, as people know it: its folder's name. */
@@ -146,6 +147,8 @@ const MAX_TRIALS = 8;
 /** The most logins that were begun and may go on. */
 const MAX_LOGINS = 50;
 const LOGIN_MS = 10 * 60_000;
+/** The most rules that are tried at once. */
+const MAX_SUPPOSING = 2;
 const MAX_OUTCOMES = 200;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
@@ -183,6 +186,7 @@ export class Console {
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
   #trials = 0;
+  #supposing = 0;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -254,6 +258,7 @@ export class Console {
     app.post("/tools/:name/call", (c) => this.#try(c));
     app.get("/programs", (c) => this.#page(c, () => this.#programs()));
     app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
+    app.post("/rules/what-if", (c) => this.#page(c, () => this.#whatIf(c)));
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
     app.post("/audit/verify", (c) => this.#page(c, () => this.#verify(c)));
     app.get("/audit/export", (c) => this.#export(c));
@@ -878,7 +883,10 @@ export class Console {
     return renderPrograms(programs?.programs ?? [], programs?.problems ?? new Map());
   }
 
-  async #rules(c: Asked): Promise<ConsolePage> {
+  async #rules(
+    c: Asked,
+    supposed?: { text: string; result: WhatIf | { why: string } },
+  ): Promise<ConsolePage> {
     const { audit, now, configuration } = this.#parts;
     const whose = await this.#audits(c);
     const search = readAuditSearch(new URLSearchParams({ event: "decision" }));
@@ -890,7 +898,42 @@ export class Console {
       ["tools.block", tools.block],
       ["approvals.ask", approvals.ask ?? []],
     ] as const;
-    return renderRules({ counts, days: RULE_DAYS, configured, whose });
+    const cases = whose === "all" ? await this.#cases() : undefined;
+    const frame = await this.#frame(c);
+    return renderRules({ counts, days: RULE_DAYS, configured, whose, frame, cases, supposed });
+  }
+
+  /** The cases of the project with their results; `undefined` where there are none. */
+  async #cases(): Promise<readonly CaseResult[] | { why: string } | undefined> {
+    const configuration = this.#parts.configuration();
+    try {
+      const text = await readPolicyCases(configuration);
+      if (text === undefined) return undefined;
+      return await tryPolicyCases(configuration, (await this.#parts.tools()).all, text, POLICY_CASES_FILE);
+    } catch (error) {
+      if (error instanceof ConfigurationError) return { why: oneLine(error.message, 2_000) };
+      throw error;
+    }
+  }
+
+  /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
+  async #whatIf(c: Asked): Promise<ConsolePage> {
+    const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
+    if (this.#supposing >= MAX_SUPPOSING)
+      throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
+    this.#supposing++;
+    const { archive, configuration, tools } = this.#parts;
+    try {
+      const kept = (await archive.exists()) ? archive : undefined;
+      const decided = { configuration: configuration(), all: (await tools()).all };
+      return await this.#rules(c, { text, result: await whatIf(text, kept, this.#own(c), decided) });
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const page = await this.#rules(c, { text, result: { why: oneLine(error.message, 2_000) } });
+      return { ...page, status: 400 };
+    } finally {
+      this.#supposing--;
+    }
   }
 
   async #audit(c: Asked, verified?: LogVerification): Promise<ConsolePage> {
