@@ -49,10 +49,11 @@ import type { Entrance } from "./entrance.ts";
 import { Feed } from "./feed.ts";
 import { LiveRuns } from "./live-runs.ts";
 import { auditFilterOf, newestLines, readAuditSearch, renderAudit } from "./pages/audit.ts";
-import { MAX_SHOWN_TOOLS, renderPrograms, renderTool, renderTools } from "./pages/catalog.ts";
+import { MAX_SHOWN_TOOLS, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
+import { programFacts, renderPrograms, type TestedProgram } from "./pages/programs.ts";
 import { countDecisions, renderRules } from "./pages/rules.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
@@ -93,6 +94,10 @@ export interface ConsoleParts {
   printers: () => Promise<readonly ToolPrinter[]>;
   /** Replays a run. Without it nothing is replayed. Never rejects. */
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** Tests a saved program. Without it nothing is tested. Never rejects. */
+  test?:
+    | ((viewer: Viewer, name: string, signal: AbortSignal) => Promise<TestedProgram | undefined>)
+    | undefined;
   /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
   logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
   /** Begins the login of a viewer at a server, which goes on until the signal aborts. Without it nobody logs in here. Never rejects. */
@@ -184,6 +189,8 @@ export class Console {
   /** Logins that were begun, by viewer and server. */
   readonly #logins = new Map<string, AbortController>();
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
+  /** Tests of saved programs, by viewer and name. */
+  readonly #tests = new Map<string, TestedProgram | "under way">();
   readonly #closing = new AbortController();
   #trials = 0;
   #supposing = 0;
@@ -256,7 +263,8 @@ export class Console {
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
     app.post("/tools/:name/call", (c) => this.#try(c));
-    app.get("/programs", (c) => this.#page(c, () => this.#programs()));
+    app.get("/programs", (c) => this.#page(c, () => this.#programs(c)));
+    app.post("/programs/:name/test", (c) => this.#act(c, () => this.#test(c)));
     app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
     app.post("/rules/what-if", (c) => this.#page(c, () => this.#whatIf(c)));
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
@@ -598,10 +606,7 @@ export class Console {
   }
 
   #keepOutcome(id: string, outcome: ReplayOutcome | "under way"): void {
-    this.#replays.delete(id);
-    this.#replays.set(id, outcome);
-    const oldest = this.#replays.keys().next().value;
-    if (this.#replays.size > MAX_OUTCOMES && oldest !== undefined) this.#replays.delete(oldest);
+    keepNewest(this.#replays, id, outcome);
   }
 
   async #difference(c: Asked): Promise<ConsolePage> {
@@ -878,9 +883,40 @@ export class Console {
     });
   }
 
-  async #programs(): Promise<ConsolePage> {
-    const { programs } = await this.#parts.tools();
-    return renderPrograms(programs?.programs ?? [], programs?.problems ?? new Map());
+  async #programs(c: Asked): Promise<ConsolePage> {
+    const { tools, configuration, archive, test } = this.#parts;
+    const { programs = [], problems = new Map() } = (await tools()).programs ?? {};
+    const kept = (await archive.exists()) ? archive : undefined;
+    return renderPrograms({
+      ...{ frame: await this.#frame(c), programs, problems },
+      facts: await programFacts(programs, configuration(), kept, this.#own(c)),
+      testOf: (name) => this.#tests.get(this.#testKey(c, name)),
+      tests: test !== undefined && c.get("rights").replays,
+    });
+  }
+
+  /** A test goes by what its viewer may call, so that its outcome is theirs alone. */
+  #testKey(c: Asked, name: string): string {
+    return JSON.stringify([c.get("session").viewer.principal, name]);
+  }
+
+  async #test(c: Asked): Promise<string> {
+    const { test, tools } = this.#parts;
+    const name = c.req.param("name") ?? "";
+    const saved = (await tools()).programs?.programs ?? [];
+    if (test === undefined || saved.every((each) => each.name !== name)) throw new NotFound();
+    if (!c.get("rights").replays) throw new RefusedError(403, "You may not test programs here.");
+    const key = this.#testKey(c, name);
+    if (this.#tests.get(key) !== "under way") {
+      const underWay = [...this.#tests.values()].filter((each) => each === "under way").length;
+      if (underWay >= MAX_REPLAYS)
+        throw new RefusedError(429, "Other tests are under way; try again when they have ended.");
+      keepNewest(this.#tests, key, "under way");
+      void test(c.get("session").viewer, name, this.#closing.signal).then((tested) =>
+        tested === undefined ? this.#tests.delete(key) : keepNewest(this.#tests, key, tested),
+      );
+    }
+    return `${BASE}/programs#program-${encodeURIComponent(name)}`;
   }
 
   async #rules(
@@ -1009,6 +1045,14 @@ const NOTICES: Readonly<Record<string, string>> = {
   disconnected: "Your login at that server is removed.",
   changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
+
+/** Keeps what came of something, and forgets the oldest of too many. */
+function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T): void {
+  outcomes.delete(key);
+  outcomes.set(key, outcome);
+  const [oldest] = outcomes.keys();
+  if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest);
+}
 
 /** The fields of a form. It is read once for a request. */
 async function formOf(c: Asked): Promise<URLSearchParams> {

@@ -15,14 +15,14 @@ import { supposeRule } from "../configuration/policy/supposed-rule.ts";
 import type { CallDecision } from "../protocol/call-decision.ts";
 
 /** What is decided about a call. A tool that programs do not see counts as denied. */
-export interface Judged {
+interface Judged {
   readonly kind: "allow" | "ask" | "deny";
   readonly rule?: string | undefined;
   readonly reason?: string | undefined;
 }
 
 /** A call about which the rule decides otherwise. */
-export interface DecidedOtherwise {
+interface DecidedOtherwise {
   readonly runId: string;
   /** The number of the call within its run, from 1. */
   readonly call: number;

@@ -32,6 +32,7 @@ import {
 } from "../command.ts";
 import { callForConsole } from "../console-call.ts";
 import { sessionsOfUser, tokensForConsole } from "../console-me.ts";
+import { testForConsole } from "../console-programs.ts";
 import { replayForConsole } from "../console-replay.ts";
 import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
@@ -133,6 +134,7 @@ async function consoleOf(
         onWarning(messageOf(error));
         return undefined;
       }),
+    test: async (_, name, signal) => testForConsole(await hosted(), LOCAL_USER, name, signal),
     connect: async ({ principal }, server, signal) =>
       connectForConsole(await hosted(), principal, server, signal),
     disconnect: async ({ principal }, server) => disconnectForConsole(await hosted(), principal, server, env),

@@ -1,10 +1,9 @@
-/** What programs can call: tools and saved programs. */
+/** The tools that programs can call. */
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { ToolPrinter } from "../../codegen/language-printer.ts";
-import type { NamedProgram } from "../../programs/saved-programs.ts";
 import { html, type Markup, renderSection, renderText } from "../../server/pages/page.ts";
 import { renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showJson, showText, splitLines } from "../../server/reports/run-overview.ts";
@@ -82,28 +81,5 @@ export async function renderTool(
 ${renderSection("signatures", "Signatures", html`<div class="stack">${signatures}</div>`, html`<a href="${BASE}/runs?tool=${encodeURIComponent(tool.namespacedName)}">Runs that called it</a>`)}
 ${trial}
 ${renderSection("schemas", "Schemas", html`<div class="pair">${renderText("Input", showJson(tool.inputSchema, 100_000))}${tool.outputSchema === undefined ? html`<p class="soft">It declares no output.</p>` : renderText("Output", showJson(tool.outputSchema, 100_000))}</div>`)}`,
-  };
-}
-
-export function renderPrograms(
-  programs: readonly NamedProgram[],
-  problems: ReadonlyMap<string, string>,
-): ConsolePage {
-  const items = programs.map(
-    ({ name, manifest, code, language, fileName, tool }) =>
-      html`<article class="saved" id="program-${name}"><h2>${name}</h2><p>${manifest.description}</p>
-<p class="where"><span>${fileName}</span><span>${manifest.expose ? "a tool of ptc serve" : "called by programs and ptc run"}</span><a href="${BASE}/runs?tool=${encodeURIComponent(tool.namespacedName)}">Runs that called it</a></p>
-<details class="fold"><summary>Its text and schemas</summary><figure class="text"><pre class="code" tabindex="0" aria-label="The text of ${name}">${renderLines(splitLines(code), language, new Map(), `${name}-`)}</pre></figure><div class="pair">${renderText("Input", showJson(manifest.input, 50_000))}${manifest.output === undefined ? undefined : renderText("Output", showJson(manifest.output, 50_000))}</div></details></article>`,
-  );
-  const wrong = [...problems].map(([name, problem]) => html`<p><strong>${name}</strong> ${problem}</p>`);
-  return {
-    title: "Programs",
-    place: "programs",
-    header: renderHeading("Programs", "saved under a name"),
-    main: html`${wrong.length === 0 ? undefined : html`<div class="failure" role="note">${wrong}</div>`}${
-      items.length === 0
-        ? renderNothing(html`No program is saved. <code>ptc save NAME program.ts</code> saves one.`)
-        : html`${items}`
-    }`,
   };
 }

@@ -34,7 +34,7 @@ const LOGINS: Readonly<Record<LoginStatus["state"], string>> = {
 };
 
 /** How the calls of one server went in the newest runs. */
-export interface ServerCalls {
+interface ServerCalls {
   readonly calls: number;
   readonly failed: number;
   /** Milliseconds of a call, without the time that a person took to answer. */

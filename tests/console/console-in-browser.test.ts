@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -34,6 +34,7 @@ const PAGES = [
   ],
   ...["programs", "rules", "audit", "me", "nothing-here"],
 ];
+const PROGRAMS = join(import.meta.dirname, "../../examples/recipes/programs");
 const WIDTHS = [360, 768, 1440];
 
 const CHANGED = {
@@ -70,6 +71,10 @@ async function* afterForms(
     await page.getByText("The login goes on at").waitFor();
     yield "a login that was begun";
   }
+  await page.goto(path("programs"));
+  await page.getByRole("button", { name: "Test it" }).click();
+  await page.getByText("Tested:").waitFor();
+  yield "a program that was tested";
   for (const rule of rules) {
     await page.goto(path("rules"));
     await page.locator("textarea[name=rule]").fill(rule);
@@ -112,6 +117,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
         call: async () => ({ why: "nothing is called here" }),
         connect: async () => ({ address: "https://login.example.com/authorize" }),
         ...havingNamed("nightly"),
+        test: async () => ({ at: 1_000, outcome: "changed", lines: ["result.count:", "  - 1", "  + 2"] }),
         check: async () => [
           { server: "docs", difference: { ...CHANGED, added: ["new_tool"], removed: ["old_tool"] } },
           { server: "mail", why: "server 'mail' ended: exit code 1" },
@@ -120,6 +126,11 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       SETTINGS,
     );
     const ids = await fill(served);
+    cpSync(PROGRAMS, join(served.folder, "programs"), { recursive: true });
+    await served.archived({
+      calls: [{ tool: "mcp__programs__open_tasks", from: 0, took: 1 }],
+      startedAt: Date.now() - 3_600_000,
+    });
     writeFileSync(
       join(served.folder, "policy-tests.yaml"),
       "cases:\n  - { name: mail is sent, tool: mcp__mail__send_message, expect: allow }\n  - { tool: mcp__docs__get_document, expect: deny }\n",
@@ -168,6 +179,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
         logins: async () => [{ server: "docs", state: "logged_in", issuer: ATTACKS }],
         connect: async () => ({ why: ATTACKS }),
         ...havingNamed(ATTACKS),
+        test: async () => ({ at: 1_000, outcome: "failed", lines: [ATTACKS] }),
         check: async () => [
           {
             server: "docs",
@@ -186,6 +198,13 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       join(served.folder, "policy-tests.yaml"),
       `cases: [{ name: ${name}, tool: mcp__docs__get_document, expect: deny, rule: ${name} }]`,
     );
+    cpSync(PROGRAMS, join(served.folder, "programs"), { recursive: true });
+    const saved = join(served.folder, "programs/open-tasks");
+    writeFileSync(
+      `${saved}.yaml`,
+      `version: 1\ndescription: ${name}\nprogram: open-tasks.ts\ninput: { title: ${name} }\n`,
+    );
+    writeFileSync(`${saved}.example.json`, `{${name}: 1}`);
     const { archived, ask, audit, path, runs, address } = {
       ...served,
       path: (page: string) => `${served.origin}/console/${page}`,
@@ -212,7 +231,9 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     };
     await archived({
       ...{ startedAt: Date.now(), names: SHORT },
-      calls: [{ tool: "mcp__docs__get_document", from: 0, took: 1, decision: SHORT.slice(0, 60) }],
+      calls: ["mcp__docs__get_document", "mcp__programs__open_tasks"].map((tool) => ({
+        ...{ tool, from: 0, took: 1, decision: SHORT.slice(0, 60) },
+      })),
     });
     const id = await archived({ ...sample, failure: { type: "ScriptError", message: ATTACKS } });
     const other = await archived({ ...sample, value: ATTACKS });
@@ -256,6 +277,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       "audit",
       "rules",
       "servers",
+      "programs",
       "me",
     ];
     for (const each of [
