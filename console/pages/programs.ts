@@ -10,6 +10,7 @@ import { html, type Markup, renderTable, renderText, renderTime } from "../../se
 import { renderLines } from "../../server/pages/run-page.ts";
 import { showJson, splitLines } from "../../server/reports/run-overview.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
+import { renderDiff } from "./inbox.ts";
 import { renderStatus, runAddress } from "./runs.ts";
 
 /** What came of testing a saved program. */
@@ -159,7 +160,14 @@ function renderTest(
       ? undefined
       : tested === "under way"
         ? html`<div class="outcome" id="test-${name}" role="status" data-again="1000"><p><strong>The test goes on.</strong> <a href="${BASE}/programs#program-${name}">Look again</a></p></div>`
-        : html`<div class="outcome ${OUTCOMES[tested.outcome][1]}" id="test-${name}" role="status"><p><strong>${OUTCOMES[tested.outcome][0]}</strong> <span class="soft">${renderTime(tested.at)}</span></p>${tested.lines.length === 0 ? undefined : html`<ul>${tested.lines.map((line) => html`<li>${line}</li>`)}</ul>`}</div>`;
+        : html`<div class="outcome ${OUTCOMES[tested.outcome][1]}" id="test-${name}" role="status"><p><strong>${OUTCOMES[tested.outcome][0]}</strong> <span class="soft">${renderTime(tested.at)}</span></p>${
+            tested.lines.length === 0
+              ? undefined
+              : html`<figure class="text">${renderDiff(
+                  tested.lines.map((line) => line.replace(/^\s+(?=[+-] )/, "")),
+                  `What the test of ${name} found`,
+                )}</figure>`
+          }</div>`;
   const button =
     tests && tested !== "under way"
       ? html`<div class="actions">${renderForm(`${BASE}/programs/${encodeURIComponent(name)}/test`, frame, html`<button type="submit" aria-label="Test it: ${name}">Test it</button>`)}</div>`

@@ -107,18 +107,16 @@ export function renderServers(page: ServersPage): ConsolePage {
     const listed = catalog.server(module);
     const checked = check?.servers.get(name);
     const about = off ?? checked?.why ?? catalog.unlisted.get(module) ?? description ?? "";
+    const { name: says = "", version = "" } = listed?.implementation ?? {};
+    const kind = [KINDS[transport], oneLine(`${says} ${version}`.trim(), 120)].filter((part) => part !== "");
     return {
       cells: [
-        html`<a href="${BASE}/tools?server=${encodeURIComponent(module)}">${name}</a>`,
+        html`<a href="${BASE}/tools?server=${encodeURIComponent(module)}">${name}</a><span class="who">${kind.join(", ")}</span>`,
         off !== undefined
           ? html`<span class="status bad">off</span>`
           : renderState(checked, listed !== undefined),
-        html`<span class="wide">${oneLine(about, 300)}</span>`,
-        KINDS[transport],
+        about === "" ? "" : html`<span class="wide about">${oneLine(about, 300)}</span>`,
         listed === undefined ? "" : formatCount(countTools(listed.tools)),
-        listed === undefined
-          ? ""
-          : html`<span class="wide">${oneLine([listed.implementation.name, listed.implementation.version].join(" ").trim(), 120)}</span>`,
         ...(logins === undefined
           ? []
           : [
@@ -135,9 +133,9 @@ export function renderServers(page: ServersPage): ConsolePage {
     };
   });
   const columns = [
-    ...["Server", "State", "About", "Kind", "Tools", "Says that it is"],
+    ...["Server", "State", "About", "Tools"],
     ...(logins === undefined ? [] : ["Your login"]),
-    ...["Calls", "Failed", "A call takes", "Last answer"],
+    ...["Calls", "A call takes"],
   ];
   const lead = [
     "as ptc generate saw them",
@@ -174,11 +172,17 @@ function callCells(stats: readonly ToolStats[] | undefined, recent: ServerCalls 
   const sum = (of: (each: ToolStats) => number) => (stats ?? []).reduce((total, each) => total + of(each), 0);
   const calls = stats === undefined ? (recent?.calls ?? 0) : sum((each) => each.calls);
   const failed = stats === undefined ? (recent?.failed ?? 0) : sum((each) => each.failed_calls);
+  const answered =
+    recent?.answeredAt === undefined
+      ? undefined
+      : html`<span class="who">last answer ${renderTime(recent.answeredAt)}</span>`;
   return [
-    formatCount(calls),
-    failed > 0 ? html`<span class="some">${formatShare(failed, calls)}</span>` : "0",
-    recent === undefined ? "" : html`p50 ${formatDuration(recent.p50)}, p95 ${formatDuration(recent.p95)}`,
-    recent?.answeredAt === undefined ? "" : renderTime(recent.answeredAt),
+    failed > 0
+      ? html`${formatCount(calls)}<span class="who some">${formatShare(failed, calls)} failed</span>`
+      : formatCount(calls),
+    recent === undefined
+      ? ""
+      : html`p50 ${formatDuration(recent.p50)}, p95 ${formatDuration(recent.p95)}${answered}`,
   ];
 }
 
