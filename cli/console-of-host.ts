@@ -22,7 +22,10 @@ import type { Host } from "../wiring/host.ts";
 import { auditPath } from "../wiring/open-audit.ts";
 import type { Surroundings } from "./command.ts";
 import { callForConsole } from "./console-call.ts";
+import { sessionsOfHost, tokensForConsole } from "./console-me.ts";
+import { testForConsole } from "./console-programs.ts";
 import { replayForConsole } from "./console-replay.ts";
+import { checkForConsole, connectForConsole, disconnectForConsole } from "./console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "./local-user.ts";
 
 interface Options {
@@ -62,6 +65,13 @@ export function openConsoleOfHost(
           onWarning(messageOf(error));
           return undefined;
         }),
+      test: ({ principal, groups }, name, signal) =>
+        testForConsole(host, { principal, ...(groups === undefined ? {} : { groups }) }, name, signal),
+      connect: ({ principal }, server, signal) => connectForConsole(host, principal, server, signal),
+      disconnect: ({ principal }, server) => disconnectForConsole(host, principal, server, env),
+      check: ({ principal }, signal) => checkForConsole(host, principal, signal),
+      tokens: tokensForConsole(() => host.configuration, env),
+      sessions: ({ principal }) => sessionsOfHost(host.sessions(principal)),
       call: ({ principal, name, groups }, call, signal) => {
         const person = { principal, name, ...(groups === undefined ? {} : { groups }) };
         const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };

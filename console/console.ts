@@ -27,6 +27,12 @@ import { CatalogError } from "../catalog/catalog-error.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import {
+  type CaseResult,
+  POLICY_CASES_FILE,
+  readPolicyCases,
+  tryPolicyCases,
+} from "../configuration/policy/policy-cases.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
@@ -42,22 +48,19 @@ import type { ProgramTools } from "../tools/program-tools.ts";
 import type { Entrance } from "./entrance.ts";
 import { Feed } from "./feed.ts";
 import { LiveRuns } from "./live-runs.ts";
-import {
-  auditFilterOf,
-  countDecisions,
-  newestLines,
-  readAuditSearch,
-  renderAudit,
-  renderRules,
-} from "./pages/audit.ts";
-import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
+import { auditFilterOf, newestLines, readAuditSearch, renderAudit } from "./pages/audit.ts";
+import { MAX_SHOWN_TOOLS, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
-import { renderMe } from "./pages/me.ts";
+import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
+import { programFacts, renderPrograms, type TestedProgram } from "./pages/programs.ts";
+import { countDecisions, renderRules } from "./pages/rules.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
 import { filterOf, readRunSearch, renderRuns, runAddress } from "./pages/runs.ts";
+import { recentCalls, renderBegunLogin, renderServers } from "./pages/servers.ts";
 import { readTrial, renderTrial } from "./pages/trial.ts";
 import { ceremonyAnswerIn, PasskeyPages } from "./passkeys.ts";
+import { type CheckServers, ServerChecks } from "./server-checks.ts";
 import {
   BASE,
   type ConsolePage,
@@ -76,6 +79,7 @@ import {
   type Viewer,
   whyForeign,
 } from "./viewer.ts";
+import { type WhatIf, whatIf } from "./what-if.ts";
 
 export interface ConsoleParts {
   /** The project, as people know it: its folder's name. */
@@ -90,8 +94,24 @@ export interface ConsoleParts {
   printers: () => Promise<readonly ToolPrinter[]>;
   /** Replays a run. Without it nothing is replayed. Never rejects. */
   replay?: ((runId: string, signal: AbortSignal) => Promise<ReplayOutcome>) | undefined;
+  /** Tests a saved program. Without it nothing is tested. Never rejects. */
+  test?:
+    | ((viewer: Viewer, name: string, signal: AbortSignal) => Promise<TestedProgram | undefined>)
+    | undefined;
   /** The logins of a viewer at the servers; `undefined` where they cannot be read now. Never rejects. */
   logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
+  /** Begins the login of a viewer at a server, which goes on until the signal aborts. Without it nobody logs in here. Never rejects. */
+  connect?: ((viewer: Viewer, server: string, signal: AbortSignal) => Promise<BegunLogin>) | undefined;
+  /** Removes the login of a viewer at a server. Resolves with what has to be said of it. Never rejects. */
+  disconnect?:
+    | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
+    | undefined;
+  /** The tokens of the project, for whoever sees all of it. Without it there are none here. */
+  tokens?: KnownTokens | undefined;
+  /** The sessions in which programs of a viewer run. Without it there are none here. */
+  sessions?: ((viewer: Viewer) => KnownSessions) | undefined;
+  /** Without it no server is asked from here. */
+  check?: CheckServers | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
@@ -108,6 +128,9 @@ export interface ConsoleParts {
   /** How often the storage is looked into for what is new, in milliseconds. */
   intervalMs?: number | undefined;
 }
+
+/** Where a login goes on, or why there is none, in one line. */
+export type BegunLogin = { readonly address: string } | { readonly why: string };
 
 /** The run of a call, or why it is not archived, in one line. */
 export type TriedCall = { readonly runId: string } | { readonly why: string };
@@ -126,6 +149,11 @@ const MAX_ALIKE = 20;
 const MAX_REPLAYS = 2;
 /** The most calls that are under way. */
 const MAX_TRIALS = 8;
+/** The most logins that were begun and may go on. */
+const MAX_LOGINS = 50;
+const LOGIN_MS = 10 * 60_000;
+/** The most rules that are tried at once. */
+const MAX_SUPPOSING = 2;
 const MAX_OUTCOMES = 200;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
@@ -157,9 +185,15 @@ export class Console {
   readonly #assets = readConsoleAssets();
   readonly #app: { fetch(request: Request): Response | Promise<Response> };
   readonly #passkeys: PasskeyPages;
+  readonly #checks: ServerChecks | undefined;
+  /** Logins that were begun, by viewer and server. */
+  readonly #logins = new Map<string, AbortController>();
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
+  /** Tests of saved programs, by viewer and name. */
+  readonly #tests = new Map<string, TestedProgram | "under way">();
   readonly #closing = new AbortController();
   #trials = 0;
+  #supposing = 0;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -168,6 +202,7 @@ export class Console {
     this.#live = subscribe && new LiveRuns(subscribe, now);
     this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
     this.#passkeys = new PasskeyPages(parts.passkeys, () => this.#requiredProof);
+    this.#checks = parts.check && new ServerChecks(parts.check, now);
     this.#app = this.#routes();
   }
 
@@ -176,7 +211,7 @@ export class Console {
     return this.#app.fetch(request);
   }
 
-  /** Ends feeds and replays. */
+  /** Ends feeds, replays, checks and logins that go on. */
   close(): void {
     this.#closing.abort();
     this.#feed.close();
@@ -222,11 +257,16 @@ export class Console {
     app.post("/inbox/:ticket", (c) => this.#act(c, () => this.#answer(c)));
     app.post("/inbox/:ticket/passkey", (c) => this.#json(c, () => this.#askForPasskey(c)));
     app.get("/servers", (c) => this.#page(c, () => this.#servers(c)));
+    app.post("/servers/check", (c) => this.#act(c, () => this.#check(c)));
+    app.post("/servers/:server/connect", (c) => this.#page(c, () => this.#connect(c)));
+    app.post("/servers/:server/disconnect", (c) => this.#act(c, () => this.#disconnect(c)));
     app.get("/tools", (c) => this.#page(c, () => this.#tools(c)));
     app.get("/tools/:name", (c) => this.#page(c, () => this.#tool(c)));
     app.post("/tools/:name/call", (c) => this.#try(c));
-    app.get("/programs", (c) => this.#page(c, () => this.#programs()));
+    app.get("/programs", (c) => this.#page(c, () => this.#programs(c)));
+    app.post("/programs/:name/test", (c) => this.#act(c, () => this.#test(c)));
     app.get("/rules", (c) => this.#page(c, () => this.#rules(c)));
+    app.post("/rules/what-if", (c) => this.#page(c, () => this.#whatIf(c)));
     app.get("/audit", (c) => this.#page(c, () => this.#audit(c)));
     app.post("/audit/verify", (c) => this.#page(c, () => this.#verify(c)));
     app.get("/audit/export", (c) => this.#export(c));
@@ -242,6 +282,14 @@ export class Console {
     );
     app.post("/me/passkeys/offer", (c) =>
       this.#json(c, async () => this.#passkeys.offer(await this.#ownForm(c))),
+    );
+    app.post("/me/tokens/revoke", (c) => this.#act(c, () => this.#revokeToken(c)));
+    app.post("/me/sessions/end", (c) => this.#act(c, () => this.#endSession(c)));
+    app.post("/me/sessions/others", (c) =>
+      this.#act(c, async () => {
+        this.#sessions.endOthers(c.get("session"));
+        return `${BASE}/me?done=alone`;
+      }),
     );
     app.post("/logout", (c) => this.#logout(c));
     app.get("/feed", (c) => this.#watch(c));
@@ -558,10 +606,7 @@ export class Console {
   }
 
   #keepOutcome(id: string, outcome: ReplayOutcome | "under way"): void {
-    this.#replays.delete(id);
-    this.#replays.set(id, outcome);
-    const oldest = this.#replays.keys().next().value;
-    if (this.#replays.size > MAX_OUTCOMES && oldest !== undefined) this.#replays.delete(oldest);
+    keepNewest(this.#replays, id, outcome);
   }
 
   async #difference(c: Asked): Promise<ConsolePage> {
@@ -658,12 +703,38 @@ export class Console {
   }
 
   async #me(c: Asked): Promise<ConsolePage> {
+    const { logins, connect, sessions, tokens, now } = this.#parts;
+    const { viewer } = c.get("session");
+    const [rights, done] = [c.get("rights"), c.req.query("done") ?? ""];
     const frame = await this.#frame(c);
-    const rights = c.get("rights");
-    const passkeys = rights.approves
-      ? await this.#passkeys.render(frame, c.req.query("done") ?? "")
-      : undefined;
-    return renderMe(frame, rights, passkeys);
+    const [passkeys, knownLogins, knownSessions, knownTokens] = await Promise.all([
+      rights.approves ? this.#passkeys.render(frame, done) : undefined,
+      logins?.(viewer),
+      sessions?.(viewer).list(),
+      c.get("sight").seesAll ? tokens?.list() : undefined,
+    ]);
+    return renderMe({
+      ...{ frame, rights, passkeys, logins: knownLogins, connects: connect !== undefined },
+      ...{ sessions: knownSessions, tokens: knownTokens, notice: NOTICES[done], nowMs: now() },
+    });
+  }
+
+  async #revokeToken(c: Asked): Promise<string> {
+    const { tokens } = this.#parts;
+    if (tokens === undefined || !c.get("sight").seesAll) throw new NotFound();
+    const refused = await tokens.revoke((await formOf(c)).get("name") ?? "");
+    if (refused !== undefined) throw new RefusedError(409, refused.why);
+    return `${BASE}/me?done=revoked`;
+  }
+
+  async #endSession(c: Asked): Promise<string> {
+    const { sessions } = this.#parts;
+    if (sessions === undefined) throw new NotFound();
+    const id = (await formOf(c)).get("session") ?? "";
+    const hasEnded = await sessions(c.get("session").viewer).end(id);
+    if (!hasEnded)
+      throw new RefusedError(409, "There is no such session of yours; it may have ended before.");
+    return `${BASE}/me?done=ended`;
   }
 
   /** What the viewer does with their own passkeys. */
@@ -673,14 +744,76 @@ export class Console {
   }
 
   async #servers(c: Asked): Promise<ConsolePage> {
-    const { archive, now, configuration } = this.#parts;
-    const catalog = await this.#catalog(c);
+    const { archive, now, configuration, logins, connect } = this.#parts;
+    const { viewer } = c.get("session");
     const sinceMs = now() - OVERVIEW_DAYS * DAY_MS;
-    const isAll = c.get("rights").runs === "all";
-    const stats =
-      isAll && (await archive.exists()) ? (await archive.stats({ sinceMs })).tools : isAll ? [] : undefined;
-    const logins = await this.#parts.logins?.(c.get("session").viewer);
-    return renderServers(configuration(), catalog, stats, OVERVIEW_DAYS, logins);
+    const isAll = c.get("sight").seesAll;
+    const isKept = await archive.exists();
+    const [catalog, stats, recent, known, frame] = await Promise.all([
+      this.#catalog(c),
+      isAll ? (isKept ? archive.stats({ sinceMs }) : undefined) : undefined,
+      isKept ? recentCalls(archive, { ...this.#own(c), sinceMs }) : { runs: 0, servers: new Map() },
+      logins?.(viewer),
+      this.#frame(c),
+    ]);
+    return renderServers({
+      ...{ frame, catalog, recent, servers: configuration().servers, days: OVERVIEW_DAYS },
+      stats: isAll ? (stats?.tools ?? []) : undefined,
+      ...{ logins: known, connects: connect !== undefined, check: this.#checks?.of(viewer) },
+      notice: NOTICES[c.req.query("done") ?? ""],
+    });
+  }
+
+  async #check(c: Asked): Promise<string> {
+    if (this.#checks === undefined) throw new NotFound();
+    if (!this.#checks.begin(c.get("session").viewer, this.#closing.signal))
+      throw new RefusedError(429, "Others ask the servers just now; try again when they are done.");
+    return `${BASE}/servers#check`;
+  }
+
+  /** The configured name of the server that a form is about. @throws NotFound */
+  #serverOf(c: Asked): string {
+    const wanted = c.req.param("server") ?? "";
+    const found = this.#parts.configuration().servers.find(({ name }) => name === wanted);
+    if (found === undefined) throw new NotFound();
+    return found.name;
+  }
+
+  /** Begins a login of the viewer. Of two that one viewer begins at a server the later goes on. */
+  async #connect(c: Asked): Promise<ConsolePage> {
+    const { connect } = this.#parts;
+    const server = this.#serverOf(c);
+    if (connect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    const key = JSON.stringify([viewer.principal, server]);
+    this.#endLogin(key);
+    const [oldest] = this.#logins.keys();
+    if (this.#logins.size >= MAX_LOGINS && oldest !== undefined) this.#endLogin(oldest);
+    const over = new AbortController();
+    this.#logins.set(key, over);
+    const signal = AbortSignal.any([over.signal, this.#closing.signal, AbortSignal.timeout(LOGIN_MS)]);
+    const begun = await connect(viewer, server, signal);
+    if ("why" in begun) throw new RefusedError(409, begun.why);
+    const isOfTheWeb = URL.canParse(begun.address) && /^https?:$/.test(new URL(begun.address).protocol);
+    if (isOfTheWeb) return renderBegunLogin(server, begun.address);
+    this.#endLogin(key);
+    throw new RefusedError(409, `Server '${server}' has its login at no address of the web.`);
+  }
+
+  #endLogin(key: string): void {
+    this.#logins.get(key)?.abort();
+    this.#logins.delete(key);
+  }
+
+  async #disconnect(c: Asked): Promise<string> {
+    const { disconnect } = this.#parts;
+    const server = this.#serverOf(c);
+    if (disconnect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    this.#endLogin(JSON.stringify([viewer.principal, server]));
+    const said = await disconnect(viewer, server);
+    if (said !== undefined) throw new RefusedError(409, said.why);
+    return `${BASE}/servers?done=disconnected`;
   }
 
   async #catalog(c: Asked) {
@@ -750,12 +883,46 @@ export class Console {
     });
   }
 
-  async #programs(): Promise<ConsolePage> {
-    const { programs } = await this.#parts.tools();
-    return renderPrograms(programs?.programs ?? [], programs?.problems ?? new Map());
+  async #programs(c: Asked): Promise<ConsolePage> {
+    const { tools, configuration, archive, test } = this.#parts;
+    const { programs = [], problems = new Map() } = (await tools()).programs ?? {};
+    const kept = (await archive.exists()) ? archive : undefined;
+    return renderPrograms({
+      ...{ frame: await this.#frame(c), programs, problems },
+      facts: await programFacts(programs, configuration(), kept, this.#own(c)),
+      testOf: (name) => this.#tests.get(this.#testKey(c, name)),
+      tests: test !== undefined && c.get("rights").replays,
+    });
   }
 
-  async #rules(c: Asked): Promise<ConsolePage> {
+  /** A test goes by what its viewer may call, so that its outcome is theirs alone. */
+  #testKey(c: Asked, name: string): string {
+    return JSON.stringify([c.get("session").viewer.principal, name]);
+  }
+
+  async #test(c: Asked): Promise<string> {
+    const { test, tools } = this.#parts;
+    const name = c.req.param("name") ?? "";
+    const saved = (await tools()).programs?.programs ?? [];
+    if (test === undefined || saved.every((each) => each.name !== name)) throw new NotFound();
+    if (!c.get("rights").replays) throw new RefusedError(403, "You may not test programs here.");
+    const key = this.#testKey(c, name);
+    if (this.#tests.get(key) !== "under way") {
+      const underWay = [...this.#tests.values()].filter((each) => each === "under way").length;
+      if (underWay >= MAX_REPLAYS)
+        throw new RefusedError(429, "Other tests are under way; try again when they have ended.");
+      keepNewest(this.#tests, key, "under way");
+      void test(c.get("session").viewer, name, this.#closing.signal).then((tested) =>
+        tested === undefined ? this.#tests.delete(key) : keepNewest(this.#tests, key, tested),
+      );
+    }
+    return `${BASE}/programs#program-${encodeURIComponent(name)}`;
+  }
+
+  async #rules(
+    c: Asked,
+    supposed?: { text: string; result: WhatIf | { why: string } },
+  ): Promise<ConsolePage> {
     const { audit, now, configuration } = this.#parts;
     const whose = await this.#audits(c);
     const search = readAuditSearch(new URLSearchParams({ event: "decision" }));
@@ -767,7 +934,42 @@ export class Console {
       ["tools.block", tools.block],
       ["approvals.ask", approvals.ask ?? []],
     ] as const;
-    return renderRules({ counts, days: RULE_DAYS, configured, whose });
+    const cases = whose === "all" ? await this.#cases() : undefined;
+    const frame = await this.#frame(c);
+    return renderRules({ counts, days: RULE_DAYS, configured, whose, frame, cases, supposed });
+  }
+
+  /** The cases of the project with their results; `undefined` where there are none. */
+  async #cases(): Promise<readonly CaseResult[] | { why: string } | undefined> {
+    const configuration = this.#parts.configuration();
+    try {
+      const text = await readPolicyCases(configuration);
+      if (text === undefined) return undefined;
+      return await tryPolicyCases(configuration, (await this.#parts.tools()).all, text, POLICY_CASES_FILE);
+    } catch (error) {
+      if (error instanceof ConfigurationError) return { why: oneLine(error.message, 2_000) };
+      throw error;
+    }
+  }
+
+  /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
+  async #whatIf(c: Asked): Promise<ConsolePage> {
+    const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
+    if (this.#supposing >= MAX_SUPPOSING)
+      throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
+    this.#supposing++;
+    const { archive, configuration, tools } = this.#parts;
+    try {
+      const kept = (await archive.exists()) ? archive : undefined;
+      const decided = { configuration: configuration(), all: (await tools()).all };
+      return await this.#rules(c, { text, result: await whatIf(text, kept, this.#own(c), decided) });
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const page = await this.#rules(c, { text, result: { why: oneLine(error.message, 2_000) } });
+      return { ...page, status: 400 };
+    } finally {
+      this.#supposing--;
+    }
   }
 
   async #audit(c: Asked, verified?: LogVerification): Promise<ConsolePage> {
@@ -837,8 +1039,20 @@ const NOTICES: Readonly<Record<string, string>> = {
   denied: "Denied.",
   before: "It was answered before, and the first answer counts.",
   gone: GONE,
+  revoked: "The token is revoked.",
+  ended: "The session has ended.",
+  alone: "Your other sessions of the console have ended here.",
+  disconnected: "Your login at that server is removed.",
   changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
+
+/** Keeps what came of something, and forgets the oldest of too many. */
+function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T): void {
+  outcomes.delete(key);
+  outcomes.set(key, outcome);
+  const [oldest] = outcomes.keys();
+  if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest);
+}
 
 /** The fields of a form. It is read once for a request. */
 async function formOf(c: Asked): Promise<URLSearchParams> {

@@ -75,6 +75,8 @@ export class Sessions {
   readonly #isSecure: boolean;
   /** Sessions that were ended here before their time. */
   readonly #revoked = new Set<string>();
+  /** Until when sessions were begun that are ended here, but for one, by principal. */
+  readonly #alone = new Map<string, { id: string; untilMs: number }>();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -100,8 +102,18 @@ export class Sessions {
   }
 
   /** Whether a session is neither over nor ended here. */
-  counts({ id, until }: Session): boolean {
-    return until > this.#options.now() && !this.#revoked.has(id);
+  counts({ id, until, viewer }: Session): boolean {
+    const alone = this.#alone.get(viewer.principal);
+    const isEnded = alone !== undefined && alone.id !== id && until - SESSION_MS <= alone.untilMs;
+    return until > this.#options.now() && !this.#revoked.has(id) && !isEnded;
+  }
+
+  /** Ends every other session of the same principal in this process. Those that begin later count. */
+  endOthers({ id, viewer }: Session): void {
+    this.#alone.delete(viewer.principal);
+    const [oldest] = this.#alone.keys();
+    if (this.#alone.size >= MAX_REVOKED && oldest !== undefined) this.#alone.delete(oldest);
+    this.#alone.set(viewer.principal, { id, untilMs: this.#options.now() });
   }
 
   /** Ends a session in this process, and in its browser. @returns the `Set-Cookie` that does so. */

@@ -1,5 +1,8 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod";
 import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
+import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import {
   RecordedEnvironment,
@@ -12,6 +15,8 @@ import { CALL_DECISIONS } from "../protocol/call-decision.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
 import { EmittedBlocks } from "../protocol/emitted.ts";
 import { Envelope } from "../protocol/envelope.ts";
+import { exampleFile, readText, shownFile } from "./program-folder.ts";
+import { programsDirectory } from "./programs-directory.ts";
 
 /** The largest file of a recorded example, in bytes. A larger one does not belong in a repository. */
 export const MAX_EXAMPLE_BYTES = 8 * 1024 * 1024;
@@ -81,7 +86,7 @@ export type Example = z.infer<typeof Example>;
  * @param file the name of the file in messages.
  * @throws ConfigurationError in one line.
  */
-export function parseExample(text: string, file: string): Example {
+function parseExample(text: string, file: string): Example {
   let value: unknown;
   try {
     value = parseForeignJson(text, { maxBytes: MAX_EXAMPLE_BYTES, maxDepth: MAX_DEPTH });
@@ -97,6 +102,17 @@ export function parseExample(text: string, file: string): Example {
     "invalid",
     `${file}: ${where}: ${issue?.message ?? "is wrong"}; record it again with \`ptc save\``,
   );
+}
+
+/** The recorded example of a saved program; `undefined` where there is none. @throws ConfigurationError for an invalid one. */
+export function readExample(
+  { name }: { readonly name: string },
+  configuration: Pick<Configuration, "directory">,
+): Example | undefined {
+  const directory = programsDirectory(configuration);
+  const file = exampleFile(name);
+  if (!existsSync(join(directory, file))) return undefined;
+  return parseExample(readText(directory, file, MAX_EXAMPLE_BYTES), shownFile(file));
 }
 
 export function renderExample(example: Example): string {

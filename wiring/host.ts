@@ -28,6 +28,7 @@ import type {
 import { RunFeed } from "../execution/runs/run-feed.ts";
 import { ArrivalOrder } from "../execution/sessions/arrival-order.ts";
 import type { OpenSessions } from "../execution/sessions/kept-session.ts";
+import type { ConfiguredServers } from "../generation/list-servers.ts";
 import type { Preparation } from "../languages/language.ts";
 import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
@@ -187,6 +188,23 @@ export class Host implements ProgramRunner {
     });
     this.#webLogins = logins;
     return (request) => logins.handle(request);
+  }
+
+  /**
+   * Begins the login of a principal at a server: with a browser wherever it is, once `serveLogins` was called, and otherwise on this
+   * machine. `undefined` where the server asks for none.
+   *
+   * @throws UpstreamError when no login is possible, StateDirectoryError.
+   */
+  async startLogin(principal: string, server: string, signal: AbortSignal) {
+    const { shared } = await this.#executing();
+    return shared.startLogin?.(principal)(server, signal);
+  }
+
+  /** The servers as a principal uses them, to be listed. @throws StateDirectoryError */
+  async serversOf(principal: string): Promise<ConfiguredServers> {
+    const { pool } = await this.#upstreams();
+    return { get: (name) => pool.get(principal, name) };
   }
 
   /** Notes in the audit log what happened to a login or a passkey. */

@@ -31,7 +31,10 @@ import {
   write,
 } from "../command.ts";
 import { callForConsole } from "../console-call.ts";
+import { sessionsOfUser, tokensForConsole } from "../console-me.ts";
+import { testForConsole } from "../console-programs.ts";
 import { replayForConsole } from "../console-replay.ts";
+import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 import { toolsFor } from "./tools.ts";
@@ -131,6 +134,13 @@ async function consoleOf(
         onWarning(messageOf(error));
         return undefined;
       }),
+    test: async (_, name, signal) => testForConsole(await hosted(), LOCAL_USER, name, signal),
+    connect: async ({ principal }, server, signal) =>
+      connectForConsole(await hosted(), principal, server, signal),
+    disconnect: async ({ principal }, server) => disconnectForConsole(await hosted(), principal, server, env),
+    check: async ({ principal }, signal) => checkForConsole(await hosted(), principal, signal),
+    tokens: tokensForConsole(() => configuration, env),
+    sessions: () => sessionsOfUser(configuration, env),
     call: async (_, call, signal) => {
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);

@@ -15,11 +15,17 @@ import { ConfigurationError } from "../configuration-error.ts";
 import { flowOf } from "./configured-flow.ts";
 import { resolveGroups } from "./local-groups.ts";
 
-/** Builds the authorizer that decides by lists, labels and rules. @throws ConfigurationError for the first invalid rule. */
+/**
+ * Builds the authorizer that decides by lists, labels and rules.
+ *
+ * @param isNoted whether it is noted in the project's folder that the rules are valid.
+ * @throws ConfigurationError for the first invalid rule.
+ */
 export async function buildRuleAuthorizer(
   configuration: Configuration,
   policy: Policy,
   clock: Pick<Clock, "wallMs"> = processClock,
+  isNoted = true,
 ): Promise<RuleAuthorizer> {
   const flow = flowOf(configuration);
   const sets: Rules[] = [];
@@ -27,8 +33,8 @@ export async function buildRuleAuthorizer(
     const checked = new CheckedRules(configuration);
     const { rules, problems } = await openRules(configuration, checked.isKnown());
     const [first] = problems.errors;
-    if (first === undefined) checked.note(rules.all.length);
-    else throw new ConfigurationError("invalid", describeRuleProblem(first));
+    if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
+    if (isNoted) checked.note(rules.all.length);
     sets.push(rules);
   }
   for (const { policy: managed } of configuration.managed) {
@@ -61,6 +67,14 @@ export async function openRules(
       cause: error,
     });
   }
+}
+
+/** A warning if no rule permits anything, because every call is then denied. */
+export function nothingPermitted({ all: [first, ...others] }: Rules): LocatedProblem[] {
+  if (first === undefined || [first, ...others].some(({ effect }) => effect === "permit")) return [];
+  const message =
+    "no rule permits anything, so that every call is denied; `permit (principal, action, resource);` permits what no rule forbids";
+  return [{ file: first.file, line: first.line, message }];
 }
 
 /** One line for a person. */

@@ -1,5 +1,4 @@
-/** The audit log: its lines, whether they are as they were written, and what rules decided. */
-
+/** The audit log: its lines, and whether they are as they were written. */
 import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
 import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
 import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
@@ -141,61 +140,4 @@ function renderVerified({ lines, problems, notes, head }: LogVerification): Mark
       : `All ${formatCount(lines)} lines are as they were written.`
     : `Of ${formatCount(lines)} lines, not all is as it was written: do not trust the log.`;
   return html`<div class="outcome ${isGood ? "same" : "diverged"}" role="status" id="verified"><p><strong>${said}</strong></p>${head === undefined ? undefined : html`<p class="soft">The last is <code>${head}</code>. A copy kept elsewhere proves later that nothing before it was rewritten.</p>`}${problems.length === 0 ? undefined : html`<ul>${problems.slice(0, 100).map((problem) => html`<li>${problem}</li>`)}</ul>`}${notes.length === 0 ? undefined : html`<ul class="soft">${notes.slice(0, 20).map((note) => html`<li>${note}</li>`)}</ul>`}</div>`;
-}
-
-/** What one rule decided about calls of one tool. */
-export interface RuleCount {
-  rule: string;
-  decision: string;
-  tool: string;
-  calls: number;
-}
-
-const MAX_COUNTED = 1_000;
-
-/** Counts the decisions of policy by rule, decision and tool, the most frequent first. */
-export async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleCount[]> {
-  const counts = new Map<string, RuleCount>();
-  for await (const { fields } of entries) {
-    const of = (member: string) => (fields[member] === undefined ? "" : String(fields[member]));
-    const each = { rule: of("rule"), decision: of("decision"), tool: of("tool") };
-    const key = JSON.stringify([each.rule, each.decision, each.tool]);
-    const known = counts.get(key);
-    if (known !== undefined) known.calls++;
-    else if (counts.size < MAX_COUNTED) counts.set(key, { ...each, calls: 1 });
-  }
-  return [...counts.values()].sort((a, b) => b.calls - a.calls);
-}
-
-interface RulesPage {
-  counts: readonly RuleCount[];
-  days: number;
-  /** Where rules stand, and how many there are of each kind. */
-  configured: readonly (readonly [what: string, entries: readonly string[]])[];
-  whose: "own" | "all";
-}
-
-export function renderRules({ counts, days, configured, whose }: RulesPage): ConsolePage {
-  const rows = counts.map(({ rule, decision, tool, calls }) => ({
-    cells: [
-      rule === "" ? html`<span class="soft">no rule by name</span>` : html`<code>${rule}</code>`,
-      html`<span class="${decision === "deny" || decision === "denied" ? "some" : ""}">${decision}</span>`,
-      html`<span class="wide"><a href="${BASE}/audit?event=decision&tool=${encodeURIComponent(tool)}">${shortToolName(tool)}</a></span>`,
-      formatCount(calls),
-    ],
-  }));
-  const lists = configured.map(
-    ([what, entries]) =>
-      html`<dt>${what}</dt><dd>${entries.length === 0 ? html`<span class="soft">none</span>` : html`<ul>${entries.slice(0, 100).map((entry) => html`<li><code>${entry}</code></li>`)}</ul>`}</dd>`,
-  );
-  return {
-    title: "Rules",
-    place: "rules",
-    header: renderHeading(
-      "Rules",
-      `what policy decided in the last ${days} days${whose === "own" ? ", about your calls" : ""}`,
-    ),
-    main: html`${rows.length === 0 ? renderNothing("No rule has decided about a call in these days.") : html`<div class="left">${renderTable(["Rule", "Decision", "Tool", "Calls"], rows)}</div>`}
-<section aria-labelledby="configured"><div class="section-head"><h2 id="configured">As configured</h2></div><dl class="facts-list">${lists}</dl><p class="soft"><code>ptc policy check TOOL</code> says what would be decided about a call, and why.</p></section>`,
-  };
 }

@@ -1,4 +1,6 @@
-import type { Browser } from "playwright-core";
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasBrowser, openConsole, startBrowser, violations } from "./browser.ts";
 import { fill, REPORT } from "./sample.ts";
@@ -32,7 +34,55 @@ const PAGES = [
   ],
   ...["programs", "rules", "audit", "me", "nothing-here"],
 ];
+const PROGRAMS = join(import.meta.dirname, "../../examples/recipes/programs");
 const WIDTHS = [360, 768, 1440];
+
+const CHANGED = {
+  ...{ added: [], removed: [] },
+  changed: [{ tool: "get_document", diff: ["- id: string", "+ id: number"] }],
+};
+
+/** A token and a session of programs, with everything in them that somebody has named. */
+function havingNamed(name: string) {
+  const token = { ...{ name, principal: `token#${name}`, groups: [name], scopes: ["ptc:run"] } };
+  const session = { ...{ id: `1 ${name}`, name, language: "python", programs: 2, startedAt: 1_000 } };
+  return {
+    tokens: {
+      list: async () => [{ ...token, createdAt: 1_000, expiresAt: 2_000 }],
+      revoke: async () => undefined,
+    },
+    sessions: () => ({ list: async () => [session], end: async () => false }),
+  };
+}
+
+/** Does what makes pages that forms lead to, one after the other, and says which each is. */
+async function* afterForms(
+  page: Page,
+  path: (page: string) => string,
+  rules: readonly string[],
+): AsyncGenerator<string> {
+  await page.goto(path("servers"));
+  await page.getByRole("button", { name: "Ask them now" }).click();
+  await page.locator("#changed").waitFor();
+  yield "servers that were asked";
+  const connect = page.getByRole("button", { name: "Connect again: docs" });
+  if ((await connect.count()) > 0) {
+    await connect.click();
+    await page.getByText("The login goes on at").waitFor();
+    yield "a login that was begun";
+  }
+  await page.goto(path("programs"));
+  await page.getByRole("button", { name: "Test it" }).click();
+  await page.getByText("Tested:").waitFor();
+  yield "a program that was tested";
+  for (const rule of rules) {
+    await page.goto(path("rules"));
+    await page.locator("textarea[name=rule]").fill(rule);
+    await page.getByRole("button", { name: "See what it would have decided" }).click();
+    await page.locator("#what-if [role=alert], #supposed").waitFor();
+    yield `a rule that was supposed: ${rule.slice(0, 20)}`;
+  }
+}
 
 /** What servers and programs could say so that a page does what they want. */
 const ATTACKS = [
@@ -65,10 +115,26 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           { server: "github", state: "logged_in", issuer: "https://login.example.com" },
         ],
         call: async () => ({ why: "nothing is called here" }),
+        connect: async () => ({ address: "https://login.example.com/authorize" }),
+        ...havingNamed("nightly"),
+        test: async () => ({ at: 1_000, outcome: "changed", lines: ["result.count:", "  - 1", "  + 2"] }),
+        check: async () => [
+          { server: "docs", difference: { ...CHANGED, added: ["new_tool"], removed: ["old_tool"] } },
+          { server: "mail", why: "server 'mail' ended: exit code 1" },
+        ],
       },
       SETTINGS,
     );
     const ids = await fill(served);
+    cpSync(PROGRAMS, join(served.folder, "programs"), { recursive: true });
+    await served.archived({
+      calls: [{ tool: "mcp__programs__open_tasks", from: 0, took: 1 }],
+      startedAt: Date.now() - 3_600_000,
+    });
+    writeFileSync(
+      join(served.folder, "policy-tests.yaml"),
+      "cases:\n  - { name: mail is sent, tool: mcp__mail__send_message, expect: allow }\n  - { tool: mcp__docs__get_document, expect: deny }\n",
+    );
     const path = (page: string) =>
       `${served.origin}/console/${page.replaceAll("RUN", ids.at(-1) ?? "").replaceAll("OTHER", ids.at(-3) ?? "")}`;
     return { ...served, path };
@@ -78,8 +144,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     const { path, address } = await filled();
     const { page, context, complaints, requests } = await openConsole(browser, address());
     const wrong: string[] = [];
-    for (const each of PAGES) {
-      await page.goto(path(each));
+    const look = async (each: string) => {
       for (const colorScheme of ["light", "dark"] as const)
         for (const width of WIDTHS) {
           await page.setViewportSize({ width, height: 900 });
@@ -91,9 +156,15 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           if (colorScheme === "light" || width === 1440)
             wrong.push(...(await violations(page)).map((line) => `${where}: ${line}`));
         }
+    };
+    for (const each of PAGES) {
+      await page.goto(path(each));
+      await look(each);
     }
+    const rules = ['approvals: { ask: ["mcp__mail__*"] }', "permit ("];
+    for await (const each of afterForms(page, path, rules)) await look(each);
     expect(wrong).toEqual([]);
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(complaints.filter((text) => !/status of 40[04]/.test(text))).toEqual([]);
     expect(
       requests.filter(
         (url) => !url.startsWith(path("").slice(0, -"/console/".length)) && !url.startsWith("data:"),
@@ -103,7 +174,37 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
   }, 600_000);
 
   it("nothing that a server or a program says does anything, wherever it stands", async () => {
-    const served = await serveConsole();
+    const served = await serveConsole(
+      {
+        logins: async () => [{ server: "docs", state: "logged_in", issuer: ATTACKS }],
+        connect: async () => ({ why: ATTACKS }),
+        ...havingNamed(ATTACKS),
+        test: async () => ({ at: 1_000, outcome: "failed", lines: [ATTACKS] }),
+        check: async () => [
+          {
+            server: "docs",
+            difference: {
+              ...{ added: [ATTACKS], removed: [ATTACKS] },
+              changed: [{ tool: ATTACKS, diff: [`- ${ATTACKS}`, `+ ${ATTACKS}`] }],
+            },
+          },
+          { server: "mail", why: ATTACKS },
+        ],
+      },
+      SETTINGS,
+    );
+    const name = JSON.stringify(ATTACKS);
+    writeFileSync(
+      join(served.folder, "policy-tests.yaml"),
+      `cases: [{ name: ${name}, tool: mcp__docs__get_document, expect: deny, rule: ${name} }]`,
+    );
+    cpSync(PROGRAMS, join(served.folder, "programs"), { recursive: true });
+    const saved = join(served.folder, "programs/open-tasks");
+    writeFileSync(
+      `${saved}.yaml`,
+      `version: 1\ndescription: ${name}\nprogram: open-tasks.ts\ninput: { title: ${name} }\n`,
+    );
+    writeFileSync(`${saved}.example.json`, `{${name}: 1}`);
     const { archived, ask, audit, path, runs, address } = {
       ...served,
       path: (page: string) => `${served.origin}/console/${page}`,
@@ -128,6 +229,12 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
         },
       ],
     };
+    await archived({
+      ...{ startedAt: Date.now(), names: SHORT },
+      calls: ["mcp__docs__get_document", "mcp__programs__open_tasks"].map((tool) => ({
+        ...{ tool, from: 0, took: 1, decision: SHORT.slice(0, 60) },
+      })),
+    });
     const id = await archived({ ...sample, failure: { type: "ScriptError", message: ATTACKS } });
     const other = await archived({ ...sample, value: ATTACKS });
     await ask({
@@ -145,6 +252,20 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     audit.login({ principal: ATTACKS, server: ATTACKS, event: "failed", reason: ATTACKS });
     await audit.close();
     const { page, context, complaints, requests } = await openConsole(browser, address());
+    const unharmed = async (each: string) => {
+      const found = await page.evaluate(
+        "[document.querySelectorAll('iframe, base, img:not([src^=\"data:\"]), script:not([src]), [onerror], [onload], [onfocus], svg[onload]').length, getComputedStyle(document.body).display]",
+      );
+      expect([each.slice(0, 20), found]).toEqual([each.slice(0, 20), [0, "block"]]);
+      expect(
+        await page.evaluate(
+          "[...document.querySelectorAll('form')].every(({ action }) => new URL(action).origin === location.origin)",
+        ),
+      ).toBe(true);
+      expect(
+        await page.evaluate("[...document.links].every(({ href }) => href.startsWith(location.origin))"),
+      ).toBe(true);
+    };
     const query = encodeURIComponent(ATTACKS);
     const pages = [
       "",
@@ -156,6 +277,8 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       "audit",
       "rules",
       "servers",
+      "programs",
+      "me",
     ];
     for (const each of [
       ...pages,
@@ -174,20 +297,13 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           seq: 0,
           tool: ATTACKS,
         });
-      const found = await page.evaluate(
-        "[document.querySelectorAll('iframe, base, img:not([src^=\"data:\"]), script:not([src]), [onerror], [onload], [onfocus], svg[onload]').length, getComputedStyle(document.body).display]",
-      );
-      expect([each.slice(0, 20), found]).toEqual([each.slice(0, 20), [0, "block"]]);
-      expect(
-        await page.evaluate(
-          "[...document.querySelectorAll('form')].every(({ action }) => new URL(action).origin === location.origin)",
-        ),
-      ).toBe(true);
-      expect(
-        await page.evaluate("[...document.links].every(({ href }) => href.startsWith(location.origin))"),
-      ).toBe(true);
+      await unharmed(each);
     }
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    const reason = JSON.stringify(ATTACKS.replaceAll(/[^ -~]/g, ""));
+    const rule = `@id(${reason}) @reason(${reason}) forbid (principal, action, resource);`;
+    for await (const each of afterForms(page, path, [rule, ATTACKS, `tools: { block: [${reason}] }`]))
+      await unharmed(each);
+    expect(complaints.filter((text) => !/status of 40[04]/.test(text))).toEqual([]);
     expect(requests.filter((url) => new URL(url).host === "example.invalid")).toEqual([]);
     await context.close();
   });

@@ -12,6 +12,7 @@ import type { Rights } from "../../console/viewer.ts";
 import { RunFeed } from "../../execution/runs/run-feed.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
+import { openPrograms } from "../../programs/open-programs.ts";
 import { KeyList } from "../../secrets/sealing.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { serversOf } from "../catalog/tool-of.ts";
@@ -91,7 +92,7 @@ export async function serveConsole(
     pending: async () => pending,
     audit: auditFiles(path),
     tools: async () => ({
-      ...{ all: viewOf(SERVERS), callableFor: () => viewOf(SERVERS), programs: undefined },
+      ...{ all: viewOf(SERVERS), callableFor: () => viewOf(SERVERS), programs: await openPrograms(parsed) },
       modulesFor: () => {
         throw new Error("no modules are needed");
       },

@@ -2,8 +2,10 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { checkPolicy, tryPolicyCases } from "../../../cli/commands/policy.ts";
+import { checkPolicy } from "../../../cli/commands/policy.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
+import { tryPolicyCases } from "../../../configuration/policy/policy-cases.ts";
+import { loadProgramTools } from "../../../tools/program-tools.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../examples/policy");
 
@@ -19,6 +21,7 @@ async function tried(example: string, file = "ptc.yaml", edit = (text: string) =
   expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
   const results = await tryPolicyCases(
     configuration,
+    (await loadProgramTools(configuration)).all,
     readFileSync(join(cwd, "tests.yaml"), "utf8"),
     "tests.yaml",
   );

@@ -1,0 +1,152 @@
+/** The rules: what they decided, what one more would have decided, and the cases that say what they should. */
+import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
+import { countNoun, formatCount } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import { type CaseResult, POLICY_CASES_FILE } from "../../configuration/policy/policy-cases.ts";
+import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
+import { shortToolName } from "../../server/reports/run-overview.ts";
+import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
+import type { WhatIf } from "../what-if.ts";
+import { runAddress } from "./runs.ts";
+
+/** What one rule decided about calls of one tool. */
+export interface RuleCount {
+  rule: string;
+  decision: string;
+  tool: string;
+  calls: number;
+}
+
+const MAX_COUNTED = 1_000;
+
+/** Counts the decisions of policy by rule, decision and tool, the most frequent first. */
+export async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleCount[]> {
+  const counts = new Map<string, RuleCount>();
+  for await (const { fields } of entries) {
+    const of = (member: string) => (fields[member] === undefined ? "" : String(fields[member]));
+    const each = { rule: of("rule"), decision: of("decision"), tool: of("tool") };
+    const key = JSON.stringify([each.rule, each.decision, each.tool]);
+    const known = counts.get(key);
+    if (known !== undefined) known.calls++;
+    else if (counts.size < MAX_COUNTED) counts.set(key, { ...each, calls: 1 });
+  }
+  return [...counts.values()].sort((a, b) => b.calls - a.calls);
+}
+
+interface RulesPage {
+  counts: readonly RuleCount[];
+  days: number;
+  /** Where rules stand, and how many there are of each kind. */
+  configured: readonly (readonly [what: string, entries: readonly string[]])[];
+  whose: "own" | "all";
+  frame: Frame;
+  /** The cases of the project, or why they cannot be tried; `undefined` where there are none for the viewer. */
+  cases: readonly CaseResult[] | { readonly why: string } | undefined;
+  /** A rule that was supposed, and what it would have decided, or why it is none. */
+  supposed: { readonly text: string; readonly result: WhatIf | { readonly why: string } } | undefined;
+}
+
+export function renderRules(page: RulesPage): ConsolePage {
+  const { counts, days, configured, whose, frame, cases, supposed } = page;
+  const rows = counts.map(({ rule, decision, tool, calls }) => ({
+    cells: [
+      rule === "" ? html`<span class="soft">no rule by name</span>` : html`<code>${rule}</code>`,
+      html`<span class="${decision === "deny" || decision === "denied" ? "some" : ""}">${decision}</span>`,
+      html`<span class="wide"><a href="${BASE}/audit?event=decision&tool=${encodeURIComponent(tool)}">${shortToolName(tool)}</a></span>`,
+      formatCount(calls),
+    ],
+  }));
+  const lists = configured.map(
+    ([what, entries]) =>
+      html`<dt>${what}</dt><dd>${entries.length === 0 ? html`<span class="soft">none</span>` : html`<ul>${entries.slice(0, 100).map((entry) => html`<li><code>${entry}</code></li>`)}</ul>`}</dd>`,
+  );
+  return {
+    title: "Rules",
+    place: "rules",
+    header: renderHeading(
+      "Rules",
+      `what policy decided in the last ${days} days${whose === "own" ? ", about your calls" : ""}`,
+    ),
+    main: html`${rows.length === 0 ? renderNothing("No rule has decided about a call in these days.") : html`<div class="left">${renderTable(["Rule", "Decision", "Tool", "Calls"], rows)}</div>`}
+${renderWhatIf(supposed, frame)}
+${cases && renderCases(cases)}
+<section aria-labelledby="configured"><div class="section-head"><h2 id="configured">As configured</h2></div><dl class="facts-list">${lists}</dl><p class="soft"><code>ptc policy check</code> checks every rule, and <code>ptc policy explain RUN</code> says what decided about each call of a run.</p></section>`,
+  };
+}
+
+const EXAMPLE = `forbid (principal, action == Action::"call", resource in Server::"mail");
+
+or, as in ptc.yaml:
+
+approvals:
+  ask: ["mcp__mail__*"]`;
+
+const MAX_OTHERWISE = 200;
+
+function renderWhatIf(supposed: RulesPage["supposed"], frame: Frame): Markup {
+  const form = renderForm(
+    `${BASE}/rules/what-if#what-if`,
+    frame,
+    html`<label><span>A rule of Cedar, or <code>tools</code> and <code>approvals</code> as in ptc.yaml, which is added to those that there are</span><textarea name="rule" rows="6" spellcheck="false" autocomplete="off" placeholder="${EXAMPLE}">${supposed?.text ?? ""}</textarea></label><div class="actions"><button type="submit" class="primary">See what it would have decided</button></div>`,
+    html` class="trial"`,
+  );
+  return renderSection("what-if", "What if", html`${form}${supposed && renderSupposed(supposed.result)}`);
+}
+
+function renderSupposed(result: WhatIf | { readonly why: string }): Markup {
+  if ("why" in result) return html`<p class="notice" role="alert">${result.why}</p>`;
+  const { calls, runs, otherwise, skipped, endedBy, notes } = result;
+  const bound = {
+    calls: "There are older ones.",
+    time: "The time for looking at them ended there.",
+  } as const;
+  const said = [
+    `Of the newest ${countNoun(calls, "call")}, in ${countNoun(runs, "run")}, it would have decided ${otherwise.length === 0 ? "none" : formatCount(otherwise.length)} otherwise.`,
+    skipped === 0
+      ? ""
+      : `Left out: ${formatCount(skipped)}, of tools that are known no more, or with arguments that were not kept.`,
+    endedBy === undefined ? "" : bound[endedBy],
+  ].filter((part) => part !== "");
+  const rows = otherwise.slice(0, MAX_OTHERWISE).map((each) => ({
+    cells: [
+      html`<a href="${runAddress(each.runId)}"><code>${each.runId.slice(0, 8)}</code></a>, call ${each.call}`,
+      renderTime(each.at),
+      html`<span class="wide">${shortToolName(each.tool)}</span>`,
+      html`<span class="wide">${each.principal}</span>`,
+      JUDGED[each.before.kind],
+      html`<span class="${each.after.kind === "allow" ? "" : "some"}">${JUDGED[each.after.kind]}</span>`,
+      html`<span class="wide">${oneLine([each.after.rule, each.after.reason].filter((part) => part !== undefined).join(": "), 300)}</span>`,
+      each.recorded,
+    ],
+  }));
+  const cut =
+    otherwise.length > MAX_OTHERWISE
+      ? html`<p class="cut">The newest ${formatCount(MAX_OTHERWISE)} of them.</p>`
+      : undefined;
+  return html`<div class="outcome ${otherwise.length === 0 ? "same" : "undecided"}" role="status" id="supposed"><p><strong>${said[0]}</strong> ${said.slice(1).join(" ")}</p>${notes.slice(0, 20).map((note) => html`<p>${note}</p>`)}<p class="soft">Nothing was called, and nothing is saved. Where values came from is not followed again: each counts as having every label of what its run had read.</p></div>${rows.length === 0 ? undefined : html`${cut}<div class="left">${renderTable(["Call", "When", "Tool", "Who", "Now", "With the rule", "By", "Decided then"], rows)}</div>`}`;
+}
+
+const JUDGED = { allow: "allowed", ask: "asks a person", deny: "denied" } as const;
+
+const MAX_CASES = 500;
+
+function renderCases(cases: NonNullable<RulesPage["cases"]>): Markup {
+  if ("why" in cases)
+    return renderSection("cases", "Cases", html`<p class="notice" role="alert">${cases.why}</p>`);
+  const failed = cases.filter(({ ok }) => !ok).length;
+  const rows = cases.slice(0, MAX_CASES).map(({ ok, name, line, expected, decided, rule, reason }) => ({
+    cells: [
+      html`<span class="wide">${name}</span>`,
+      ok ? html`<span class="status good">ok</span>` : html`<span class="status bad">failed</span>`,
+      html`<span class="wide">${expected}</span>`,
+      decided,
+      html`<span class="wide">${oneLine([rule, reason].filter((part) => part !== undefined).join(": "), 300)}</span>`,
+      formatCount(line),
+    ],
+  }));
+  return renderSection(
+    "cases",
+    "Cases",
+    html`<p class="soft">Of ${POLICY_CASES_FILE}, as <code>ptc policy test</code> decides them: ${formatCount(cases.length - failed)} of ${formatCount(cases.length)} as expected.</p><div class="left">${renderTable(["Case", "Result", "Expected", "Decided", "By", "Line"], rows)}</div>`,
+  );
+}
