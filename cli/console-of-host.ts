@@ -67,7 +67,7 @@ export function openConsoleOfHost(
         const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };
         return callForConsole(host, { ...context, client: { name: "ptc console" } }, call, signal);
       },
-      subscribe: (listener) => host.runs.subscribe(listener),
+      follow: (watcher) => host.runs.watch(watcher),
       passkeys: new Passkeys({
         store: openPasskeyStore(env, host.configuration),
         ...{ origin, now },

@@ -30,7 +30,7 @@ import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
-import type { RunListener } from "../execution/runs/run-events.ts";
+import type { RunWatcher } from "../execution/runs/run-events.ts";
 import type { LoginStatus } from "../logins/logins.ts";
 import { PasskeyError, type Passkeys } from "../logins/passkeys.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
@@ -52,6 +52,7 @@ import {
 } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderPrograms, renderServers, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { renderLiveRun } from "./pages/live-run.ts";
 import { renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { type ReplayOutcome, renderDifference, renderRun } from "./pages/run.ts";
@@ -95,7 +96,7 @@ export interface ConsoleParts {
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
-  subscribe?: ((listener: RunListener) => () => void) | undefined;
+  follow?: ((watcher: RunWatcher) => () => void) | undefined;
   entrance: Entrance;
   rightsOf: RightsOf;
   /** How a viewer stands in the audit log who answers a question. */
@@ -163,9 +164,9 @@ export class Console {
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
-    const { origin, sealer, now, subscribe, archive, pending, intervalMs = INTERVAL_MS } = parts;
+    const { origin, sealer, now, follow, archive, pending, intervalMs = INTERVAL_MS } = parts;
     this.#sessions = new Sessions({ origin, sealer, now });
-    this.#live = subscribe && new LiveRuns(subscribe, now);
+    this.#live = follow && new LiveRuns(follow, now);
     this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
     this.#passkeys = new PasskeyPages(parts.passkeys, () => this.#requiredProof);
     this.#app = this.#routes();
@@ -522,7 +523,15 @@ export class Console {
   }
 
   async #run(c: Asked): Promise<ConsolePage> {
-    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    const wanted = c.req.param("id") ?? "";
+    const seen = await this.#seenRun(c, wanted).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error;
+      const live = await this.#live?.runFor(c.get("sight"), wanted);
+      if (live === undefined) throw error;
+      return renderLiveRun(live, this.#parts.now());
+    });
+    if (!("run" in seen)) return seen;
+    const { run } = seen;
     const { run_id: id, input_digest: inputDigest } = run.record;
     const { archive } = this.#parts;
     const { principal } = run.record;
@@ -812,7 +821,7 @@ export class Console {
   #watch(c: Asked): Response {
     const [session, sight] = [c.get("session"), c.get("sight")];
     if (!this.#feed.hasRoomFor(session.viewer)) return c.body("too many watch", 429, { "Retry-After": "30" });
-    const lastId = c.req.header("last-event-id");
+    const from = { lastId: c.req.header("last-event-id"), runId: c.req.query("run")?.slice(0, 64) };
     return streamSSE(c, async (stream) => {
       const over = new AbortController();
       const signal = AbortSignal.any([over.signal, this.#closing.signal]);
@@ -823,7 +832,7 @@ export class Console {
       }, HEARTBEAT_MS).unref();
       try {
         await stream.write("retry: 2000\n\n");
-        for await (const { event, id, data } of this.#feed.watch(sight, lastId, signal))
+        for await (const { event, id, data } of this.#feed.watch(sight, from, signal))
           await stream.writeSSE({ event, id, data: JSON.stringify(data) });
       } finally {
         clearInterval(beat);
@@ -867,13 +876,16 @@ function explain(error: unknown): ConsolePage {
     ...{ title, place: undefined, status, header: renderHeading(title) },
     main: html`<p class="empty">${text}</p><p><a href="${BASE}/">To the overview</a></p>`,
   });
-  if (error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing"))
-    return page("Not here", "There is nothing here, or nothing that you may see.", 404);
+  if (isMissing(error)) return page("Not here", "There is nothing here, or nothing that you may see.", 404);
   if (error instanceof RefusedError) return page("Refused", error.message, error.status);
   if (error instanceof PasskeyError) return page("Refused", oneLine(error.message, 2_000), 403);
   if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
     return page("Cannot be read", oneLine(error.message, 2_000), 500);
   throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing");
 }
 
 /** Errors whose message is for whoever uses ptc. */

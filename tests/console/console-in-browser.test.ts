@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasBrowser, openConsole, startBrowser, violations } from "./browser.ts";
+import { hasBrowser, openConsole, photograph, startBrowser, violations } from "./browser.ts";
 import { fill, REPORT } from "./sample.ts";
 import { serveConsole } from "./served-console.ts";
 
@@ -48,6 +48,45 @@ const ATTACKS = [
 ].join(" ");
 /** As long as names may be. */
 const SHORT = ATTACKS.slice(0, 120);
+
+/** A run as its events tell of it. */
+function liveRun() {
+  const of = {
+    runId: "0badc0de-0000-4000-8000-000000000000",
+    context: { principal: "local", source: "serve" as const, client: { name: "claude-code" } },
+  };
+  const [get, send] = ["mcp__docs__get_document", "mcp__mail__send_message"];
+  const print = (text: string) => ({ ...of, kind: "printed" as const, stream: "out" as const, text });
+  const call = (seq: number, tool: string, durationMs: number | undefined, failure?: "ToolError") => [
+    { ...of, kind: "call-started" as const, seq, tool },
+    ...(durationMs === undefined
+      ? []
+      : [
+          {
+            ...{ ...of, kind: "call-ended" as const, seq, tool, durationMs, decision: "allowed" as const },
+            ...(failure && { failure }),
+          },
+        ]),
+  ];
+  return {
+    ...{ runId: of.runId, print },
+    began: {
+      ...{ ...of, kind: "began" as const, at: Date.now() - 4_000 },
+      program: { fileName: "report.ts", language: "typescript", code: REPORT },
+    },
+    goes: [
+      ...call(1, get, 480),
+      ...call(2, get, 1_400),
+      ...call(3, "mcp__github__list_issues", 900),
+      ...call(4, get, 300, "ToolError"),
+      ...call(5, get, 700),
+      ...call(6, send, undefined),
+      print(Array.from({ length: 200 }, (_, i) => `row ${i + 1}: ${(i * 7919) % 1_000}`).join("\n")),
+      { ...of, kind: "question-asked" as const, tool: send },
+    ],
+    ended: { ...of, kind: "ended" as const, outcome: "ok" as const, durationMs: 5_200, toolCalls: 6 },
+  };
+}
 
 describe.skipIf(!hasBrowser)("the console in Chromium", () => {
   let browser: Browser;
@@ -251,6 +290,43 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await page.getByText("Running now").waitFor({ state: "detached" });
     await archived({ code: "second()\n" });
     await page.getByText("second()").waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("the page of a run follows it: calls, console text and question as they come, and the page of the archive at its end", async () => {
+    const { archived, runs, address, origin } = await serveConsole();
+    const { page, context, complaints } = await openConsole(browser, address());
+    const run = liveRun();
+    runs.publish(run.began);
+    await page.goto(`${origin}/console/runs`);
+    // A run that began before anybody looked is there, too.
+    await page.getByRole("link", { name: run.runId.slice(0, 8) }).click();
+    await page.getByText("It has called nothing yet").waitFor();
+    for (const event of run.goes) runs.publish(event);
+    await page.getByText("It waits for a person").waitFor();
+    expect(await page.locator(".live-lanes rect").count()).toBe(6);
+    const atEnd =
+      "(() => { const { scrollTop, scrollHeight, clientHeight } = document.querySelector('.printed'); return scrollHeight - clientHeight - scrollTop < 2; })()";
+    // Console text is followed to its end, unless somebody reads further up.
+    await expect.poll(() => page.evaluate(atEnd)).toBe(true);
+    await page.evaluate("document.querySelector('.printed').scrollTop = 40");
+    runs.publish(run.print("one more line\n"));
+    await page.getByText("one more line").waitFor();
+    expect(await page.evaluate("document.querySelector('.printed').scrollTop")).toBe(40);
+    for (const [width, colorScheme] of WIDTHS.flatMap((each) => [
+      [each, "light"] as const,
+      [each, "dark"] as const,
+    ])) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      expect(await violations(page)).toEqual([]);
+      await photograph(page, `live-${width}-${colorScheme}-whole`);
+    }
+    await archived({ runId: run.runId, code: REPORT, fileName: "report.ts" });
+    runs.publish(run.ended);
+    await page.getByText("Record digest").waitFor({ state: "attached" });
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -97,7 +97,7 @@ export async function serveConsole(
       },
     }),
     printers: () => loadPrinters(["typescript", "python"]),
-    subscribe: (listener) => runs.subscribe(listener),
+    follow: (watcher) => runs.watch(watcher),
     passkeys: new Passkeys({
       store: openPasskeyStore({ XDG_STATE_HOME: folder }),
       ...{ origin: server.origin, now },
