@@ -24,6 +24,7 @@ import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
 import type { Proof, RequiredProof } from "../broker/approvals/approvals.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
+import { whyNoName } from "../catalog/program-name.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -95,6 +96,10 @@ export interface ConsoleParts {
   logins?: ((viewer: Viewer) => Promise<readonly LoginStatus[] | undefined>) | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
+  /** Saves the program of a run under a name. Without it nothing is saved here. Never rejects. */
+  save?:
+    | ((asked: { runId: string; name: string; description: string; force: boolean }) => Promise<SavedRun>)
+    | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
   follow?: ((watcher: RunWatcher) => () => void) | undefined;
   entrance: Entrance;
@@ -109,6 +114,11 @@ export interface ConsoleParts {
   /** How often the storage is looked into for what is new, in milliseconds. */
   intervalMs?: number | undefined;
 }
+
+/** The files of a program that was saved and what is to be said about it, a line each, or why nothing was saved, in one line. */
+export type SavedRun =
+  | { readonly files: readonly string[]; readonly notes: readonly string[] }
+  | { readonly why: string };
 
 /** The run of a call, or why it is not archived, in one line. */
 export type TriedCall = { readonly runId: string } | { readonly why: string };
@@ -128,6 +138,7 @@ const MAX_REPLAYS = 2;
 /** The most calls that are under way. */
 const MAX_TRIALS = 8;
 const MAX_OUTCOMES = 200;
+const MAX_DESCRIPTION_CHARS = 300;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
 
@@ -160,7 +171,10 @@ export class Console {
   readonly #passkeys: PasskeyPages;
   readonly #replays = new Map<string, ReplayOutcome | "under way">();
   readonly #closing = new AbortController();
+  /** By run, as what programs were saved of it. */
+  readonly #saved = new Map<string, { name: string; notes: readonly string[] }>();
   #trials = 0;
+  #isSaving = false;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
@@ -217,6 +231,7 @@ export class Console {
     app.get("/runs", (c) => this.#page(c, () => this.#runs(c)));
     app.get("/runs/:id", (c) => this.#page(c, () => this.#run(c)));
     app.post("/runs/:id/replay", (c) => this.#act(c, () => this.#replay(c)));
+    app.post("/runs/:id/save", (c) => this.#save(c));
     app.get("/diff", (c) => this.#page(c, () => this.#difference(c)));
     app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
     app.get("/inbox/:ticket", (c) => this.#page(c, () => this.#inbox(c, c.req.param("ticket"))));
@@ -530,8 +545,15 @@ export class Console {
       if (live === undefined) throw error;
       return renderLiveRun(live, this.#parts.now());
     });
-    if (!("run" in seen)) return seen;
-    const { run } = seen;
+    return "run" in seen ? this.#renderRun(c, seen.run) : seen;
+  }
+
+  /** @param refused the form that saved no program, and why, in one line. */
+  async #renderRun(
+    c: Asked,
+    run: ArchivedRun,
+    refused?: { form: URLSearchParams; why: string },
+  ): Promise<ConsolePage> {
     const { run_id: id, input_digest: inputDigest } = run.record;
     const { archive } = this.#parts;
     const { principal } = run.record;
@@ -546,6 +568,10 @@ export class Console {
       frame: await this.#frame(c),
       replay: this.#replays.get(id),
       replays: this.#parts.replay !== undefined && c.get("rights").replays,
+      saving:
+        this.#parts.save !== undefined && c.get("rights").saves && run.envelope.result.ok
+          ? { saved: this.#saved.get(id), refused }
+          : undefined,
       alike: alike.slice(0, MAX_ALIKE),
     });
   }
@@ -560,17 +586,46 @@ export class Console {
       const underWay = [...this.#replays.values()].filter((each) => each === "under way").length;
       if (underWay >= MAX_REPLAYS)
         throw new RefusedError(429, "Other replays are under way; try again when they have ended.");
-      this.#keepOutcome(id, "under way");
-      void replay(id, this.#closing.signal).then((outcome) => this.#keepOutcome(id, outcome));
+      keepNewest(this.#replays, id, "under way");
+      void replay(id, this.#closing.signal).then((outcome) => keepNewest(this.#replays, id, outcome));
     }
     return `${runAddress(id)}#replay`;
   }
 
-  #keepOutcome(id: string, outcome: ReplayOutcome | "under way"): void {
-    this.#replays.delete(id);
-    this.#replays.set(id, outcome);
-    const oldest = this.#replays.keys().next().value;
-    if (this.#replays.size > MAX_OUTCOMES && oldest !== undefined) this.#replays.delete(oldest);
+  /** Saves the program of a run. A form that saves none is shown again as it was sent. */
+  async #save(c: Asked): Promise<Response> {
+    const form = await formOf(c);
+    const name = (form.get("name") ?? "").trim();
+    const saved = await this.#trySave(c, form, name).catch((error: unknown) => ({ error }));
+    if ("error" in saved) return this.#page(c, () => Promise.reject(saved.error));
+    if ("why" in saved)
+      return this.#page(c, async () => {
+        const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+        return { ...(await this.#renderRun(c, run, { form, why: saved.why })), status: 400 };
+      });
+    return c.redirect(`${saved.to}#save`, 303);
+  }
+
+  async #trySave(c: Asked, form: URLSearchParams, name: string): Promise<{ to: string } | { why: string }> {
+    const { save } = this.#parts;
+    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    if (save === undefined || !c.get("rights").saves)
+      throw new RefusedError(403, "You may not save programs here.");
+    const reason = name === "" ? "needs a name: lower-case words with - between them" : whyNoName(name);
+    if (reason !== undefined)
+      return { why: name === "" ? `The program ${reason}.` : `'${oneLine(name, 80)}' ${reason}.` };
+    if (this.#isSaving) return { why: "Another program is being saved; try again in a moment." };
+    this.#isSaving = true;
+    try {
+      const { run_id: runId } = run.record;
+      const description = oneLine(form.get("description") ?? "", MAX_DESCRIPTION_CHARS).trim();
+      const saved = await save({ runId, name, description, force: form.get("force") !== null });
+      if ("why" in saved) return saved;
+      keepNewest(this.#saved, runId, { name, notes: saved.notes });
+      return { to: runAddress(runId) };
+    } finally {
+      this.#isSaving = false;
+    }
   }
 
   async #difference(c: Asked): Promise<ConsolePage> {
@@ -848,6 +903,13 @@ const NOTICES: Readonly<Record<string, string>> = {
   gone: GONE,
   changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
 };
+
+function keepNewest<T>(kept: Map<string, T>, id: string, value: T): void {
+  kept.delete(id);
+  kept.set(id, value);
+  const oldest = kept.keys().next().value;
+  if (kept.size > MAX_OUTCOMES && oldest !== undefined) kept.delete(oldest);
+}
 
 /** The fields of a form. It is read once for a request. */
 async function formOf(c: Asked): Promise<URLSearchParams> {

@@ -34,6 +34,7 @@ import { callForConsole } from "../console-call.ts";
 import { replayForConsole } from "../console-replay.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
+import { saveForConsole } from "../save-program.ts";
 import { toolsFor } from "./tools.ts";
 
 /** `ptc console` */
@@ -135,6 +136,7 @@ async function consoleOf(
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);
     },
+    save: async (asked) => saveForConsole(await hosted(), archive, asked),
     passkeys: new Passkeys({
       store: openPasskeyStore(env, configuration),
       origin: server.origin,
@@ -148,7 +150,7 @@ async function consoleOf(
       },
     }),
     entrance: address,
-    rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true }),
+    rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true, saves: true }),
     nameInAudit: ({ name }) => name,
     sealer: async () => key,
     now,

@@ -218,6 +218,41 @@ describe("the console", () => {
     expect(await visitor.text(`/console/runs/${id}`)).toContain("&quot;now&quot;: 2");
   });
 
+  it("saves the program of a run under a name, says in one line why it does not, and keeps what was typed", async () => {
+    const asked: unknown[] = [];
+    const { visitor, archived } = await opened({
+      save: async (wanted) => {
+        asked.push(wanted);
+        return wanted.force ? { files: [], notes: ["a <note>"] } : { why: "is there already; tick Replace" };
+      },
+    });
+    const id = await archived({});
+    const token = await visitor.token();
+    const save = async (fields: Record<string, string>) => {
+      const response = await visitor.post(`/console/runs/${id}/save`, { token, ...fields });
+      return { status: response.status, to: response.headers.get("location"), text: await response.text() };
+    };
+    for (const [name, why] of [
+      ["", "The program needs a name"],
+      ["../Report", "&#39;../Report&#39; is not a name of a saved program"],
+      ["index", "is a name that ptc uses itself"],
+    ] as const)
+      expect(await save({ name })).toMatchObject({ status: 400, text: expect.stringContaining(why) });
+    expect(asked).toEqual([]);
+    const taken = await save({ name: "weekly-report", description: "What <b>happened" });
+    expect(taken).toMatchObject({ status: 400, text: expect.stringContaining("tick Replace") });
+    expect(taken.text).toContain('value="weekly-report"');
+    expect(taken.text).toContain('value="What &lt;b&gt;happened"');
+    const saved = await save({ name: " weekly-report ", force: "yes" });
+    expect(saved).toMatchObject({ status: 303, to: `/console/runs/${id}#save` });
+    expect(asked.at(-1)).toEqual({ runId: id, name: "weekly-report", description: "", force: true });
+    const page = await visitor.text(`/console/runs/${id}`);
+    expect(page).toContain("ptc run weekly-report");
+    expect(page).toContain("a &lt;note&gt;");
+    const failed = await archived({ failure: { type: "Timeout", message: "late" } });
+    expect(await visitor.text(`/console/runs/${failed}`)).not.toContain("Save as program");
+  });
+
   it("tries one call by the form of a tool, with arguments by its schema, and shows the run of it", async () => {
     const called: unknown[] = [];
     const { visitor } = await opened({
@@ -628,6 +663,7 @@ describe("a viewer of their own things", () => {
     await same((id) => `/console/diff?a=${id}&b=${mine}`);
     await same((id) => `/console/diff?a=${mine}&b=${id}`);
     expect((await visitor.post(`/console/runs/${theirs}/replay`, { token })).status).toBe(404);
+    expect((await visitor.post(`/console/runs/${theirs}/save`, { token, name: "a" })).status).toBe(404);
     const answered = await visitor.post("/console/inbox/t-eve", { decision: "once", token });
     expect(answered.headers.get("location")).toContain("done=gone");
     expect(await pending.offered("t-eve")).toBeUndefined();
@@ -776,9 +812,10 @@ describe("a viewer of their own things", () => {
     expect((await pending.offered("t-eve"))?.answer).toMatchObject({ decision: "denied", by: "ada" });
   });
 
-  it("answers and replays nothing where it may not", async () => {
+  it("answers, replays and saves nothing where it may not", async () => {
     const { visitor, ask, pending, archived } = await opened({
-      rightsOf: async () => ({ ...OWN, approves: false, replays: false }),
+      rightsOf: async () => ({ ...OWN, approves: false, replays: false, saves: false }),
+      save: () => expect.fail("nothing is to be saved"),
       replay: async () => ({ at: 0, kind: "same", message: "" }),
     });
     await ask({ ticket: "t1" });
@@ -786,6 +823,8 @@ describe("a viewer of their own things", () => {
     const token = await visitor.token();
     expect((await visitor.post("/console/inbox/t1", { decision: "once", token })).status).toBe(403);
     expect((await visitor.post(`/console/runs/${id}/replay`, { token })).status).toBe(403);
+    expect((await visitor.post(`/console/runs/${id}/save`, { token, name: "a" })).status).toBe(403);
+    expect(await visitor.text(`/console/runs/${id}`)).not.toContain("Save as program");
     expect(await pending.offered("t1")).toBeUndefined();
   });
 });

@@ -20,7 +20,7 @@ import { viewOf } from "../server/mcp/served.ts";
 import { archiveIn, type SampleRun } from "../server/reports/sample-archive.ts";
 import { newFolder } from "../temporary-folder.ts";
 
-export const ALL: Rights = { runs: "all", audit: "all", approves: true, replays: true };
+export const ALL: Rights = { runs: "all", audit: "all", approves: true, replays: true, saves: true };
 
 /** A question of a program that asks for a person. */
 export interface AskedQuestion {
