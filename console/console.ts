@@ -22,7 +22,7 @@ import type { ListedRun, PageFilter, RunPage } from "../archive/listed-run.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
-import type { Proof, RequiredProof } from "../broker/approvals/approvals.ts";
+import { countsProven, NOT_PROVEN, type Proof, type RequiredProof } from "../broker/approvals/approvals.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { whyNoName } from "../catalog/program-name.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
@@ -689,6 +689,9 @@ export class Console {
     const by = this.#parts.nameInAudit(viewer);
     const approvals = await this.#parts.pending();
     const answer = { ...scope, by, how: HOW, ...(proof && { proof }) };
+    const required = this.#requiredProof;
+    if (required !== "any" && countsProven(answer, required) !== answer)
+      throw new RefusedError(403, `Nothing was answered: ${NOT_PROVEN[required]}.`);
     const isFirst = await approvals.answer(pending.owner.principal, pending, answer);
     if (isFirst) await c.get("sight").mayAnswer(pending, true);
     await this.#feed.refresh();
