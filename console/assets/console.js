@@ -7,7 +7,8 @@
   root.dataset.scripted = "";
   keepTheme();
   // On a narrow screen the current place may be beyond the edge.
-  $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  if (matchMedia("(max-width: 62rem)").matches)
+    $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   startKeys();
   startNotices();
   startAgain();
