@@ -79,8 +79,8 @@ function renderSave(id: string, frame: Frame, saving: RunPageOptions["saving"]):
   return html`<div id="save">${said}<details class="fold"${refused === undefined ? undefined : html` open`}><summary>Save as program</summary>${renderForm(
     `${runAddress(id)}/save`,
     frame,
-    html`<label><span>Name, in lower-case words with - between them</span><input type="text" name="name" value="${given("name")}" placeholder="weekly-report" required maxlength="48" autocomplete="off" spellcheck="false"></label>
-<label class="grow"><span>What it does; by default what its first comment says</span><input type="text" name="description" value="${given("description")}" maxlength="300" autocomplete="off"></label>
+    html`<label><span>Name</span><input type="text" name="name" value="${given("name")}" placeholder="weekly-report" required maxlength="48" autocomplete="off" spellcheck="false"></label>
+<label class="grow"><span>What it does</span><input type="text" name="description" value="${given("description")}" placeholder="what its first comment says" maxlength="300" autocomplete="off"></label>
 <label class="choice"><input type="checkbox" name="force" value="yes"${isForced ? html` checked` : undefined}> Replace one of this name</label>
 <button type="submit">Save</button>`,
     html` class="filters"`,

@@ -104,6 +104,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           { server: "github", state: "logged_in", issuer: "https://login.example.com" },
         ],
         call: async () => ({ why: "nothing is called here" }),
+        save: async () => ({ why: "nothing is saved here" }),
       },
       SETTINGS,
     );
@@ -126,6 +127,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           const where = `${each} ${colorScheme} ${width}`;
           const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
           if (over > 0) wrong.push(`${where}: wider than its window by ${over}`);
+          await photograph(page, `${each.replaceAll(/\W+/g, "-") || "overview"}-${width}-${colorScheme}`);
           // What axe says of a width in light it says in dark, but for colours.
           if (colorScheme === "light" || width === 1440)
             wrong.push(...(await violations(page)).map((line) => `${where}: ${line}`));
@@ -328,6 +330,45 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     runs.publish(run.ended);
     await page.getByText("Record digest").waitFor({ state: "attached" });
     expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("the inbox and a run have their pictures for the README, and the form that saves a program fits", async () => {
+    const { path, address, archived } = await filled();
+    const { page, context } = await openConsole(browser, address(), { width: 1200, height: 1060 });
+    await page.goto(path("inbox"));
+    await page.getByRole("button", { name: "Approve this call" }).first().waitFor();
+    await photograph(page, "console-inbox");
+    const get = (i: number) => ({
+      ...{ tool: "mcp__docs__get_document", from: 30 + 70 * i, took: 260 + 41 * (i % 4) },
+      ...{ bytes: 9_000 + 700 * i, arguments: { id: `2026-${String(i + 1).padStart(2, "0")}` } },
+    });
+    const run = await archived({
+      ...{ code: REPORT, fileName: "report.ts", user: "ada", tookMs: 2_340, startedAt: Date.now() - 60_000 },
+      calls: [
+        { tool: "mcp__github__list_issues", from: 8, took: 640, bytes: 210_400 },
+        ...Array.from({ length: 9 }, (_, i) => get(i)),
+        { ...get(9), error: "no such document", bytes: 120 },
+        ...["ada", "grace"].map((name, i) => ({
+          ...{ tool: "mcp__mail__send_message", from: 1_080 + 610 * i, took: 560, bytes: 120 },
+          ...{ arguments: { to: `${name}@example.com` }, decision: "approved-once", approver: "ada" },
+        })),
+      ],
+      value: { total: 1_204, sent: 2 },
+    });
+    await page.setViewportSize({ width: 1200, height: 1000 });
+    await page.goto(path(`runs/${run}`));
+    await page.locator(".tick").first().waitFor();
+    expect(await page.locator(".bar").count()).toBe(13);
+    await photograph(page, "console-run");
+    await page.getByText("Save as program").click();
+    await page.getByLabel("Name", { exact: true }).fill("weekly-report");
+    for (const width of [360, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      await photograph(page, `save-${width}`);
+    }
     await context.close();
   });
 
