@@ -195,6 +195,7 @@ export class Console {
   close(): void {
     this.#closing.abort();
     this.#feed.close();
+    this.#live?.close();
   }
 
   #routes(): { fetch(request: Request): Response | Promise<Response> } {
@@ -494,6 +495,7 @@ export class Console {
       : isPermitted
         ? await archive.list(filter)
         : await this.#permitted(sight, filter);
+    if (before === undefined) await this.#live?.look();
     const live = before === undefined ? ((await this.#live?.runsFor(sight)) ?? []) : [];
     // Damaged runs are not known to be anybody's.
     const damaged = rights.runs === "all" ? page.damaged : [];
@@ -541,6 +543,7 @@ export class Console {
     const wanted = c.req.param("id") ?? "";
     const seen = await this.#seenRun(c, wanted).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
+      await this.#live?.look();
       const live = await this.#live?.runFor(c.get("sight"), wanted);
       if (live === undefined) throw error;
       return renderLiveRun(live, this.#parts.now());

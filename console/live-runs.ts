@@ -1,18 +1,23 @@
 /**
  * The runs in progress of this process, as the feed of its host tells of them, and those that ended a moment ago, until they are archived.
- * It follows the feed only while somebody watches. What a run began with is known then; of its calls and its console text, what came since.
+ * It follows the feed only while somebody watches, and a moment longer. What a run began with is known then; of its calls and its console text, what came since.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Owner } from "../broker/policy/authorizer.ts";
 import type { RunEvent, RunView, RunWatcher } from "../execution/runs/run-events.ts";
 import type { Sight } from "./sight.ts";
 
 const MAX_RUNS = 200;
 /** The most calls of one run that are kept, the newest. */
-export const MAX_LIVE_CALLS = 500;
+const MAX_LIVE_CALLS = 500;
 /** The most characters of console text of one run that are kept, the newest. */
 const MAX_PRINTED_CHARS = 32 * 1024;
 const MAX_ENDED = 50;
+/** How long it goes on following when nobody watches any more. */
+const LINGER_MS = 15_000;
+/** Longer than the feed gathers events before it delivers them. */
+const FIRST_MS = 30;
 
 /** A call of a run in progress. */
 export interface LiveCall {
@@ -61,32 +66,60 @@ export class LiveRuns {
   /** Who has been handed which run, as it is noted once. */
   readonly #noted = new Set<string>();
   #version = 0;
-  #stop: () => void = () => {};
+  readonly #listeners = new Set<() => void>();
+  #stop: (() => void) | undefined;
+  #leaving: NodeJS.Timeout | undefined;
 
   constructor(follow: (watcher: RunWatcher) => () => void, now: () => number) {
     this.#follow = follow;
     this.#now = now;
   }
 
-  /** Follows the feed until the returned function is called. @param onChange called after each event. */
+  /** Follows the feed until the returned function is called, and a while longer. @param onChange called after each event. */
   watch(onChange: () => void): () => void {
-    const start = () => {
-      this.#stop = this.#follow((event) => {
-        if (event.kind === "missed") {
-          // Ends may be among them: what goes on is told again.
-          this.#stop();
-          this.#runs.clear();
-          this.#version++;
-          start();
-        } else this.#take(event);
-        onChange();
-      });
-    };
-    start();
+    this.#listeners.add(onChange);
+    this.#start();
     return () => {
-      this.#stop();
-      for (const known of [this.#runs, this.#ended, this.#versions, this.#noted]) known.clear();
+      this.#listeners.delete(onChange);
+      this.#leaveSoon();
     };
+  }
+
+  /** Follows the feed a while for somebody who opens a page. Resolves when it is known what goes on. */
+  async look(): Promise<void> {
+    const isFirst = this.#stop === undefined;
+    this.#start();
+    this.#leaveSoon();
+    if (isFirst) await delay(FIRST_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#leaving);
+    this.#stop?.();
+    this.#stop = undefined;
+    for (const known of [this.#runs, this.#ended, this.#versions, this.#noted]) known.clear();
+  }
+
+  #start(): void {
+    this.#stop ??= this.#follow((event) => {
+      if (event.kind === "missed") {
+        // Ends may be among them: what goes on is told again.
+        this.#stop?.();
+        this.#stop = undefined;
+        this.#runs.clear();
+        this.#version++;
+        this.#start();
+      } else this.#take(event);
+      for (const onChange of this.#listeners) onChange();
+    });
+  }
+
+  /** From page to page nobody watches for a moment. */
+  #leaveSoon(): void {
+    clearTimeout(this.#leaving);
+    this.#leaving = setTimeout(() => {
+      if (this.#listeners.size === 0) this.close();
+    }, LINGER_MS).unref();
   }
 
   /** The runs that a viewer sees, the newest first. */

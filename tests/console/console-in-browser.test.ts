@@ -198,7 +198,21 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       "rules",
       "servers",
     ];
+    const live = { runId: "live-run", context: { principal: ATTACKS, source: "serve" as const } };
+    runs.publish({
+      ...{ ...live, kind: "began", at: Date.now() },
+      program: { fileName: ATTACKS, language: "typescript", code: ATTACKS },
+    });
+    await page.goto(path("runs/live-run"));
+    for (const event of [
+      { ...live, kind: "printed" as const, stream: "out" as const, text: ATTACKS },
+      { ...live, kind: "call-started" as const, seq: 1, tool: ATTACKS },
+      { ...live, kind: "question-asked" as const, tool: ATTACKS },
+    ])
+      runs.publish(event);
+    await page.locator(".live-lanes rect").waitFor();
     for (const each of [
+      "runs/live-run",
       ...pages,
       `runs?text=${query}&status=${query}&tool=${query}`,
       `tools?q=${query}&server=${query}`,
@@ -333,7 +347,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await context.close();
   });
 
-  it("the inbox and a run have their pictures for the README, and the form that saves a program fits", async () => {
+  it("the inbox and a run have their pictures for the README", async () => {
     const { path, address, archived } = await filled();
     const { page, context } = await openConsole(browser, address(), { width: 1200, height: 1060 });
     await page.goto(path("inbox"));
@@ -361,6 +375,13 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await page.locator(".tick").first().waitFor();
     expect(await page.locator(".bar").count()).toBe(13);
     await photograph(page, "console-run");
+    await context.close();
+  });
+
+  it("the form that saves a program fits, and is readable for everybody", async () => {
+    const { path, address } = await filled();
+    const { page, context } = await openConsole(browser, address());
+    await page.goto(path("runs/RUN"));
     await page.getByText("Save as program").click();
     await page.getByLabel("Name", { exact: true }).fill("weekly-report");
     for (const width of [360, 1440]) {
