@@ -10,6 +10,7 @@ import { type Bench, type Figure, isKept, type Measurement } from "./measurement
 import { PARTS } from "./parts/measurements.ts";
 import { compare, readBaseline, recordBaseline, renderComparison, renderFigures } from "./report.ts";
 import { arrivals, steady } from "./runs/arrivals.ts";
+import { consoles } from "./runs/console.ts";
 import { engines } from "./runs/engines.ts";
 import { fairness } from "./runs/fairness.ts";
 import { http } from "./runs/http.ts";
@@ -27,6 +28,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   pythonPrograms,
   library,
   http,
+  consoles,
   brokeredCall,
   refills,
   steady,

@@ -27,6 +27,7 @@ import { testForConsole } from "./console-programs.ts";
 import { replayForConsole } from "./console-replay.ts";
 import { checkForConsole, connectForConsole, disconnectForConsole } from "./console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "./local-user.ts";
+import { saveForConsole } from "./save-program.ts";
 
 interface Options {
   env: Surroundings["env"];
@@ -77,7 +78,8 @@ export function openConsoleOfHost(
         const context = isOpen ? localContext("call", env) : { ...person, source: "call" as const };
         return callForConsole(host, { ...context, client: { name: "ptc console" } }, call, signal);
       },
-      subscribe: (listener) => host.runs.subscribe(listener),
+      save: (asked) => saveForConsole(host, host.archive, asked),
+      follow: (watcher) => host.runs.watch(watcher),
       passkeys: new Passkeys({
         store: openPasskeyStore(env, host.configuration),
         ...{ origin, now },
@@ -93,9 +95,9 @@ export function openConsoleOfHost(
           }),
       rightsOf: async ({ principal, groups, approves = true, audits = false }) =>
         isOpen
-          ? { runs: "all", audit: "all", approves: true, replays: true }
+          ? { runs: "all", audit: "all", approves: true, replays: true, saves: true }
           : {
-              ...{ runs: "own", audit: audits ? "asked" : "own", approves, replays: true },
+              ...{ runs: "own", audit: audits ? "asked" : "own", approves, replays: true, saves: false },
               gate: (access, runId) =>
                 gate({ principal, ...(groups === undefined ? {} : { groups }) }, access, runId),
             },

@@ -22,8 +22,9 @@ import type { ListedRun, PageFilter, RunPage } from "../archive/listed-run.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type ApprovalScope, parseScope } from "../broker/approvals/approval-scope.ts";
-import type { Proof, RequiredProof } from "../broker/approvals/approvals.ts";
+import { countsProven, NOT_PROVEN, type Proof, type RequiredProof } from "../broker/approvals/approvals.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
+import { whyNoName } from "../catalog/program-name.ts";
 import type { ToolPrinter } from "../codegen/language-printer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
@@ -36,7 +37,7 @@ import {
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { DirectCall } from "../execution/run-request.ts";
-import type { RunListener } from "../execution/runs/run-events.ts";
+import type { RunWatcher } from "../execution/runs/run-events.ts";
 import type { LoginStatus } from "../logins/logins.ts";
 import { PasskeyError, type Passkeys } from "../logins/passkeys.ts";
 import { digestOf } from "../protocol/canonical-json.ts";
@@ -51,6 +52,7 @@ import { LiveRuns } from "./live-runs.ts";
 import { auditFilterOf, newestLines, readAuditSearch, renderAudit } from "./pages/audit.ts";
 import { MAX_SHOWN_TOOLS, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
+import { renderLiveRun } from "./pages/live-run.ts";
 import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { programFacts, renderPrograms, type TestedProgram } from "./pages/programs.ts";
@@ -114,8 +116,12 @@ export interface ConsoleParts {
   check?: CheckServers | undefined;
   /** Makes one call for a viewer, and resolves with its run when that is archived. Without it nothing is called here. Never rejects. */
   call?: ((viewer: Viewer, call: DirectCall, signal: AbortSignal) => Promise<TriedCall>) | undefined;
+  /** Saves the program of a run under a name. Without it nothing is saved here. Never rejects. */
+  save?:
+    | ((asked: { runId: string; name: string; description: string; force: boolean }) => Promise<SavedRun>)
+    | undefined;
   /** Follows the runs of this process. Without it, runs are seen when they are archived. */
-  subscribe?: ((listener: RunListener) => () => void) | undefined;
+  follow?: ((watcher: RunWatcher) => () => void) | undefined;
   entrance: Entrance;
   rightsOf: RightsOf;
   /** How a viewer stands in the audit log who answers a question. */
@@ -131,6 +137,11 @@ export interface ConsoleParts {
 
 /** Where a login goes on, or why there is none, in one line. */
 export type BegunLogin = { readonly address: string } | { readonly why: string };
+
+/** The files of a program that was saved and what is to be said about it, a line each, or why nothing was saved, in one line. */
+export type SavedRun =
+  | { readonly files: readonly string[]; readonly notes: readonly string[] }
+  | { readonly why: string };
 
 /** The run of a call, or why it is not archived, in one line. */
 export type TriedCall = { readonly runId: string } | { readonly why: string };
@@ -155,6 +166,7 @@ const LOGIN_MS = 10 * 60_000;
 /** The most rules that are tried at once. */
 const MAX_SUPPOSING = 2;
 const MAX_OUTCOMES = 200;
+const MAX_DESCRIPTION_CHARS = 300;
 const MAX_BESIDE = 10;
 const HOW = "ptc console";
 
@@ -192,14 +204,17 @@ export class Console {
   /** Tests of saved programs, by viewer and name. */
   readonly #tests = new Map<string, TestedProgram | "under way">();
   readonly #closing = new AbortController();
+  /** By run, as what programs were saved of it. */
+  readonly #saved = new Map<string, { name: string; notes: readonly string[] }>();
   #trials = 0;
   #supposing = 0;
+  #isSaving = false;
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
-    const { origin, sealer, now, subscribe, archive, pending, intervalMs = INTERVAL_MS } = parts;
+    const { origin, sealer, now, follow, archive, pending, intervalMs = INTERVAL_MS } = parts;
     this.#sessions = new Sessions({ origin, sealer, now });
-    this.#live = subscribe && new LiveRuns(subscribe, now);
+    this.#live = follow && new LiveRuns(follow, now);
     this.#feed = new Feed({ archive, pending, live: this.#live, intervalMs });
     this.#passkeys = new PasskeyPages(parts.passkeys, () => this.#requiredProof);
     this.#checks = parts.check && new ServerChecks(parts.check, now);
@@ -215,6 +230,7 @@ export class Console {
   close(): void {
     this.#closing.abort();
     this.#feed.close();
+    this.#live?.close();
   }
 
   #routes(): { fetch(request: Request): Response | Promise<Response> } {
@@ -251,6 +267,7 @@ export class Console {
     app.get("/runs", (c) => this.#page(c, () => this.#runs(c)));
     app.get("/runs/:id", (c) => this.#page(c, () => this.#run(c)));
     app.post("/runs/:id/replay", (c) => this.#act(c, () => this.#replay(c)));
+    app.post("/runs/:id/save", (c) => this.#save(c));
     app.get("/diff", (c) => this.#page(c, () => this.#difference(c)));
     app.get("/inbox", (c) => this.#page(c, () => this.#inbox(c)));
     app.get("/inbox/:ticket", (c) => this.#page(c, () => this.#inbox(c, c.req.param("ticket"))));
@@ -526,6 +543,7 @@ export class Console {
       : isPermitted
         ? await archive.list(filter)
         : await this.#permitted(sight, filter);
+    if (before === undefined) await this.#live?.look();
     const live = before === undefined ? ((await this.#live?.runsFor(sight)) ?? []) : [];
     // Damaged runs are not known to be anybody's.
     const damaged = rights.runs === "all" ? page.damaged : [];
@@ -570,7 +588,23 @@ export class Console {
   }
 
   async #run(c: Asked): Promise<ConsolePage> {
-    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    const wanted = c.req.param("id") ?? "";
+    const seen = await this.#seenRun(c, wanted).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error;
+      await this.#live?.look();
+      const live = await this.#live?.runFor(c.get("sight"), wanted);
+      if (live === undefined) throw error;
+      return renderLiveRun(live, this.#parts.now());
+    });
+    return "run" in seen ? this.#renderRun(c, seen.run) : seen;
+  }
+
+  /** @param refused the form that saved no program, and why, in one line. */
+  async #renderRun(
+    c: Asked,
+    run: ArchivedRun,
+    refused?: { form: URLSearchParams; why: string },
+  ): Promise<ConsolePage> {
     const { run_id: id, input_digest: inputDigest } = run.record;
     const { archive } = this.#parts;
     const { principal } = run.record;
@@ -585,6 +619,10 @@ export class Console {
       frame: await this.#frame(c),
       replay: this.#replays.get(id),
       replays: this.#parts.replay !== undefined && c.get("rights").replays,
+      saving:
+        this.#parts.save !== undefined && c.get("rights").saves && run.envelope.result.ok
+          ? { saved: this.#saved.get(id), refused }
+          : undefined,
       alike: alike.slice(0, MAX_ALIKE),
     });
   }
@@ -599,14 +637,46 @@ export class Console {
       const underWay = [...this.#replays.values()].filter((each) => each === "under way").length;
       if (underWay >= MAX_REPLAYS)
         throw new RefusedError(429, "Other replays are under way; try again when they have ended.");
-      this.#keepOutcome(id, "under way");
-      void replay(id, this.#closing.signal).then((outcome) => this.#keepOutcome(id, outcome));
+      keepNewest(this.#replays, id, "under way");
+      void replay(id, this.#closing.signal).then((outcome) => keepNewest(this.#replays, id, outcome));
     }
     return `${runAddress(id)}#replay`;
   }
 
-  #keepOutcome(id: string, outcome: ReplayOutcome | "under way"): void {
-    keepNewest(this.#replays, id, outcome);
+  /** Saves the program of a run. A form that saves none is shown again as it was sent. */
+  async #save(c: Asked): Promise<Response> {
+    const form = await formOf(c);
+    const name = (form.get("name") ?? "").trim();
+    const saved = await this.#trySave(c, form, name).catch((error: unknown) => ({ error }));
+    if ("error" in saved) return this.#page(c, () => Promise.reject(saved.error));
+    if ("why" in saved)
+      return this.#page(c, async () => {
+        const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+        return { ...(await this.#renderRun(c, run, { form, why: saved.why })), status: 400 };
+      });
+    return c.redirect(`${saved.to}#save`, 303);
+  }
+
+  async #trySave(c: Asked, form: URLSearchParams, name: string): Promise<{ to: string } | { why: string }> {
+    const { save } = this.#parts;
+    const { run } = await this.#seenRun(c, c.req.param("id") ?? "");
+    if (save === undefined || !c.get("rights").saves)
+      throw new RefusedError(403, "You may not save programs here.");
+    const reason = name === "" ? "needs a name: lower-case words with - between them" : whyNoName(name);
+    if (reason !== undefined)
+      return { why: name === "" ? `The program ${reason}.` : `'${oneLine(name, 80)}' ${reason}.` };
+    if (this.#isSaving) return { why: "Another program is being saved; try again in a moment." };
+    this.#isSaving = true;
+    try {
+      const { run_id: runId } = run.record;
+      const description = oneLine(form.get("description") ?? "", MAX_DESCRIPTION_CHARS).trim();
+      const saved = await save({ runId, name, description, force: form.get("force") !== null });
+      if ("why" in saved) return saved;
+      keepNewest(this.#saved, runId, { name, notes: saved.notes });
+      return { to: runAddress(runId) };
+    } finally {
+      this.#isSaving = false;
+    }
   }
 
   async #difference(c: Asked): Promise<ConsolePage> {
@@ -670,6 +740,9 @@ export class Console {
     const by = this.#parts.nameInAudit(viewer);
     const approvals = await this.#parts.pending();
     const answer = { ...scope, by, how: HOW, ...(proof && { proof }) };
+    const required = this.#requiredProof;
+    if (required !== "any" && countsProven(answer, required) !== answer)
+      throw new RefusedError(403, `Nothing was answered: ${NOT_PROVEN[required]}.`);
     const isFirst = await approvals.answer(pending.owner.principal, pending, answer);
     if (isFirst) await c.get("sight").mayAnswer(pending, true);
     await this.#feed.refresh();
@@ -1014,7 +1087,7 @@ export class Console {
   #watch(c: Asked): Response {
     const [session, sight] = [c.get("session"), c.get("sight")];
     if (!this.#feed.hasRoomFor(session.viewer)) return c.body("too many watch", 429, { "Retry-After": "30" });
-    const lastId = c.req.header("last-event-id");
+    const from = { lastId: c.req.header("last-event-id"), runId: c.req.query("run")?.slice(0, 64) };
     return streamSSE(c, async (stream) => {
       const over = new AbortController();
       const signal = AbortSignal.any([over.signal, this.#closing.signal]);
@@ -1025,7 +1098,7 @@ export class Console {
       }, HEARTBEAT_MS).unref();
       try {
         await stream.write("retry: 2000\n\n");
-        for await (const { event, id, data } of this.#feed.watch(sight, lastId, signal))
+        for await (const { event, id, data } of this.#feed.watch(sight, from, signal))
           await stream.writeSSE({ event, id, data: JSON.stringify(data) });
       } finally {
         clearInterval(beat);
@@ -1081,13 +1154,16 @@ function explain(error: unknown): ConsolePage {
     ...{ title, place: undefined, status, header: renderHeading(title) },
     main: html`<p class="empty">${text}</p><p><a href="${BASE}/">To the overview</a></p>`,
   });
-  if (error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing"))
-    return page("Not here", "There is nothing here, or nothing that you may see.", 404);
+  if (isMissing(error)) return page("Not here", "There is nothing here, or nothing that you may see.", 404);
   if (error instanceof RefusedError) return page("Refused", error.message, error.status);
   if (error instanceof PasskeyError) return page("Refused", oneLine(error.message, 2_000), 403);
   if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
     return page("Cannot be read", oneLine(error.message, 2_000), 500);
   throw error;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing");
 }
 
 /** Errors whose message is for whoever uses ptc. */

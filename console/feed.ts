@@ -26,6 +26,8 @@ const MAX_OF_ONE = 20;
 /** The most runs that one event names. */
 const MAX_NAMED = 50;
 const MAX_AT_ONCE = 500;
+/** How long events of runs are gathered before browsers are told that something goes on. */
+const GATHER_MS = 200;
 
 export interface FeedOptions {
   archive: Pick<ArchiveStore, "following" | "list" | "read">;
@@ -49,6 +51,7 @@ export class Feed {
   /** What waits in the runs of a principal, or of everybody. */
   readonly #waiting = new Map<string | undefined, { key: string; questions: readonly PendingApproval[] }>();
   #stopLive: (() => void) | undefined;
+  #soon: NodeJS.Timeout | undefined;
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -69,8 +72,13 @@ export class Feed {
    * The events for one browser, until the signal is aborted. The first says what waits now.
    *
    * @param lastId of the last event that the browser had; it gets what has come since.
+   * @param runId of the run whose page it shows, where it shows one: of what goes on, it is told of this run alone.
    */
-  async *watch(sight: Sight, lastId: string | undefined, signal: AbortSignal): AsyncGenerator<FeedEvent> {
+  async *watch(
+    sight: Sight,
+    { lastId, runId }: { lastId?: string | undefined; runId?: string | undefined },
+    signal: AbortSignal,
+  ): AsyncGenerator<FeedEvent> {
     let wake = Promise.withResolvers<void>();
     const watcher: Watcher = { sight, wake: () => wake.resolve() };
     const onAbort = () => wake.resolve();
@@ -95,7 +103,7 @@ export class Feed {
           at = this.#newest;
           if (runs.length > 0) yield { event: "runs", id: id(), data: { runs } };
         }
-        const version = (await this.#options.live?.versionFor(sight)) ?? "none";
+        const version = (await this.#options.live?.versionFor(sight, runId)) ?? "none";
         if (`at ${version}` !== live) {
           live = `at ${version}`;
           const running = (await this.#options.live?.runsFor(sight))?.length ?? 0;
@@ -122,16 +130,25 @@ export class Feed {
 
   #start(): void {
     this.#timer ??= setInterval(() => void this.#look(), this.#options.intervalMs).unref();
-    this.#stopLive ??= this.#options.live?.watch(() => this.#wakeAll());
+    this.#stopLive ??= this.#options.live?.watch(() => this.#wakeSoon());
   }
 
   #stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+    clearTimeout(this.#soon);
+    this.#soon = undefined;
     this.#stopLive?.();
     this.#stopLive = undefined;
     this.#waiting.clear();
     this.#newest = undefined;
+  }
+
+  #wakeSoon(): void {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#wakeAll();
+    }, GATHER_MS).unref();
   }
 
   #wakeAll(): void {

@@ -1,17 +1,26 @@
 /**
- * The runs in progress of this process, as their events tell of them. It subscribes only while somebody watches: what began before is
- * known from its next event on.
+ * The runs in progress of this process, as the feed of its host tells of them, and those that ended a moment ago, until they are archived.
+ * It follows the feed only while somebody watches, and a moment longer. What a run began with is known then; of its calls and its console text, what came since.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Owner } from "../broker/policy/authorizer.ts";
-import type { MissedEvents, RunEvent, RunListener } from "../execution/runs/run-events.ts";
+import type { RunEvent, RunView, RunWatcher } from "../execution/runs/run-events.ts";
 import type { Sight } from "./sight.ts";
 
 const MAX_RUNS = 200;
-const MAX_CALLS = 200;
+/** The most calls of one run that are kept, the newest. */
+const MAX_LIVE_CALLS = 500;
+/** The most characters of console text of one run that are kept, the newest. */
+const MAX_PRINTED_CHARS = 32 * 1024;
+const MAX_ENDED = 50;
+/** How long it goes on following when nobody watches any more. */
+const LINGER_MS = 15_000;
+/** Longer than the feed gathers events before it delivers them. */
+const FIRST_MS = 30;
 
 /** A call of a run in progress. */
-interface LiveCall {
+export interface LiveCall {
   readonly seq: number;
   readonly tool: string;
   /** Milliseconds since 1970. */
@@ -26,42 +35,91 @@ export interface LiveRun {
   readonly owner: Owner;
   readonly source: string;
   readonly client: string | undefined;
-  /** When it was first heard of, in milliseconds since 1970. */
+  /** When it began or was first heard of, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** What runs; `undefined` where only later events were heard. */
+  readonly program: (RunView & { kind: "began" })["program"] | undefined;
   /** The newest calls, the oldest first. */
   readonly calls: readonly LiveCall[];
   /** How many calls were heard of. */
   readonly called: number;
+  /** The newest console text, of both streams in their order. */
+  readonly printed: string;
+  /** How many characters it printed before that. */
+  readonly printedBefore: number;
   /** The tool or the server that a person is asked about. */
   readonly asked: string | undefined;
+  /** How it ended; `undefined` while it goes on. */
+  readonly ended: { readonly outcome: string; readonly durationMs: number } | undefined;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Kept = Mutable<LiveRun> & { calls: LiveCall[] };
+type Kept = Mutable<LiveRun> & { calls: LiveCall[]; version: number };
 
 export class LiveRuns {
-  readonly #subscribe: (listener: RunListener) => () => void;
+  readonly #follow: (watcher: RunWatcher) => () => void;
   readonly #now: () => number;
   readonly #runs = new Map<string, Kept>();
+  /** The newest last. */
+  readonly #ended = new Map<string, Kept>();
   readonly #versions = new Map<string, { of: Owner; version: number }>();
+  /** Who has been handed which run, as it is noted once. */
+  readonly #noted = new Set<string>();
   #version = 0;
+  readonly #listeners = new Set<() => void>();
+  #stop: (() => void) | undefined;
+  #leaving: NodeJS.Timeout | undefined;
 
-  constructor(subscribe: (listener: RunListener) => () => void, now: () => number) {
-    this.#subscribe = subscribe;
+  constructor(follow: (watcher: RunWatcher) => () => void, now: () => number) {
+    this.#follow = follow;
     this.#now = now;
   }
 
-  /** Follows events until the returned function is called. @param onChange called after each. */
+  /** Follows the feed until the returned function is called, and a while longer. @param onChange called after each event. */
   watch(onChange: () => void): () => void {
-    const stop = this.#subscribe((event) => {
-      this.#take(event);
-      onChange();
-    });
+    this.#listeners.add(onChange);
+    this.#start();
     return () => {
-      stop();
-      this.#runs.clear();
-      this.#versions.clear();
+      this.#listeners.delete(onChange);
+      this.#leaveSoon();
     };
+  }
+
+  /** Follows the feed a while for somebody who opens a page. Resolves when it is known what goes on. */
+  async look(): Promise<void> {
+    const isFirst = this.#stop === undefined;
+    this.#start();
+    this.#leaveSoon();
+    if (isFirst) await delay(FIRST_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#leaving);
+    this.#stop?.();
+    this.#stop = undefined;
+    for (const known of [this.#runs, this.#ended, this.#versions, this.#noted]) known.clear();
+  }
+
+  #start(): void {
+    this.#stop ??= this.#follow((event) => {
+      if (event.kind === "missed") {
+        // Ends may be among them: what goes on is told again.
+        this.#stop?.();
+        this.#stop = undefined;
+        this.#runs.clear();
+        this.#version++;
+        this.#start();
+      } else this.#take(event);
+      for (const onChange of this.#listeners) onChange();
+    });
+  }
+
+  /** From page to page nobody watches for a moment. */
+  #leaveSoon(): void {
+    clearTimeout(this.#leaving);
+    this.#leaving = setTimeout(() => {
+      if (this.#listeners.size === 0) this.close();
+    }, LINGER_MS).unref();
   }
 
   /** The runs that a viewer sees, the newest first. */
@@ -71,40 +129,59 @@ export class LiveRuns {
     return runs.filter((_, index) => may[index]);
   }
 
-  /** Changes with whatever a viewer sees. */
-  async versionFor(sight: Sight): Promise<string> {
+  /** A run that a viewer sees, which goes on or has just ended. That it is handed out is noted once. */
+  async runFor(sight: Sight, runId: string): Promise<LiveRun | undefined> {
+    const run = this.#find(runId);
+    if (run === undefined) return undefined;
+    const noted = JSON.stringify([sight.viewer.principal, runId]);
+    if (!(await sight.mayRead(run.owner, this.#noted.has(noted) ? undefined : runId))) return undefined;
+    this.#noted.add(noted);
+    return run;
+  }
+
+  /** Changes with whatever a viewer sees. @param runId limits it to one run. */
+  async versionFor(sight: Sight, runId?: string): Promise<string> {
+    if (runId !== undefined) {
+      const run = this.#find(runId);
+      return run !== undefined && (await sight.mayRead(run.owner)) ? String(run.version) : "";
+    }
     if (sight.seesAll) return String(this.#version);
     const known = [...this.#versions.values()];
     const may = await Promise.all(known.map(({ of }) => sight.mayRead(of)));
     return known.flatMap(({ version }, index) => (may[index] ? [version] : [])).join();
   }
 
-  #take(event: RunEvent | MissedEvents): void {
-    if (event.kind === "missed") {
-      // Ends may be among them: what goes on is known again from its next event.
-      this.#runs.clear();
-      this.#version++;
-      return;
-    }
+  #find(runId: string): Kept | undefined {
+    return this.#runs.get(runId) ?? this.#ended.get(runId);
+  }
+
+  #take(event: RunEvent | RunView): void {
     const { runId, context } = event;
     this.#version++;
     const of = ownerIn(context);
     const key = JSON.stringify(of);
     this.#versions.set(key, { of, version: (this.#versions.get(key)?.version ?? 0) + 1 });
-    if (event.kind === "ended") {
-      this.#runs.delete(runId);
-      return;
-    }
-    const run = this.#runs.get(runId) ?? this.#begin(event);
+    const run = this.#runs.get(runId) ?? (event.kind === "ended" ? undefined : this.#begin(event));
     if (run === undefined) return;
+    run.version++;
     switch (event.kind) {
+      case "began":
+        run.startedAt = event.at;
+        run.program = event.program;
+        return;
+      case "printed": {
+        const printed = run.printed + event.text;
+        run.printed = wholeCharacters(printed.slice(-MAX_PRINTED_CHARS));
+        run.printedBefore += printed.length - run.printed.length;
+        return;
+      }
       case "call-started":
         run.called++;
         run.calls.push({ seq: event.seq, tool: event.tool, startedAt: this.#now() });
-        if (run.calls.length > MAX_CALLS) run.calls.shift();
+        if (run.calls.length > MAX_LIVE_CALLS) run.calls.shift();
         return;
       case "call-ended": {
-        const at = run.calls.findIndex(({ seq }) => seq === event.seq);
+        const at = run.calls.findLastIndex(({ seq }) => seq === event.seq);
         const call = run.calls[at];
         if (call === undefined) return;
         const { durationMs, failure } = event;
@@ -120,19 +197,35 @@ export class LiveRuns {
       case "question-answered":
       case "elicitation-answered":
         run.asked = undefined;
+        return;
+      case "ended": {
+        this.#runs.delete(runId);
+        const { outcome, durationMs } = event;
+        this.#ended.set(runId, { ...run, asked: undefined, ended: { outcome, durationMs } });
+        const oldest = this.#ended.keys().next().value;
+        if (this.#ended.size > MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+      }
     }
   }
 
-  #begin({ runId, context }: RunEvent): Kept | undefined {
+  #begin({ runId, context }: RunEvent | RunView): Kept | undefined {
     if (this.#runs.size >= MAX_RUNS) return undefined;
+    // A run that was suspended goes on under its id.
+    this.#ended.delete(runId);
     const { source, client } = context;
     const run: Kept = {
       ...{ runId, owner: ownerIn(context), source, client: client?.name, startedAt: this.#now() },
-      ...{ calls: [], called: 0, asked: undefined },
+      ...{ program: undefined, calls: [], called: 0, printed: "", printedBefore: 0 },
+      ...{ asked: undefined, ended: undefined, version: 0 },
     };
     this.#runs.set(runId, run);
     return run;
   }
+}
+
+/** Without the second half of a character that was cut. */
+function wholeCharacters(text: string): string {
+  return /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
 }
 
 function ownerIn({ principal, groups }: Owner): Owner {

@@ -42,6 +42,8 @@ export interface ConsolePage {
   readonly footer?: Markup | undefined;
   /** CSS rules for this page alone. They contain numbers, never text of a run. */
   readonly rules?: string | undefined;
+  /** The run in progress that it shows. */
+  readonly follows?: string | undefined;
   /** A status other than 200. */
   readonly status?: number | undefined;
 }
@@ -75,7 +77,7 @@ export function renderBarePage(
   return renderDocument({ ...page, assets, top: undefined, feed: false, token: undefined, waiting: 0 });
 }
 
-interface Document extends Pick<ConsolePage, "title" | "header" | "main" | "footer" | "rules"> {
+interface Document extends Pick<ConsolePage, "title" | "header" | "main" | "footer" | "rules" | "follows"> {
   assets: AssetNames;
   top: Markup | undefined;
   feed: boolean;
@@ -83,9 +85,12 @@ interface Document extends Pick<ConsolePage, "title" | "header" | "main" | "foot
   waiting: number;
 }
 
-function renderDocument({ title, header, main, footer, rules = "", assets, top, feed, waiting }: Document) {
+function renderDocument(document: Document) {
+  const { title, header, main, footer, rules = "", follows, assets, top, feed, waiting } = document;
   const own = rules === "" ? undefined : Markup.raw("style", rules);
-  const data = feed ? html` data-feed="${BASE}/feed" data-title="${title}"` : undefined;
+  const query = follows === undefined ? "" : `?run=${encodeURIComponent(follows)}`;
+  const run = follows === undefined ? undefined : html` data-run="${follows}"`;
+  const data = feed ? html` data-feed="${BASE}/feed${query}" data-title="${title}"${run}` : undefined;
   return html`<!doctype html>
 <html lang="en"${data}>
 <head>

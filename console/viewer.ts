@@ -36,6 +36,8 @@ export interface Rights {
   readonly approves: boolean;
   /** Whether they replay runs that they see. */
   readonly replays: boolean;
+  /** Whether they save programs of runs that they see, which writes into the folder of the project. */
+  readonly saves: boolean;
 }
 
 /** Decides what a viewer may see and do. It is asked for each request, so that a changed rule counts at once. */

@@ -55,8 +55,6 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
   const state = earlier ? stateOf(earlier.calls, tools, configuration) : (facts.state ?? new RunState());
   const redaction = await redactRun(redactor, configuration, state);
   const flow = followsValues(configuration) ? openFlow(request, facts, state, configuration) : undefined;
-  const report =
-    host.runs && reportRun((event) => host.runs?.publish(event), { runId, context }, redaction.redactor);
   const traced = host.telemetry?.beginRun({
     ...{ runId, context, language: program.language, parent: trace, earlier: earlier?.place },
     describeTool: (name) => describeTool(name, tools, configuration),
@@ -65,6 +63,13 @@ export async function openScope(request: RunRequest, host: RunHost, facts: RunFa
     ...{ fileName: program.fileName, language: program.language },
     code: program.code === undefined ? undefined : redaction.redactor.redactText(program.code).value,
   };
+  host.runs?.publish({
+    ...{ runId, context, kind: "began" },
+    at: Math.round(clock.wallMs()),
+    program: shown,
+  });
+  const report =
+    host.runs && reportRun((event) => host.runs?.publish(event), { runId, context }, redaction.redactor);
   const { require: requiredProof, suspend: maySuspend } = configuration.approvals;
   const tell =
     host.notifier && tellOfQuestions(host.notifier, { context, program: shown }, redaction.redactor);

@@ -83,7 +83,10 @@ export async function runProgram(
       sandboxes: (request.leavesSpare ? host.sandboxes.sparing?.() : undefined) ?? host.sandboxes,
       typecheck: request.typecheck ?? execution.typecheck,
       checkPatienceMs: request.checkPatienceMs,
-      onConsole: request.onConsole,
+      onConsole(entry) {
+        host.runs?.publish({ runId, context, kind: "printed", ...entry });
+        request.onConsole?.(entry);
+      },
       async startServer(module) {
         const server = all.servers.find((each) => each.module === module);
         if (server?.tools.some((tool) => host.authorizer.isVisible(context, tool)) === true)

@@ -294,7 +294,8 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: {
       path: "^(?:upstream|broker|server|cli)/",
-      pathNot: "^(?:upstream/redact-connection\\.ts$|cli/doctor/|cli/commands/programs/)",
+      pathNot:
+        "^(?:upstream/redact-connection\\.ts$|cli/doctor/|cli/commands/programs/|cli/save-program\\.ts$)",
     },
     to: { path: "^secrets/redaction\\.ts$" },
   },

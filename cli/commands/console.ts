@@ -37,6 +37,7 @@ import { replayForConsole } from "../console-replay.ts";
 import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
 import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
+import { saveForConsole } from "../save-program.ts";
 import { toolsFor } from "./tools.ts";
 
 /** `ptc console` */
@@ -145,6 +146,7 @@ async function consoleOf(
       const context = { ...localContext("call", env), client: { name: "ptc console" } };
       return callForConsole(await hosted(), context, call, signal);
     },
+    save: async (asked) => saveForConsole(await hosted(), archive, asked),
     passkeys: new Passkeys({
       store: openPasskeyStore(env, configuration),
       origin: server.origin,
@@ -158,7 +160,7 @@ async function consoleOf(
       },
     }),
     entrance: address,
-    rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true }),
+    rightsOf: async () => ({ runs: "all", audit: "all", approves: true, replays: true, saves: true }),
     nameInAudit: ({ name }) => name,
     sealer: async () => key,
     now,

@@ -7,10 +7,12 @@
   root.dataset.scripted = "";
   keepTheme();
   // On a narrow screen the current place may be beyond the edge.
-  $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  if (matchMedia("(max-width: 62rem)").matches)
+    $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   startKeys();
   startNotices();
   startAgain();
+  startRun();
   if (root.dataset.feed !== undefined) startFeed(root.dataset.feed);
 
   /** The choice of colours stays from page to page. */
@@ -60,6 +62,8 @@
         const { runs } = JSON.parse(data);
         say(runs.length === 1 ? `A run has ended: ${runs[0].status}.` : `${runs.length} runs have ended.`);
         refresh("runs");
+        // Its own page takes the place of the page of a run that goes on.
+        if (runs.some(({ run_id: id }) => id === root.dataset.run)) refresh("live");
       });
       source.addEventListener("live", () => refresh("live"));
       source.addEventListener("error", () => {
@@ -106,7 +110,7 @@
     const shown = new Notification("ptc", { body: text, tag: "ptc-waiting" });
     shown.addEventListener("click", () => {
       focus();
-      location.assign(`${root.dataset.feed.replace(/feed$/, "inbox")}`);
+      location.assign(`${root.dataset.feed.replace(/feed.*$/, "inbox")}`);
     });
   }
 
@@ -138,6 +142,7 @@
       const response = await fetch(location.href.split("#")[0], { headers: { Accept: "text/html" } });
       if (!response.ok || response.redirected) return;
       const next = new DOMParser().parseFromString(await response.text(), "text/html");
+      if (root.dataset.run !== next.documentElement.dataset.run) return location.reload();
       const selector = kinds.map((kind) => `[data-live~="${kind}"]`).join();
       const fresh = [...next.querySelectorAll(selector)];
       all(selector).forEach((part, index) => {
@@ -159,8 +164,19 @@
     if (part.innerHTML === other.innerHTML) return;
     const focused = part.contains(document.activeElement) ? document.activeElement : null;
     const address = focused?.getAttribute("href");
+    const [tail, place] = [part.querySelector("[data-tail]"), placeOf(part)];
     part.replaceChildren(...other.childNodes);
+    const fresh = part.querySelector("[data-tail]");
+    if (fresh !== null) fresh.scrollTop = place ?? fresh.scrollHeight;
+    if (tail !== null && tail === focused) fresh?.focus({ preventScroll: true });
     if (address) part.querySelector(`[href="${CSS.escape(address)}"]`)?.focus();
+  }
+
+  /** Where somebody reads in a text that grows; nothing where they follow its end. */
+  function placeOf(part) {
+    const tail = part.querySelector("[data-tail]");
+    if (tail === null || tail.scrollHeight - tail.clientHeight - tail.scrollTop < 24) return undefined;
+    return tail.scrollTop;
   }
 
   /** Adds and removes whole items. One that stays is not touched: somebody may be typing in it. */
@@ -208,6 +224,15 @@
       await Notification.requestPermission();
       button.hidden = true;
     });
+  }
+
+  /** Bars of calls that are under way grow, whatever happens meanwhile. */
+  function startRun() {
+    if (root.dataset.run === undefined) return;
+    for (const tail of all("[data-tail]")) tail.scrollTop = tail.scrollHeight;
+    setInterval(() => {
+      if (!document.hidden && $(".status.running") !== null) refresh("live");
+    }, 2000);
   }
 
   /** What goes on is looked at again. */

@@ -36,11 +36,19 @@ interface RunPageOptions {
   frame: Frame;
   replay: ReplayOutcome | "under way" | undefined;
   replays: boolean;
+  /** What came of saving its program, where the viewer may save it. */
+  saving:
+    | {
+        readonly saved: { readonly name: string; readonly notes: readonly string[] } | undefined;
+        readonly refused: { readonly form: URLSearchParams; readonly why: string } | undefined;
+      }
+    | undefined;
   /** Earlier runs of the same program with the same data, the newest first. */
   alike: readonly { readonly run_id: string; readonly started_at: number; readonly status: string }[];
 }
 
-export function renderRun({ run, parts, frame, replay, replays, alike }: RunPageOptions): ConsolePage {
+export function renderRun(options: RunPageOptions): ConsolePage {
+  const { run, parts, frame, replay, replays, saving, alike } = options;
   const { run_id: id } = run.record;
   const actions = html`<div class="actions">
 ${replays ? renderForm(`${runAddress(id)}/replay`, frame, html`<button type="submit" class="primary">Replay</button>`) : undefined}
@@ -50,10 +58,33 @@ ${renderCompare(id, alike)}
     title: parts.title,
     place: "runs",
     header: html`<p class="crumbs"><a href="${BASE}/runs">Runs</a></p>${parts.header}`,
-    main: html`${actions}${renderReplay(run, replay)}${parts.main}`,
+    main: html`${actions}${renderSave(id, frame, saving)}${renderReplay(run, replay)}${parts.main}`,
     footer: parts.footer,
     rules: parts.rules,
   };
+}
+
+/** What the program is to be called, and what came of it. */
+function renderSave(id: string, frame: Frame, saving: RunPageOptions["saving"]): Markup | undefined {
+  if (saving === undefined) return undefined;
+  const { saved, refused } = saving;
+  const said =
+    refused !== undefined
+      ? html`<p class="outcome impossible" role="alert">${refused.why}</p>`
+      : saved === undefined
+        ? undefined
+        : html`<div class="outcome same" role="status"><p><strong>Saved as <a href="${BASE}/programs">${saved.name}</a></strong>: <code>ptc run ${saved.name}</code> runs it, and other programs call it.</p>${saved.notes.map((note) => html`<p class="soft">${note}</p>`)}</div>`;
+  const given = (name: string) => refused?.form.get(name) ?? "";
+  const isForced = refused !== undefined && refused.form.get("force") !== null;
+  return html`<div id="save">${said}<details class="fold"${refused === undefined ? undefined : html` open`}><summary>Save as program</summary>${renderForm(
+    `${runAddress(id)}/save`,
+    frame,
+    html`<label><span>Name</span><input type="text" name="name" value="${given("name")}" placeholder="weekly-report" required maxlength="48" autocomplete="off" spellcheck="false"></label>
+<label class="grow"><span>What it does</span><input type="text" name="description" value="${given("description")}" placeholder="what its first comment says" maxlength="300" autocomplete="off"></label>
+<label class="choice"><input type="checkbox" name="force" value="yes"${isForced ? html` checked` : undefined}> Replace one of this name</label>
+<button type="submit">Save</button>`,
+    html` class="filters"`,
+  )}</details></div>`;
 }
 
 function renderCompare(id: string, alike: RunPageOptions["alike"]): Markup | undefined {

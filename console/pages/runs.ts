@@ -174,13 +174,13 @@ function renderLive(live: readonly LiveRun[], nowMs: number): Markup {
         call.durationMs === undefined
           ? html`<span class="going">${formatDuration(Math.max(0, nowMs - call.startedAt))} so far</span>`
           : html`<span class="${call.failure === undefined ? "done" : "some"}">${call.failure ?? "ok"}, ${formatDuration(call.durationMs)}</span>`;
-      return html`<li value="${call.seq + 1}"><code>${shortToolName(call.tool)}</code> ${state}</li>`;
+      return html`<li value="${call.seq}"><code>${shortToolName(call.tool)}</code> ${state}</li>`;
     });
     const asked =
       run.asked === undefined
         ? undefined
         : html`<p class="asked"><em class="mark">waits for a person</em> about <code>${shortToolName(run.asked)}</code></p>`;
-    return html`<li class="live-run"><p><code class="run-id">${run.runId.slice(0, SHORT_ID_CHARS)}</code> <span class="soft">${run.client ?? run.source}, ${formatDuration(Math.max(0, nowMs - run.startedAt))}, ${formatCount(run.called)} ${run.called === 1 ? "call" : "calls"}</span></p>${more > 0 ? html`<p class="soft">${formatCount(more)} earlier</p>` : undefined}<ol>${calls}</ol>${asked}</li>`;
+    return html`<li class="live-run"><p><a href="${runAddress(run.runId)}"><code class="run-id">${run.runId.slice(0, SHORT_ID_CHARS)}</code></a> ${run.program?.fileName} <span class="soft">${run.client ?? run.source}, ${formatDuration(Math.max(0, nowMs - run.startedAt))}, ${formatCount(run.called)} ${run.called === 1 ? "call" : "calls"}</span></p>${more > 0 ? html`<p class="soft">${formatCount(more)} earlier</p>` : undefined}<ol>${calls}</ol>${asked}</li>`;
   });
   return renderSection(
     "live",

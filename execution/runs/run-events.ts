@@ -49,6 +49,27 @@ export type RunEvent = OfRun &
       }
   );
 
+/**
+ * What people see of a run while it goes on, besides its events. It is for those who may read the run: it has no secrets, and it has
+ * the text of the program and what the program prints.
+ */
+export type RunView = OfRun &
+  (
+    | {
+        readonly kind: "began";
+        /** Milliseconds since 1970. */
+        readonly at: number;
+        /** Its text is absent where a call is made without a program. */
+        readonly program: {
+          readonly fileName: string;
+          readonly language: string;
+          readonly code?: string | undefined;
+        };
+      }
+    /** Console text, as far as the limits of the run keep it. */
+    | { readonly kind: "printed"; readonly stream: "out" | "err"; readonly text: string }
+  );
+
 /** Replaces the events that a listener was too slow for. */
 export interface MissedEvents {
   readonly kind: "missed";
@@ -57,3 +78,6 @@ export interface MissedEvents {
 
 /** Receives events. It may be slow or fail: neither the run nor another listener is affected. */
 export type RunListener = (event: RunEvent | MissedEvents) => void | Promise<void>;
+
+/** Receives what people see of runs, as a `RunListener` receives events. */
+export type RunWatcher = (event: RunEvent | RunView | MissedEvents) => void | Promise<void>;

@@ -1,4 +1,6 @@
 /** A real Chromium for the console, by Playwright, which brings no browser of its own here. */
+
+import { join } from "node:path";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { findChromium } from "../server/pages/chromium.ts";
@@ -51,6 +53,13 @@ export async function openConsole(
   page.on("request", (request) => void requests.push(request.url()));
   await page.goto(address);
   return { page, context, complaints, requests };
+}
+
+/** Keeps a picture of what is in the window, in the folder that `PTC_SCREENSHOTS` names, where it does. */
+export async function photograph(page: Page, name: string): Promise<void> {
+  const folder = process.env.PTC_SCREENSHOTS;
+  if (folder !== undefined)
+    await page.screenshot({ path: join(folder, `${name}.png`), fullPage: name.endsWith("-whole") });
 }
 
 /** What axe finds wrong with a page, a line for each place. */

@@ -2,7 +2,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasBrowser, openConsole, startBrowser, violations } from "./browser.ts";
+import { hasBrowser, openConsole, photograph, startBrowser, violations } from "./browser.ts";
 import { fill, REPORT } from "./sample.ts";
 import { serveConsole } from "./served-console.ts";
 
@@ -99,6 +99,45 @@ const ATTACKS = [
 /** As long as names may be. */
 const SHORT = ATTACKS.slice(0, 120);
 
+/** A run as its events tell of it. */
+function liveRun() {
+  const of = {
+    runId: "0badc0de-0000-4000-8000-000000000000",
+    context: { principal: "local", source: "serve" as const, client: { name: "claude-code" } },
+  };
+  const [get, send] = ["mcp__docs__get_document", "mcp__mail__send_message"];
+  const print = (text: string) => ({ ...of, kind: "printed" as const, stream: "out" as const, text });
+  const call = (seq: number, tool: string, durationMs: number | undefined, failure?: "ToolError") => [
+    { ...of, kind: "call-started" as const, seq, tool },
+    ...(durationMs === undefined
+      ? []
+      : [
+          {
+            ...{ ...of, kind: "call-ended" as const, seq, tool, durationMs, decision: "allowed" as const },
+            ...(failure && { failure }),
+          },
+        ]),
+  ];
+  return {
+    ...{ runId: of.runId, print },
+    began: {
+      ...{ ...of, kind: "began" as const, at: Date.now() - 4_000 },
+      program: { fileName: "report.ts", language: "typescript", code: REPORT },
+    },
+    goes: [
+      ...call(1, get, 480),
+      ...call(2, get, 1_400),
+      ...call(3, "mcp__github__list_issues", 900),
+      ...call(4, get, 300, "ToolError"),
+      ...call(5, get, 700),
+      ...call(6, send, undefined),
+      print(Array.from({ length: 200 }, (_, i) => `row ${i + 1}: ${(i * 7919) % 1_000}`).join("\n")),
+      { ...of, kind: "question-asked" as const, tool: send },
+    ],
+    ended: { ...of, kind: "ended" as const, outcome: "ok" as const, durationMs: 5_200, toolCalls: 6 },
+  };
+}
+
 describe.skipIf(!hasBrowser)("the console in Chromium", () => {
   let browser: Browser;
   beforeAll(async () => {
@@ -122,6 +161,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           { server: "docs", difference: { ...CHANGED, added: ["new_tool"], removed: ["old_tool"] } },
           { server: "mail", why: "server 'mail' ended: exit code 1" },
         ],
+        save: async () => ({ why: "nothing is saved here" }),
       },
       SETTINGS,
     );
@@ -152,6 +192,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
           const where = `${each} ${colorScheme} ${width}`;
           const over = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
           if (over > 0) wrong.push(`${where}: wider than its window by ${over}`);
+          await photograph(page, `${each.replaceAll(/\W+/g, "-") || "overview"}-${width}-${colorScheme}`);
           // What axe says of a width in light it says in dark, but for colours.
           if (colorScheme === "light" || width === 1440)
             wrong.push(...(await violations(page)).map((line) => `${where}: ${line}`));
@@ -280,7 +321,21 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
       "programs",
       "me",
     ];
+    const live = { runId: "live-run", context: { principal: ATTACKS, source: "serve" as const } };
+    runs.publish({
+      ...{ ...live, kind: "began", at: Date.now() },
+      program: { fileName: ATTACKS, language: "typescript", code: ATTACKS },
+    });
+    await page.goto(path("runs/live-run"));
+    for (const event of [
+      { ...live, kind: "printed" as const, stream: "out" as const, text: ATTACKS },
+      { ...live, kind: "call-started" as const, seq: 1, tool: ATTACKS },
+      { ...live, kind: "question-asked" as const, tool: ATTACKS },
+    ])
+      runs.publish(event);
+    await page.locator(".live-lanes rect").waitFor();
     for (const each of [
+      "runs/live-run",
       ...pages,
       `runs?text=${query}&status=${query}&tool=${query}`,
       `tools?q=${query}&server=${query}`,
@@ -368,6 +423,89 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await archived({ code: "second()\n" });
     await page.getByText("second()").waitFor();
     expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("the page of a run follows it: calls, console text and question as they come, and the page of the archive at its end", async () => {
+    const { archived, runs, address, origin } = await serveConsole();
+    const { page, context, complaints } = await openConsole(browser, address());
+    const run = liveRun();
+    runs.publish(run.began);
+    await page.goto(`${origin}/console/runs`);
+    // A run that began before anybody looked is there, too.
+    await page.getByRole("link", { name: run.runId.slice(0, 8) }).click();
+    await page.getByText("It has called nothing yet").waitFor();
+    for (const event of run.goes) runs.publish(event);
+    await page.getByText("It waits for a person").waitFor();
+    expect(await page.locator(".live-lanes rect").count()).toBe(6);
+    const atEnd =
+      "(() => { const { scrollTop, scrollHeight, clientHeight } = document.querySelector('.printed'); return scrollHeight - clientHeight - scrollTop < 2; })()";
+    // Console text is followed to its end, unless somebody reads further up.
+    await expect.poll(() => page.evaluate(atEnd)).toBe(true);
+    await page.evaluate("document.querySelector('.printed').scrollTop = 40");
+    runs.publish(run.print("one more line\n"));
+    await page.getByText("one more line").waitFor();
+    expect(await page.evaluate("document.querySelector('.printed').scrollTop")).toBe(40);
+    for (const [width, colorScheme] of WIDTHS.flatMap((each) => [
+      [each, "light"] as const,
+      [each, "dark"] as const,
+    ])) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      expect(await violations(page)).toEqual([]);
+      await photograph(page, `live-${width}-${colorScheme}-whole`);
+    }
+    await archived({ runId: run.runId, code: REPORT, fileName: "report.ts" });
+    runs.publish(run.ended);
+    await page.getByText("Record digest").waitFor({ state: "attached" });
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("the inbox and a run have their pictures for the README", async () => {
+    const { path, address, archived } = await filled();
+    const { page, context } = await openConsole(browser, address(), { width: 1200, height: 1060 });
+    await page.goto(path("inbox"));
+    await page.getByRole("button", { name: "Approve this call" }).first().waitFor();
+    await photograph(page, "console-inbox");
+    const get = (i: number) => ({
+      ...{ tool: "mcp__docs__get_document", from: 30 + 70 * i, took: 260 + 41 * (i % 4) },
+      ...{ bytes: 9_000 + 700 * i, arguments: { id: `2026-${String(i + 1).padStart(2, "0")}` } },
+    });
+    const run = await archived({
+      ...{ code: REPORT, fileName: "report.ts", user: "ada", tookMs: 2_340, startedAt: Date.now() - 60_000 },
+      calls: [
+        { tool: "mcp__github__list_issues", from: 8, took: 640, bytes: 210_400 },
+        ...Array.from({ length: 9 }, (_, i) => get(i)),
+        { ...get(9), error: "no such document", bytes: 120 },
+        ...["ada", "grace"].map((name, i) => ({
+          ...{ tool: "mcp__mail__send_message", from: 1_080 + 610 * i, took: 560, bytes: 120 },
+          ...{ arguments: { to: `${name}@example.com` }, decision: "approved-once", approver: "ada" },
+        })),
+      ],
+      value: { total: 1_204, sent: 2 },
+    });
+    await page.setViewportSize({ width: 1200, height: 1000 });
+    await page.goto(path(`runs/${run}`));
+    await page.locator(".tick").first().waitFor();
+    expect(await page.locator(".bar").count()).toBe(13);
+    await photograph(page, "console-run");
+    await context.close();
+  });
+
+  it("the form that saves a program fits, and is readable for everybody", async () => {
+    const { path, address } = await filled();
+    const { page, context } = await openConsole(browser, address());
+    await page.goto(path("runs/RUN"));
+    await page.getByText("Save as program").click();
+    await page.getByLabel("Name", { exact: true }).fill("weekly-report");
+    for (const width of [360, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect(await violations(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBeLessThanOrEqual(0);
+      await photograph(page, `save-${width}`);
+    }
     await context.close();
   });
 

@@ -32,6 +32,25 @@ async function opened(more: Parameters<typeof serveConsole>[0] = {}, configurati
   return { ...served, visitor };
 }
 
+async function* events(response: Response): AsyncGenerator<{ event: string; id: string; data: unknown }> {
+  const decoder = new TextDecoder();
+  let held = "";
+  for await (const piece of response.body ?? []) {
+    held += decoder.decode(piece as Uint8Array, { stream: true });
+    for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+      const lines = Object.fromEntries(
+        held
+          .slice(0, end)
+          .split("\n")
+          .map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]),
+      );
+      held = held.slice(end + 2);
+      if (lines.event !== undefined)
+        yield { event: lines.event, id: lines.id ?? "", data: JSON.parse(lines.data ?? "null") };
+    }
+  }
+}
+
 describe("the console", () => {
   it.each(PAGES)("shows %s", async (path, says) => {
     const { visitor, ask, archived, warnings } = await opened();
@@ -199,6 +218,41 @@ describe("the console", () => {
     expect(await visitor.text(`/console/runs/${id}`)).toContain("&quot;now&quot;: 2");
   });
 
+  it("saves the program of a run under a name, says in one line why it does not, and keeps what was typed", async () => {
+    const asked: unknown[] = [];
+    const { visitor, archived } = await opened({
+      save: async (wanted) => {
+        asked.push(wanted);
+        return wanted.force ? { files: [], notes: ["a <note>"] } : { why: "is there already; tick Replace" };
+      },
+    });
+    const id = await archived({});
+    const token = await visitor.token();
+    const save = async (fields: Record<string, string>) => {
+      const response = await visitor.post(`/console/runs/${id}/save`, { token, ...fields });
+      return { status: response.status, to: response.headers.get("location"), text: await response.text() };
+    };
+    for (const [name, why] of [
+      ["", "The program needs a name"],
+      ["../Report", "&#39;../Report&#39; is not a name of a saved program"],
+      ["index", "is a name that ptc uses itself"],
+    ] as const)
+      expect(await save({ name })).toMatchObject({ status: 400, text: expect.stringContaining(why) });
+    expect(asked).toEqual([]);
+    const taken = await save({ name: "weekly-report", description: "What <b>happened" });
+    expect(taken).toMatchObject({ status: 400, text: expect.stringContaining("tick Replace") });
+    expect(taken.text).toContain('value="weekly-report"');
+    expect(taken.text).toContain('value="What &lt;b&gt;happened"');
+    const saved = await save({ name: " weekly-report ", force: "yes" });
+    expect(saved).toMatchObject({ status: 303, to: `/console/runs/${id}#save` });
+    expect(asked.at(-1)).toEqual({ runId: id, name: "weekly-report", description: "", force: true });
+    const page = await visitor.text(`/console/runs/${id}`);
+    expect(page).toContain("ptc run weekly-report");
+    expect(page).toContain("a &lt;note&gt;");
+    const failed = await archived({ failure: { type: "Timeout", message: "late" } });
+    expect(await visitor.text(`/console/runs/${failed}`)).not.toContain("Save as program");
+  });
+
   it("tries one call by the form of a tool, with arguments by its schema, and shows the run of it", async () => {
     const called: unknown[] = [];
     const { visitor } = await opened({
@@ -282,25 +336,6 @@ describe("the console", () => {
 });
 
 describe("the feed", () => {
-  async function* events(response: Response): AsyncGenerator<{ event: string; id: string; data: unknown }> {
-    const decoder = new TextDecoder();
-    let held = "";
-    for await (const piece of response.body ?? []) {
-      held += decoder.decode(piece as Uint8Array, { stream: true });
-      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
-        const lines = Object.fromEntries(
-          held
-            .slice(0, end)
-            .split("\n")
-            .map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]),
-        );
-        held = held.slice(end + 2);
-        if (lines.event !== undefined)
-          yield { event: lines.event, id: lines.id ?? "", data: JSON.parse(lines.data ?? "null") };
-      }
-    }
-  }
-
   async function next(stream: AsyncGenerator<{ event: string; id: string; data: unknown }>, event: string) {
     for (;;) {
       const { value } = await stream.next();
@@ -353,6 +388,46 @@ describe("the feed", () => {
     await expect.poll(() => visitor.text("/console/runs")).toContain("docs.get_document");
     runs.publish({ ...run, kind: "ended", outcome: "ok", durationMs: 1, toolCalls: 1 });
     await expect.poll(async () => (await next(stream, "live")).data).toEqual({ running: 0 });
+    await stream.return(undefined);
+  });
+
+  it("shows a run while it goes on: its calls by start and duration, what it prints, whom it waits for, and its end", async () => {
+    const { visitor, runs, archived } = await opened();
+    const run = {
+      runId: "0badc0de-0000-4000-8000-000000000000",
+      context: { principal: "local", source: "serve" as const },
+    };
+    const address = `/console/runs/${run.runId}`;
+    runs.publish({
+      ...{ ...run, kind: "began", at: Date.now() - 1_000 },
+      program: { fileName: "report.ts", language: "typescript", code: "await docs.getDocument()\n" },
+    });
+    // It began before anybody looked, and no page follows it yet.
+    expect(await visitor.text(address)).toContain("getDocument");
+    expect(await visitor.text("/console/runs")).toContain("report.ts");
+    const stream = events(await visitor.get(`/console/feed?run=${run.runId}`));
+    runs.publish({ ...run, kind: "call-started", seq: 1, tool: "mcp__docs__get_document" });
+    runs.publish({
+      ...{ ...run, kind: "call-ended", seq: 1, tool: "mcp__docs__get_document" },
+      ...{ durationMs: 250, decision: "allowed", failure: "ToolError" },
+    });
+    runs.publish({ ...run, kind: "call-started", seq: 2, tool: "mcp__mail__send_message" });
+    runs.publish({ ...run, kind: "printed", stream: "out", text: `${"line\n".repeat(20_000)}<b>last</b>` });
+    runs.publish({ ...run, kind: "question-asked", tool: "mcp__mail__send_message" });
+    await next(stream, "live");
+    await expect.poll(() => visitor.text(address)).toContain("It waits for a person");
+    const page = await visitor.text(address);
+    expect(page).toContain("&lt;b&gt;last&lt;/b&gt;");
+    expect(page.length).toBeLessThan(80_000);
+    expect(page.match(/<rect class="bar-failed t0"/g)).toHaveLength(1);
+    expect(page.match(/<rect class="bar-open t1"/g)).toHaveLength(1);
+    expect(page).toContain("ToolError");
+    expect(page).toContain('<span class="status running">running</span>');
+    runs.publish({ ...run, kind: "ended", outcome: "Timeout", durationMs: 3_000, toolCalls: 2 });
+    await expect.poll(() => visitor.text(address)).toContain("it is being archived");
+    expect(await visitor.text("/console/runs")).not.toContain("0badc0de");
+    await archived({ runId: run.runId, failure: { type: "Timeout", message: "late" } });
+    expect(await visitor.text(address)).toContain("Record digest");
     await stream.return(undefined);
   });
 
@@ -589,6 +664,7 @@ describe("a viewer of their own things", () => {
     await same((id) => `/console/diff?a=${id}&b=${mine}`);
     await same((id) => `/console/diff?a=${mine}&b=${id}`);
     expect((await visitor.post(`/console/runs/${theirs}/replay`, { token })).status).toBe(404);
+    expect((await visitor.post(`/console/runs/${theirs}/save`, { token, name: "a" })).status).toBe(404);
     const answered = await visitor.post("/console/inbox/t-eve", { decision: "once", token });
     expect(answered.headers.get("location")).toContain("done=gone");
     expect(await pending.offered("t-eve")).toBeUndefined();
@@ -635,6 +711,57 @@ describe("a viewer of their own things", () => {
     expect(heard).not.toContain('"running":1');
     await reader?.cancel();
     await listening;
+  });
+
+  it("sees of another's run in progress neither page nor feed, and of one that the gate permits both, which is noted once", async () => {
+    const ADA = "https://login.example.com#ada";
+    const noted: unknown[] = [];
+    const { visitor, runs } = await opened({
+      rightsOf: async () => ({
+        ...OWN,
+        gate: async (access, runId) => {
+          const may = access.action === "read_runs" && access.of.principal === ADA;
+          if (may && runId !== undefined) noted.push(runId);
+          return may;
+        },
+      }),
+    });
+    const theirs = { runId: "0badc0de-0000-4000-8000-00000000000e", of: EVE };
+    const permitted = { runId: "0badc0de-0000-4000-8000-00000000000a", of: ADA };
+    const heard = { [theirs.runId]: "", [permitted.runId]: "" };
+    const readers = await Promise.all(
+      Object.keys(heard).map(async (runId) => {
+        const reader = (await visitor.get(`/console/feed?run=${runId}`)).body?.getReader();
+        const listening = (async () => {
+          for (;;) {
+            const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+            if (done) return;
+            heard[runId] += Buffer.from(value ?? []).toString();
+          }
+        })();
+        return { reader, listening };
+      }),
+    );
+    const changes = (runId: string) => heard[runId]?.match(/event: live/g)?.length ?? 0;
+    // Each is told once how it is now.
+    await expect.poll(() => [changes(theirs.runId), changes(permitted.runId)]).toEqual([1, 1]);
+    for (const { runId, of } of [theirs, permitted]) {
+      const context = { principal: of, source: "serve" as const };
+      runs.publish({ runId, context, kind: "printed", stream: "out", text: `secret of ${of}` });
+    }
+    await expect.poll(() => visitor.text(`/console/runs/${permitted.runId}`)).toContain(`secret of ${ADA}`);
+    await visitor.text(`/console/runs/${permitted.runId}`);
+    expect(noted).toEqual([permitted.runId]);
+    const [a, b] = [
+      await visitor.get(`/console/runs/${theirs.runId}`),
+      await visitor.get("/console/runs/3f9a2c11-0000-4000-8000-00000000dead"),
+    ];
+    expect([a.status, await a.text()]).toEqual([404, await b.text()]);
+    expect(await visitor.text("/console/runs")).not.toContain(theirs.runId);
+    await expect.poll(() => changes(permitted.runId)).toBe(2);
+    expect(changes(theirs.runId)).toBe(1);
+    await Promise.all(readers.map(({ reader }) => reader?.cancel()));
+    await Promise.all(readers.map(({ listening }) => listening));
   });
 
   it("hears of another's in the feed what the gate permits, and of nobody else's", async () => {
@@ -686,9 +813,10 @@ describe("a viewer of their own things", () => {
     expect((await pending.offered("t-eve"))?.answer).toMatchObject({ decision: "denied", by: "ada" });
   });
 
-  it("answers and replays nothing where it may not", async () => {
+  it("answers, replays and saves nothing where it may not", async () => {
     const { visitor, ask, pending, archived } = await opened({
-      rightsOf: async () => ({ ...OWN, approves: false, replays: false }),
+      rightsOf: async () => ({ ...OWN, approves: false, replays: false, saves: false }),
+      save: () => expect.fail("nothing is to be saved"),
       replay: async () => ({ at: 0, kind: "same", message: "" }),
     });
     await ask({ ticket: "t1" });
@@ -696,6 +824,8 @@ describe("a viewer of their own things", () => {
     const token = await visitor.token();
     expect((await visitor.post("/console/inbox/t1", { decision: "once", token })).status).toBe(403);
     expect((await visitor.post(`/console/runs/${id}/replay`, { token })).status).toBe(403);
+    expect((await visitor.post(`/console/runs/${id}/save`, { token, name: "a" })).status).toBe(403);
+    expect(await visitor.text(`/console/runs/${id}`)).not.toContain("Save as program");
     expect(await pending.offered("t1")).toBeUndefined();
   });
 });

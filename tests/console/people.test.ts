@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { openConsoleOfHost } from "../../cli/console-of-host.ts";
 import { consoleAddress } from "../../configuration/http-settings.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
@@ -18,6 +18,7 @@ import { archiveIn } from "../server/reports/sample-archive.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
 import { serveOidc } from "../upstream/authorization/servers/oidc-server.ts";
+import { SoftwarePasskey } from "./software-passkey.ts";
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -32,14 +33,17 @@ async function serveTeam({
   scopes = {},
   rules,
   more = {},
+  name = "127.0.0.1",
 }: {
   scopes?: object;
   rules?: (issuer: string) => string;
   /** More of the configuration. */
   more?: object;
+  /** By which browsers reach it. Passkeys need `localhost`. */
+  name?: "127.0.0.1" | "localhost";
 } = {}) {
   const port = await freePort();
-  const origin = `http://127.0.0.1:${port}`;
+  const origin = `http://${name}:${port}`;
   let person = "ada";
   const oidc = await serveOidc({
     clients: [
@@ -280,4 +284,122 @@ it("a call that a person tries is theirs, goes through the policy, and is archiv
   ]);
   expect(await text(browser, "/console/audit/export")).toContain(`"run_id":"${runs[1]?.run_id}"`);
   expect(warnings).toEqual([]);
+});
+
+describe("people who log in, where approvals need a passkey", () => {
+  /** Ada, Eve and Lee, each with a passkey of their own, a question of each, and a rule that lets Lee answer those of Ada. */
+  const setUp = async () => {
+    const team = await serveTeam({
+      name: "localhost",
+      more: { approvals: { require: "passkey" } },
+      rules: (of) => `permit (principal, action == Action::"call", resource);
+        permit (principal == User::"${of}#lee", action == Action::"approve", resource == User::"${of}#ada");`,
+    });
+    const { origin, issuer, host, text } = team;
+    const pending = await host.pendingApprovals();
+    const people = new Map<string, Awaited<ReturnType<typeof person>>>();
+    const person = async (name: string) => {
+      const { browser } = await team.enter(name);
+      const passkey = new SoftwarePasskey(origin);
+      const token = /name="token" value="([\w-]+)"/.exec(await text(browser, "/console/me"))?.[1] ?? "";
+      const post = async (path: string, fields: Record<string, string> = {}) => {
+        const response = await browser.ask(`${origin}/console/${path}`, {
+          method: "POST",
+          body: new URLSearchParams({ token, ...fields }),
+          headers: { Origin: origin },
+        });
+        return { status: response.status, to: response.headers.get("location"), text: await response.text() };
+      };
+      const begun = async (path: string, fields: Record<string, string> = {}) =>
+        JSON.parse((await post(path, fields)).text) as { options: { challenge: string }; sealed: string };
+      const { options, sealed } = await begun("me/passkeys/offer");
+      const registered = await post("me/passkeys", { sealed, response: passkey.create(options) });
+      expect(registered.status).toBe(303);
+      return {
+        ...{ passkey, post },
+        /** What the browser of this person sends with an approval. */
+        async proof(ticket: string) {
+          const use = await begun(`inbox/${ticket}/passkey`, { decision: "once" });
+          return { decision: "once", sealed: use.sealed, response: passkey.get(use.options) };
+        },
+        async answer(ticket: string, fields: Record<string, string>) {
+          const [question] = await pending.find(undefined, ticket);
+          return post(`inbox/${ticket}`, { digest: question?.digest ?? "", ...fields });
+        },
+      };
+    };
+    for (const [index, name] of ["ada", "eve", "lee"].entries()) {
+      people.set(name, await person(name));
+      const request = {
+        runId: `run-${name}`,
+        tool: "mcp__mail__send",
+        definitionDigest: "d",
+        argumentsDigest: "a",
+      };
+      await pending.offer(
+        { principal: `${issuer}#${name}`, source: "serve" },
+        { ...request, arguments: { for: name } },
+        { fileName: `of-${name}.ts` },
+        `000000000000000${index + 1}`,
+      );
+    }
+    const of = (name: string) => people.get(name) ?? expect.fail(`there is no ${name}`);
+    const answerTo = async (ticket: string) => (await pending.offered(ticket))?.answer;
+    return { ...team, of, answerTo, pending };
+  };
+  const [OF_ADA, OF_EVE] = ["0000000000000001", "0000000000000002"];
+
+  it("each approves with a passkey of their own, which is bound to who they are at the issuer, and with nothing less", async () => {
+    const { of, answerTo, issuer, text, enter, warnings } = await setUp();
+    const ada = of("ada");
+    const plain = await ada.answer(OF_ADA, { decision: "once" });
+    expect([plain.status, plain.text]).toEqual([
+      403,
+      expect.stringContaining("approvals count here only with a passkey"),
+    ]);
+    expect(await answerTo(OF_ADA)).toBeUndefined();
+    expect(await ada.answer(OF_ADA, await ada.proof(OF_ADA))).toMatchObject({
+      to: "/console/inbox?done=approved",
+    });
+    expect(await answerTo(OF_ADA)).toEqual({
+      ...{ decision: "once", by: `${issuer}#ada`, how: "ptc console" },
+      proof: { way: "passkey", credential: ada.passkey.id },
+    });
+    // Another session of the same person has the same passkey, and that of somebody else has not.
+    const { browser } = await enter("ada");
+    const me = await text(browser, "/console/me");
+    expect(me).toContain(ada.passkey.id.slice(0, 8));
+    expect(me).not.toContain(of("eve").passkey.id.slice(0, 8));
+    expect(warnings).toEqual([]);
+  });
+
+  it("nobody approves another's question, neither with their own passkey nor with what the other's has signed", async () => {
+    const { of, answerTo } = await setUp();
+    const [ada, eve] = [of("ada"), of("eve")];
+    expect(await eve.post(`inbox/${OF_ADA}/passkey`, { decision: "once" })).toMatchObject({ status: 404 });
+    const own = await eve.answer(OF_ADA, await eve.proof(OF_EVE));
+    expect(own.to).toBe("/console/inbox?done=gone");
+    const taken = await ada.proof(OF_ADA);
+    expect((await eve.answer(OF_ADA, taken)).to).toBe("/console/inbox?done=gone");
+    const elsewhere = await eve.answer(OF_EVE, taken);
+    expect([elsewhere.status, elsewhere.text]).toEqual([
+      403,
+      expect.stringContaining("was not begun here by you"),
+    ]);
+    for (const ticket of [OF_ADA, OF_EVE]) expect(await answerTo(ticket)).toBeUndefined();
+    // What was tried with it did not use it up for the one who has signed.
+    expect((await ada.answer(OF_ADA, taken)).to).toBe("/console/inbox?done=approved");
+  });
+
+  it("whoever a rule lets answer for another does so with their own passkey alone", async () => {
+    const { of, answerTo, issuer } = await setUp();
+    const [ada, lee] = [of("ada"), of("lee")];
+    const taken = await lee.answer(OF_ADA, await ada.proof(OF_ADA));
+    expect([taken.status, taken.text]).toEqual([403, expect.stringContaining("was not begun here by you")]);
+    expect((await lee.answer(OF_ADA, await lee.proof(OF_ADA))).to).toBe("/console/inbox?done=approved");
+    expect(await answerTo(OF_ADA)).toMatchObject({
+      by: `${issuer}#lee`,
+      proof: { way: "passkey", credential: lee.passkey.id },
+    });
+  });
 });

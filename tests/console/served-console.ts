@@ -21,7 +21,7 @@ import { viewOf } from "../server/mcp/served.ts";
 import { archiveIn, type SampleRun } from "../server/reports/sample-archive.ts";
 import { newFolder } from "../temporary-folder.ts";
 
-export const ALL: Rights = { runs: "all", audit: "all", approves: true, replays: true };
+export const ALL: Rights = { runs: "all", audit: "all", approves: true, replays: true, saves: true };
 
 /** A question of a program that asks for a person. */
 export interface AskedQuestion {
@@ -98,7 +98,7 @@ export async function serveConsole(
       },
     }),
     printers: () => loadPrinters(["typescript", "python"]),
-    subscribe: (listener) => runs.subscribe(listener),
+    follow: (watcher) => runs.watch(watcher),
     passkeys: new Passkeys({
       store: openPasskeyStore({ XDG_STATE_HOME: folder }),
       ...{ origin: server.origin, now },

@@ -22,10 +22,17 @@
       event.preventDefault();
     });
     const unfold = $("#unfold");
-    unfold?.addEventListener("click", () => {
+    let unfolding = 0;
+    unfold?.addEventListener("click", async () => {
       const open = unfold.textContent === "Unfold all";
-      for (const call of calls) call.open = open;
       unfold.textContent = open ? "Fold all" : "Unfold all";
+      const turn = ++unfolding;
+      for (const [index, call] of calls.entries()) {
+        // What the browser does with some of them ends before the next ones.
+        if (index % 40 === 39) await new Promise(requestAnimationFrame);
+        if (turn !== unfolding) return;
+        call.open = open;
+      }
     });
     addEventListener("click", ({ target }) => {
       const link = target instanceof Element ? target.closest('a[href^="#call-"]') : null;

@@ -2,6 +2,13 @@
 (() => {
   const $ = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
+  /** How long one piece of a search takes. */
+  const PIECE_MS = 8;
+  /** How many calls come and go in one piece. */
+  const PIECE_CALLS = 100;
+  /** Of calls, above which a search waits until nothing is typed. */
+  const MANY = 200;
+  const MAX_MARKS = 400;
   startSearch();
 
   function startSearch() {
@@ -12,8 +19,14 @@
     const bars = all(".bar");
     let hits = [];
     let now = -1;
+    let turn = 0;
+    let typed;
     if (input === null) return;
-    input.addEventListener("input", update);
+    input.addEventListener("input", () => {
+      clearTimeout(typed);
+      if (calls.length > MANY) typed = setTimeout(update, 120);
+      else update();
+    });
     $("#failed-only")?.addEventListener("change", update);
     input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") clear();
@@ -42,17 +55,36 @@
       update();
     }
 
-    function update() {
+    /** Searches, in pieces between which the browser does other things. A search that begins meanwhile ends this one. */
+    async function update() {
+      clearTimeout(typed);
+      const own = ++turn;
       const wanted = input.value.trim().toLowerCase();
       const failedOnly = $("#failed-only")?.checked ?? false;
       let shown = 0;
-      calls.forEach((call, index) => {
+      let matching = 0;
+      let changed = 0;
+      let pause = performance.now() + PIECE_MS;
+      for (const [index, call] of calls.entries()) {
+        if (changed >= PIECE_CALLS || performance.now() > pause) {
+          // What comes and goes is drawn before there is more.
+          if (changed > 0) await new Promise((resolve) => requestAnimationFrame(resolve));
+          await new Promise((resolve) => setTimeout(resolve));
+          if (own !== turn) return;
+          changed = 0;
+          pause = performance.now() + PIECE_MS;
+        }
         const matches = wanted === "" || textOf(call).includes(wanted);
-        call.hidden = !matches;
+        if (matches) matching++;
+        if (call.hidden === matches) {
+          call.hidden = !matches;
+          changed++;
+        }
         const seen = matches && (!failedOnly || call.classList.contains("failed"));
         bars[index]?.classList.toggle("dim", !seen);
         if (seen) shown++;
-      });
+      }
+      if (calls.length > 0) calls[0].parentElement.hidden = matching === 0;
       const nothing = $(".nothing");
       if (nothing !== null) nothing.hidden = shown > 0;
       for (const chip of all("[data-find]")) {
@@ -74,9 +106,14 @@
 
     /** In the order in which they are on the page. A call is one hit, however often it matches. */
     function findHits(wanted) {
+      let left = MAX_MARKS;
       const inCalls = calls
         .filter((call) => !call.hidden)
-        .map((call) => ({ call, ranges: rangesIn(call, wanted, 20) }));
+        .map((call) => {
+          const ranges = left > 0 ? rangesIn(call, wanted, Math.min(20, left)) : [];
+          left -= ranges.length;
+          return { call, ranges };
+        });
       const rest = (selector) =>
         all(selector).flatMap((element) =>
           rangesIn(element, wanted, 1_000).map((range) => ({ ranges: [range] })),
@@ -92,7 +129,12 @@
     function go(step) {
       if (hits.length === 0) return;
       now = now < 0 && step < 0 ? hits.length - 1 : (now + step + hits.length) % hits.length;
-      const { call, ranges } = hits[now];
+      const hit = hits[now];
+      const { call } = hit;
+      // A call beyond those that are marked is marked when somebody goes there.
+      if (hit.ranges.length === 0 && call !== undefined)
+        hit.ranges = rangesIn(call, input.value.trim().toLowerCase(), 20);
+      const { ranges } = hit;
       const target = call ?? ranges[0].startContainer.parentElement;
       if (call !== undefined && !matchesSummary(call)) call.open = true;
       target.scrollIntoView({ block: "center" });

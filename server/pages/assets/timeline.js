@@ -14,10 +14,10 @@
     const bars = all(".bar");
     const endMs = Number(lanes.dataset.end);
     const MAX_ZOOM = 256;
-    const byStart = bars
-      .map((bar) => ({ bar, x: number(bar, "--x"), lane: number(bar, "--lane") }))
-      .sort((a, b) => a.x - b.x || a.lane - b.lane);
     let zoom = 1;
+    let sorted;
+    // The one bar that the Tab key reaches.
+    let reached = bars[0];
 
     for (const bar of bars) {
       // The tip is better than the browser's own, and appears at once.
@@ -25,19 +25,26 @@
       bar.removeAttribute("title");
       bar.tabIndex = -1;
     }
-    if (byStart.length > 0) byStart[0].bar.tabIndex = 0;
-    drawTicks();
+    if (reached !== undefined) reached.tabIndex = 0;
+    // The width of the axis is known once the page was laid out, which this must not cause.
+    requestAnimationFrame(() => setTimeout(drawTicks));
 
     lanes.addEventListener("mouseover", (event) => showTip(event.target));
     lanes.addEventListener("mouseleave", () => showTip(document.activeElement));
     lanes.addEventListener("focusin", (event) => {
-      for (const { bar } of byStart) bar.tabIndex = bar === event.target ? 0 : -1;
+      if (!event.target.matches(".bar")) return;
+      if (reached !== event.target) {
+        reached.tabIndex = -1;
+        reached = event.target;
+        reached.tabIndex = 0;
+      }
       event.target.scrollIntoView({ block: "nearest", inline: "nearest" });
       showTip(event.target);
     });
     lanes.addEventListener("focusout", () => showTip(null));
     scroll.addEventListener("scroll", () => showTip(document.activeElement));
     lanes.addEventListener("keydown", (event) => {
+      const byStart = inOrder();
       const at = byStart.findIndex(({ bar }) => bar === event.target);
       if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
       const step = {
@@ -60,10 +67,18 @@
       });
     }
 
+    /** The bars by their start. Their places are asked for when a key needs them: that computes the style of all. */
+    function inOrder() {
+      sorted ??= bars
+        .map((bar) => ({ bar, x: number(bar, "--x"), lane: number(bar, "--lane") }))
+        .sort((a, b) => a.x - b.x || a.lane - b.lane);
+      return sorted;
+    }
+
     /** The bar in the next lane that has one, nearest in time. */
     function inLane(at, step) {
-      const from = byStart[at];
-      const others = byStart.filter(({ lane }) => Math.sign(lane - from.lane) === step);
+      const from = inOrder()[at];
+      const others = inOrder().filter(({ lane }) => Math.sign(lane - from.lane) === step);
       const lane = others.reduce(
         (best, other) => (step * (other.lane - best) < 0 ? other.lane : best),
         step * Infinity,

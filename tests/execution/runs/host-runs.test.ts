@@ -4,14 +4,14 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
-import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
+import type { MissedEvents, RunEvent, RunView } from "../../../execution/runs/run-events.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { ServingOptions } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { sampleRun } from "../../archive/sample-runs.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
-import { echoServer, servedProject } from "../../wiring/served-project.ts";
+import { echoServer, PROGRAM, servedProject } from "../../wiring/served-project.ts";
 
 const SECRET = "s3cr3t-value-that-nobody-may-see";
 
@@ -88,6 +88,31 @@ test("a listener of the host receives a whole run, in order and without secrets,
   unsubscribe();
   await run("denied");
   expect(told).toHaveLength(8);
+});
+
+test("a watcher of the host sees the program of a run and what it prints while it runs, both without secrets", async () => {
+  const seen: (RunEvent | RunView | MissedEvents)[] = [];
+  const printed = () => seen.flatMap((event) => (event.kind === "printed" ? [event.text] : [])).join("");
+  const { host, run } = await openHost(async (program) => {
+    program.print(`the token is ${SECRET}\n${"x".repeat(2_000)}\n`);
+    // It is seen before the program ends.
+    await expect.poll(printed).toContain("the token is ");
+    return "done";
+  });
+  onTestFinished(host.runs.watch((event) => void seen.push(event)));
+  const envelope = await run();
+  await eventually(() => expect(seen.at(-1)?.kind).toBe("ended"));
+  expect(seen[0]).toEqual({
+    ...{ runId: envelope.run_id, context: { principal: "local", source: "serve" }, kind: "began" },
+    at: expect.any(Number),
+    program: { fileName: PROGRAM.fileName, language: PROGRAM.language, code: PROGRAM.code },
+  });
+  expect(printed()).toContain("[REDACTED");
+  expect(JSON.stringify(seen)).not.toContain(SECRET);
+  const later: unknown[] = [];
+  onTestFinished(host.runs.watch((event) => void later.push(event)));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(later).toEqual([]);
 });
 
 test("a listener that throws, hangs or has a fault of its own harms neither a run nor another listener", async () => {

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { installLastResort, withinBoundary } from "../../../base/faults.ts";
 import { interceptQuestions } from "../../../broker/approvals/question-interceptors.ts";
 import { reportRun } from "../../../execution/runs/report-run.ts";
-import type { MissedEvents, RunEvent } from "../../../execution/runs/run-events.ts";
+import type { MissedEvents, RunEvent, RunView } from "../../../execution/runs/run-events.ts";
 import { RunFeed } from "../../../execution/runs/run-feed.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { eventually } from "../../eventually.ts";
@@ -52,6 +52,31 @@ test("a slow listener is told in order, and how many events it has missed", asyn
   expect(told.at(-1)).toEqual({ kind: "missed", count: 5_000 - kept });
   feed.publish(ended("1"));
   await eventually(() => expect(told.at(-1)).toEqual(ended("1")));
+});
+
+test("a watcher learns which runs go on, and what they print meanwhile, which listeners do not", async () => {
+  const feed = new RunFeed();
+  const program = { fileName: "report.ts", language: "typescript", code: "report()\n" };
+  const began = (runId: string): RunView => ({ kind: "began", runId, context, at: 7, program });
+  const print = (text: string): RunView => ({ kind: "printed", runId: "1", context, stream: "out", text });
+  const heard: unknown[] = [];
+  feed.subscribe((event) => void heard.push(event));
+  for (const event of [began("1"), started("1"), began("2"), ended("2")]) feed.publish(event);
+  const seen: (RunEvent | RunView | MissedEvents)[] = [];
+  const stop = feed.watch((event) => void seen.push(event));
+  for (let i = 0; i < 5_000; i++) feed.publish(print("x".repeat(100)));
+  feed.publish(print("end"));
+  feed.publish(call(1));
+  await eventually(() => expect(seen).toHaveLength(3));
+  const [first, printed, last] = seen;
+  expect([first, last]).toEqual([began("1"), call(1)]);
+  // However much is printed, what waits is bounded, and has the end.
+  expect(printed).toMatchObject({ kind: "printed", text: expect.stringMatching(/^x{60000,66000}end$/) });
+  expect(heard).toEqual([started("1"), ended("2"), call(1)]);
+  stop();
+  feed.publish(ended("1"));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(seen).toHaveLength(3);
 });
 
 test("a fault of a listener does not affect the run that it follows", async () => {

@@ -275,6 +275,6 @@ describe.skipIf(command === undefined)("a page in Chromium", () => {
     const page = await browser.open(html);
     expect(page.complaints).toEqual([]);
     await page.press("/", ..."tool7");
-    expect(await shownCalls(page)).toHaveLength(50);
+    await expect.poll(() => shownCalls(page)).toHaveLength(50);
   });
 });
