@@ -158,7 +158,7 @@ function readWithin(
   }
   if (cut > 0)
     problems.push({
-      message: `${countNoun(cut, "operation")} lead to more types than ptc keeps of each; the farthest accept anything`,
+      message: `${countNoun(cut, "operation")} ${cut === 1 ? "leads" : "lead"} to more types than ptc keeps of each; the farthest accept anything`,
     });
   return { operations, problems };
 }
