@@ -49,6 +49,13 @@ function valueFor(schema: unknown, random: Random, references: References, level
         valueFor(found.items, random, references, levels - 1),
       );
     case "object": {
+      // Where no member is named, any may be there.
+      if (found.properties === undefined && found.additionalProperties !== false)
+        return {
+          "a b": isObject(found.additionalProperties)
+            ? valueFor(found.additionalProperties, random, references, levels - 1)
+            : "x&y",
+        };
       const properties = Object.entries(isObject(found.properties) ? found.properties : {});
       const required = Array.isArray(found.required) ? found.required : [];
       const chosen = properties.filter(
