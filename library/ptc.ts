@@ -79,7 +79,13 @@ async function openConfiguration({
     return { ...read, servers: [...read.servers, own] };
   };
   if (typeof config === "string") {
-    const file = await FollowedConfiguration.open({ flag: config, env, cwd, onEdit: onWarning });
+    const file = await FollowedConfiguration.open({
+      flag: config,
+      givenBy: "`config`",
+      env,
+      cwd,
+      onEdit: onWarning,
+    });
     const configuration = withFunctions(file.current);
     file.watch();
     return {

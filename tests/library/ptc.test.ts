@@ -503,7 +503,7 @@ describe("a configuration", () => {
       { servers: [{ name: "functions", command: "x" }] },
       "'functions' is the name of the server of your functions",
     ],
-    ["missing.yaml", "missing.yaml:1: the file named by --config does not exist"],
+    ["missing.yaml", "missing.yaml:1: the file named by `config` does not exist"],
   ] as [PtcConfig | string, string][])(
     "that cannot be used (%j) is an error in one line",
     async ([config, message]) => {
