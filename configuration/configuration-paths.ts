@@ -5,6 +5,8 @@ import type { ManagedPlace } from "./managed-settings.ts";
 export interface FindOptions {
   /** The value of `--config`. */
   flag?: string | undefined;
+  /** What gives that value, for messages; by default `--config`. */
+  givenBy?: string | undefined;
   env: EnvironmentVariables;
   /** Absolute. */
   cwd: string;
@@ -16,9 +18,13 @@ export interface FindOptions {
 export const UNNAMED_CONFIGURATIONS = ["ptc.yaml", "config.yaml"];
 
 /** The named file and what names it; `undefined` if no file is named. */
-export function namedConfiguration({ flag, env }: Pick<FindOptions, "flag" | "env">) {
+export function namedConfiguration({
+  flag,
+  givenBy = "--config",
+  env,
+}: Pick<FindOptions, "flag" | "givenBy" | "env">) {
   return [
-    { by: "--config", file: flag },
+    { by: givenBy, file: flag },
     { by: "PTC_CONFIG", file: env.PTC_CONFIG || undefined },
     { by: "PTC_MCP_CONFIG", file: env.PTC_MCP_CONFIG || undefined },
   ].find(({ file }) => file !== undefined);

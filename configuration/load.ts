@@ -25,10 +25,11 @@ export interface FoundConfiguration {
  */
 export async function findConfiguration({
   flag,
+  givenBy,
   env,
   cwd,
 }: FindOptions): Promise<FoundConfiguration | undefined> {
-  const named = namedConfiguration({ flag, env });
+  const named = namedConfiguration({ flag, givenBy, env });
   if (named?.file !== undefined) {
     const found = await readConfiguration(named.file, cwd);
     if (found !== undefined) return found;

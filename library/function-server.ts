@@ -89,6 +89,14 @@ export function functionServer(
 
 /** The JSON Schema of a schema, without what only says which draft it is of. */
 function schemaOf(schema: Schema, side: "input" | "output", wrong: (why: string) => PtcError): JsonSchema {
+  const shape = Object(schema) as Record<string, unknown>;
+  const field = isStandard(schema)
+    ? undefined
+    : Object.keys(shape).find((key) => isStandard(Object(shape[key])));
+  if (field !== undefined)
+    throw wrong(
+      `${side} holds schemas by name (${oneLine(field, 80)}); make one of them, as z.object({ ... }) does`,
+    );
   const { $schema: _, ...json } = isStandard(schema) ? standardSchemaOf(schema, side, wrong) : schema;
   const problem = findSchemaProblem(json, [side]);
   if (problem !== undefined) throw wrong(`${problem.path.join(".")} ${problem.message}`);

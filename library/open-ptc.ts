@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ArchiveError } from "../archive/archive-error.ts";
+import type { FoundRuns } from "../archive/run-reference.ts";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
-import type { ApprovalAnswer as GivenAnswer } from "../broker/approvals/approvals.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
@@ -26,7 +26,7 @@ import type { ClientRequest, RequestObserver } from "../server/mcp/programs/clie
 import type { McpConnection, McpService } from "../server/mcp/service.ts";
 import { renderTicket } from "../server/mcp/tools/own-tools.ts";
 import type { ProgramReply } from "../server/mcp/tools/reply.ts";
-import { localActor, localPrincipal } from "../system/local-actor.ts";
+import { localActor } from "../system/local-actor.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
 import {
   type ApprovalAnswer,
@@ -36,7 +36,6 @@ import {
   type Elicitation,
   type OnElicit,
   type PendingApproval,
-  type Principal,
   type Ptc,
   PtcError,
   type PtcErrorCode,
@@ -50,6 +49,7 @@ import {
   type ToolReply,
   type Waiting,
 } from "./api.ts";
+import { checkOptions, principalOf, readAnswer } from "./options.ts";
 import type { OpenService } from "./service.ts";
 
 /** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
@@ -91,7 +91,10 @@ export class OpenPtc implements Ptc {
   }
 
   async run(code: string, options: RunOptions = {}): Promise<Run> {
+    checkOptions("run", options);
     const { data, language, timeoutMs, typecheck, session } = options;
+    if (timeoutMs !== undefined && !(timeoutMs > 0))
+      throw new PtcError("invalid", "timeoutMs must be more than 0 milliseconds");
     const given = {
       ...{ code, data, language, typecheck, session },
       timeout_seconds: timeoutMs === undefined ? undefined : timeoutMs / 1_000,
@@ -105,6 +108,7 @@ export class OpenPtc implements Ptc {
     ticket: string,
     options: CallOptions & { readonly answer?: ApprovalAnswer } = {},
   ): Promise<Run> {
+    checkOptions("resume", options);
     const pending = await this.#pending(ticket, options);
     if (options.answer !== undefined) await this.#answer(pending, options.answer, options);
     else if (!pending.isAnswered && this.#approveOf(options) === undefined)
@@ -139,13 +143,16 @@ export class OpenPtc implements Ptc {
   }
 
   async replay(
-    runId: string,
+    reference: string,
     { signal = new AbortController().signal }: Pick<CallOptions, "signal"> = {},
   ): Promise<Replay> {
     this.#refuseClosed();
     return plainly(async () => {
       await Promise.all(this.#recording);
       const { host } = this.#open;
+      const found = await host.archive.find(reference);
+      const runId = found.kind === "one" ? found.run.run_id : found.kind === "many" && found.runs[0]?.run_id;
+      if (!runId) throw new PtcError("archive", notOne(reference, found));
       const loaded = await loadReplayable(host.archive, runId);
       if (!loaded.ok)
         throw new PtcError("archive", `run ${runId} cannot be replayed (${loaded.problem.kind})`);
@@ -156,6 +163,7 @@ export class OpenPtc implements Ptc {
   }
 
   tools(options: CallOptions = {}): readonly PtcTool[] {
+    checkOptions("tools", options);
     return this.#definitions.map((definition) => ({
       name: definition.name,
       ...("title" in definition ? { title: definition.title } : {}),
@@ -194,7 +202,9 @@ export class OpenPtc implements Ptc {
   asks(options: CallOptions): { ask: AskPerson } | undefined {
     const approve = this.#approveOf(options);
     const { onElicit = this.#defaults.onElicit } = options;
-    return approve === undefined && onElicit === undefined ? undefined : { ask: asking(approve, onElicit) };
+    return approve === undefined && onElicit === undefined
+      ? undefined
+      : { ask: asking(approve, onElicit, this.warn) };
   }
 
   /** Receives failures that belong to no run. */
@@ -394,16 +404,35 @@ function textOf(content: ToolReply["content"]): string {
 }
 
 /** Asks the functions of the program. */
-function asking(approve: Approve | undefined, onElicit: OnElicit | undefined): AskPerson {
+function asking(
+  approve: Approve | undefined,
+  onElicit: OnElicit | undefined,
+  warn: (message: string) => void,
+): AskPerson {
   return async (question, signal) => {
     const answer =
       question.kind === "elicitation"
         ? await elicit(question, onElicit, signal)
-        : approve === undefined
-          ? LATER
-          : readAnswer(await approve(questionOf(question.request), signal));
+        : await decide(question.request, approve, signal, warn);
     return answer as never;
   };
+}
+
+/** What `approve` says. Where it fails, the question stays open, and the program that ptc is a library of learns why. */
+async function decide(
+  request: Pending["request"],
+  approve: Approve | undefined,
+  signal: AbortSignal,
+  warn: (message: string) => void,
+) {
+  if (approve === undefined) return LATER;
+  try {
+    return readAnswer(await approve(questionOf(request), signal));
+  } catch (error) {
+    const why = oneLine(messageOf(error), MAX_REASON_CHARS);
+    if (!signal.aborted) warn(`approve failed, so ${oneLine(request.tool)} waits for an answer: ${why}`);
+    return LATER;
+  }
 }
 
 async function elicit(
@@ -434,18 +463,10 @@ function questionOf({
   return { runId, tool, arguments: args, reason, origins, isAgain };
 }
 
-const HOW = "a function of the program that ptc is a library of";
-
-function readAnswer(answer: ApprovalAnswer | "later" | undefined): GivenAnswer {
-  if (answer === undefined || answer === "later") return LATER;
-  const { allow, for: scope = "call", atMost, by = "approve", reason } = answer;
-  if (allow !== true)
-    return {
-      ...{ decision: "denied", by, how: HOW },
-      why: reason === undefined ? "was declined" : `was declined: ${reason}`,
-    };
-  if (scope === "call") return { decision: "once", by, how: HOW };
-  return { decision: "run", by, how: HOW, ...(atMost === undefined ? {} : { atMost }) };
+/** The reference needs no escaping, because the lookup accepts only digits, letters, dashes and a colon. */
+function notOne(reference: string, found: FoundRuns): string {
+  if (found.kind !== "ambiguous") return `no run or input in the archive begins with ${reference}`;
+  return `several runs or inputs begin with ${reference}: give more of ${found.candidates.join(", ")}`;
 }
 
 function withoutAbsent(members: object): object {
@@ -455,13 +476,6 @@ function withoutAbsent(members: object): object {
 /** Tells of what nobody else is told. */
 export function warnInProcess(message: string): void {
   process.emitWarning(message, "PtcWarning");
-}
-
-/** On whose behalf; by default that of the user who has started this process. */
-export function principalOf(principal: Principal = localPrincipal()): Viewer {
-  if (typeof principal === "string") return { principal };
-  const { subject, groups } = principal;
-  return groups === undefined ? { principal: subject } : { principal: subject, groups: [...groups] };
 }
 
 /** Does something whose expected errors become `PtcError`s. Faults of ptc are thrown as they are. */

@@ -11,7 +11,8 @@ import { configurationOf } from "../configuration/load.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { type Ptc, PtcError, type PtcOptions } from "./api.ts";
 import { functionServer } from "./function-server.ts";
-import { OpenPtc, plainly, principalOf, warnInProcess } from "./open-ptc.ts";
+import { OpenPtc, plainly, warnInProcess } from "./open-ptc.ts";
+import { checkNode, checkOptions, principalOf } from "./options.ts";
 import { openService } from "./service.ts";
 
 export * from "./api.ts";
@@ -19,10 +20,12 @@ export * from "./api.ts";
 /**
  * Opens ptc in this process. Servers of the configuration whose tools were never listed are listed first.
  *
- * @throws PtcError for a configuration or a tool that cannot be used.
+ * @throws PtcError for options, a configuration or a tool that cannot be used, and a Node.js that is too old.
  */
 export async function createPtc(options: PtcOptions = {}): Promise<Ptc> {
   return plainly(async () => {
+    checkNode();
+    checkOptions("createPtc", options);
     const opened = await openConfiguration(options);
     try {
       const { principal } = principalOf(options.principal);
@@ -76,7 +79,13 @@ async function openConfiguration({
     return { ...read, servers: [...read.servers, own] };
   };
   if (typeof config === "string") {
-    const file = await FollowedConfiguration.open({ flag: config, env, cwd, onEdit: onWarning });
+    const file = await FollowedConfiguration.open({
+      flag: config,
+      givenBy: "`config`",
+      env,
+      cwd,
+      onEdit: onWarning,
+    });
     const configuration = withFunctions(file.current);
     file.watch();
     return {

@@ -53,6 +53,8 @@ const built = await Promise.all([
     splitting: true,
     // A quarter of the package is white space. Names stay as they are, so that a stack says what it would.
     minifyWhitespace: true,
+    // Node.js shows the line that threw what nobody has caught.
+    lineLimit: 160,
     chunkNames: "chunks/[name]-[hash]",
     target: "node22",
     external: [

@@ -130,7 +130,7 @@ export class ServedCatalog implements LiveCatalog {
     if (server === undefined || server.transport === "functions") return;
     for (const { tool, message } of listing.problems ?? [])
       onWarning(
-        `server '${name}': ${tool === undefined ? "a tool" : oneLine(tool, MAX_SHOWN_CHARS)} ${message}`,
+        `server '${name}': ${tool === undefined ? "" : `${oneLine(tool, MAX_SHOWN_CHARS)} `}${message}`,
       );
     this.#arrived.set(name, listing);
     const absorbed = this.#write(async () => {

@@ -3,6 +3,8 @@ import { jsonSchema, type ModelMessage, type ToolApprovalStatus, type ToolSet, t
 import type { CallOptions, Ptc, RunEvent, ToolReply } from "../api.ts";
 import { answerQuestion, askedByGoingOn, describeQuestion, questionOf } from "./waiting.ts";
 
+const BY = "AI SDK";
+
 /** What a tool gives the AI SDK. While a program runs, `progress` says what it does, as a preliminary result. */
 export interface PtcToolOutput extends Partial<ToolReply> {
   readonly progress?: string;
@@ -23,10 +25,11 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): ToolSet {
         description,
         inputSchema: jsonSchema(inputSchema),
         async *execute(input, { abortSignal, messages, toolCallId }) {
+          await denyRejected(ptc, messages, options);
           const question = await questionOf(ptc, name, input, options);
           // What was not shown was not approved.
           if (question !== undefined && approvedReason(messages, toolCallId) === describeQuestion(question))
-            await answerQuestion(ptc, question, { allow: true, by: "AI SDK" }, options);
+            await answerQuestion(ptc, question, { allow: true, by: BY }, options);
           const events = new EventQueue<RunEvent>();
           const onEvent = (event: RunEvent) => {
             options.onEvent?.(event);
@@ -49,16 +52,23 @@ export function ptcTools(ptc: Ptc, options: CallOptions = {}): ToolSet {
 /**
  * The `toolApproval` of `generateText`, `streamText` and agents that have `ptcTools`. A program whose call needs an approval, and
  * that nobody else is asked about, waits. When the model lets it go on, the SDK asks its user, and `reason` of the request says which
- * call with which arguments a yes allows. After a no nothing is called, and the program waits until it expires.
+ * call with which arguments a yes allows. After a no nothing is called. The next call of one of ptc's tools in that conversation answers
+ * the question with it, and a program that goes on reads it.
  *
  * @param options as those of `ptcTools`.
  */
 export function ptcApproval(
   ptc: Ptc,
   options: Pick<CallOptions, "principal"> = {},
-): { execute_program: (input: unknown) => Promise<ToolApprovalStatus> } {
+): {
+  execute_program: (
+    input: unknown,
+    call: { readonly messages: readonly ModelMessage[] },
+  ) => Promise<ToolApprovalStatus>;
+} {
   return {
-    async execute_program(input) {
+    async execute_program(input, { messages }) {
+      await denyRejected(ptc, messages, options);
       const question = await questionOf(ptc, "execute_program", input, options);
       return question && { type: "user-approval", reason: describeQuestion(question) };
     },
@@ -67,18 +77,44 @@ export function ptcApproval(
 
 /** What the user was shown who has approved this call of a tool; `undefined` where nobody has. */
 function approvedReason(messages: readonly ModelMessage[], toolCallId: string): string | undefined {
-  const responses = messages.flatMap(({ role, content }) => (role === "tool" ? content : []));
-  const approved = new Set(
-    responses.flatMap((part) =>
-      part.type === "tool-approval-response" && part.approved ? [part.approvalId] : [],
-    ),
+  return decided(messages).find(
+    ({ request, response }) => request.toolCallId === toolCallId && response.approved,
+  )?.request.reason;
+}
+
+/** Answers the questions to which the user said no. The SDK calls nothing then, and has the no in the messages that follow. */
+async function denyRejected(
+  ptc: Ptc,
+  messages: readonly ModelMessage[],
+  options: Pick<CallOptions, "principal">,
+): Promise<void> {
+  const parts = messages.flatMap(({ role, content }) =>
+    role === "assistant" && typeof content !== "string" ? content : [],
   );
-  const requests = messages.flatMap(({ role, content }) =>
-    role === "assistant" && typeof content !== "string"
-      ? content.flatMap((part) => (part.type === "tool-approval-request" ? [part] : []))
-      : [],
-  );
-  return requests.find((each) => each.toolCallId === toolCallId && approved.has(each.approvalId))?.reason;
+  for (const { request, response } of decided(messages)) {
+    if (response.approved) continue;
+    const call = parts.find((part) => part.type === "tool-call" && part.toolCallId === request.toolCallId);
+    if (call?.type !== "tool-call") continue;
+    const question = await questionOf(ptc, call.toolName, call.input, options);
+    if (question === undefined) continue;
+    const { reason } = response;
+    const no = { allow: false, by: BY, ...(reason === undefined ? {} : { reason }) };
+    await answerQuestion(ptc, question, no, options);
+  }
+}
+
+/** The requests for approval that the user has answered, in order. */
+function decided(messages: readonly ModelMessage[]) {
+  const responses = messages
+    .flatMap(({ role, content }) => (role === "tool" ? content : []))
+    .flatMap((part) => (part.type === "tool-approval-response" ? [part] : []));
+  return messages
+    .flatMap(({ role, content }) => (role === "assistant" && typeof content !== "string" ? content : []))
+    .flatMap((part) => (part.type === "tool-approval-request" ? [part] : []))
+    .flatMap((request) => {
+      const response = responses.find(({ approvalId }) => approvalId === request.approvalId);
+      return response === undefined ? [] : [{ request, response }];
+    });
 }
 
 function modelOutput({ text = "", content = [], isError }: PtcToolOutput) {

@@ -40,7 +40,7 @@ export function describeQuestion({ ticket, question }: PendingApproval): string 
 /** Answers a question. Where somebody else was first, or it has expired, what comes of that is in the reply to the ticket. */
 export async function answerQuestion(
   ptc: Ptc,
-  { ticket }: PendingApproval,
+  { ticket }: Pick<PendingApproval, "ticket">,
   answer: { readonly allow: boolean; readonly by: string; readonly reason?: string },
   { principal }: Pick<CallOptions, "principal">,
 ): Promise<void> {

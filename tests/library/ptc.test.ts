@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import {
   type ApprovalQuestion,
@@ -13,6 +13,7 @@ import {
   type OnElicit,
   type PtcConfig,
   PtcError,
+  type PtcOptions,
   type RunEvent,
   tool,
 } from "../../library/ptc.ts";
@@ -126,7 +127,7 @@ describe("a program", () => {
     ["", {}, "code is empty"],
     ["1", { data: [1] as never }, "data must be an object"],
     ["1", { language: "cobol" }, "cobol"],
-    ["1", { timeoutMs: -1 }, "timeout_seconds must be more than 0"],
+    ["1", { timeoutMs: -1 }, "timeoutMs must be more than 0"],
   ] as const)("that cannot be run (%j with %j) is an error in one line", async ([code, options, message]) => {
     const ptc = await openPtc();
     const error = await failureOf(ptc.run(code, options));
@@ -307,7 +308,10 @@ describe("a function", () => {
     expect(execute).toHaveBeenCalledTimes(1);
     const lines = readFileSync(join(ptc.folder, ".ptc/audit.jsonl"), "utf8");
     expect(lines).toContain('"mcp__functions__it"');
-    expect((await failureOf(ptc.replay("none"))).code).toBe("archive");
+    expect(await ptc.replay(envelope.run_id.slice(0, 8))).toMatchObject({ same: true });
+    expect(await ptc.replay(envelope.input_digest)).toMatchObject({ same: true });
+    for (const none of ["abc", "none", "ffffffff"])
+      expect((await failureOf(ptc.replay(none))).code).toBe("archive");
   });
 
   test("leaves nothing in the project but the private folder", async () => {
@@ -339,6 +343,11 @@ describe("a function", () => {
       "takes no object",
       { it: tool({ description: "It", input: z.string() as never, execute: () => 1 }) },
       "arguments have names",
+    ],
+    [
+      "has schemas by name instead of one",
+      { it: tool({ description: "It", input: { id: z.string() } as never, execute: () => 1 }) },
+      "tools.it: input holds schemas by name (id); make one of them",
     ],
     [
       "has a mistaken JSON Schema",
@@ -390,20 +399,29 @@ describe("a call that needs an approval", () => {
     expect(approve).toHaveBeenCalledTimes(3);
   });
 
-  test.for([
-    ["without `approve`", undefined],
-    ["when `approve` says later", (): "later" => "later"],
+  test.for<[string, (() => "later") | undefined, string[]]>([
+    ["without `approve`", undefined, []],
+    ["when `approve` says later", (): "later" => "later", []],
     [
       "when `approve` fails",
       (): "later" => {
         throw new Error("the pager is down");
       },
+      [expect.stringMatching(/^approve failed, so mcp__functions__wipe waits .*: the pager is down$/)],
     ],
-  ] as const)("%s suspends the run under a ticket, and an answer continues it", async ([, approve]) => {
+    [
+      "when `approve` says neither yes nor no",
+      () => true as never,
+      [expect.stringContaining("an answer must be { allow: true }")],
+    ],
+  ])("%s suspends the run under a ticket, and an answer continues it", async ([, approve, warns]) => {
     const before = vi.fn(() => 1);
     const tools = { wipe, before: tool({ description: "Before", execute: before }) };
-    const ptc = await openPtc({ tools, ...(approve && { approve }) });
+    const warned: string[] = [];
+    const onWarning = (message: string) => warned.push(message);
+    const ptc = await openPtc({ tools, onWarning, ...(approve && { approve }) });
     const waits = await ptc.run(`await mcp__functions__before({}); ${WIPE}`);
+    expect(warned).toEqual(warns);
     expect(waits).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
     const ticket = waits.waiting?.ticket ?? "";
     expect(await ptc.approvals()).toMatchObject([
@@ -485,7 +503,7 @@ describe("a configuration", () => {
       { servers: [{ name: "functions", command: "x" }] },
       "'functions' is the name of the server of your functions",
     ],
-    ["missing.yaml", "missing.yaml:1: the file named by --config does not exist"],
+    ["missing.yaml", "missing.yaml:1: the file named by `config` does not exist"],
   ] as [PtcConfig | string, string][])(
     "that cannot be used (%j) is an error in one line",
     async ([config, message]) => {
@@ -632,6 +650,60 @@ describe("a server that asks something in the middle of a call", () => {
     const ptc = await openPtc({ tools: { wipe }, onElicit: () => ({ action: "accept" }) });
     expect((await ptc.run(WIPE)).waiting?.tool).toBe("mcp__functions__wipe");
   });
+});
+
+describe("options", () => {
+  const WRONG: [string, object, string][] = [
+    ["a misspelled name", { aprove: () => "later" }, "has no option 'aprove'; did you mean 'approve'?"],
+    ["another name", { verbose: true }, "has no option 'verbose'; it has principal, approve"],
+    ["a callback that is none", { approve: true }, "approve must be a function"],
+    ["a principal who is nobody", { principal: { subject: undefined, groups: [] } }, "principal must be"],
+    ["an empty principal", { principal: "" }, "principal must be"],
+    ["no principal", { principal: null }, "principal must be"],
+    ["groups that are no list", { principal: { subject: "ada", groups: "staff" } }, "principal.groups must"],
+  ];
+
+  test.for(WRONG)("with %s run nothing, whoever takes them", async ([, wrong, message]) => {
+    const execute = vi.fn(() => 1);
+    const ptc = await openPtc({ tools: { it: tool({ description: "It", execute }) } });
+    const code = "globalThis.result = await mcp__functions__it({})";
+    const given = wrong as CallOptions;
+    const [executeProgram] = "principal" in wrong ? ptc.tools(given) : [];
+    const failures = [
+      // `createPtc` names its own first.
+      await failureOf(openPtc(given as PtcOptions)).then(({ message: said }) =>
+        said.replace("it has config, tools, cwd, env, onWarning, ", "it has "),
+      ),
+      (await failureOf(ptc.run(code, given))).message,
+      ...(executeProgram === undefined ? [] : [(await failureOf(executeProgram.execute({ code }))).message]),
+    ];
+    for (const failure of failures) expect(failure).toContain(message);
+    expect(execute).not.toHaveBeenCalled();
+  });
+
+  test("that are no mapping of functions, or no time, are refused", async () => {
+    expect((await failureOf(openPtc({ tools: [lookup] as never }))).message).toContain(
+      "tools must be an object",
+    );
+    const ptc = await openPtc();
+    expect((await failureOf(ptc.run("1", { timeoutMs: -1 }))).message).toContain(
+      "timeoutMs must be more than 0",
+    );
+    expect(() => ptc.tools({ signl: 1 } as CallOptions)).toThrow("did you mean 'signal'?");
+  });
+});
+
+test("a Node.js that is too old is told so in one line", async () => {
+  const versions = Object.getOwnPropertyDescriptor(process, "versions") ?? {};
+  onTestFinished(() => void Object.defineProperty(process, "versions", versions));
+  for (const node of ["20.20.2", "22.12.0"]) {
+    Object.defineProperty(process, "versions", { ...versions, value: { ...process.versions, node } });
+    const { code, message } = await failureOf(openPtc());
+    expect({ code, message }).toEqual({
+      code: "invalid",
+      message: expect.stringMatching(/^needs Node\.js 22\.13 or newer, and this is .*$/),
+    });
+  }
 });
 
 describe("two in one process", () => {

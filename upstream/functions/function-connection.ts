@@ -1,4 +1,5 @@
 import { messageOf, outsideBoundaries } from "../../base/faults.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { inTime, orAborted } from "../../base/waiting.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
 import type { OnCallProgress, UpstreamCall, UpstreamConnection, UpstreamListing } from "../upstream.ts";
@@ -113,7 +114,7 @@ function answerOf(tool: string, value: unknown): unknown {
   try {
     json = JSON.stringify(value);
   } catch (error) {
-    return failed(`function '${tool}' returned a value that JSON cannot carry: ${messageOf(error)}`);
+    return failed(`function '${tool}' returned a value that JSON cannot carry: ${oneLine(messageOf(error))}`);
   }
   if (json === undefined && value !== undefined)
     return failed(`function '${tool}' returned a ${typeof value}, which JSON cannot carry`);

@@ -158,7 +158,7 @@ function readWithin(
   }
   if (cut > 0)
     problems.push({
-      message: `${countNoun(cut, "operation")} lead to more types than ptc keeps of each; the farthest accept anything`,
+      message: `${countNoun(cut, "operation")} ${cut === 1 ? "leads" : "lead"} to more types than ptc keeps of each; the farthest accept anything`,
     });
   return { operations, problems };
 }
@@ -275,7 +275,12 @@ class OperationReader {
     const properties: Record<string, unknown> = {};
     const required: string[] = [];
     const body = this.#references.resolve(this.#operation.requestBody);
-    const media = this.#mediaOf(body);
+    let media = this.#mediaOf(body);
+    // OpenAPI 3.0 ignores it there, and HTTP clients refuse to send it (RFC 9110, section 9.3.1).
+    if (media.length > 0 && (method === "get" || method === "head")) {
+      this.#problem(`has a body, which no ${method.toUpperCase()} request carries; the body is left out`);
+      media = [];
+    }
     const parameters = this.#parameters(media.length > 0);
     for (const { parameter, schema, isRequired, about } of parameters) {
       properties[parameter.argument] = described(input.write(schema), about);

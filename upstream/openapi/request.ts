@@ -120,11 +120,11 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
   const text = (each: unknown) => encode(scalar(each), allowReserved);
   const key = encode(name);
   if (isJson) return [`${key}=${encode(JSON.stringify(value), allowReserved)}`];
-  if (style === "deepObject" && isObject(value)) return deepParts(key, value);
+  if (style === "deepObject" && isComposite(value)) return deepParts(key, value);
+  const separator = { spaceDelimited: "%20", pipeDelimited: "%7C" }[style] ?? ",";
   if (Array.isArray(value)) {
     if (value.length === 0) return [];
     if (explode) return value.map((each) => `${key}=${text(each)}`);
-    const separator = { spaceDelimited: "%20", pipeDelimited: "%7C" }[style] ?? ",";
     return [`${key}=${value.map(text).join(separator)}`];
   }
   if (isObject(value)) {
@@ -132,20 +132,26 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
     if (explode) return entries.map(([each, of]) => `${encode(each)}=${text(of)}`);
     return entries.length === 0
       ? []
-      : [`${key}=${entries.flatMap(([each, of]) => [encode(each), text(of)]).join(",")}`];
+      : [`${key}=${entries.flatMap(([each, of]) => [encode(each), text(of)]).join(separator)}`];
   }
   return [`${key}=${text(value)}`];
 }
 
-/** For example `filter[status]=open`. OpenAPI does not define deeper members and lists; they are sent as most servers expect. */
-function deepParts(key: string, value: Json): string[] {
-  return Object.entries(value).flatMap(([name, each]): string[] => {
-    const place = `${key}[${encode(name)}]`;
-    if (each === undefined) return [];
-    if (Array.isArray(each)) return each.map((one) => `${place}=${encode(scalar(one))}`);
-    if (isObject(each)) return deepParts(place, each);
-    return [`${place}=${encode(scalar(each))}`];
-  });
+/**
+ * For example `filter[status]=open`. OpenAPI does not define lists and deeper members; they are sent as most servers with such parameters
+ * expect: `filter[status][]=open`, and `lines[0][sku]=a` where a list has members of its own.
+ */
+function deepParts(place: string, value: unknown): string[] {
+  if (value === undefined) return [];
+  if (!isComposite(value)) return [`${place}=${encode(scalar(value))}`];
+  if (!Array.isArray(value))
+    return Object.entries(value).flatMap(([name, each]) => deepParts(`${place}[${encode(name)}]`, each));
+  const isNumbered = value.some(isComposite);
+  return value.flatMap((each, index) => deepParts(`${place}[${isNumbered ? index : ""}]`, each));
+}
+
+function isComposite(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function setHeader(headers: Headers, parameter: ApiParameter, value: unknown): void {
@@ -196,24 +202,26 @@ function formText({ encoding }: ApiMedia, value: unknown): string {
   if (!isObject(value))
     throw new UnusableArguments(`'${BODY}' must be an object, whose members are the fields of a form`);
   return Object.entries(value)
-    .flatMap(([name, field]) => {
-      const said = isObject(encoding[name]) ? encoding[name] : {};
-      const style = typeof said.style === "string" ? said.style : "form";
-      const isNested = Array.isArray(field)
-        ? field.some((each) => typeof each === "object" && each !== null)
-        : isObject(field) && said.style === undefined;
-      return queryParts(
-        {
-          ...{ argument: BODY, name, in: "query", style },
-          explode: typeof said.explode === "boolean" ? said.explode : style === "form",
-          allowReserved: said.allowReserved === true,
-          isJson: isNested || (typeof said.contentType === "string" && said.contentType.endsWith("json")),
-        },
-        field,
-      );
-    })
+    .flatMap(([name, field]) => fieldParts(name, isObject(encoding[name]) ? encoding[name] : {}, field))
     .map((part) => part.replaceAll("%20", "+"))
     .join("&");
+}
+
+/** A field of a form as parts of a query, by what is said of its encoding. */
+function fieldParts(name: string, said: Json, field: unknown): string[] {
+  const style = typeof said.style === "string" ? said.style : "form";
+  const isNested = Array.isArray(field)
+    ? style !== "deepObject" && field.some(isComposite)
+    : isObject(field) && said.style === undefined;
+  return queryParts(
+    {
+      ...{ argument: BODY, name, in: "query", style },
+      explode: typeof said.explode === "boolean" ? said.explode : style === "form",
+      allowReserved: said.allowReserved === true,
+      isJson: isNested || (typeof said.contentType === "string" && said.contentType.endsWith("json")),
+    },
+    field,
+  );
 }
 
 function formData({ encoding }: ApiMedia, value: unknown): FormData {
@@ -222,6 +230,15 @@ function formData({ encoding }: ApiMedia, value: unknown): FormData {
   const form = new FormData();
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined) continue;
+    const styled = encoding[name];
+    // A style makes parts of it as it makes parts of a query (OpenAPI 3.1, "Encoding Object").
+    if (isObject(styled) && typeof styled.style === "string") {
+      const parts = new URLSearchParams(
+        fieldParts(name, { ...styled, contentType: undefined }, field).join("&"),
+      );
+      for (const [part, text] of parts) form.append(part, text);
+      continue;
+    }
     for (const each of Array.isArray(field) ? field : [field]) {
       const file = isObject(each) ? fileOf(each) : undefined;
       const said = isObject(encoding[name]) ? encoding[name].contentType : undefined;

@@ -229,6 +229,38 @@ describe("the SDK's own approval", () => {
     expect(await ptc.approvals()).toHaveLength(1);
   });
 
+  test.for<[string, string | ((told: string) => string), RegExp]>([
+    ["goes on", (told) => `ticket ${ticketIn(told)}`, /ApprovalDenied.*not on Fridays/],
+    ["begins another program", "globalThis.result = 'other'", /other/],
+  ])(
+    "answers the question with a no when the model then %s, without asking again",
+    async ([, code, told]) => {
+      const { tools: functions, paid } = paying();
+      const ptc = await openPtc({ tools: functions });
+      const goOn = { code: (said: string) => `ticket ${ticketIn(said)}` };
+      const model = scripted([{ code: PAY }, goOn, { code }, { text: "Done." }]);
+      const options = { model, tools: ptcTools(ptc), toolApproval: ptcApproval(ptc), stopWhen };
+      const messages: ModelMessage[] = [{ role: "user", content: prompt }];
+      const { content, responseMessages } = await generateText({ ...options, messages });
+      const answers = content.flatMap((part) =>
+        part.type === "tool-approval-request"
+          ? [
+              {
+                ...{ type: "tool-approval-response" as const, approvalId: part.approvalId },
+                ...{ approved: false, reason: "not on Fridays" },
+              },
+            ]
+          : [],
+      );
+      messages.push(...responseMessages, { role: "tool", content: answers });
+      const then = await generateText({ ...options, messages });
+      expect(then.text).toBe("Done.");
+      expect(JSON.stringify(then.responseMessages)).toMatch(told);
+      expect((await ptc.approvals()).filter(({ isAnswered }) => !isAnswered)).toEqual([]);
+      expect(paid).toEqual(["read"]);
+    },
+  );
+
   test("has no effect once somebody else has denied the call", async () => {
     const { told, paid } = await payAsking(true, (ptc, ticket) => ptc.answer(ticket, { allow: false }));
     expect(told).toContain("ApprovalDenied");

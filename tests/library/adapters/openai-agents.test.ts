@@ -138,14 +138,12 @@ test("aborting the run cancels the program", async () => {
 
 describe("the SDK's own approval", () => {
   /** Runs an agent that pays, up to where the SDK asks its user. */
-  async function payUntilAsked() {
+  async function payUntilAsked(...then: Turn[]) {
     const { tools: functions, paid } = paying();
     const ptc = await openPtc({ tools: functions });
-    const model = new Scripted(
-      { code: PAY },
-      { code: (told) => `ticket ${ticketIn(told)}` },
-      { text: "Done." },
-    );
+    const model = new Scripted({ code: PAY }, { code: (told) => `ticket ${ticketIn(told)}` }, ...then, {
+      text: "Done.",
+    });
     const agent = agentOf(model, ptcTools(ptc));
     const result = await runner.run(agent, "Go on.");
     const [interruption] = result.interruptions;
@@ -180,8 +178,29 @@ describe("the SDK's own approval", () => {
     expect(finalOutput).toBe("Done.");
     expect(model.told).toContain("was not approved");
     expect(paid).toEqual(["read"]);
-    expect(await ptc.approvals()).toHaveLength(1);
+    expect(await ptc.approvals()).toMatchObject([{ isAnswered: false }]);
   });
+
+  test.for<[string, string | ((told: string) => string), RegExp]>([
+    ["goes on", (told) => `ticket ${ticketIn(told)}`, /ApprovalDenied.*not on Fridays/],
+    ["begins another program", "globalThis.result = 'other'", /other/],
+  ])(
+    "answers the question with a no when the model then %s, without asking again",
+    async ([, code, told]) => {
+      for (const isStored of [false, true]) {
+        const { ptc, agent, model, result, paid } = await payUntilAsked({ code });
+        const stored = isStored ? await RunState.fromString(agent, result.state.toString()) : result.state;
+        const state = stored as typeof result.state;
+        for (const interruption of state.getInterruptions())
+          state.reject(interruption, { message: "not on Fridays" });
+        const { finalOutput, interruptions } = await runner.run(agent, state);
+        expect({ finalOutput, interruptions }).toEqual({ finalOutput: "Done.", interruptions: [] });
+        expect(model.told).toMatch(told);
+        expect((await ptc.approvals()).filter(({ isAnswered }) => !isAnswered)).toEqual([]);
+        expect(paid).toEqual(["read"]);
+      }
+    },
+  );
 
   test("is not asked once somebody has answered elsewhere", async () => {
     const { tools: functions, paid } = paying();

@@ -28,7 +28,11 @@ const STYLES: [place: string, style: string, explode: boolean, value: unknown, s
   ["query", "spaceDelimited", false, COLORS, "/x?color=blue%20black%20br%20own"],
   ["query", "pipeDelimited", false, COLORS, "/x?color=blue%7Cblack%7Cbr%20own"],
   ["query", "deepObject", true, RGB, "/x?color[R]=100&color[G]=200&color[B]=1%2F5"],
-  ["query", "deepObject", true, { a: { b: [1, 2] } }, "/x?color[a][b]=1&color[a][b]=2"],
+  ["query", "spaceDelimited", false, RGB, "/x?color=R%20100%20G%20200%20B%201%2F5"],
+  ["query", "pipeDelimited", false, RGB, "/x?color=R%7C100%7CG%7C200%7CB%7C1%2F5"],
+  ["query", "deepObject", true, COLORS, "/x?color[]=blue&color[]=black&color[]=br%20own"],
+  ["query", "deepObject", true, { a: { b: [1, 2] } }, "/x?color[a][b][]=1&color[a][b][]=2"],
+  ["query", "deepObject", true, { a: [{ b: [1] }, 2] }, "/x?color[a][0][b][]=1&color[a][1]=2"],
 ];
 
 describe("a parameter", () => {
@@ -141,6 +145,33 @@ describe("a body", () => {
     });
   });
 
+  test("of a form, or of several parts, has the members of deep objects in brackets where its encoding says so", async () => {
+    const deep = { style: "deepObject", explode: true };
+    const body = {
+      customer: "c 1",
+      expand: ["lines"],
+      lines: [
+        { sku: "a", tags: ["x", "y"] },
+        { sku: "b&", more: { z: null } },
+      ],
+    };
+    const media = { schema: { type: "object" }, encoding: { expand: deep, lines: deep } };
+    const fields = [
+      ["customer", "c 1"],
+      ["expand[]", "lines"],
+      ["lines[0][sku]", "a"],
+      ["lines[0][tags][]", "x"],
+      ["lines[0][tags][]", "y"],
+      ["lines[1][sku]", "b&"],
+      ["lines[1][more][z]", ""],
+    ];
+    const sent = await send({ "application/x-www-form-urlencoded": media }, { body });
+    expect([...new URLSearchParams(sent.body)]).toEqual(fields);
+    const parts = await send({ "multipart/form-data": media }, { body });
+    const read = new Response(parts.body, { headers: { "content-type": parts.type ?? "" } });
+    expect([...(await read.formData())]).toEqual(fields);
+  });
+
   test("of several parts carries files with their names and types", async () => {
     const schema = {
       type: "object",
@@ -165,6 +196,19 @@ describe("a body", () => {
       'name="file"; filename="a.bin"\r\nContent-Type: image/png\r\n\r\n\u0000\u00ff\n\r\n',
     );
     expect(sent.body).toContain('Content-Type: application/json\r\n\r\n{"a":1}\r\n');
+  });
+
+  test("that a GET would have is no argument, and its description says so", async () => {
+    const api = await serveApi();
+    const requestBody = { required: true, content: { "application/json": { schema: { type: "object" } } } };
+    const description = described("/x", "get", { requestBody });
+    const { connection, call } = openDescribed(description, api.url);
+    const { tools, problems } = await connection.list();
+    expect(tools).toMatchObject([{ inputSchema: { properties: {} } }]);
+    expect(problems).toEqual([
+      { tool: "op", message: "has a body, which no GET request carries; the body is left out" },
+    ]);
+    expect(await call("op")).not.toMatchObject({ isError: true });
   });
 
   test("of bytes is sent as they are", async () => {
