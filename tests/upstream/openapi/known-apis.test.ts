@@ -78,7 +78,7 @@ beforeAll(async () => {
     ...compileGenerated(written(".ts")),
     ...checkPython(written(".pyi")).map(({ path, line, message }) => `${path}(${line + 1}): ${message}`),
   ];
-});
+}, 900_000);
 
 const nameOf = (name: string) => `The API of ${name} becomes modules that compile, with every operation`;
 
