@@ -440,6 +440,15 @@ export const MIGRATIONS: readonly string[] = [
     RETURN v_result;
   END $$;
   `,
+  `
+  -- What processes note together, such as the labels of a conversation.
+  CREATE TABLE shared_facts (
+    name text PRIMARY KEY,
+    facts jsonb NOT NULL,
+    until timestamptz NOT NULL
+  );
+  CREATE INDEX shared_facts_by_until ON shared_facts (until);
+  `,
 ];
 
 const Version = z.object({ version: z.int() });
