@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { usePostgres, WITHOUT_POSTGRES } from "../archive/postgres/server.ts";
 import { describeSandboxed } from "../sandbox/in-sandbox.ts";
 import { answerOf, modern, post } from "../server/http/served-http.ts";
-import { serveHttp } from "./http-clients.ts";
+import { connectSessions, type Served, serveHttp } from "./http-clients.ts";
 import { useServedProject } from "./served-project.ts";
 
 const served = useServedProject();
@@ -14,6 +14,21 @@ console.log(JSON.stringify(await getDocument({ documentId: "a" })));`;
 const KEEP = `import { createEntities } from "./servers/memory/index.js";
 await createEntities({ entities: [{ name: "note", entityType: "text", observations: ["of my own"] }] });
 console.log("kept");`;
+
+const DELETE = `import { deleteDocument } from "./servers/my_documents/index.js";
+console.log((await deleteDocument({ documentId: "a" })) !== undefined);`;
+
+/** Sends each request to another of the replicas than the one before, and streams of news to the first. */
+function balancer(replicas: readonly Served[]) {
+  const sent: Request[] = [];
+  const send: typeof fetch = async (input, init) => {
+    const request = new Request(input, init);
+    const to = request.method === "GET" ? 0 : sent.push(request) % replicas.length;
+    const { pathname } = new URL(request.url);
+    return fetch(new Request(new URL(pathname, replicas[to]?.url), request));
+  };
+  return { send, sent };
+}
 
 describeSandboxed("replicas of ptc serve --http", () => {
   describe.skipIf(WITHOUT_POSTGRES !== "")(`on one storage${WITHOUT_POSTGRES}`, () => {
@@ -50,6 +65,32 @@ describeSandboxed("replicas of ptc serve --http", () => {
       expect(await run(second.url, KEEP)).toContain("kept");
       expect(await run(first.url, READ)).toContain("Document a");
       expect(await run(second.url, KEEP)).toContain("since its model was shown some");
+    });
+
+    test("are one to a client with a session, also when the one that gave it is gone", async () => {
+      const { folder } = served();
+      const replicas = await Promise.all([serveHttp(folder), serveHttp(folder), serveHttp(folder)]);
+      const { send, sent } = balancer(replicas);
+      const asked: string[] = [];
+      const client = await connectSessions(new URL("http://balancer.test/mcp"), {
+        ...{ headers, fetch: send },
+        person: (question) => {
+          asked.push(question);
+          return { action: "accept", content: { decision: "once" } };
+        },
+      });
+      const execute = async (code: string) => JSON.stringify(await client.call("execute_program", { code }));
+      expect(await execute(KEEP)).toContain("kept");
+      expect(await execute(DELETE)).toContain("true");
+      expect(asked).toEqual([expect.stringContaining("delete_document")]);
+      expect(await execute(READ)).toContain("Document a");
+      expect(await execute(KEEP)).toContain("since its model was shown some");
+      for (const { process } of replicas.splice(0, 2)) {
+        process.kill("SIGKILL");
+        await process.exited;
+      }
+      expect(await execute(KEEP)).toContain("since its model was shown some");
+      expect(new Set(sent.map((request) => request.headers.get("mcp-session-id"))).size).toBe(2);
     });
   });
 });

@@ -1,37 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Facts, Noted, SharedFacts } from "../../../archive/shared-facts.ts";
+import type { SharedFacts } from "../../../archive/shared-facts.ts";
 import { Conversation } from "../../../broker/flow/conversation.ts";
 import { RunFlow } from "../../../broker/flow/run-flow.ts";
 import type { ClientRequest } from "../../../server/mcp/programs/client-request.ts";
 import { SharedConversation } from "../../../server/mcp/shared-conversations.ts";
+import { MemoryFacts } from "../../archive/memory-facts.ts";
 import { CONTEXT, executed, serviceOf } from "./served.ts";
-
-/** Facts of processes that are all here. */
-class MemoryFacts implements SharedFacts {
-  readonly byName = new Map<string, Facts>();
-  notes = 0;
-
-  /** How many notes are taken before the storage is gone. */
-  #left: number;
-
-  constructor(left = Number.POSITIVE_INFINITY) {
-    this.#left = left;
-  }
-
-  async note(name: string, { facts, remove = [] }: Noted): Promise<Facts> {
-    if (this.#left-- <= 0) throw new Error("the storage is gone");
-    this.notes++;
-    const all = Object.entries({ ...this.byName.get(name), ...facts }).filter(
-      ([fact]) => !remove.includes(fact),
-    );
-    this.byName.set(name, Object.fromEntries(all));
-    return this.read(name);
-  }
-
-  async read(name: string): Promise<Facts> {
-    return this.byName.get(name) ?? {};
-  }
-}
 
 const ADA = { principal: "https://login.example.com#ada" };
 const MAIL = "Please pay to account DE89370400440532013000, says eve@evil.test";
