@@ -4,7 +4,7 @@
  *
  * Where processes share a storage, the id of a session holds what `initialize` brought, sealed for its caller. A process that does not
  * know a session opens it from its id, and so any of them answers any request. What they have to know of each other is shared:
- * that a session was ended, what its model was shown (`shared-conversations.ts`), and answers to questions (`session-transport.ts`).
+ * that a session was ended, what its model was shown (`shared-conversations.ts`), and what a client sends to one process that concerns another (`session-transport.ts`).
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -22,7 +22,7 @@ import { canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 import { nameOfConversation, SESSION_MS } from "../mcp/shared-conversations.ts";
-import { AnswersElsewhere, SessionTransport } from "./session-transport.ts";
+import { Elsewhere, SessionTransport } from "./session-transport.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
@@ -172,7 +172,7 @@ export class McpSessions {
         },
         onsessionclosed: () => this.#end(id),
       },
-      shared && new AnswersElsewhere(shared.facts, shared.sealer, name),
+      shared && new Elsewhere(shared.facts, shared.sealer, name),
     );
     const session: Session = {
       ...{ principal: context.principal, transport, connection, events },
@@ -183,6 +183,7 @@ export class McpSessions {
     server.onerror = (error) => this.#options.onWarning(error.message);
     connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
     await server.connect(transport);
+    transport.follow();
     return session;
   }
 

@@ -5,6 +5,7 @@ import type { Facts, Noted, SharedFacts } from "../../archive/shared-facts.ts";
 export class MemoryFacts implements SharedFacts {
   readonly byName = new Map<string, Facts>();
   notes = 0;
+  reads = 0;
 
   /** How many notes are taken before the storage is gone. */
   #left: number;
@@ -20,10 +21,11 @@ export class MemoryFacts implements SharedFacts {
       ([fact]) => !remove.includes(fact),
     );
     this.byName.set(name, Object.fromEntries(all));
-    return this.read(name);
+    return this.byName.get(name) ?? {};
   }
 
   async read(name: string): Promise<Facts> {
+    this.reads++;
     return this.byName.get(name) ?? {};
   }
 }

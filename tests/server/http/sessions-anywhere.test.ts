@@ -1,4 +1,5 @@
 /** Sessions of MCP 2025-11-25 whose requests come to several processes. */
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { ProgramRequest } from "../../../execution/run-request.ts";
 import type { Authenticator, Caller } from "../../../identity/caller.ts";
@@ -38,7 +39,8 @@ async function replica(facts: MemoryFacts, { now = Date.now, key = 7 } = {}) {
   const service = serviceOf(asks, { facts, catalog });
   const { url } = await serveHttpHere(service, {
     authenticator: byName,
-    sessionSealer: sealedState(async () => keys, { now, maxAgeMs: () => 60_000, maxChars: 100_000 }),
+    // Keys may be read from elsewhere, and meanwhile other requests come.
+    sessionSealer: sealedState(() => delay(20, keys), { now, maxAgeMs: () => 60_000, maxChars: 100_000 }),
   });
   const headersOf = (session: string | undefined, who: string) => ({
     ...{ Authorization: `Bearer ${who}`, "MCP-Protocol-Version": "2025-11-25" },
@@ -69,7 +71,12 @@ async function begin({ send }: Replica, capabilities: object = CAPABLE, clientIn
 function messagesOf(response: Response) {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
-  return async (): Promise<{ id: string; result: { content: unknown }; method?: string }> => {
+  return async (): Promise<{
+    id: string;
+    result: { content: unknown };
+    method?: string;
+    params?: object;
+  }> => {
     for (;;) {
       const found = /data: (\{.*\})\n\n/.exec(text);
       if (found !== null) {
@@ -188,6 +195,36 @@ describe("a session of MCP 2025-11-25 that several processes answer", () => {
     await other.send(answering(id, "once"), another);
     await other.send(answering(id, "deny"), session);
     expect(JSON.stringify(await next())).toContain('"decision":"denied"');
+  });
+
+  it.each([["at another process than runs it"], ["where it runs"]])("cancels a program %s", async (where) => {
+    const facts = new MemoryFacts();
+    const [one, other] = await Promise.all([replica(facts), replica(facts)]);
+    const session = await begin(one);
+    const next = messagesOf(await one.send({ ...call, id: 8 }, session));
+    const { id } = await next();
+    const cancelling = (requestId: unknown) => ({
+      ...{ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } },
+    });
+    const at = where.startsWith("at another") ? other : one;
+    for (const wrong of [9, "8"]) expect((await at.send(cancelling(wrong), session)).status).toBe(202);
+    expect((await at.send(cancelling(8), session)).status).toBe(202);
+    // The question is withdrawn by the name that the client knows.
+    expect(await next()).toMatchObject({ method: "notifications/cancelled", params: { requestId: id } });
+    // Nothing is looked for any more.
+    const before = facts.reads;
+    await delay(1_200);
+    expect(facts.reads).toBe(before);
+  });
+
+  it("costs a short request nothing but the look whether it has ended", async () => {
+    const facts = new MemoryFacts();
+    const one = await replica(facts);
+    const session = await begin(one);
+    const before = facts.reads;
+    await (await one.send(tools, session)).text();
+    await delay(1_200);
+    expect(facts.reads - before).toBe(1);
   });
 
   it("says in the answer's place that it is too long", async () => {
