@@ -15,6 +15,7 @@ import type { Admitted, Counters, CountRequest } from "./counters.ts";
 import type { Documents } from "./documents.ts";
 import type { PageFilter } from "./listed-run.ts";
 import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "./pending-store.ts";
+import type { Facts, Noted, SharedFacts } from "./shared-facts.ts";
 
 /** Opens something on first use, and again if that failed. */
 function once<T>(open: () => Promise<T>): () => Promise<T> {
@@ -280,5 +281,22 @@ export class LateCounters implements Counters {
 
   async count(request: CountRequest): Promise<Admitted[]> {
     return (await this.#open()).count(request);
+  }
+}
+
+/** Facts that open on first use. */
+export class LateFacts implements SharedFacts {
+  readonly #open: () => Promise<SharedFacts>;
+
+  constructor(open: () => Promise<SharedFacts>) {
+    this.#open = once(open);
+  }
+
+  async note(name: string, noted: Noted): Promise<Facts> {
+    return (await this.#open()).note(name, noted);
+  }
+
+  async read(name: string): Promise<Facts> {
+    return (await this.#open()).read(name);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Opens the stores of runs, of what waits for approval, of the audit log, documents and counts: in files and SQLite, or in
+ * Opens the stores of runs, of what waits for approval, of the audit log, documents, counts and shared facts: in files and SQLite, or in
  * PostgreSQL if a `database` is given. A store reads, creates and connects nothing before its first use, and loads the code for
  * PostgreSQL only then.
  */
@@ -15,9 +15,11 @@ import {
   LateAuditSource,
   LateCounters,
   LateDocuments,
+  LateFacts,
   LatePendingStore,
 } from "./late-store.ts";
 import type { PendingStore } from "./pending-store.ts";
+import type { SharedFacts } from "./shared-facts.ts";
 import { openForReading } from "./sqlite/connection.ts";
 import { SqliteArchiveStore } from "./sqlite/sqlite-archive-store.ts";
 import { SqlitePendingStore } from "./sqlite/sqlite-pending-store.ts";
@@ -101,5 +103,13 @@ export function openCounters(database: DatabaseUrl): Counters {
   return new LateCounters(async () => {
     const url = await database();
     return (await postgres()).openPostgresCounters(url);
+  });
+}
+
+/** Opens facts in a database. */
+export function openFacts(database: DatabaseUrl): SharedFacts {
+  return new LateFacts(async () => {
+    const url = await database();
+    return (await postgres()).openPostgresFacts(url);
   });
 }

@@ -5,6 +5,7 @@ import type { FollowedConfiguration } from "../configuration/follow.ts";
 import { everyLabel } from "../configuration/policy/configured-flow.ts";
 import { whyNoSession } from "../execution/sessions/session-name.ts";
 import { McpService } from "../server/mcp/service.ts";
+import { openSharedFacts } from "../storage/storage.ts";
 import { version } from "../system/package.ts";
 import { openTelemetry } from "../telemetry/open-telemetry.ts";
 import { checkValue } from "../tools/exposed-programs.ts";
@@ -61,6 +62,7 @@ export async function openService({
     whyNoSession: (name) => whyNoSession(name, host.configuration),
     checkValue,
     labels: () => everyLabel(host.configuration),
+    facts: isOneOfMany ? openSharedFacts(host.configuration, env) : undefined,
     notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(host.configuration) : undefined),
     isOneOfMany,
     answerAt,

@@ -16,9 +16,11 @@ import {
   openAuditSource,
   openCounters,
   openDocuments,
+  openFacts,
   openPendingStore,
 } from "../archive/open-archive.ts";
 import type { PendingStore } from "../archive/pending-store.ts";
+import type { SharedFacts } from "../archive/shared-facts.ts";
 import type { Configuration, StorageSettings } from "../configuration/configuration.ts";
 import { isStorageUrl, secretsInUrl, whyNoKey, whyNoUrl } from "../configuration/storage-settings.ts";
 import { KeyList, parseSealingKey } from "../secrets/sealing.ts";
@@ -149,4 +151,10 @@ export function openSharedDocuments(configuration: Stored, env: EnvironmentVaria
 export function openUseCounters(configuration: Stored, env: EnvironmentVariables): Counters {
   const database = databaseOf(configuration, env);
   return database === undefined ? new MemoryCounters(() => Date.now()) : openCounters(database);
+}
+
+/** Opens facts that several ptc gather together; `undefined` where one ptc has everything to itself. */
+export function openSharedFacts(configuration: Stored, env: EnvironmentVariables): SharedFacts | undefined {
+  const database = databaseOf(configuration, env);
+  return database && openFacts(database);
 }

@@ -4,15 +4,17 @@ import type { ArchiveStore } from "../archive-store.ts";
 import type { Counters } from "../counters.ts";
 import type { Documents } from "../documents.ts";
 import type { PendingStore } from "../pending-store.ts";
+import type { SharedFacts } from "../shared-facts.ts";
 import { openPool, type PgDatabase } from "./database.ts";
 import { PostgresArchiveStore } from "./postgres-archive-store.ts";
 import { PostgresAuditChain, PostgresAuditSource } from "./postgres-audit.ts";
 import { PostgresCounters } from "./postgres-counters.ts";
 import { PostgresDocuments } from "./postgres-documents.ts";
+import { PostgresFacts } from "./postgres-facts.ts";
 import { PostgresPendingStore } from "./postgres-pending-store.ts";
 import { migrate } from "./schema.ts";
 
-/** How long one request of counts may take. Programs wait for it before they begin. */
+/** How long one request of counts or facts may take. Programs wait for it before they begin. */
 const COUNT_MS = 10_000;
 
 const opened = new Map<string, Promise<PgDatabase>>();
@@ -62,4 +64,8 @@ export async function openPostgresDocuments(url: string): Promise<Documents> {
 
 export async function openPostgresCounters(url: string): Promise<Counters> {
   return new PostgresCounters((await sharedDatabase(url)).within(COUNT_MS));
+}
+
+export async function openPostgresFacts(url: string): Promise<SharedFacts> {
+  return new PostgresFacts((await sharedDatabase(url)).within(COUNT_MS));
 }

@@ -444,6 +444,15 @@ export const MIGRATIONS: readonly string[] = [
   -- By a digest, because a principal may be longer than what fits into an index.
   CREATE INDEX runs_by_principal ON runs (md5(principal), started_at, id);
   `,
+  `
+  -- What processes note together, such as the labels of a conversation.
+  CREATE TABLE shared_facts (
+    name text PRIMARY KEY,
+    facts jsonb NOT NULL,
+    until timestamptz NOT NULL
+  );
+  CREATE INDEX shared_facts_by_until ON shared_facts (until);
+  `,
 ];
 
 const Version = z.object({ version: z.int() });

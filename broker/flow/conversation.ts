@@ -35,9 +35,18 @@ export interface Shown {
   readonly tool?: string | undefined;
 }
 
+/** What a conversation has come to, for processes in which it goes on. */
+export interface Carried {
+  readonly shown: readonly Shown[];
+  /** Labels of data that its runs have read. */
+  readonly read: readonly string[];
+  /** The labels of the data that servers were given. */
+  readonly given: readonly { readonly server: string; readonly label: string }[];
+}
+
 /**
  * What is known about a conversation with a model: the texts that values may come from, what the user said, and the labels of
- * everything the model was shown, which its own words carry from then on. It is kept in memory only, and bounded: texts that no
+ * everything the model was shown, which its own words carry from then on. Texts are kept in memory only, and bounded: those that no
  * longer fit are not traced, and any value that cannot be explained without them counts as coming from them.
  */
 export class Conversation {
@@ -50,6 +59,9 @@ export class Conversation {
   readonly #received = new Map<string, Set<string>>();
   readonly #runs = new Set<string>();
   readonly #labelled = new Set<string>();
+  /** Labels of data that was read, and that servers were given, where the conversation goes on as well. */
+  readonly #readElsewhere = new Set<string>();
+  readonly #givenElsewhere = new Map<string, Set<string>>();
   #waiting: { texts: readonly string[]; origin: number }[] = [];
   readonly #waitingChars = { plain: 0, labelled: 0 };
   #said: string[] = [];
@@ -80,12 +92,30 @@ export class Conversation {
 
   /** Whether any data read in it carries a label, or its model was shown such data. */
   get isLabelled(): boolean {
-    return this.#labelled.size > 0 || this.#shown.size > 0;
+    return this.#labelled.size + this.#readElsewhere.size + this.#shown.size > 0;
   }
 
-  /** The labels of texts that did not fit. */
+  /** The labels of texts that did not fit, or that are known elsewhere alone. */
   get untraced(): string[] {
-    return [...this.#untraced];
+    return [...new Set([...this.#untraced, ...this.#readElsewhere])];
+  }
+
+  /** What it has come to here, and what its model was shown anywhere. */
+  get carried(): Carried {
+    const given = [...this.#received].flatMap(([server, labels]) =>
+      [...labels].map((label) => ({ server, label })),
+    );
+    return { shown: this.shown, read: [...this.#labelled], given };
+  }
+
+  /**
+   * Takes what the conversation has come to elsewhere. The texts stay there. So a value that is not explained without them counts as
+   * coming from them, and what a server answers counts as what it was given.
+   */
+  learn({ shown, read, given }: Carried): void {
+    this.show(shown);
+    for (const label of read) this.#readElsewhere.add(label);
+    for (const { server, label } of given) addTo(this.#givenElsewhere, server, [label]);
   }
 
   /** Begins a run and returns its number, from 1. */
@@ -150,15 +180,17 @@ export class Conversation {
 
   /** Records that a server was given data with these labels. */
   give(server: string, labels: readonly string[]): void {
-    if (labels.length === 0) return;
-    const known = this.#received.get(server) ?? new Set();
-    for (const label of labels) known.add(label);
-    this.#received.set(server, known);
+    if (labels.length > 0) addTo(this.#received, server, labels);
   }
 
   /** Whether a server was given labelled data. */
   wasGiven(server: string): boolean {
-    return this.#received.has(server);
+    return this.#received.has(server) || this.#givenElsewhere.has(server);
+  }
+
+  /** The labels of data that a server was given elsewhere. Its answers cannot be compared with that data. */
+  givenElsewhere(server: string): readonly string[] {
+    return [...(this.#givenElsewhere.get(server) ?? [])];
   }
 
   /** Records what the model was shown. Returns the new labels. */
@@ -167,4 +199,10 @@ export class Conversation {
     for (const each of fresh) if (!this.#shown.has(each.label)) this.#shown.set(each.label, each);
     return fresh.filter((each) => this.#shown.get(each.label) === each);
   }
+}
+
+function addTo(sets: Map<string, Set<string>>, key: string, values: readonly string[]): void {
+  const known = sets.get(key) ?? new Set();
+  for (const value of values) known.add(value);
+  sets.set(key, known);
 }

@@ -238,7 +238,7 @@ export class RunFlow {
     answer: readonly unknown[],
   ): void {
     const carried = sent?.leaves.flatMap((leaf) => [...leaf.labels, ...leaf.possible]) ?? [];
-    const all = [...new Set([...labels, ...carried])];
+    const all = [...new Set([...labels, ...carried, ...this.#conversation.givenElsewhere(server)])];
     this.#labelsByCall.set(seq, all);
     this.#conversation.give(server, carried);
     for (const label of all) if (!this.#read.has(label)) this.#read.set(label, { label, tool });

@@ -158,6 +158,8 @@ async function serveHttp(
     { projectSealer },
     { Records },
     { replayForSomebody },
+    { SESSION_MS },
+    { MAX_ANSWER_CHARS },
   ] = await Promise.all([
     import("../../identity/identity.ts"),
     import("../../server/http/http-server.ts"),
@@ -165,6 +167,8 @@ async function serveHttp(
     import("../../execution/pending/pending-approvals.ts"),
     import("../../server/http/records.ts"),
     import("../../execution/replay/replay-for-somebody.ts"),
+    import("../../server/mcp/shared-conversations.ts"),
+    import("../../server/http/session-transport.ts"),
   ]);
   const stopped = Promise.withResolvers<void>();
   const hurried = Promise.withResolvers<void>();
@@ -200,6 +204,7 @@ async function serveHttp(
         now,
         maxAgeMs: () => host.configuration.approvals.expireMs,
       }),
+      sessionSealer: sealedState(sealer, { now, maxAgeMs: () => SESSION_MS, maxChars: MAX_ANSWER_CHARS }),
       metrics,
       whyNotReady: () => whyNotReady(host),
       onWarning,

@@ -52,6 +52,8 @@ export interface HttpServerOptions {
   authenticator: Authenticator | undefined;
   anybody: Caller;
   sealer: StateSealer;
+  /** Seals sessions of MCP 2025-11-25, where several processes answer the requests of each. */
+  sessionSealer?: StateSealer | undefined;
   /** What is read and answered besides MCP; by default nothing. */
   records?: Pick<Records, "fetch"> | undefined;
   /** What Prometheus reads. */

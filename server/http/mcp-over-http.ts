@@ -1,7 +1,7 @@
 /**
  * Carries `McpService` over MCP's Streamable HTTP with the SDK's handlers, in either era. A request of 2026-07-28 stands for itself:
  * any process answers it, and what a question needs comes back with its answer, sealed. One of 2025-11-25 belongs to a session,
- * which is in this process alone and its caller's alone.
+ * which is its caller's alone (`mcp-sessions.ts`).
  */
 import {
   createMcpHandler,
@@ -28,6 +28,8 @@ const SWEEP_MS = 60_000;
 
 export interface McpOverHttpOptions {
   sealer: StateSealer;
+  /** Seals sessions of MCP 2025-11-25, where several processes answer the requests of each. */
+  sessionSealer?: StateSealer | undefined;
   onWarning: (message: string) => void;
 }
 
@@ -42,7 +44,7 @@ export class McpOverHttp {
   constructor(service: McpService, options: McpOverHttpOptions) {
     this.#service = service;
     this.#options = options;
-    this.#sessions = new McpSessions(service, { onWarning: options.onWarning, asker });
+    this.#sessions = new McpSessions(service, { ...options, asker });
     const open = (caller: Caller, request?: Request) => this.#serverFor(caller, request);
     this.#modern = createMcpHandler(({ authInfo, requestInfo }) => open(callerIn(authInfo), requestInfo), {
       legacy: "reject",

@@ -1,18 +1,28 @@
 /**
  * Sessions of MCP 2025-11-25 over HTTP ("Session Management"). A session is its caller's: to anybody else it is as unknown as one that
  * there never was. A client that loses a stream takes it up where it was ("Resumability and Redelivery").
+ *
+ * Where processes share a storage, the id of a session holds what `initialize` brought, sealed for its caller. A process that does not
+ * know a session opens it from its id, and so any of them answers any request. What they have to know of each other is shared:
+ * that a session was ended, what its model was shown (`shared-conversations.ts`), and what a client sends to one process that concerns another (`session-transport.ts`).
  */
 import { randomUUID } from "node:crypto";
 import {
   type EventStore,
+  type InitializeRequest,
   isInitializeRequest,
   type JSONRPCMessage,
   type ServerContext,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import { ArchiveError } from "../../archive/archive-error.ts";
+import type { SharedFacts } from "../../archive/shared-facts.ts";
 import type { Caller } from "../../identity/caller.ts";
-import { type Asker, buildServer } from "../mcp/mcp-server.ts";
+import { canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
+import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
+import { nameOfConversation, SESSION_MS } from "../mcp/shared-conversations.ts";
+import { Elsewhere, SessionTransport } from "./session-transport.ts";
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
@@ -25,8 +35,9 @@ const RETRY_MS = 1_000;
 
 interface Session {
   readonly principal: string;
-  readonly transport: WebStandardStreamableHTTPServerTransport;
+  readonly transport: SessionTransport;
   readonly connection: McpConnection;
+  readonly events: RecentEvents;
   requests: number;
   usedAt: number;
 }
@@ -37,30 +48,51 @@ interface Given {
   parsedBody?: unknown;
 }
 
+interface McpSessionsOptions {
+  onWarning: (message: string) => void;
+  asker: (context: ServerContext) => Asker;
+  /** Seals sessions for processes that share facts, for `SESSION_MS`. */
+  sessionSealer?: StateSealer | undefined;
+}
+
 export class McpSessions {
   readonly #service: McpService;
-  readonly #options: {
-    onWarning: (message: string) => void;
-    asker: (context: ServerContext) => Asker;
-  };
+  readonly #options: McpSessionsOptions;
+  /** With what sessions are shared; `undefined` where each is in one process alone. */
+  readonly #shared: { facts: SharedFacts; sealer: StateSealer } | undefined;
   /** The least recently used first. */
   readonly #byId = new Map<string, Session>();
+  readonly #opening = new Map<string, Promise<Session | undefined>>();
 
-  constructor(
-    service: McpService,
-    options: { onWarning: (message: string) => void; asker: (context: ServerContext) => Asker },
-  ) {
+  constructor(service: McpService, options: McpSessionsOptions) {
+    const { facts } = service.options;
+    const { sessionSealer: sealer } = options;
     this.#service = service;
     this.#options = options;
+    this.#shared = facts && sealer && { facts, sealer };
   }
 
   async fetch(request: Request, caller: Caller, ended: Promise<void>, given: Given): Promise<Response> {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, caller, ended, given);
-    const session = this.#byId.get(id);
+    const session = this.#byId.get(id) ?? (await this.#open(id, caller));
     if (session === undefined || session.principal !== caller.context.principal) return notFound();
+    if (await this.#hasEnded(session)) {
+      void this.#end(id);
+      return notFound();
+    }
     session.connection.renew(caller.context);
-    return this.#within(session, id, request, ended, given);
+    try {
+      if (request.method === "DELETE") await this.#noteEnd(session);
+      const parsedBody = await session.transport.sort(given.parsedBody);
+      // All of it was for other processes.
+      if (parsedBody === undefined && given.parsedBody !== undefined)
+        return new Response(null, { status: 202 });
+      return this.#within(session, id, request, ended, { ...given, parsedBody });
+    } catch (error) {
+      if (!(error instanceof ArchiveError)) throw error;
+      return refuse(503, { code: -32_000, message: error.message }, { "Retry-After": "2" });
+    }
   }
 
   /** Ends the sessions in which nothing has happened for long. */
@@ -97,29 +129,53 @@ export class McpSessions {
     });
     this.#byId.delete(id);
     this.#byId.set(id, session);
-    return session.transport.handleRequest(request, given);
+    const { transport, events } = session;
+    return transport.handleRequest(
+      request.method === "GET" ? withKnownEvent(request, events) : request,
+      given,
+    );
   }
 
   /** Begins a session with the request that initializes it. Any other request without a session is answered as the SDK does. */
   async #begin(request: Request, caller: Caller, ended: Promise<void>, given: Given): Promise<Response> {
     if (!isInitializeRequest(given.parsedBody))
       return new WebStandardStreamableHTTPServerTransport(NO_SESSION).handleRequest(request, given);
-    this.#makeRoom(caller.context.principal);
     const { context } = caller;
-    const connection = this.#service.connect({ ...context, session: randomUUID() });
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      eventStore: new RecentEvents(),
-      retryInterval: RETRY_MS,
-      keepAliveMs: KEEP_ALIVE_MS,
-      maxRequestBodySize: MAX_BODY_BYTES,
-      onsessioninitialized: (id) => {
-        this.#byId.set(id, session);
+    const name = randomUUID();
+    const about = aboutClient(given.parsedBody.params);
+    const sealed = this.#shared?.sealer.seal(JSON.stringify([name, about]), purposeOf(context));
+    const session = await this.#make(caller, name, await sealed);
+    const response = await session.transport.handleRequest(request, given);
+    if (session.transport.sessionId === undefined) await session.connection.close();
+    else
+      void ended.then(() => {
+        session.usedAt = performance.now();
+      });
+    return response;
+  }
+
+  /** Makes a session that is to be initialized. @param id of the session; by default an id that says nothing. */
+  async #make({ context }: Caller, name: string, id: string = randomUUID()): Promise<Session> {
+    this.#makeRoom(context.principal);
+    const connection = this.#service.connect({ ...context, session: name });
+    const events = new RecentEvents();
+    const shared = this.#shared;
+    const transport = new SessionTransport(
+      {
+        sessionIdGenerator: () => id,
+        eventStore: events,
+        retryInterval: RETRY_MS,
+        keepAliveMs: KEEP_ALIVE_MS,
+        maxRequestBodySize: MAX_BODY_BYTES,
+        onsessioninitialized: () => {
+          this.#byId.set(id, session);
+        },
+        onsessionclosed: () => this.#end(id),
       },
-      onsessionclosed: (id) => this.#end(id),
-    });
+      shared && new Elsewhere(shared.facts, shared.sealer, name),
+    );
     const session: Session = {
-      ...{ principal: context.principal, transport, connection },
+      ...{ principal: context.principal, transport, connection, events },
       ...{ requests: 0, usedAt: performance.now() },
     };
     const instructions = await connection.instructions();
@@ -127,13 +183,53 @@ export class McpSessions {
     server.onerror = (error) => this.#options.onWarning(error.message);
     connection.onToolsChanged = () => void server.sendToolListChanged().catch(() => {});
     await server.connect(transport);
-    const response = await transport.handleRequest(request, given);
-    if (transport.sessionId === undefined) await connection.close();
-    else
-      void ended.then(() => {
-        session.usedAt = performance.now();
+    transport.follow();
+    return session;
+  }
+
+  /** Opens a session that another process gave to this caller; `undefined` where none did. */
+  #open(id: string, caller: Caller): Promise<Session | undefined> {
+    const key = JSON.stringify([caller.context.principal, id]);
+    let opening = this.#opening.get(key);
+    if (opening === undefined) {
+      opening = this.#openSealed(id, caller).finally(() => this.#opening.delete(key));
+      this.#opening.set(key, opening);
+    }
+    return opening;
+  }
+
+  async #openSealed(id: string, caller: Caller): Promise<Session | undefined> {
+    const opened = await this.#shared?.sealer.opened(id, purposeOf(caller.context));
+    if (opened === undefined) return undefined;
+    const [name, params]: [string, InitializeRequest["params"]] = JSON.parse(opened);
+    const session = await this.#make(caller, name, id);
+    // The client has initialized it elsewhere, and does not see that it is done again.
+    const tell = async (message: object) => {
+      const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
+      const request = new Request("http://localhost/mcp", {
+        ...{ method: "POST", headers: { ...headers, "Mcp-Session-Id": id } },
       });
-    return response;
+      const parsedBody = { jsonrpc: "2.0", ...message };
+      await (await session.transport.handleRequest(request, { parsedBody })).text();
+    };
+    await tell({ id: 0, method: "initialize", params });
+    await tell({ method: "notifications/initialized" });
+    if (session.transport.sessionId !== undefined) return session;
+    await session.connection.close();
+    return undefined;
+  }
+
+  /** Whether a session was ended at any process. While that cannot be found out, none was. */
+  async #hasEnded({ connection }: Session): Promise<boolean> {
+    if (this.#shared === undefined) return false;
+    const facts = await this.#shared.facts.read(nameOfConversation(connection.context)).catch(() => ({}));
+    return Object.hasOwn(facts, ENDED);
+  }
+
+  /** Says to all processes that a session is ended. @throws ArchiveError */
+  async #noteEnd({ connection }: Session): Promise<void> {
+    const ended = { facts: { [ENDED]: "" }, keepMs: SESSION_MS };
+    await this.#shared?.facts.note(nameOfConversation(connection.context), ended);
   }
 
   /** Ends the sessions that were not used for longest, where there are too many. */
@@ -155,11 +251,54 @@ export class McpSessions {
   }
 }
 
+/** The fact of a session that its client has ended. */
+const ENDED = "ended";
+
+/** A sealed session is its caller's. */
+function purposeOf({ principal }: Caller["context"]): string {
+  return `mcp session ${principal}`;
+}
+
+/** What a session has to know of its client, and no more: an id is sent with every request. */
+function aboutClient({ protocolVersion, clientInfo, capabilities }: InitializeRequest["params"]) {
+  const form = canShowForm(capabilities) && { form: {} };
+  const url = canShowUrl(capabilities) && { url: {} };
+  return {
+    protocolVersion: protocolVersion.slice(0, MAX_VERSION_CHARS),
+    clientInfo: claimOf(clientInfo),
+    capabilities: form || url ? { elicitation: { ...form, ...url } } : {},
+  };
+}
+
+const MAX_VERSION_CHARS = 20;
+
+/**
+ * A stream of news that was begun at another process goes on here with what comes from now on. A stream of answers that is not here
+ * is not begun: only the process has it that answers.
+ */
+function withKnownEvent(request: Request, events: RecentEvents): Request {
+  const last = request.headers.get("last-event-id");
+  if (last === null || !last.startsWith(`${NEWS}.`) || events.has(last)) return request;
+  const headers = new Headers(request.headers);
+  headers.delete("last-event-id");
+  return new Request(request.url, { headers, signal: request.signal });
+}
+
+/** As the SDK names the stream that no request has begun. */
+const NEWS = "_GET_stream";
+
 const NO_SESSION = { sessionIdGenerator: randomUUID, maxRequestBodySize: MAX_BODY_BYTES };
 
 function notFound(): Response {
-  const error = { code: -32_001, message: "Session not found" };
-  return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
+  return refuse(404, { code: -32_001, message: "Session not found" });
+}
+
+function refuse(
+  status: number,
+  error: { code: number; message: string },
+  headers: Record<string, string> = {},
+): Response {
+  return Response.json({ jsonrpc: "2.0", error, id: null }, { status, headers });
 }
 
 /** How much of its streams a session remembers, for a client that comes back. */
@@ -184,6 +323,10 @@ class RecentEvents implements EventStore {
       this.#chars -= event.chars;
     }
     return id;
+  }
+
+  has(id: string): boolean {
+    return this.#events.has(id);
   }
 
   async getStreamIdForEventId(id: string): Promise<string | undefined> {

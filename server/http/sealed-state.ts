@@ -14,10 +14,15 @@ const MAX_STATE_CHARS = 4_096;
  *
  * @param keys reads the keys, which may take the storage.
  * @param maxAgeMs how long a state counts.
+ * @param maxChars the longest sealed state that is opened.
  */
 export function sealedState(
   keys: () => Promise<BytesSealer>,
-  { now, maxAgeMs }: { now: () => number; maxAgeMs: () => number },
+  {
+    now,
+    maxAgeMs,
+    maxChars = MAX_STATE_CHARS,
+  }: { now: () => number; maxAgeMs: () => number; maxChars?: number },
 ): StateSealer {
   const purposeOf = (purpose: string) => `ptc request state 1 ${purpose}`;
   return {
@@ -26,11 +31,14 @@ export function sealedState(
       return Buffer.from((await keys()).seal(Buffer.from(state), purposeOf(purpose))).toString("base64url");
     },
     async opened(sealed, purpose) {
-      if (sealed.length > MAX_STATE_CHARS || !/^[\w-]+$/.test(sealed)) return undefined;
+      if (sealed.length > maxChars || !/^[\w-]+$/.test(sealed)) return undefined;
+      const given = Buffer.from(sealed, "base64url");
+      // Bits of the last character that stand for nothing would give one state several texts.
+      if (given.toString("base64url") !== sealed) return undefined;
       const opener = await keys();
       let bytes: Uint8Array;
       try {
-        bytes = opener.unseal(Buffer.from(sealed, "base64url"), purposeOf(purpose));
+        bytes = opener.unseal(given, purposeOf(purpose));
       } catch {
         return undefined;
       }

@@ -5,6 +5,8 @@
  * one request (what the client can show, its trace, its progress) is a `ClientRequest`.
  */
 
+import type { SharedFacts } from "../../archive/shared-facts.ts";
+import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
@@ -29,6 +31,7 @@ import {
 import type { LiveRun, RunEnd } from "./programs/live-run.ts";
 import { endOfProgram } from "./programs/program-reply.ts";
 import { type ProgramLimits, Programs, type ProgramsOptions } from "./programs/programs.ts";
+import { SharedConversation } from "./shared-conversations.ts";
 import {
   answerInspectTool,
   answerListCallableTools,
@@ -68,6 +71,8 @@ export interface ServiceOptions extends ProgramsOptions {
   checkValue?: ((schema: unknown, value: unknown) => Promise<string | undefined>) | undefined;
   /** Every label that data may carry, if labels follow a model's conversation. */
   labels?: (() => readonly string[]) | undefined;
+  /** What processes share of conversations whose requests come to any of them. If absent, a connection is a conversation. */
+  facts?: SharedFacts | undefined;
   /** A line that every reply must contain now; `undefined` when there is none. */
   notice?: () => string | undefined;
   /** Called when a client's first requests are answered; may be called more than once. */
@@ -108,6 +113,9 @@ export class McpService {
   }
 }
 
+/** The tools that show nothing but definitions. */
+const SHOWS_NO_DATA: ReadonlySet<string> = new Set(["search_tools", "inspect_tool", "list_callable_tools"]);
+
 /** The part of a program request that a client's request gives. */
 type GivenProgram = Pick<ProgramRequest, "program" | "timeoutMs" | "typecheck" | "session" | "resumed">;
 
@@ -125,11 +133,14 @@ export class McpConnection implements ClientConnection {
   /** The reasons that the client has read why servers are not searched. */
   readonly #told: ToldReasons = new Map();
   #direct: Promise<ReadonlyMap<string, DirectTool>> | undefined;
+  readonly #elsewhere: SharedConversation | undefined;
 
   constructor(service: McpService, context: RunContext & Viewer, onClose: () => void) {
+    const { facts } = service.options;
     this.#service = service;
     this.#context = context;
     this.#onClose = onClose;
+    this.#elsewhere = facts && new SharedConversation(facts, context, this.conversation);
   }
 
   get context(): RunContext & Viewer {
@@ -177,11 +188,37 @@ export class McpConnection implements ClientConnection {
 
   /** Answers `tools/call`; `undefined` if the client has no tool of this name. */
   async callTool(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {
-    const answer = await this.#answer(name, args, request);
+    const answer = await this.#answerAnywhere(name, args, request);
     const notice = this.#service.options.notice?.();
     return answer?.kind === "reply" && notice !== undefined
       ? { ...answer, reply: withNotice(answer.reply, notice) }
       : answer;
+  }
+
+  /** Answers with what the conversation has come to in other processes, and tells these before the answer goes out. */
+  async #answerAnywhere(
+    name: string,
+    args: unknown,
+    request: ClientRequest,
+  ): Promise<ProgramAnswer | undefined> {
+    const hasLabels = (this.#service.options.labels?.() ?? []).length > 0;
+    const elsewhere = hasLabels && !SHOWS_NO_DATA.has(name) ? this.#elsewhere : undefined;
+    if (elsewhere === undefined) return this.#answer(name, args, request);
+    try {
+      await elsewhere.take();
+    } catch (error) {
+      const why = `it is not known what this conversation has read: ${messageOf(error)}; nothing was called, try again`;
+      return { kind: "reply", reply: errorReply(why) };
+    }
+    const answer = await this.#answer(name, args, request);
+    try {
+      await elsewhere.handOn();
+      return answer;
+    } catch (error) {
+      const why = `the answer is withheld, because what it shows could not be noted for later calls: ${messageOf(error)}`;
+      const advice = "what was called stays called: do not call it again, but see the archived run";
+      return { kind: "reply", reply: errorReply(`${why}; ${advice}`) };
+    }
   }
 
   async #answer(name: string, args: unknown, request: ClientRequest): Promise<ProgramAnswer | undefined> {

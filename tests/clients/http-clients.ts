@@ -34,6 +34,8 @@ interface Given {
   headers?: Record<string, string>;
   authProvider?: OAuthClientProvider;
   person?: Person;
+  /** How the client of SDK 1.x sends its requests. */
+  fetch?: typeof fetch;
 }
 
 export type ConnectHttp = (url: URL, given?: Given) => Promise<Omit<Session, "pid">>;
@@ -44,10 +46,13 @@ const NOBODY: Person = () => {
 };
 
 /** The client of SDK 1.x over HTTP, which speaks 2025-11-25 and has a session. */
-export const connectSessions: ConnectHttp = async (url, { headers = {}, person = NOBODY } = {}) => {
+export const connectSessions: ConnectHttp = async (
+  url,
+  { headers = {}, person = NOBODY, fetch: send = fetch } = {},
+) => {
   const client = new Client(IDENTITY, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, async ({ params }) => person(params.message));
-  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
+  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers }, fetch: send });
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   onTestFinished(() => client.close());
   return {

@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
+import type { SharedFacts } from "../../../archive/shared-facts.ts";
 import type { ServerTools, Tool } from "../../../catalog/tool.ts";
 import { type FoundTools, ToolCatalog } from "../../../catalog/tool-catalog.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
@@ -123,6 +124,8 @@ interface ServiceOptions {
   notice?: () => string | undefined;
   outputs?: OutputSource;
   suspended?: ProgramRunner["suspended"];
+  /** With labels, whose conversations several processes share. */
+  facts?: SharedFacts;
 }
 
 type RunFunction = (program: UnresolvedProgram, request: ProgramRequest) => Promise<ExecutedProgram>;
@@ -138,6 +141,7 @@ export function serviceOf(
     notice,
     outputs = { read: async () => undefined },
     suspended,
+    facts,
   }: ServiceOptions = {},
 ): McpService {
   return new McpService({
@@ -156,6 +160,7 @@ export function serviceOf(
       maxReplyBytes: 16_384,
     }),
     ...(notice && { notice }),
+    ...(facts && { facts, labels: () => ["untrusted"] }),
   });
 }
 
