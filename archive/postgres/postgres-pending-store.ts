@@ -40,14 +40,16 @@ const IS_DEAD = `owner_seen < now() - interval '${DEAD_AFTER}'`;
 export class PostgresPendingStore implements PendingStore {
   readonly #db: PgDatabase;
   readonly #now: () => number;
-  /** The owner names under which this process has claimed or offered something. */
-  readonly #owners = new Set<string>();
-  #heartbeat: NodeJS.Timeout | undefined;
+  readonly #presence: Presence;
 
-  /** @param now returns milliseconds since 1970. Rows expire by this clock. */
-  constructor(db: PgDatabase, now: () => number) {
+  /**
+   * @param now returns milliseconds since 1970. Rows expire by this clock.
+   * @param presence that of this process, for all of its stores.
+   */
+  constructor(db: PgDatabase, now: () => number, presence = new Presence(db)) {
     this.#db = db;
     this.#now = now;
+    this.#presence = presence;
   }
 
   keep({ run, ...row }: RowToKeep, most: number): Promise<boolean> {
@@ -64,7 +66,7 @@ export class PostgresPendingStore implements PendingStore {
 
   async offer({ owner, ...row }: LiveRow): Promise<void> {
     await this.#step((tx, tries) => insert(tx, row, { run: null, owner }, tries));
-    this.#stay(owner);
+    this.#presence.stay(owner);
   }
 
   offered(ticket: string, owner: string): Promise<Uint8Array | undefined> {
@@ -129,7 +131,7 @@ export class PostgresPendingStore implements PendingStore {
       await tx.run("UPDATE pending SET owner = $1, owner_seen = now() WHERE ticket = $2", owner, ticket);
       return { kind: "claimed", run: plain(kept.run), answer: plain(kept.answer) };
     });
-    if (claimed.kind === "claimed") this.#stay(owner);
+    if (claimed.kind === "claimed") this.#presence.stay(owner);
     return claimed;
   }
 
@@ -160,27 +162,48 @@ export class PostgresPendingStore implements PendingStore {
       PATIENCE_MS,
     );
   }
+}
 
-  /** Reports from now on that a process is alive, as long as it has any rows. */
-  #stay(owner: string): void {
+/**
+ * Reports that this process is alive while it has claimed or offered something. One serves all stores of a process, because a report
+ * is of all rows of an owner.
+ */
+export class Presence {
+  readonly #db: PgDatabase;
+  readonly #everyMs: number;
+  readonly #owners = new Set<string>();
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(db: PgDatabase, everyMs = SEEN_EVERY_MS) {
+    this.#db = db;
+    this.#everyMs = everyMs;
+  }
+
+  /** Reports an owner from now on, for as long as it has any rows. */
+  stay(owner: string): void {
     this.#owners.add(owner);
-    this.#heartbeat ??= setInterval(() => void this.#say(), SEEN_EVERY_MS).unref();
+    this.#heartbeat ??= setTimeout(() => void this.#say(), this.#everyMs).unref();
   }
 
   async #say(): Promise<void> {
-    for (const owner of this.#owners) {
-      try {
-        const update = "UPDATE pending SET owner_seen = now() WHERE owner = $1 AND NOT gone";
-        if ((await this.#db.run(update, owner)) === 0) this.#owners.delete(owner);
-      } catch {
-        // The next report tries again.
-      }
+    for (const owner of [...this.#owners]) {
+      // An owner that claims something meanwhile adds itself again.
+      this.#owners.delete(owner);
+      const seen = await this.#db.get(Count, SEE, owner).catch(() => undefined);
+      if (seen?.count !== 0) this.#owners.add(owner);
     }
-    if (this.#owners.size > 0) return;
-    clearInterval(this.#heartbeat);
-    this.#heartbeat = undefined;
+    this.#heartbeat =
+      this.#owners.size === 0 ? undefined : setTimeout(() => void this.#say(), this.#everyMs).unref();
   }
 }
+
+/** SQL that marks the rows of an owner as seen, and counts them. Rows that a step holds just then are left to the next report. */
+const SEE = `WITH own AS (SELECT ticket FROM pending WHERE owner = $1 AND NOT gone),
+  seen AS (
+    UPDATE pending SET owner_seen = now()
+    WHERE ticket IN (SELECT ticket FROM pending WHERE owner = $1 AND NOT gone FOR UPDATE SKIP LOCKED)
+  )
+  SELECT count(*) AS count FROM own`;
 
 /** Inserts a row. A row that already has the ticket comes from an earlier try. */
 async function insert(

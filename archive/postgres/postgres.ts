@@ -11,13 +11,14 @@ import { PostgresAuditChain, PostgresAuditSource } from "./postgres-audit.ts";
 import { PostgresCounters } from "./postgres-counters.ts";
 import { PostgresDocuments } from "./postgres-documents.ts";
 import { PostgresFacts } from "./postgres-facts.ts";
-import { PostgresPendingStore } from "./postgres-pending-store.ts";
+import { PostgresPendingStore, Presence } from "./postgres-pending-store.ts";
 import { migrate } from "./schema.ts";
 
 /** How long one request of counts or facts may take. Programs wait for it before they begin. */
 const COUNT_MS = 10_000;
 
 const opened = new Map<string, Promise<PgDatabase>>();
+const presences = new WeakMap<PgDatabase, Presence>();
 
 /** The database of a URL, which this process opens and migrates once. @throws ArchiveError */
 export function sharedDatabase(url: string): Promise<PgDatabase> {
@@ -44,7 +45,10 @@ export async function openPostgresArchive(
 }
 
 export async function openPostgresPending(url: string, now: () => number): Promise<PendingStore> {
-  return new PostgresPendingStore((await sharedDatabase(url)).within(), now);
+  const db = await sharedDatabase(url);
+  const presence = presences.get(db) ?? new Presence(db.within());
+  presences.set(db, presence);
+  return new PostgresPendingStore(db.within(), now, presence);
 }
 
 export async function openPostgresAudit(

@@ -3,14 +3,15 @@ import { spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import * as z from "zod/mini";
 import type { ArchiveStore } from "../../../archive/archive-store.ts";
 import { openPool, type PgDatabase } from "../../../archive/postgres/database.ts";
-import { openPostgresArchive } from "../../../archive/postgres/postgres.ts";
+import { openPostgresArchive, openPostgresPending } from "../../../archive/postgres/postgres.ts";
 import { PostgresAuditChain, PostgresAuditSource } from "../../../archive/postgres/postgres-audit.ts";
 import { PostgresCounters } from "../../../archive/postgres/postgres-counters.ts";
 import { PostgresDocuments } from "../../../archive/postgres/postgres-documents.ts";
-import { PostgresPendingStore } from "../../../archive/postgres/postgres-pending-store.ts";
+import { PostgresPendingStore, Presence } from "../../../archive/postgres/postgres-pending-store.ts";
 import { migrate } from "../../../archive/postgres/schema.ts";
 import { eventually } from "../../eventually.ts";
 import { archiveRun } from "../made-archives.ts";
@@ -19,6 +20,7 @@ import { CutProxy } from "./cut-proxy.ts";
 import { PostgresServer, usePostgres, WITHOUT_POSTGRES } from "./server.ts";
 
 const FOREVER = join(import.meta.dirname, "fixtures/archive-forever.ts");
+const Seen = z.object({ seen: z.boolean() });
 const RANDOM = (seq: number) => `${seq} ${randomBytes(2_000).toString("hex")}`;
 
 describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, () => {
@@ -302,6 +304,35 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     expect((await two?.list("p"))?.map(({ ticket }) => ticket)).toEqual(["t"]);
     expect(await one?.remove("t", "one")).toBe(false);
     expect(await two?.remove("t", "two")).toBe(true);
+  });
+
+  it("has a process seen in all of its rows but those that somebody holds, and in these when they are free", async () => {
+    const db = await openDatabase(server().url());
+    const store = new PostgresPendingStore(db, () => 1_000, new Presence(db, 10));
+    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, question: Buffer.from("x"), owner: "one" };
+    for (const ticket of ["free", "held"]) await store.offer({ ticket, ...row });
+    const isSeen = async (ticket: string) => {
+      const select = "SELECT owner_seen > now() - interval '1 minute' AS seen FROM pending WHERE ticket = $1";
+      return (await db.get(Seen, select, ticket))?.seen === true;
+    };
+    const forget = "UPDATE pending SET owner_seen = now() - interval '1 hour' WHERE ticket = $1";
+    await db.transaction(async (tx) => {
+      await tx.run(forget, "held");
+      await db.run(forget, "free");
+      await eventually(async () => expect(await isSeen("free")).toBe(true));
+    });
+    await eventually(async () => expect(await isSeen("held")).toBe(true));
+  });
+
+  it("has one report for all questions of a process, however many runs ask", async () => {
+    const stay = vi.spyOn(Presence.prototype, "stay");
+    const url = server().url();
+    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, question: Buffer.from("x"), owner: "one" };
+    for (const ticket of ["a", "b"])
+      await (await openPostgresPending(url, () => 1_000)).offer({ ticket, ...row });
+    expect(stay.mock.contexts).toHaveLength(2);
+    expect(new Set(stay.mock.contexts).size).toBe(1);
+    stay.mockRestore();
   });
 
   it("lets one hold a lock at a time, and the next when its holder has died", async () => {
