@@ -8,7 +8,14 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { RemoteServer } from "../../../configuration/configuration.ts";
+import { parseConfiguration } from "../../../configuration/parse.ts";
+import { openLoginStore } from "../../../logins/logins.ts";
+import { Callers } from "../../../upstream/authorization/callers.ts";
 import { openApi } from "../../../upstream/openapi/open-api.ts";
+import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
+import { composeAuthorizations } from "../../../wiring/upstreams.ts";
+import { CLIENT, serveExchanging } from "../authorization/servers/exchange-grants.ts";
 import { type Answer, described, serveApi } from "./serve-api.ts";
 
 const KEY = "k&y=with/odd characters";
@@ -226,4 +233,46 @@ test("An API is shown the certificate of ptc.yaml, also with a form of several p
   await expect(open(description, url, { ...shown, "certificate/key": "none" })).rejects.toThrow(
     /client_certificate: cert and key must be a certificate and its key, in PEM/,
   );
+});
+
+test("A machine's login gets a token for the API from the issuer that ptc.yaml names, and another when it is refused", async () => {
+  const idp = await serveExchanging();
+  let taken = "";
+  const api = await serveApi(({ headers }) =>
+    headers.authorization === undefined || headers.authorization === `Bearer ${taken}`
+      ? { status: 401, headers: { "www-authenticate": "Bearer" } }
+      : { headers: { "content-type": "application/json" }, body: '{"ok":true}' },
+  );
+  const directory = folder();
+  writeFileSync(join(directory, "api.json"), JSON.stringify(described("/x", "get", {})));
+  const auth = { type: "client_credentials", issuer: idp.issuer };
+  const client = { client_id: CLIENT.id, client_secret: CLIENT.secret };
+  const server = { name: "billing", openapi: "api.json", base_url: api.url, auth: { ...auth, ...client } };
+  const configuration = parseConfiguration(JSON.stringify({ servers: [server] }), {
+    ...{ file: join(directory, "ptc.yaml"), directory, environment: {} },
+  });
+  const env = { XDG_STATE_HOME: folder(), PTC_KEYRING: "off" };
+  const secrets = { ...ownLoginSecrets(env), onSecret() {} };
+  const open = composeAuthorizations(configuration, openLoginStore(env), secrets, () => {}, new Callers());
+  const { signal } = new AbortController();
+  const connection = await openApi(
+    configuration.servers[0] as Extract<RemoteServer, { transport: "openapi" }>,
+    {
+      ...{ headers: {}, authorization: open("local", "billing"), version: "0", timeoutMs: 20_000, signal },
+    },
+  );
+  onTestFinished(() => connection.close());
+  const call = async () => {
+    const answered = await connection.callTool({ tool: "op", arguments: {}, signal, timeoutMs: 20_000 });
+    const token = api.asked.at(-1)?.headers.authorization?.replace("Bearer ", "") ?? "";
+    return { answered, token };
+  };
+  const first = await call();
+  expect(first.answered).toMatchObject({ structuredContent: { ok: true } });
+  expect(await idp.verify(first.token)).toMatchObject({ audience: expect.stringContaining(api.url) });
+  expect(connection.secrets()).toContain(first.token);
+  taken = first.token;
+  const second = await call();
+  expect(second.answered).toMatchObject({ structuredContent: { ok: true } });
+  expect(second.token).not.toBe(first.token);
 });
