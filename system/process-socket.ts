@@ -76,7 +76,7 @@ export function findProcessSockets(name: string, env: EnvironmentVariables): { p
     );
 }
 
-/** Asks at a socket. Resolves with the answer without its line break; with an empty text where there is none, or one that is too long. */
+/** Asks at a socket. Resolves with the answer without its line break; with an empty text where there is no whole one, or it is too long. */
 export function askProcess(path: string, question: string, maxChars: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path, () => socket.write(`${question}\n`));
@@ -87,6 +87,8 @@ export function askProcess(path: string, question: string, maxChars: number): Pr
       text += piece;
       if (text.length > maxChars) socket.destroy();
     });
-    socket.once("close", () => resolve(text.length > maxChars ? "" : text.trimEnd()));
+    socket.once("close", () =>
+      resolve(text.length <= maxChars && text.endsWith("\n") ? text.slice(0, -1) : ""),
+    );
   });
 }

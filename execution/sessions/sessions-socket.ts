@@ -10,7 +10,8 @@ const SESSIONS_SOCKET = "sessions.sock";
 
 const MAX_QUESTION_CHARS = 1_024;
 const MAX_ANSWER_CHARS = 1024 * 1024;
-const MAX_DEPTH = 8;
+const QUESTION = { maxBytes: MAX_QUESTION_CHARS, maxDepth: 4 };
+const ANSWER = { maxBytes: MAX_ANSWER_CHARS, maxDepth: 8 };
 
 /** What another process asks, as one line of JSON. */
 const SessionsQuestion = z.discriminatedUnion("wants", [
@@ -49,7 +50,7 @@ export function answerForSessions(
   sessions: OpenSessions,
 ): ProcessSocket {
   const answer = async (line: string) => {
-    const question = parseLine(SessionsQuestion, line, MAX_QUESTION_CHARS);
+    const question = parseLine(SessionsQuestion, line, QUESTION);
     if (question === undefined) return undefined;
     const hasEnded = question.wants === "end" ? { hasEnded: await sessions.end(question.name) } : {};
     const said: SessionsAnswer = { project: project(), sessions: await sessions.list(), ...hasEnded };
@@ -94,12 +95,12 @@ export async function findSessions(project: string, env: EnvironmentVariables): 
 /** The answer of the process behind a socket; `undefined` if it does not answer. */
 async function ask(path: string, question: SessionsQuestion): Promise<SessionsAnswer | undefined> {
   const line = await askProcess(path, JSON.stringify(question), MAX_ANSWER_CHARS);
-  return parseLine(SessionsAnswer, line, MAX_ANSWER_CHARS);
+  return parseLine(SessionsAnswer, line, ANSWER);
 }
 
-function parseLine<T>(schema: z.ZodType<T>, line: string, maxBytes: number): T | undefined {
+function parseLine<T>(schema: z.ZodType<T>, line: string, bounds: typeof ANSWER): T | undefined {
   try {
-    return schema.safeParse(parseForeignJson(line, { maxBytes, maxDepth: MAX_DEPTH })).data;
+    return schema.safeParse(parseForeignJson(line, bounds)).data;
   } catch {
     return undefined;
   }
