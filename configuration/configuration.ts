@@ -142,7 +142,12 @@ export interface IssuerSettings {
   readonly requestScopes: readonly string[] | undefined;
   /** ptc's own client, by which it asks who sits at a browser; `undefined` where there is none. */
   readonly login:
-    | { readonly clientId: string; readonly clientSecret: ConfiguredSecret | undefined }
+    | {
+        readonly clientId: string;
+        readonly clientSecret: ConfiguredSecret | undefined;
+        /** What it asks for besides `openid`. */
+        readonly scopes: readonly string[];
+      }
     | undefined;
   /** How opaque tokens are asked about; `undefined` where there are none. */
   readonly introspection:

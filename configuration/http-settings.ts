@@ -92,6 +92,7 @@ function buildIssuer(
     login: login && {
       clientId: login.client_id,
       clientSecret: secretOf(login.client_secret, [...path, "login", "client_secret"], surroundings),
+      scopes: login.scopes,
     },
     introspection:
       introspection === undefined || secret === undefined

@@ -1072,6 +1072,10 @@ export interface PtcConfig {
            * the client's secret; a value as for `servers[].env`. A public client has none
            */
           client_secret?: string | { [key: string]: unknown };
+          /**
+           * what the client asks for besides `openid`: the scopes by which the issuer says somebody's name and groups in their ID token, such as `profile`
+           */
+          scopes?: string[];
         };
         introspection?: {
           /**

@@ -14,6 +14,8 @@ export interface BrowserIssuer {
   readonly clientId: string;
   /** `undefined` for a public client. */
   readonly clientSecret: string | undefined;
+  /** What it asks for besides `openid`. */
+  readonly scopes: readonly string[];
   /** The claim that names a person for good. */
   readonly subject: string;
 }
@@ -52,7 +54,7 @@ export async function askBrowser(
     client_id: issuer.clientId,
     redirect_uri: redirectUri,
     response_type: "code",
-    scope: "openid",
+    scope: ["openid", ...issuer.scopes].join(" "),
     ...{ state: asked.state, nonce: asked.nonce },
     code_challenge: await oauth.calculatePKCECodeChallenge(asked.codeVerifier),
     code_challenge_method: "S256",

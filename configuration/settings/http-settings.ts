@@ -102,6 +102,10 @@ const Issuer = mapping(
           expanded(secret(secretValue(text(8_192)).optional())),
           "the client's secret; a value as for `servers[].env`. A public client has none",
         ),
+        scopes: setting(
+          list(text(1_024).regex(/^[!#-[\]-~]+$/, { error: "must be a scope without spaces" })).default([]),
+          "what the client asks for besides `openid`: the scopes by which the issuer says somebody's name and groups in their ID token, such as `profile`",
+        ),
       }).optional(),
     ),
     introspection: setting(

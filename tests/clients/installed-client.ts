@@ -60,7 +60,7 @@ export function claudeVariables(home: string, origin: string): Record<string, st
     ANTHROPIC_API_KEY: "dummy",
     HTTP_PROXY: origin,
     HTTPS_PROXY: origin,
-    NO_PROXY: "127.0.0.1",
+    NO_PROXY: "127.0.0.1,localhost",
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     DISABLE_TELEMETRY: "1",
     DISABLE_ERROR_REPORTING: "1",

@@ -1,11 +1,10 @@
 /** A person whose program calls a server that wants a login: they log in with any browser, and nobody else can for them. */
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { expect, test } from "vitest";
 import { usePtc } from "../cli/ptc-process.ts";
+import { freePort } from "../free-port.ts";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
 import { serveOidc } from "../upstream/authorization/servers/oidc-server.ts";
 import { serveProtected } from "../upstream/authorization/servers/protected-server.ts";
@@ -14,14 +13,6 @@ import { serveHttp } from "./http-clients.ts";
 import { PersonLogin } from "./person-login.ts";
 
 const newProject = usePtc();
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 test("A person logs in at a server with any browser, and somebody else who opens the address is turned away.", async () => {
   const port = await freePort();

@@ -6,7 +6,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
 
-const REDIRECT = "http://127.0.0.1:1/callback";
+export const REDIRECT = "http://127.0.0.1:1/callback";
 
 /** A person's login at a client of the SDK: a browser that does what the issuer asks, and where the client keeps what it gets. */
 export class PersonLogin implements OAuthClientProvider {
@@ -18,13 +18,22 @@ export class PersonLogin implements OAuthClientProvider {
     response_types: ["code"],
     token_endpoint_auth_method: "none",
   };
-  readonly #browser = new ScriptedBrowser();
+  readonly #browser: ScriptedBrowser;
   #client: StoredOAuthClientInformation | undefined;
   #tokens: StoredOAuthTokens | undefined;
   #verifier = "";
   #discovered: OAuthDiscoveryState | undefined;
   /** What came back with the browser. */
   params: URLSearchParams | undefined;
+
+  /** @param client is registered already; by default it registers itself. */
+  constructor({
+    browser = new ScriptedBrowser(),
+    client,
+  }: { browser?: ScriptedBrowser; client?: StoredOAuthClientInformation } = {}) {
+    this.#browser = browser;
+    this.#client = client;
+  }
 
   clientInformation() {
     return this.#client;

@@ -1,6 +1,4 @@
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openConsoleOfHost } from "../../cli/console-of-host.ts";
@@ -11,6 +9,7 @@ import { KeyList } from "../../secrets/sealing.ts";
 import { openServing } from "../../wiring/serving.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
+import { freePort } from "../free-port.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 import { serveHttpHere } from "../server/http/served-http.ts";
 import { executed, serviceOf } from "../server/mcp/served.ts";
@@ -19,14 +18,6 @@ import { newFolder } from "../temporary-folder.ts";
 import { ScriptedBrowser } from "../upstream/authorization/servers/browser.ts";
 import { serveOidc } from "../upstream/authorization/servers/oidc-server.ts";
 import { SoftwarePasskey } from "./software-passkey.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** ptc over HTTP with its console, and an issuer at which whoever `person` names logs in. */
 async function serveTeam({
@@ -54,7 +45,7 @@ async function serveTeam({
     ],
     person: () => person,
   });
-  const login = { client_id: "ptc", client_secret: "s3cret" };
+  const login = { client_id: "ptc", client_secret: "s3cret", scopes: ["profile", "groups"] };
   const issuer = { issuer: oidc.issuer, scopes, login };
   const directory = newFolder();
   const env = { HOME: directory, PTC_KEYRING: "off" };
@@ -120,6 +111,7 @@ it("people log in at their issuer, and each sees what is their own, on the page 
   expect(await text(eve, "/console/runs")).toContain("programOfeve");
   expect(await text(eve, "/console/runs")).not.toContain("programOfada");
   expect(authorizations.map((query) => query.get("code_challenge_method"))).toEqual(["S256", "S256"]);
+  expect(authorizations.map((query) => query.get("scope"))).toEqual(Array(2).fill("openid profile groups"));
   expect(warnings).toEqual([]);
 });
 

@@ -56,7 +56,10 @@ async function setUp() {
         secrets: { ...ownLoginSecrets(env), onSecret() {} },
         sealer: async () => keys,
         issuers: async () => [
-          { issuer: idp.issuer, clientId: "ptc", clientSecret: client.client_secret, subject: "sub" },
+          {
+            ...{ issuer: idp.issuer, clientId: "ptc", clientSecret: client.client_secret },
+            ...{ subject: "sub", scopes: [] },
+          },
         ],
         principalOf: (issuer, subject) => (typeof subject === "string" ? `${issuer}#${subject}` : undefined),
       }),

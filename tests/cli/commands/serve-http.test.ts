@@ -55,7 +55,11 @@ describe("ptc serve --http", () => {
 
 test("the example for a team is a configuration", () => {
   const folder = join(import.meta.dirname, "../../../examples/team");
-  const environment = { PTC_DATABASE_PASSWORD: "p", PTC_ENCRYPTION_KEY: Buffer.alloc(32).toString("base64") };
+  const environment = {
+    PTC_CLIENT_SECRET: "c",
+    PTC_DATABASE_PASSWORD: "p",
+    PTC_ENCRYPTION_KEY: Buffer.alloc(32).toString("base64"),
+  };
   const text = readFileSync(join(folder, "ptc.yaml"), "utf8");
   const { http } = parseConfiguration(text, { file: "ptc.yaml", directory: folder, environment });
   expect(http.auth?.issuers).toMatchObject([{ issuer: "http://localhost:8081/realms/team" }]);

@@ -1,5 +1,4 @@
-import { createServer, get } from "node:http";
-import type { AddressInfo } from "node:net";
+import { get } from "node:http";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
 import { parseConfiguration } from "../../../configuration/parse.ts";
@@ -7,6 +6,7 @@ import { openAuthenticator } from "../../../identity/identity.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { HttpServerOptions } from "../../../server/http/http-server.ts";
 import { PersonLogin } from "../../clients/person-login.ts";
+import { freePort } from "../../free-port.ts";
 import { serveSigningIssuer } from "../../identity/signing-issuer.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { serveOidc } from "../../upstream/authorization/servers/oidc-server.ts";
@@ -16,14 +16,6 @@ import { answerOf, modern, post, serveHttpHere } from "./served-http.ts";
 const EXECUTE = modern("tools/call", { name: "execute_program", arguments: { code: "1" } });
 
 /** A port that is free now, for a server whose address has to be known before it listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** ptc over HTTP with these settings of `http.auth`, and what its programs are run for. */
 async function serveWith(auth: object, more: object = {}, options: Partial<HttpServerOptions> = {}) {
   const port = await freePort();
