@@ -58,6 +58,8 @@ const files = globSync(
 if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
 const wanted = values.sample ?? (positionals.length > 0 ? undefined : "400");
 const mutate = wanted === undefined ? files : await sampledOf(wanted);
+// Tests import no file of a runner: they start it.
+const isRelated = !files.some((file) => file.startsWith("runner-image/"));
 // Stryker's runners read this, so that a ptc started by a test runs without a host or a keyring.
 Object.assign(process.env, { PTC_HOST: "off", PTC_KEYRING: "off" });
 const results = await new Stryker({
@@ -65,7 +67,7 @@ const results = await new Stryker({
   plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutate/only-sampled.ts"],
   ignorers: wanted === undefined ? [] : ["only-sampled"],
   testRunner: "vitest",
-  vitest: { configFile: "scripts/mutate/vitest.config.ts", related: true, pool: "forks" } as {
+  vitest: { configFile: "scripts/mutate/vitest.config.ts", related: isRelated, pool: "forks" } as {
     configFile: string;
   },
   // TypeScript 7 has no API with which Stryker could rewrite the configuration of tests that it does not run.

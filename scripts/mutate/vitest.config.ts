@@ -16,6 +16,7 @@ export default defineConfig({
       "tests/cli/**",
       "tests/clients/**",
     ],
+    setupFiles: ["scripts/mutate/in-processes.ts"],
     env: { PTC_HOST: "off", PTC_KEYRING: "off" },
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,0 +1,65 @@
+/**
+ * A setup file of the mutation run: mutants act in the Node.js processes that tests spawn, such as runners, and what runs there counts
+ * as run by the test. `mutated-process.ts` is the other half, in the process.
+ */
+import childProcess from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, inject } from "vitest";
+
+/** What the instrumented sources read and write (Stryker's `INSTRUMENTER_CONSTANTS`). */
+export interface MutantNamespace {
+  activeMutant?: string | undefined;
+  currentTestId?: string | undefined;
+  mutantCoverage?: { static: Counts; perTest: Record<string, Counts> };
+}
+type Counts = Record<string, number>;
+
+/** What a spawned process is told, in the variable `PTC_MUTATED_PROCESS`. */
+export type MutatedProcess = { mutant: string } | { test: string; notes: string };
+
+const OTHER_HALF = pathToFileURL(join(import.meta.dirname, "mutated-process.ts")).href;
+
+const namespace = () =>
+  (globalThis as unknown as Record<string, MutantNamespace>)[inject("globalNamespace" as never)] ?? {};
+const folder = mkdtempSync(join(tmpdir(), "ptc-mutate-"));
+/** The tests that have spawned processes, and the files in which these note what they ran. */
+const noted: { test: string; notes: string }[] = [];
+
+function about(): MutatedProcess | undefined {
+  const { activeMutant, currentTestId } = namespace();
+  if (activeMutant !== undefined) return { mutant: activeMutant };
+  if (currentTestId === undefined) return undefined;
+  const told = { test: currentTestId, notes: join(folder, String(noted.length)) };
+  noted.push(told);
+  return told;
+}
+
+const { spawn } = childProcess;
+childProcess.spawn = function spawnMutated(command: string, ...rest: unknown[]) {
+  const at = Array.isArray(rest[0]) ? 1 : 0;
+  const { env = process.env, ...options } = (rest[at] ?? {}) as childProcess.SpawnOptions;
+  const told = command === process.execPath ? about() : undefined;
+  if (told !== undefined) {
+    const NODE_OPTIONS = [env.NODE_OPTIONS ?? "", `--import=${OTHER_HALF}`].join(" ").trim();
+    rest[at] = { ...options, env: { ...env, NODE_OPTIONS, PTC_MUTATED_PROCESS: JSON.stringify(told) } };
+  }
+  return spawn(command, ...(rest as [readonly string[], childProcess.SpawnOptions]));
+} as typeof spawn;
+syncBuiltinESMExports();
+
+afterAll(() => {
+  const coverage = namespace().mutantCoverage ?? { static: {}, perTest: {} };
+  for (const { test, notes } of noted) {
+    const ran = existsSync(notes) ? readFileSync(notes, "utf8").split("\n") : [];
+    coverage.perTest[test] ??= {};
+    for (const mutant of ran) if (mutant !== "") coverage.perTest[test][mutant] ??= 1;
+  }
+  namespace().mutantCoverage = coverage;
+  childProcess.spawn = spawn;
+  syncBuiltinESMExports();
+  rmSync(folder, { recursive: true, force: true });
+});
