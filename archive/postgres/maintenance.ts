@@ -20,6 +20,7 @@ import {
 } from "./append.ts";
 import { lockHead, readChainEnd, writeChainEnd } from "./chain-ends.ts";
 import { openPool, type PgDatabase, type Statements } from "./database.ts";
+import { takeOverLog } from "./postgres-audit.ts";
 import { releaseHeld } from "./prune.ts";
 import { FLUSH, MIGRATIONS, type MONTHLY, makeMonth, migrate, monthOf, schemaVersion } from "./schema.ts";
 
@@ -216,6 +217,18 @@ export async function takeOver(
       );
     await db.exec(FLUSH);
     return { place: db.place, taken, head: `${at.id}:${at.link}` };
+  });
+}
+
+/** Takes the lines of an audit log in files over (`takeOverLog`). @throws ArchiveError */
+export async function takeOverAudit(
+  url: string,
+  path: string,
+  onProgress: (done: number, of: number) => void = () => {},
+): Promise<{ place: string; taken: number; head: string | undefined }> {
+  return withDatabase(url, async (db) => {
+    await migrate(db);
+    return { place: db.place, ...(await takeOverLog(db, path, onProgress)) };
   });
 }
 

@@ -8,11 +8,17 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import * as z from "zod/mini";
 import { messageOf } from "../../base/faults.ts";
-import { type AuditMembers, renderAuditLine } from "../audit/audit-line.ts";
+import { ArchiveError } from "../archive-error.ts";
+import { type AuditMembers, parseAuditLine, renderAuditLine } from "../audit/audit-line.ts";
 import type { Appended, AuditChain } from "../audit/chain/audit-chain.ts";
-import { type ChainEnd, linkLine } from "../audit/chain/chain-head.ts";
-import type { LogLine } from "../audit/chain/log-files.ts";
-import { type LogVerification, type VerifyLogOptions, verifyParts } from "../audit/chain/verify-log.ts";
+import { type ChainEnd, linkLine, NO_LINE, parseLink } from "../audit/chain/chain-head.ts";
+import { type LogLine, linesOfLog } from "../audit/chain/log-files.ts";
+import {
+  type LogVerification,
+  type VerifyLogOptions,
+  verifyLog,
+  verifyParts,
+} from "../audit/chain/verify-log.ts";
 import type { AuditSource } from "../audit/reading/audit-source.ts";
 import { type AuditEntry, type AuditFilter, matchingLines } from "../audit/reading/read-log.ts";
 import { type PgDatabase, patiently, type Statements } from "./database.ts";
@@ -173,22 +179,108 @@ async function appendLines(
   { batch, nowMs }: { batch: string; nowMs: number },
 ): Promise<{ lines: string[]; end: number }> {
   const [head] = await tx.all(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
-  let end: ChainEnd = head ?? { seq: 0, hash: "none" };
+  let end: ChainEnd = head ?? NO_LINE;
   const own: string[] = head === undefined ? [line({ event: "log", what: "head_missing" }, nowMs)] : [];
   const all = [...own, ...lines].map((each) => {
     const linked = linkLine(each, end);
     end = linked.end;
     return { seq: end.seq, line: linked.line };
   });
+  await insertLines(
+    tx,
+    all.map((each) => ({ seq: each.seq, at: nowMs, line: each.line.slice(0, -1) })),
+    { batch, end },
+  );
+  return { lines: all.map((each) => each.line), end: end.seq };
+}
+
+interface KeptLine {
+  seq: number;
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Without its line feed. */
+  line: string;
+}
+
+/** Writes lines that are linked already, of which `end` is the last. */
+async function insertLines(
+  tx: Statements,
+  lines: readonly KeptLine[],
+  { batch, end }: { batch: string; end: ChainEnd },
+): Promise<void> {
   await tx.run(
-    "INSERT INTO audit_lines (seq, at, batch, line) SELECT seq, $3, $4, line FROM unnest($1::bigint[], $2::text[]) AS given(seq, line)",
-    ...[all.map(({ seq }) => seq), all.map((each) => each.line.slice(0, -1)), nowMs, batch],
+    "INSERT INTO audit_lines (seq, at, batch, line) SELECT seq, at, $4, line FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS given(seq, at, line)",
+    ...[lines.map(({ seq }) => seq), lines.map(({ at }) => at), lines.map(({ line }) => line), batch],
   );
   await tx.run(
     "INSERT INTO audit_head VALUES (true, $1, $2) ON CONFLICT (is_only) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
     ...[end.seq, end.hash],
   );
-  return { lines: all.map((each) => each.line), end: end.seq };
+}
+
+/**
+ * Takes the lines of a log in files over, as they are, so that earlier heads of the log prove as much as before. Checks the whole
+ * log first. Skips lines that were taken earlier. Bytes that are in no chain stay in the files.
+ *
+ * @param onProgress receives the number of the last line that is there, and of the last one of the log.
+ * @returns how many lines were taken, and the last one of the log, or `undefined` for a log without lines.
+ * @throws ArchiveError `conflict` if the database has lines that are not from this log, and `tampered` for a log that differs from
+ *   what was written.
+ */
+export async function takeOverLog(
+  db: PgDatabase,
+  path: string,
+  onProgress: (done: number, of: number) => void,
+): Promise<{ taken: number; head: string | undefined }> {
+  const { problems, head } = await verifyLog(path);
+  if (problems[0] !== undefined)
+    throw new ArchiveError(
+      "tampered",
+      `${problems[0]}: \`ptc audit verify\` without storage.url shows more; nothing of ${path} is taken over`,
+    );
+  if (head === undefined) return { taken: 0, head };
+  const last = Number(head.split(":")[0]);
+  let at = (await readAuditHead(db)) ?? NO_LINE;
+  const isThere = "SELECT line FROM audit_lines WHERE seq = $1";
+  let taken = 0;
+  let isSame = at.seq === 0;
+  let group: KeptLine[] = [];
+  let end = at;
+  const flush = async () => {
+    if (group.length === 0) return;
+    await db.transaction(async (tx) => {
+      const [now = NO_LINE] = await tx.all(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
+      if (now.seq !== at.seq || now.hash !== at.hash) throw hasOwnLines(db, path);
+      await insertLines(tx, group, { batch: `take-over ${randomUUID()}`, end });
+    });
+    taken += group.length;
+    [at, group] = [end, []];
+    onProgress(at.seq, last);
+  };
+  for await (const { bytes } of linesOfLog(path)) {
+    const link = parseLink(bytes);
+    if (link === undefined || link.seq > last) continue;
+    if (link.seq <= at.seq) {
+      if (link.seq !== Math.min(at.seq, last)) continue;
+      const kept = await db.get(BatchRow, isThere, link.seq);
+      isSame = kept !== undefined && Buffer.from(kept.line).equals(bytes);
+      continue;
+    }
+    if (!isSame) throw hasOwnLines(db, path);
+    const written = Date.parse(String(parseAuditLine(bytes)?.time));
+    group.push({ seq: link.seq, at: Number.isNaN(written) ? 0 : written, line: bytes.toString("utf8") });
+    end = link.end;
+    if (group.length >= PAGE) await flush();
+  }
+  if (!isSame) throw hasOwnLines(db, path);
+  await flush();
+  await db.exec(FLUSH);
+  return { taken, head };
+}
+
+function hasOwnLines({ place }: PgDatabase, path: string): ArchiveError {
+  const message = `${place} already has lines of an audit log that are not from ${path}: only a database without any can take a log over; \`ptc audit\` reads the files where storage.url is not set`;
+  return new ArchiveError("conflict", message);
 }
 
 /** Removes the lines at the beginning that are older than `beforeMs`, and says so in the chain first. */

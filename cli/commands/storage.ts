@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
+import { rotatedFiles } from "../../archive/audit/chain/log-files.ts";
 import { openMaintenance, readSqliteRows } from "../../archive/open-archive.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
@@ -8,6 +9,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { SealingError } from "../../secrets/sealing.ts";
 import { type SharedStorage, sharedStorage } from "../../storage/storage.ts";
+import { auditPath } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -104,14 +106,14 @@ async function migrate(flags: CommonFlags, surroundings: Surroundings): Promise<
 const defineImport = defineCommand("import", importArchive, (command) =>
   command
     .description(
-      "take a whole archive in SQLite over, with its digests and its chain; what was taken before is not taken again",
+      "take a whole archive in SQLite and its audit log over, with their digests and chains; what was taken before is not taken again",
     )
     .argument("[file]", "the archive; by default that of archive.path")
     .option(...CONFIG)
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
-      "\nIt reads the file and leaves it as it is. It can be interrupted, and goes on where it was. Runs are checked before they are taken.\n\nExample:\n  ptc storage import .ptc/archive.db\n",
+      "\nThe audit log is the audit.jsonl in the folder of the file, or without one that of the project.\nIt reads the files and leaves them as they are. It can be interrupted, and goes on where it was. Runs and lines are checked before they are taken.\n\nExample:\n  ptc storage import .ptc/archive.db\n",
     ),
 );
 
@@ -124,19 +126,45 @@ async function importArchive(
   exitOnSignals(surroundings);
   const { configuration, shared } = await openStorage(flags, surroundings);
   const path = file === undefined ? configuration.archive.path : resolve(cwd(), file);
+  const log =
+    file === undefined ? auditPath(configuration) : join(dirname(path), basename(auditPath(configuration)));
   if (!existsSync(path)) throw new UsageError(`${file ?? path}: there is no such archive`);
-  const { takeOver } = await openMaintenance();
+  const { takeOver, takeOverAudit } = await openMaintenance();
   const isShown = stderr.isTTY === true;
-  const progress = (done: number, of: number) =>
-    void (isShown && stderr.write(`\r${done} of ${countNoun(of, "record")}`));
-  const { place, taken, head } = await readSqliteRows(path, (rows) => takeOver(shared.url, rows, progress));
-  if (isShown) stderr.write("\r\u001b[K");
-  const text =
-    taken === 0
-      ? `${place} has all of ${path} already; its head is ${head}`
-      : `${place} has taken ${countNoun(taken, "record")} over; the head is ${head}, as it was`;
-  await write(stdout, flags.json ? `${jsonLine({ place, taken, head })}\n` : `${oneLine(text)}\n`);
+  const showing = (what: string) => (done: number, of: number) =>
+    void (isShown && stderr.write(`\r${done} of ${countNoun(of, what)}`));
+  const clear = () => void (isShown && stderr.write("\r\u001b[K"));
+  const say = (from: string, what: string, { place, taken, head }: TakenOver) =>
+    write(
+      stdout,
+      `${oneLine(
+        taken === 0
+          ? `${place} has all of ${from} already; its head is ${head ?? "none"}`
+          : `${place} has taken ${countNoun(taken, what)} over; the head is ${head}, as it was`,
+      )}\n`,
+    );
+  const runs = await readSqliteRows(path, (rows) => takeOver(shared.url, rows, showing("record")));
+  clear();
+  if (!flags.json) await say(path, "record", runs);
+  if (rotatedFiles(log).length === 0 && !existsSync(log)) {
+    if (flags.json) await write(stdout, `${jsonLine(runs)}\n`);
+    return EXIT.done;
+  }
+  const lines = await takeOverAudit(shared.url, log, showing("line"));
+  clear();
+  if (!flags.json) await say(log, "line", lines);
+  else
+    await write(
+      stdout,
+      `${jsonLine({ ...runs, audit: { taken: lines.taken, head: lines.head ?? null } })}\n`,
+    );
   return EXIT.done;
+}
+
+interface TakenOver {
+  place: string;
+  taken: number;
+  head: string | undefined;
 }
 
 const defineReencrypt = defineCommand("reencrypt", reencrypt, (command) =>

@@ -1,4 +1,4 @@
-import { createReadStream, readdirSync } from "node:fs";
+import { createReadStream, existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** The files of one audit log. */
@@ -26,6 +26,11 @@ export function rotatedFiles(current: string): string[] {
     return number === undefined ? [] : [{ number, path: join(folder, name) }];
   });
   return numbered.sort((a, b) => a.number - b.number).map(({ path }) => path);
+}
+
+/** All lines of a log, from its earlier files and the current one, oldest first. @throws Error when a file cannot be read. */
+export async function* linesOfLog(current: string): AsyncGenerator<LogLine> {
+  for (const path of [...rotatedFiles(current), current]) if (existsSync(path)) yield* readLogLines(path);
 }
 
 /** The name that the current file gets when a new one begins. */

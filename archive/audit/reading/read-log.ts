@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { matchesPattern } from "../../../protocol/tool-names.ts";
 import { type AuditFields, isUnwanted, parseAuditLine } from "../audit-line.ts";
-import { readLogLines, rotatedFiles } from "../chain/log-files.ts";
+import { linesOfLog } from "../chain/log-files.ts";
 
 /** One line of the log, as text and parsed. */
 export interface AuditEntry {
@@ -68,9 +67,8 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
  *
  * @throws Error when a file cannot be read.
  */
-export async function* readLog(current: string, filter: AuditFilter): AsyncGenerator<AuditEntry> {
-  for (const path of [...rotatedFiles(current), current])
-    if (existsSync(path)) yield* matchingLines(readLogLines(path), filter);
+export function readLog(current: string, filter: AuditFilter): AsyncGenerator<AuditEntry> {
+  return matchingLines(linesOfLog(current), filter);
 }
 
 /** Yields the lines that match. Skips everything that is not a line of a log. */

@@ -128,6 +128,39 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     expectRefusal(await ptc(["storage", "import", "none.db"]), "there is no such archive");
   });
 
+  it("the audit log beside an archive is taken over with it, and that of the project where no file is named", async () => {
+    const url = server().url();
+    const { project, call, generate, ptc } = projectInProcess({ servers: SERVERS });
+    await generate();
+    expect(await call("my-documents.list_documents")).toMatchObject({ code: 0 });
+    const lines = (await ptc(["audit", "--json"])).stdout;
+    const head = (await ptc(["audit", "head"])).stdout.trim();
+    const count = lines.trimEnd().split("\n").length;
+    project.write("ptc.yaml", { servers: SERVERS, storage: storage(url) });
+    const taken = await ptc(["storage", "import"]);
+    expect(taken).toMatchObject({ code: 0, stderr: "" });
+    expect(taken.stdout).toContain(`has taken ${count} lines over; the head is ${head}, as it was`);
+    expect((await ptc(["audit", "--json"])).stdout).toBe(lines);
+    expect(await ptc(["audit", "verify", "--head", head])).toMatchObject({ code: 0 });
+    const again = await ptc(["storage", "import", ".ptc/archive.db"]);
+    expect(again.stdout).toMatch(/has all of .*archive\.db already.*\n.*has all of .*audit\.jsonl already/);
+    expect(JSON.parse((await ptc(["storage", "import", "--json"])).stdout)).toMatchObject({
+      taken: 0,
+      audit: { taken: 0, head },
+    });
+    // A database that has lines of its own takes the runs alone, and says so.
+    const other = server().url();
+    project.write("ptc.yaml", { servers: SERVERS, storage: storage(other) });
+    const db = await openPool(other);
+    await ptc(["storage", "migrate"]);
+    await db.exec("INSERT INTO audit_head VALUES (true, 1, 'x') ON CONFLICT (is_only) DO UPDATE SET seq = 1");
+    await db.close();
+    const refused = await ptc(["storage", "import"]);
+    expect(refused.code).toBe(1);
+    expect(refused.stdout).toContain("has taken 1 record over");
+    expect(refused.stderr).toMatch(/already has lines of an audit log that are not from/);
+  });
+
   it("logins and what waits are encrypted, and move to a new key", async () => {
     const url = server().url();
     const { project, ptc, env } = projectInProcess({ storage: storage(url) });
