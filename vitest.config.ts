@@ -11,8 +11,10 @@ const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
 const inPostgres = [
   "tests/cli/commands/learn.test.ts",
   "tests/cli/commands/approvals.test.ts",
+  "tests/cli/commands/audit.test.ts",
   "tests/cli/commands/runs.real.test.ts",
   "tests/cli/commands/replay/replay.real.test.ts",
+  "tests/cli/output.real.test.ts",
   "tests/cli/suspended-runs.real.test.ts",
 ];
 

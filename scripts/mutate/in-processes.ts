@@ -6,7 +6,7 @@ import childProcess from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, inject } from "vitest";
 
@@ -21,6 +21,7 @@ type Counts = Record<string, number>;
 /** What a spawned process is told, in the variable `PTC_MUTATED_PROCESS`. */
 export type MutatedProcess = { mutant: string } | { test: string; notes: string };
 
+const root = join(import.meta.dirname, "../..");
 const OTHER_HALF = pathToFileURL(join(import.meta.dirname, "mutated-process.ts")).href;
 
 const namespace = () =>
@@ -38,11 +39,18 @@ function about(): MutatedProcess | undefined {
   return told;
 }
 
+/** Whether a process runs a source of ptc, not a server or client of a test, to which the variables would be strange. */
+function isMutated(args: unknown): boolean {
+  const script: unknown = Array.isArray(args) ? args.find((arg) => isAbsolute(String(arg))) : undefined;
+  const path = script === undefined ? ".." : relative(root, String(script));
+  return !path.startsWith("..") && !path.startsWith("tests");
+}
+
 const { spawn } = childProcess;
 childProcess.spawn = function spawnMutated(command: string, ...rest: unknown[]) {
   const at = Array.isArray(rest[0]) ? 1 : 0;
   const { env = process.env, ...options } = (rest[at] ?? {}) as childProcess.SpawnOptions;
-  const told = command === process.execPath ? about() : undefined;
+  const told = command === process.execPath && isMutated(rest[0]) ? about() : undefined;
   if (told !== undefined) {
     const NODE_OPTIONS = [env.NODE_OPTIONS ?? "", `--import=${OTHER_HALF}`].join(" ").trim();
     rest[at] = { ...options, env: { ...env, NODE_OPTIONS, PTC_MUTATED_PROCESS: JSON.stringify(told) } };

@@ -2,9 +2,11 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { AuditLog } from "../../../archive/audit/audit-log.ts";
-import { followLog } from "../../../archive/audit/reading/read-log.ts";
+import { openAuditChain, openAuditSource } from "../../../archive/open-archive.ts";
+import { openPool } from "../../../archive/postgres/database.ts";
 import { eventually } from "../../eventually.ts";
 import { expectRefusal, folderOfTest, ptcIn } from "../in-process.ts";
+import { storageOf } from "../project-storage.ts";
 
 const RUN = {
   runId: "3f9a2c00-1",
@@ -17,33 +19,93 @@ const RUN = {
 const DELETE = { server: "files", tool: "mcp__files__delete" };
 
 let folder: string;
-let path: string;
+let log: KeptLog;
 let nowMs: number;
 
 beforeEach(async () => {
   folder = folderOfTest();
-  path = join(folder, ".ptc", "audit.jsonl");
+  const storage = storageOf(folder);
+  log = storage === undefined ? inFiles(join(folder, ".ptc", "audit.jsonl")) : inDatabase(storage.url);
   nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
-  await writeFile(join(folder, "ptc.yaml"), "servers: []\n");
+  await writeFile(join(folder, "ptc.yaml"), JSON.stringify({ servers: [], storage }));
 });
+
+/** Where the log is kept, what commands say of that place, and what somebody who may write there can do. */
+interface KeptLog {
+  options: Pick<ConstructorParameters<typeof AuditLog>[0], "path" | "chain">;
+  database?: () => Promise<string>;
+  place: string;
+  verified: string;
+  unproven: string;
+  lines(): Promise<string>;
+  replace(seq: number, from: string, to: string): Promise<void>;
+  clear(): Promise<void>;
+}
+
+function inFiles(path: string): KeptLog {
+  return {
+    options: { path },
+    place: path,
+    verified: "5 lines in 1 file are",
+    unproven: "nothing in this folder can show",
+    lines: () => readFile(path, "utf8"),
+    async replace(seq, from, to) {
+      const lines = (await readFile(path, "utf8")).split(/(?<=\n)/);
+      await writeFile(
+        path,
+        lines.map((line, at) => (at === seq - 1 ? line.replace(from, to) : line)).join(""),
+      );
+    },
+    clear: () => rm(join(folder, ".ptc"), { recursive: true }),
+  };
+}
+
+function inDatabase(url: string): KeptLog {
+  const database = async () => url;
+  const chain = openAuditChain(database, { keepMs: 1e12, wallMs: () => nowMs });
+  const edit = async (sql: string, ...values: (string | number)[]) => {
+    const db = await openPool(url);
+    await db.run(sql, ...values);
+    await db.close();
+  };
+  return {
+    options: { path: "", chain },
+    database,
+    place: "the audit log in PostgreSQL",
+    verified: "5 lines in the audit log in PostgreSQL are",
+    unproven: "nothing in the database can show",
+    async lines() {
+      let text = "";
+      for await (const { line } of openAuditSource("", database).entries({})) text += `${line}\n`;
+      return text;
+    },
+    replace: (seq, from, to) =>
+      edit("UPDATE audit_lines SET line = replace(line, $2, $3) WHERE seq = $1", seq, from, to),
+    async clear() {
+      await edit("DELETE FROM audit_lines");
+      await edit("UPDATE audit_head SET seq = 0, hash = 'none'");
+    },
+  };
+}
 
 function open(bounds = { maxBytes: 1e9, keepMs: 1e12 }): AuditLog {
   const onFailure = (message: string) => expect.unreachable(message);
   const actor = { user: "ada", uid: 1000, host: "desk-7" };
   const clock = { wallMs: () => nowMs };
-  return new AuditLog({ path, clock, redact: (name) => name, onFailure, bounds, actor });
+  return new AuditLog({ ...log.options, clock, redact: (name) => name, onFailure, bounds, actor });
 }
 
-async function writeRun(log = open()): Promise<void> {
+async function writeRun(): Promise<void> {
+  const writer = open();
   const sizes = { resultBytes: 12, durationMs: 3, redactions: 0 };
   const call = { ...DELETE, seq: 1, known: true, argumentsDigest: "sha256:1", ...sizes };
-  log.call(RUN, { ...call, decision: "allowed" });
-  log.approval(RUN, { ...DELETE, argumentsDigest: "sha256:1", decision: "denied", approver: "terminal" });
-  log.call(RUN, { ...call, seq: 2, decision: "denied", approver: "terminal" });
+  writer.call(RUN, { ...call, decision: "allowed" });
+  writer.approval(RUN, { ...DELETE, argumentsDigest: "sha256:1", decision: "denied", approver: "terminal" });
+  writer.call(RUN, { ...call, seq: 2, decision: "denied", approver: "terminal" });
   nowMs += 3_600_000;
-  log.login({ principal: "local", server: "hub", event: "logged_in" });
-  log.run(RUN, { outcome: "ok", calls: 2, durationMs: 40, redactions: 0 });
-  await log.close();
+  writer.login({ principal: "local", server: "hub", event: "logged_in" });
+  writer.run(RUN, { outcome: "ok", calls: 2, durationMs: 40, redactions: 0 });
+  await writer.close();
 }
 
 const ptc = (...args: string[]) => ptcIn(folder, ["audit", ...args]);
@@ -56,7 +118,7 @@ test("lines are shown, filtered and exported", async () => {
     "2026-01-02 03:04:05Z  approval   mcp__files__delete  denied  by terminal  run 3f9a2c00  local  ada@desk-7  claude-code\n",
   );
   const all = (await ptc("--json")).stdout;
-  expect(all).toBe(await readFile(path, "utf8"));
+  expect(all).toBe(await log.lines());
   for (const [flags, events] of [
     ["--failed", ["approval", "call"]],
     ["--tool mcp__files__* --decision allowed", ["call"]],
@@ -113,10 +175,10 @@ test("lines are exported as events of OCSF", async () => {
 });
 
 test("verify tells what was done to the log", async () => {
-  expect(await ptc("verify")).toMatchObject({ code: 0, stdout: `nothing is audited yet in ${path}\n` });
+  expect(await ptc("verify")).toMatchObject({ code: 0, stdout: `nothing is audited yet in ${log.place}\n` });
   await writeRun();
   const { code, stdout } = await ptc("verify");
-  const verified = /^5 lines in 1 file are as they were written; the last is 5:sha256:[0-9a-f]{64}\n$/;
+  const verified = new RegExp(`^${log.verified} as they were written; the last is 5:sha256:[0-9a-f]{64}\n$`);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(verified) });
   const head = stdout.trim().split(" ").at(-1) ?? "";
   expect(await ptc("head")).toEqual({ code: 0, stdout: `${head}\n`, stderr: "" });
@@ -127,8 +189,7 @@ test("verify tells what was done to the log", async () => {
     stdout: "line 4 was edited\n",
   });
   expect(await ptc("verify", "--head", "nonsense")).toMatchObject({ code: 2 });
-  const text = await readFile(path, "utf8");
-  await writeFile(path, text.replace('"denied"', '"allowed"'));
+  await log.replace(2, '"denied"', '"allowed"');
   const edited = await ptc("verify", "--json");
   expect(edited.code).toBe(1);
   expect(JSON.parse(edited.stdout).problems).toEqual([expect.stringContaining("line 2")]);
@@ -138,12 +199,12 @@ test("verify says what only a head that was kept elsewhere can prove, and takes 
   expect(await ptc("head")).toEqual({
     code: 1,
     stdout: "",
-    stderr: `ptc: no line of ${path} is in a chain, so it has no head\n`,
+    stderr: `ptc: no line of ${log.place} is in a chain, so it has no head\n`,
   });
   await writeRun();
   const first = (await ptc("head")).stdout.trim();
   expect((await ptc("verify")).stderr).toMatch(
-    /^ptc: note: nothing in this folder can show whether lines were cut off .*\n$/,
+    new RegExp(`^ptc: note: ${log.unproven} whether lines were cut off .*\n$`),
   );
   expect(JSON.parse((await ptc("verify", "--json")).stdout).notes).toHaveLength(1);
   expect((await ptc("verify", "--head", first)).stderr).toBe("");
@@ -153,7 +214,7 @@ test("verify says what only a head that was kept elsewhere can prove, and takes 
     /^ptc: note: no head that was kept elsewhere proves what came after line 5$/m,
   );
   expect(await ptc("verify", "--head", first, "--head", second)).toMatchObject({ code: 0, stderr: "" });
-  await rm(join(folder, ".ptc"), { recursive: true });
+  await log.clear();
   await writeRun();
   expect((await ptc("verify")).code).toBe(0);
   expect(await ptc("verify", "--head", first, "--head", second)).toMatchObject({
@@ -172,20 +233,21 @@ test("following goes on across the files of the log", async () => {
   const stop = new AbortController();
   const seen: unknown[] = [];
   const following = (async () => {
-    for await (const { fields } of followLog(path, { events: ["run"] }, stop.signal))
+    const source = openAuditSource(log.options.path, log.database);
+    for await (const { fields } of source.following({ events: ["run"] }, stop.signal))
       seen.push(fields.outcome);
   })();
   // It begins at some moment: what is written before is none of it.
   await eventually(async () => {
-    const log = open();
-    log.run(RUN, { outcome: "Busy", calls: 0, durationMs: 1, redactions: 0 });
-    await log.close();
+    const writer = open();
+    writer.run(RUN, { outcome: "Busy", calls: 0, durationMs: 1, redactions: 0 });
+    await writer.close();
     expect(seen).not.toEqual([]);
   });
   for (const outcome of ["Timeout", "ToolError", "Cancelled"] as const) {
-    const log = open({ maxBytes: 100, keepMs: 1e12 });
-    log.run(RUN, { outcome, calls: 0, durationMs: 1, redactions: 0 });
-    await log.close();
+    const writer = open({ maxBytes: 100, keepMs: 1e12 });
+    writer.run(RUN, { outcome, calls: 0, durationMs: 1, redactions: 0 });
+    await writer.close();
     await eventually(() => expect(seen.at(-1)).toBe(outcome));
   }
   stop.abort();
