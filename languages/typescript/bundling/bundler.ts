@@ -1,4 +1,5 @@
 import childProcess, { type ChildProcess, type SpawnOptions } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { type BuildOptions, type BuildResult, build, stop, type TransformOptions, transform } from "esbuild";
 
 /**
@@ -6,29 +7,44 @@ import { type BuildOptions, type BuildResult, build, stop, type TransformOptions
  * then not reach a terminal.
  */
 
-/** The address space of the process. A large program needs a tenth of it. */
-const MAX_MEMORY_KIB = 2 * 1024 * 1024;
+/** The resident memory of the process, where Linux says how much that is. A large program needs a tenth of it. */
+const MAX_MEMORY_KIB = 1024 * 1024;
+const LOOK_MS = 25;
 
 /** The most bytes of one answer. A larger one would fit neither in a string nor in a frame for a sandbox. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** A shell command that starts the bundler, `$0`, with the limit, or without it if it cannot be set. */
-const CONTAINED = `ulimit -v ${MAX_MEMORY_KIB} 2>/dev/null; exec "$0" "$@" 2>/dev/null`;
-
-/** Counts the bytes of the answer that the process is sending. */
-class AnswerMeter {
+/** Kills the process when it takes too much. Needs no shell and no other program, as the image of ptc has none. */
+class Bounds {
+  #child: ChildProcess | undefined;
   #bytes = 0;
 
-  /** Kills the process when one answer grows too large. */
   watch(child: ChildProcess): void {
+    this.#child = child;
     child.stdout?.prependListener("data", (chunk: Buffer) => {
       this.#bytes += chunk.length;
       if (this.#bytes > MAX_ANSWER_BYTES) child.kill("SIGKILL");
     });
   }
 
+  /** Looks at the memory of the process. */
+  weigh(): void {
+    if (this.#child?.pid !== undefined && residentKib(this.#child.pid) > MAX_MEMORY_KIB)
+      this.#child.kill("SIGKILL");
+  }
+
+  /** The process begins another answer. */
   reset(): void {
     this.#bytes = 0;
+  }
+}
+
+/** `VmRSS` of proc(5); 0 where that is not known. */
+function residentKib(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
   }
 }
 
@@ -36,11 +52,11 @@ class AnswerMeter {
  * Calls `start` and contains the processes that it spawns. esbuild starts its process in the first call that needs it, and gives
  * it the stderr of this process. No option changes that.
  */
-function startContained<T>(start: () => T, meter: AnswerMeter): T {
+function startContained<T>(start: () => T, bounds: Bounds): T {
   const { spawn } = childProcess;
   const contained = (command: string, args: readonly string[], options: SpawnOptions) => {
-    const child = spawn("/bin/sh", ["-c", CONTAINED, command, ...args], options);
-    meter.watch(child);
+    const child = spawn(command, args, { ...options, stdio: ["pipe", "pipe", "ignore"] });
+    bounds.watch(child);
     return child;
   };
   childProcess.spawn = contained as typeof spawn;
@@ -80,10 +96,10 @@ export async function reduceToJavaScript(code: string, options: TransformOptions
 /** The esbuild process, which serves several programs at the same time. */
 interface Service {
   isOver: boolean;
-  meter: AnswerMeter;
+  bounds: Bounds;
 }
 
-let service: Service = { isOver: false, meter: new AnswerMeter() };
+let service: Service = { isOver: false, bounds: new Bounds() };
 
 /** Work in the process. `isShared` is set once other work has run at the same time. */
 interface Entry {
@@ -145,6 +161,7 @@ function overwhelmed(cause: Error): BundlerOverwhelmed {
 /** Does work in the process. @throws BundlerOverwhelmed after the time limit, ServiceLost if the process ends, and errors of `work`. */
 async function inService<T>(work: () => Promise<T>): Promise<T> {
   const own = service;
+  const looks = setInterval(() => own.bounds.weigh(), LOOK_MS);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
@@ -155,8 +172,8 @@ async function inService<T>(work: () => Promise<T>): Promise<T> {
     }, TIME_LIMIT_MS);
   });
   try {
-    const result = await Promise.race([startContained(work, own.meter), late]);
-    own.meter.reset();
+    const result = await Promise.race([startContained(work, own.bounds), late]);
+    own.bounds.reset();
     return result;
   } catch (error) {
     const loss = lossIn(error);
@@ -166,6 +183,7 @@ async function inService<T>(work: () => Promise<T>): Promise<T> {
     if (loss === "unavailable" && service !== own) return inService(work);
     throw new ServiceLost("the bundler's process has ended", { cause: error });
   } finally {
+    clearInterval(looks);
     clearTimeout(timer);
   }
 }
@@ -181,6 +199,6 @@ function lossIn(error: unknown): "stopped" | "unavailable" | undefined {
 function retire(lost: Service): void {
   if (lost.isOver) return;
   lost.isOver = true;
-  service = { isOver: false, meter: new AnswerMeter() };
+  service = { isOver: false, bounds: new Bounds() };
   void stop();
 }
