@@ -46,7 +46,7 @@ import { Snapshots, snapshotKey } from "./snapshots.ts";
 const RUNSC = "runsc";
 
 /** Increase this number after a change that alters sandboxes but no other part of a snapshot's key. */
-const SNAPSHOT_FORMAT = 1;
+const SNAPSHOT_FORMAT = 2;
 /** Delays making a snapshot until the machine is less busy than just after a start. */
 const SNAPSHOT_AFTER_MS = 3_000;
 const SNAPSHOT_PATIENCE_MS = 60_000;

@@ -22,7 +22,8 @@ import * as z from "zod/mini";
 import { parseForeignJson } from "../../base/json.ts";
 import { fileIdentity } from "./runsc-command.ts";
 
-const FILES = ["checkpoint.img", "pages.img", "pages_meta.img"] as const;
+const STATE = "checkpoint.img";
+const FILES = [STATE, "pages.img", "pages_meta.img"] as const;
 const ABOUT = "snapshot.json";
 const LIMITS = { maxBytes: 64 * 1024, maxDepth: 4 };
 /** The number of snapshots that are kept, the most recently used ones. Each is about 20 MB. */
@@ -104,6 +105,9 @@ export class Snapshots {
     try {
       await mkdir(unfinished, { mode: 0o700 });
       await write(unfinished);
+      const state = join(unfinished, STATE);
+      const joined = joinChunks(await readFile(state));
+      if (joined !== undefined) await writeFile(state, joined);
       for (const name of FILES) chmodSync(join(unfinished, name), 0o600);
       await check(unfinished);
       const digests = Object.fromEntries(
@@ -164,6 +168,38 @@ export class Snapshots {
     for (const { path } of [...kept.slice(MAX_SNAPSHOTS), ...abandoned])
       await rm(path, { recursive: true, force: true });
   }
+}
+
+const STATE_MAGIC = Buffer.from("gVisorSF");
+/** Of the digest of the metadata, which follows them. */
+const DIGEST_BYTES = 32;
+const SIZE_BYTES = 4;
+
+/**
+ * Joins the chunks of a state file into one. Without compression, runsc writes a chunk for every few bytes, and a restore reads them
+ * one by one. Pure.
+ *
+ *     gVisorSF, the metadata's length (8 bytes), the metadata, their digest, then chunks: a length (4 bytes) and that many bytes
+ *
+ * @returns undefined for a file that is not of this form.
+ */
+export function joinChunks(file: Buffer): Buffer | undefined {
+  if (!file.subarray(0, STATE_MAGIC.length).equals(STATE_MAGIC) || file.length < STATE_MAGIC.length + 8)
+    return undefined;
+  const start = STATE_MAGIC.length + 8 + Number(file.readBigUInt64BE(STATE_MAGIC.length)) + DIGEST_BYTES;
+  const chunks: Buffer[] = [];
+  let at = start;
+  while (at < file.length) {
+    if (at + SIZE_BYTES > file.length) return undefined;
+    const bytes = file.readUInt32BE(at);
+    at += SIZE_BYTES + bytes;
+    if (bytes === 0 || at > file.length) return undefined;
+    chunks.push(file.subarray(at - bytes, at));
+  }
+  if (chunks.length === 0) return undefined;
+  const size = Buffer.alloc(SIZE_BYTES);
+  size.writeUInt32BE(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  return Buffer.concat([file.subarray(0, start), size, ...chunks]);
 }
 
 /** A text that changes with any of the files; undefined if one is missing, or others may read or write it. */

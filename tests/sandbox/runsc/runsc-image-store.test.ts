@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { RunscImages } from "../../../sandbox/runsc/runsc-image-store.ts";
+import { extendToPages, RunscImages } from "../../../sandbox/runsc/runsc-image-store.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
@@ -247,4 +247,61 @@ test("a folder without images lists none", async () => {
   expect(await store.listOwn()).toEqual([]);
   const nowhere = storeIn(join(newFolder(), "not-there"));
   expect(await nowhere.store.listOwn()).toEqual([]);
+});
+
+/** The segments of a 64-bit ELF file that are loaded: where they end in memory, and whether they are writable. */
+function segmentsOf(file: Buffer): { end: number; isWritable: boolean }[] {
+  const at = Number(file.readBigUInt64LE(32));
+  const headers = Array.from({ length: file.readUInt16LE(56) }, (_, index) => at + index * 56);
+  return headers
+    .filter((header) => file.readUInt32LE(header) === 1)
+    .map((header) => ({
+      end: Number(file.readBigUInt64LE(header + 16) + file.readBigUInt64LE(header + 32)),
+      isWritable: (file.readUInt32LE(header + 4) & 2) !== 0,
+    }));
+}
+
+test("a program whose segments are extended to whole pages runs as before, and its data stay as they were", () => {
+  const program = readFileSync("/usr/bin/env");
+  const extended = extendToPages(program) ?? Buffer.alloc(0);
+  const before = segmentsOf(program);
+  const after = segmentsOf(extended);
+  expect(before.some(({ end, isWritable }) => !isWritable && end % 4_096 !== 0)).toBe(true);
+  expect(after.filter(({ end, isWritable }) => !isWritable && end % 4_096 !== 0)).toEqual([]);
+  const data = ({ isWritable }: { isWritable: boolean }) => isWritable;
+  expect(after.filter(data)).toEqual(before.filter(data));
+  expect(extendToPages(extended)).toBeUndefined();
+  const path = join(newFolder(), "env");
+  writeFileSync(path, extended, { mode: 0o755 });
+  expect(execFileSync(path, ["--ignore-environment", "A=1", path], { encoding: "utf8" })).toBe("A=1\n");
+});
+
+test("a segment is not extended over the next one, nor a writable one, and the file is as long as its last segment", () => {
+  const file = Buffer.alloc(5_000);
+  Buffer.from("\x7fELF\x02\x01", "latin1").copy(file);
+  file.writeBigUInt64LE(64n, 32);
+  file.writeUInt16LE(56, 54);
+  file.writeUInt16LE(3, 56);
+  const segments = [
+    [0, 0x1000, 0x100],
+    [0x1100, 0x1100, 5_000 - 0x1100],
+    [0, 0x3000, 0x10, 2],
+  ];
+  segments.forEach(([offset = 0, address = 0, bytes = 0, flags = 0], index) => {
+    file.writeUInt32LE(1, 64 + index * 56);
+    file.writeUInt32LE(flags, 64 + index * 56 + 4);
+    for (const [field, value] of [offset, address, address, bytes, bytes].entries())
+      file.writeBigUInt64LE(BigInt(value), 64 + index * 56 + 8 + field * 8);
+  });
+  const extended = extendToPages(file) ?? Buffer.alloc(0);
+  expect(segmentsOf(extended).map(({ end }) => end)).toEqual([0x1100, 0x2000, 0x3010]);
+  expect(extended.length).toBe(0x2000);
+});
+
+test.each([
+  ["a script", Buffer.from("#!/bin/sh\n".repeat(20))],
+  ["a file with the name of one", Buffer.from("\x7fELF\x02\x01", "latin1")],
+  ["a damaged one", Buffer.concat([Buffer.from("\x7fELF\x02\x01", "latin1"), Buffer.alloc(90, 0xff)])],
+])("%s is left alone", (_, file) => {
+  expect(extendToPages(file)).toBeUndefined();
 });

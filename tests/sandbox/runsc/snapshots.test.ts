@@ -1,7 +1,16 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Snapshots, snapshotKey } from "../../../sandbox/runsc/snapshots.ts";
+import { joinChunks, Snapshots, snapshotKey } from "../../../sandbox/runsc/snapshots.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
 const FILES = ["checkpoint.img", "pages.img", "pages_meta.img"];
@@ -101,4 +110,52 @@ test("every part of a key makes another key", () => {
   const parts = [1, "image", { path: "/r" }, ["flag"]];
   const keys = parts.map((_, index) => snapshotKey(parts.map((part, at) => (at === index ? "other" : part))));
   expect(new Set([snapshotKey(parts), ...keys]).size).toBe(5);
+});
+
+const chunk = (text: string) => {
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(text.length);
+  return Buffer.concat([size, Buffer.from(text)]);
+};
+const metadata = (bytes: number) => {
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64BE(BigInt(bytes));
+  return Buffer.concat([Buffer.from("gVisorSF"), size, Buffer.alloc(bytes, "m"), Buffer.alloc(32, "d")]);
+};
+
+test("the state in a snapshot is one chunk, however many runsc wrote, and its digest is that of what is there", async () => {
+  const folder = join(newFolder(), "snapshots");
+  const snapshots = new Snapshots(folder);
+  const chunked = Buffer.concat([metadata(5), chunk("a"), chunk("bc"), chunk("def")]);
+  const state = (path: string) => join(path, "checkpoint.img");
+  let checked: Buffer | undefined;
+  await snapshots.make(
+    keyOf("one"),
+    async (path) => {
+      await write(path);
+      writeFileSync(state(path), chunked);
+    },
+    async (path) => {
+      checked = readFileSync(state(path));
+    },
+  );
+  const joined = Buffer.concat([metadata(5), chunk("abcdef")]);
+  expect(checked).toEqual(joined);
+  const path = (await snapshots.find(keyOf("one"))) ?? "";
+  expect(readFileSync(state(path))).toEqual(joined);
+});
+
+test.each([
+  ["of another form", Buffer.from("another form of state, long enough for all")],
+  ["without chunks", metadata(5)],
+  ["that ends in the metadata", metadata(5).subarray(0, 20)],
+  [
+    "that says it has more metadata than it has bytes",
+    Buffer.concat([Buffer.from("gVisorSF"), Buffer.alloc(40, 0xff)]),
+  ],
+  ["that ends in a size", Buffer.concat([metadata(5), chunk("a"), Buffer.alloc(3)])],
+  ["that ends in a chunk", Buffer.concat([metadata(5), chunk("a"), chunk("abc").subarray(0, 6)])],
+  ["with an empty chunk", Buffer.concat([metadata(5), chunk("a"), chunk("")])],
+])("a state file %s is left as runsc wrote it", (_, file) => {
+  expect(joinChunks(file)).toBeUndefined();
 });
