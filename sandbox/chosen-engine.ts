@@ -88,6 +88,13 @@ export class ChosenEngine implements SandboxEngine {
     await (await this.#engine()).snapshot?.(request);
   }
 
+  keepSwept(owner: string): void {
+    void this.#engine().then(
+      (engine) => engine.keepSwept?.(owner),
+      () => {},
+    );
+  }
+
   async close(): Promise<void> {
     const settled = await this.#settled?.catch(() => undefined);
     await settled?.engine.close?.();

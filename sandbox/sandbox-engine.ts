@@ -164,6 +164,11 @@ export interface SandboxEngine {
   describeSnapshot?(request: SandboxRequest): Promise<string>;
   /** Its images, if it can build them. Sends no request yet. */
   openImages?(): Promise<ImageStore>;
+  /**
+   * Has what dead ptc processes of other machines have left removed from now on, every so often, until it is closed. Engines whose
+   * sandboxes are all of this machine lack this method. Sends no request yet, and never throws.
+   */
+  keepSwept?(owner: string): void;
   /** Releases its resources outside this process, such as its lease, after its sandboxes have ended. Never rejects. */
   close?(): Promise<void>;
   /** For an engine that is chosen when it is first needed: the chosen engine, and why it was chosen. Never rejects. */

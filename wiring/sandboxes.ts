@@ -58,7 +58,7 @@ function clusterOf(kubernetes: Configuration["sandbox"]["kubernetes"]): Kubernet
 export interface ComposedSandboxes {
   own: OwnProcess;
   pool: SandboxPool;
-  /** Removes the sandboxes of dead ptc processes. Never rejects. */
+  /** Removes the sandboxes of dead ptc processes, those of other machines from now on. Never rejects. */
   sweep(): Promise<void>;
   /** Starts later sandboxes as another configuration says. */
   reconfigure(next: Configuration): void;
@@ -99,7 +99,10 @@ export function composeSandboxes(
       await pool.close();
       await first.engine.close?.();
     },
-    sweep: () => sweepSandboxes(first.engine, (owner) => isDead(owner, own.self)).catch(() => {}),
+    async sweep() {
+      first.engine.keepSwept?.(first.owner);
+      await sweepSandboxes(first.engine, (owner) => isDead(owner, own.self)).catch(() => {});
+    },
     reconfigure(next) {
       if (isSameSandbox(now, next)) return;
       now = next;

@@ -32,6 +32,8 @@ const MAX_CONNECTIONS = 16;
 const ANSWER_PATIENCE_MS = 15_000;
 /** How long a server that restarts is waited for. */
 const RESTART_PATIENCE_MS = 20_000;
+/** How long a server that has just started may refuse what is allowed, because it has not read its roles yet. */
+const ROLES_PATIENCE_MS = 5_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
 const MAX_MESSAGE_CHARS = 500;
@@ -127,11 +129,12 @@ export class ClusterApi {
   /**
    * Sends a request and gives back what the server answers, as parsed JSON.
    *
-   * @throws ApiError when the server refuses it.
+   * @throws ApiError when the server refuses it, and a few seconds later too where it lacks a right.
    * @throws SandboxError `engine_unreachable` when the server cannot be reached, or goes on to be busy.
    */
   async request({ method = "GET", path, body, isPatient = true, signal }: ApiRequest): Promise<unknown> {
     const end = performance.now() + (isPatient ? RESTART_PATIENCE_MS : 0);
+    let forbiddenMs = Number.POSITIVE_INFINITY;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       let problem: Error;
       try {
@@ -140,8 +143,11 @@ export class ClusterApi {
         const read = await readWithin(answer);
         if (status < 300) return parseForeignJson(read, ANSWER_LIMITS);
         problem = new ApiError(status, messageIn(read, status));
+        if (status === 403) forbiddenMs = Math.min(forbiddenMs, performance.now());
+        const mayKnowLater =
+          status === 403 && isPatient && performance.now() + pauseMs < forbiddenMs + ROLES_PATIENCE_MS;
         // The server starts or stops, or has too much to do.
-        if (status !== 429 && status < 500) throw problem;
+        if (status !== 429 && status < 500 && !mayKnowLater) throw problem;
       } catch (error) {
         if (error instanceof ApiError || signal?.aborted) throw error;
         problem = new Error(messageOf(error));

@@ -45,6 +45,8 @@ import { digestOf, hasCertificates, isImageNamed, problemsOfPod, programPodSpec 
 
 const DEFAULT_TEMPLATE = "ptc";
 const DEFAULT_READY_TIMEOUT_MS = 60_000;
+/** How many pods one program may claim. One that has ended before it was used, such as with its node, is given back. */
+const MAX_CLAIMS = 3;
 const PREFACE_PATIENCE_MS = 10_000;
 const PERL = "/usr/bin/perl";
 
@@ -94,7 +96,8 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
-    const { runner, limits, owner, use, onRequested } = request;
+    const { owner, use } = request;
+    let { onRequested } = request;
     const { claims } = this.#cluster();
     const [template, belongsTo] = await Promise.all([
       this.#usableTemplate(request),
@@ -102,33 +105,50 @@ export class KubernetesEngine implements SandboxEngine {
     ]);
     const keys = this.#keysFor(template);
     const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
-    const claim = await claims.make({ pool: template.pool, owner, belongsTo, use }, patienceMs, () =>
-      onRequested?.(),
-    );
-    try {
-      const bound = claim.pod;
-      if (bound === undefined) throw new SandboxError("start_failed", "the pod was lost before it was used");
-      const [pod, stream] = await this.#both(claims.findPod(bound.name), this.#connect(bound, keys));
+    for (let claimed = 1; ; claimed++) {
+      const claim = await claims.make({ pool: template.pool, owner, belongsTo, use }, patienceMs, () => {
+        onRequested?.();
+        onRequested = undefined;
+      });
       try {
-        if (pod === undefined) throw new SandboxError("start_failed", "the pod was lost before it was used");
-        // A template may have changed since the pod was made.
-        const image = digestOf(pod.spec.containers[0]?.image);
-        refuse(`the pod ${bound.name}`, problemsOfPod(pod.spec, this.#runners[runner], limits));
-        if (image !== request.image || pod.spec.runtimeClassName !== template.spec.runtimeClassName)
-          throw new SandboxError(
-            "start_failed",
-            `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${this.#cluster().api.namespace}\` has its pool make others`,
-          );
-        const channel = new PodChannel(stream, output);
-        const started = new PodSandbox({ claim, pod, claims, use }, channel, stream);
-        await this.#greet(channel, pod.metadata.uid, bound.name);
-        return started;
+        return await this.#enter(claim, { request, template, keys }, output);
       } catch (error) {
-        stream.destroy();
-        throw error;
+        await this.#discard(claim);
+        // No program has begun, so another pod may have it.
+        if (error instanceof UnfitPod || claimed === MAX_CLAIMS) throw error;
       }
+    }
+  }
+
+  /** Connects to the pod of a claim. @throws UnfitPod where it can be reached and lacks a wall. */
+  async #enter(
+    claim: BoundClaim,
+    given: { request: SandboxRequest; template: PodTemplate; keys: LauncherKeys | undefined },
+    output: SandboxOutput,
+  ): Promise<StartedSandbox> {
+    const { request, template, keys } = given;
+    const { claims, api } = this.#cluster();
+    const lost = () => new SandboxError("start_failed", "the pod was lost before it was used");
+    const bound = claim.pod;
+    if (bound === undefined) throw lost();
+    const [pod, stream] = await this.#both(claims.findPod(bound.name), this.#connect(bound, keys));
+    try {
+      if (pod === undefined) throw lost();
+      // A template may have changed since the pod was made.
+      const image = digestOf(pod.spec.containers[0]?.image);
+      const problems = problemsOfPod(pod.spec, this.#runners[request.runner], request.limits);
+      refuse(`the pod ${bound.name}`, problems);
+      if (image !== request.image || pod.spec.runtimeClassName !== template.spec.runtimeClassName)
+        throw new UnfitPod(
+          "start_failed",
+          `the pod ${bound.name} was made from an earlier template; \`kubectl delete sandboxes -l agents.x-k8s.io/warm-pool-sandbox -n ${api.namespace}\` has its pool make others`,
+        );
+      const channel = new PodChannel(stream, output);
+      const started = new PodSandbox({ claim, pod, claims, use: request.use }, channel, stream);
+      await this.#greet(channel, pod.metadata.uid, bound.name);
+      return started;
     } catch (error) {
-      await this.#discard(claim);
+      stream.destroy();
       throw error;
     }
   }
@@ -144,6 +164,14 @@ export class KubernetesEngine implements SandboxEngine {
 
   remove(id: string): Promise<void> {
     return this.#cluster().claims.remove(id);
+  }
+
+  keepSwept(owner: string): void {
+    try {
+      this.#lease(owner).watch();
+    } catch {
+      // No cluster is configured, which the first program is told.
+    }
   }
 
   async close(): Promise<void> {
@@ -271,9 +299,12 @@ export class KubernetesEngine implements SandboxEngine {
   }
 }
 
+/** A pod or template that no program may have. */
+class UnfitPod extends SandboxError {}
+
 function refuse(what: string, problems: readonly string[]): void {
   if (problems.length === 0) return;
-  throw new SandboxError("start_failed", `${what} cannot be used: ${problems.join("; ")}; ${MANIFESTS}`);
+  throw new UnfitPod("start_failed", `${what} cannot be used: ${problems.join("; ")}; ${MANIFESTS}`);
 }
 
 function digest(parts: readonly unknown[]): string {

@@ -4,7 +4,7 @@
  * a killed process has left is swept by any other.
  *
  * Clocks of machines differ. A Lease has expired when it has not changed for its duration while this process looked, by this
- * process's clock; or at once when it is older than clocks can differ.
+ * process's clock; or at once when it is older than clocks can differ. A process that serves looks also while it has no lease.
  */
 
 import { createHash } from "node:crypto";
@@ -67,9 +67,15 @@ export class OwnerLease {
     return this.#held;
   }
 
+  /** Removes the leases of the dead every so often until it is released, whether it is held or not. */
+  watch(): void {
+    this.#timer ??= setInterval(() => void this.#beat().catch(() => {}), RENEWAL_MS).unref();
+  }
+
   /** Gives the lease up. What still belongs to it is removed. Never rejects. */
   async release(): Promise<void> {
     clearInterval(this.#timer);
+    this.#timer = undefined;
     const held = await this.#held?.catch(() => undefined);
     this.#held = undefined;
     if (held !== undefined) await this.#api.delete(`${this.#path}/${this.#name}`).catch(() => {});
@@ -77,9 +83,7 @@ export class OwnerLease {
 
   async #take(): Promise<OwnerReference> {
     const reference = await this.#make();
-    clearInterval(this.#timer);
-    this.#timer = setInterval(() => void this.#renew().catch(() => {}), RENEWAL_MS);
-    this.#timer.unref();
+    this.watch();
     void this.#sweep().catch(() => {});
     return reference;
   }
@@ -100,8 +104,13 @@ export class OwnerLease {
     }
   }
 
-  async #renew(): Promise<void> {
+  async #beat(): Promise<void> {
     this.#onBeat();
+    if (this.#held !== undefined) await this.#renew();
+    await this.#sweep();
+  }
+
+  async #renew(): Promise<void> {
     try {
       await this.#api.request({
         method: "PATCH",
@@ -116,7 +125,6 @@ export class OwnerLease {
         this.#held = undefined;
       });
     }
-    await this.#sweep();
   }
 
   /** What belongs to the lease goes with it. Another process may be faster, or the owner may have made a new one. */

@@ -137,6 +137,7 @@ test("it keeps to the engine that it has settled on, and passes on all that is a
   expect(await engine.keepsOutput("x")).toBe(false);
   expect(await engine.keepsKernelUnprivileged("x")).toBeUndefined();
   await engine.prepare("runsc");
+  engine.keepSwept("me");
   await engine.snapshot(request);
   await engine.remove(started.id);
   expect(await engine.list()).toEqual([]);

@@ -7,8 +7,8 @@ import { type BuildOptions, type BuildResult, build, stop, type TransformOptions
  * then not reach a terminal.
  */
 
-/** The resident memory of the process, where Linux says how much that is. A large program needs a tenth of it. */
-const MAX_MEMORY_KIB = 1024 * 1024;
+/** The resident memory of the process, where Linux says how much that is. A large program needs a fifth of it, and a pod of ptc has twice as much. */
+const MAX_MEMORY_KIB = 512 * 1024;
 const LOOK_MS = 25;
 
 /** The most bytes of one answer. A larger one would fit neither in a string nor in a frame for a sandbox. */

@@ -1,14 +1,8 @@
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
-import { ClusterApi } from "../../../sandbox/kubernetes/cluster-api.ts";
 import { adviseRights, type ClusterNeeds, examineCluster } from "../../../sandbox/kubernetes/examination.ts";
 import { Pools } from "../../../sandbox/kubernetes/pools.ts";
-import { newFolder } from "../../temporary-folder.ts";
+import { clusterThatAnswers } from "./fake-api.ts";
 
 const NEEDS: ClusterNeeds = {
   ...{ runtime: "runsc", runners: ["javascript"], limits: { memoryMb: 512, cpus: 1, pids: 256 } },
@@ -18,24 +12,10 @@ const GROUP = "/apis/extensions.agents.x-k8s.io";
 
 /** What is said of a cluster that answers so, by path; it has nothing else. */
 async function examine(answers: Record<string, object>) {
-  const server = createServer((request, response) => {
+  const api = await clusterThatAnswers((request, response) => {
     const found = answers[request.url ?? ""];
     response.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found ?? {}));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const kubeconfig = join(newFolder(), "kubeconfig");
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      ...{ apiVersion: "v1", kind: "Config", "current-context": "c" },
-      clusters: [{ name: "c", cluster: { server: address, "insecure-skip-tls-verify": true } }],
-      users: [{ name: "u", user: {} }],
-      contexts: [{ name: "c", context: { cluster: "c", user: "u", namespace: "programs" } }],
-    }),
-  );
-  const api = ClusterApi.open({ kubeconfig });
+  });
   const parts = [];
   for await (const part of examineCluster(api, new Pools(api, "ptc"), NEEDS)) parts.push(part);
   return parts;

@@ -1,10 +1,12 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { encodeFrame } from "../../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import type { KubernetesOptions, StartedSandbox } from "../../../sandbox/sandbox-engine.ts";
 import { eventually } from "../../eventually.ts";
 import { keptOutput } from "../outputs.ts";
-import { describeClustered, LIMITS, TestNamespace } from "./cluster.ts";
+import { describeClustered, LIMITS, TEST_CLUSTER, TestNamespace } from "./cluster.ts";
 
 const OUTPUT_LIMITS = { max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
 const WAITING = "console.error('started'); setInterval(() => {}, 1000); await new Promise(() => {});";
@@ -109,6 +111,37 @@ describeClustered("pods of programs", () => {
     );
     expect(await started.exited).toMatchObject({ code: 137, isKilledByOthers: true });
   });
+
+  test.skipIf(TEST_CLUSTER === undefined)(
+    "that have ended before they are used are given back, and the program gets another",
+    async () => {
+      const kubelet = Number(readFileSync(join(TEST_CLUSTER?.root ?? "", "run/kubelet.pid"), "utf8"));
+      const waiting = await eventually(() => {
+        const pods = cluster.list("pods");
+        expect(pods.map(({ status }) => status.containerStatuses?.[0].ready)).toEqual([true, true]);
+        return pods;
+      });
+      // The cluster does not notice.
+      process.kill(kubelet, "SIGSTOP");
+      try {
+        for (const { status } of waiting) cluster.endContainer(status.containerStatuses[0].containerID);
+        const starting = start();
+        starting.catch(() => {});
+        const ended = waiting.map(({ metadata }) => metadata.name);
+        await eventually(() => {
+          const [claim] = cluster.list("sandboxclaims");
+          expect([undefined, ...ended]).not.toContain(claim?.status?.sandbox?.name);
+        });
+        process.kill(kubelet, "SIGCONT");
+        const { started, written, send } = await starting;
+        send("globalThis.result = 1;");
+        await started.exited;
+        expect(JSON.parse(written.out)).toMatchObject({ ok: true, data: 1 });
+      } finally {
+        process.kill(kubelet, "SIGCONT");
+      }
+    },
+  );
 
   test("are refused where their template lacks a wall, which is named", async () => {
     const [template] = cluster.manifests(2);

@@ -135,6 +135,11 @@ export class ClusterNamespace {
     });
   }
 
+  /** Kills the processes of a container behind the cluster's back. @param id as in the status of a pod. */
+  endContainer(id: string): void {
+    ctr("tasks", "kill", "--signal", "SIGKILL", id.replace("containerd://", ""));
+  }
+
   /** Has another number of pods wait. */
   scale(replicas: number, runner: RunnerName = "javascript"): void {
     this.kubectl(
@@ -226,13 +231,15 @@ export class ClusterNamespace {
   }
 }
 
-/** Gives the image of this machine's Docker to the cluster's containerd, once for each content. */
-function importImage(): string {
-  const ctr = (...args: string[]) =>
-    execFileSync("ctr", ["-a", join(ROOT, "run/containerd.sock"), "-n", "k8s.io", ...args], {
-      encoding: "utf8",
-    });
-  const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", IMAGE], {
+/** The client of the test cluster's containerd. */
+const ctr = (...args: string[]) =>
+  execFileSync("ctr", ["-a", join(ROOT, "run/containerd.sock"), "-n", "k8s.io", ...args], {
+    encoding: "utf8",
+  });
+
+/** Gives an image of this machine's Docker to the cluster's containerd, once for each content. @returns its name there, with a digest. */
+function importImage(name = IMAGE): string {
+  const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", name], {
     encoding: "utf8",
   }).trim();
   const imported = `localhost/imported:${id.slice("sha256:".length)}`;
@@ -243,12 +250,12 @@ function importImage(): string {
       .find(([reference]) => reference === imported)?.[2];
   if (digestOf() === undefined) {
     const folder = mkdtempSync(join(tmpdir(), "ptc-k8s-image-"));
-    execFileSync("docker", ["save", IMAGE, "-o", join(folder, "image.tar")]);
+    execFileSync("docker", ["save", name, "-o", join(folder, "image.tar")]);
     ctr("images", "import", join(folder, "image.tar"));
     rmSync(folder, { recursive: true });
-    ctr("images", "tag", "--force", `docker.io/library/${IMAGE}:latest`, imported);
+    ctr("images", "tag", "--force", `docker.io/library/${name}:latest`, imported);
   }
-  const reference = `localhost/ptc-runner@${digestOf()}`;
+  const reference = `localhost/${name}@${digestOf()}`;
   ctr("images", "tag", "--force", imported, reference);
   return reference;
 }

@@ -60,6 +60,30 @@ describeClustered("ptc with a cluster", () => {
     await client.close();
   });
 
+  test("that serves removes what a killed one has left, though no program comes", async () => {
+    const folder = await open();
+    const { client } = await folder.serve();
+    await client.listTools();
+    const metadata = (name: string, more: object = {}) => ({
+      ...{ name, namespace: cluster.namespace, labels: { "app.kubernetes.io/managed-by": "ptc" } },
+      ...more,
+    });
+    // As it is a quarter of an hour later.
+    const renewTime = new Date(Date.now() - 16 * 60_000).toISOString().replace("Z", "000Z");
+    const api = "coordination.k8s.io/v1";
+    cluster.apply({ apiVersion: api, kind: "Lease", metadata: metadata("left"), spec: { renewTime } });
+    const [{ metadata: lease }] = cluster.list("leases");
+    const owner = { apiVersion: api, kind: "Lease", name: "left", uid: lease.uid };
+    cluster.apply({
+      ...{ apiVersion: "extensions.agents.x-k8s.io/v1beta1", kind: "SandboxClaim" },
+      metadata: metadata("left", { ownerReferences: [owner] }),
+      spec: { warmPoolRef: { name: "ptc-javascript" } },
+    });
+    await eventually(() => expect(cluster.names("leases")).toEqual([]));
+    await eventually(() => expect(cluster.names("sandboxclaims")).toEqual([]));
+    await client.close();
+  });
+
   test("in a pod goes by the service account that is mounted there, and its namespace", async () => {
     cluster.account("ptc", RIGHTS);
     const mounted = newFolder();
