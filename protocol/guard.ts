@@ -54,6 +54,8 @@ export const GUARD_FRAMES = {
   cleared: "k",
   stdout: "1",
   stderr: "2",
+  /** The runner has ended, and all of its output has been sent. The number is its exit code. Only {@link GUARD_DIRECT} sends it. */
+  exited: "x",
 } as const;
 
 export const GUARD_HEADER_BYTES = 5;

@@ -20,7 +20,8 @@
 #
 # With --direct, the guard's stdin is the channel, which the runner gets unchanged, and its stdout is a socket over which the guard
 # and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two. ptc
-# then sends `s` to start the sandbox's seconds. In both modes, ptc sends `b` now and then, which the guard answers with a `b`.
+# then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with the exit code, so that ptc can end the sandbox
+# without waiting for the kernel of the sandbox to clear up. In both modes, ptc sends `b` now and then, which the guard answers with a `b`.
 #
 # With --alone, the guard itself builds the walls that an engine builds elsewhere, because it starts with a network, for example
 # in a pod. The runner gets an empty network namespace, the resource limits of each `--limit=NAME:NUMBER`, and a folder in memory
@@ -54,7 +55,7 @@ my $MAX_ROUNDS = 200;
 my $MAX_THREAD_ROUNDS = 100;
 
 # Also in protocol/guard.ts: the letters of frames, and the bytes of the channel that either side may send without a grant.
-my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $PAUSE, $CLEAR, $RESUME, $START, $BEAT) = qw(d w e 1 2 p k r s b);
+my ($DATA, $GRANT, $END, $STDOUT, $STDERR, $EXITED, $PAUSE, $CLEAR, $RESUME, $START, $BEAT) = qw(d w e 1 2 x p k r s b);
 my $WINDOW = 1024 * 1024;
 my $HEADER_BYTES = 5;
 my $PIECE_BYTES = 64 * 1024;
@@ -139,9 +140,9 @@ for (;;) {
     # Wakes up once a second, because the runner may end between the check and the wait.
     my $found = select($ready, $writable, undef, 1);
     if (waitpid($runner, $WNOHANG) == $runner) {
-        my $status = $?;
-        pass_on_the_rest() if $framed;
-        leave($status);
+        my $code = exit_code($?);
+        pass_on_the_rest($code) if $framed;
+        exit $code;
     }
     if ($found > 0) {
         listen_to_host() if vec($ready, 0, 1);
@@ -305,10 +306,12 @@ sub send_to_host {
 
 # Passes the last output of an ended runner to ptc, as long as ptc reads it.
 sub pass_on_the_rest {
+    my ($code) = @_;
     for my $take (\&take_out, \&take_err, \&take_channel) {
         my $most = length($to_host) + $MAX_LEFT_BYTES;
         1 while length $to_host < $most && $take->() > 0;
     }
+    $to_host .= pack 'aN', $EXITED, $code if $direct;
     my $end = time() + $READ_PATIENCE_S;
     while ($to_host ne '' && time() < $end) {
         my $writable = '';
@@ -426,12 +429,13 @@ sub state {
     return defined $stat && $stat =~ /.*\) ([A-Z])/s ? $1 : 'X';
 }
 
-sub leave {
+# The exit code of the sandbox for the status of the runner.
+sub exit_code {
     my ($status) = @_;
     my $signal = $status & 127;
     # The memory limit would end the guard too, so this signal came from the program.
-    exit $SELF_KILLED if $signal == $SIGKILL;
-    exit($signal ? 128 + $signal : $status >> 8);
+    return $SELF_KILLED if $signal == $SIGKILL;
+    return $signal ? 128 + $signal : $status >> 8;
 }
 
 sub machine {

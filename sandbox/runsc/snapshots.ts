@@ -209,7 +209,8 @@ function stateOf(folder: string): string | undefined {
       const found = statSync(path);
       if (found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0)
         throw new Error(`${path} is not private`);
-      return path.endsWith(ABOUT) || path === folder ? String(found.ino) : fileIdentity(found);
+      if (path.endsWith(ABOUT) || path === folder) return String(found.ino);
+      return `${fileIdentity(found)}:${found.ctimeMs}`;
     });
     return states.join(" ");
   } catch {

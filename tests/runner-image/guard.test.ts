@@ -27,10 +27,10 @@ test("the guard and the host have the same names for things", () => {
   expect(text).toContain(
     `= (${unattended}, ${overdue}, ${unheld}, ${selfKilled}, ${leftThread}, ${nativeCode});`,
   );
-  const { data, grant, end, stdout, stderr, cleared } = GUARD_FRAMES;
+  const { data, grant, end, stdout, stderr, exited, cleared } = GUARD_FRAMES;
   expect(cleared).toBe(GUARD_COMMANDS.clear);
   const { pause, clear, resume, start, beat } = GUARD_COMMANDS;
-  const letters = [data, grant, end, stdout, stderr, pause, clear, resume, start, beat];
+  const letters = [data, grant, end, stdout, stderr, exited, pause, clear, resume, start, beat];
   expect(text).toContain(`$PAUSE, $CLEAR, $RESUME, $START, $BEAT) = qw(${letters.join(" ")});`);
   expect(text).toContain(`$HEADER_BYTES = ${GUARD_HEADER_BYTES};`);
   expect(GUARD_WINDOW_BYTES).toBe(1024 * 1024);

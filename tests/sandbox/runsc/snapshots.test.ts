@@ -51,6 +51,16 @@ test("one that changes while ptc runs is looked at again", async () => {
   expect(await snapshots.find(key)).toBeUndefined();
 });
 
+test("one that changes while ptc runs is looked at again, even if its size and date are as before", async () => {
+  const { snapshots, key, path } = await withOne();
+  const file = join(path, "pages.img");
+  utimesSync(file, 1_000, 1_000);
+  expect(await snapshots.find(key)).toBe(path);
+  writeFileSync(file, readFileSync(file, "utf8").replace("i", "1"));
+  utimesSync(file, 1_000, 1_000);
+  expect(await snapshots.find(key)).toBeUndefined();
+});
+
 test("one that others could have written is not restored", async () => {
   const { snapshots, key, path } = await withOne();
   chmodSync(join(path, "pages.img"), 0o622);
