@@ -5,7 +5,6 @@
   const all = (selector) => [...document.querySelectorAll(selector)];
   const title = document.title.replace(/^\(\d+\) /, "");
   root.dataset.scripted = "";
-  keepTheme();
   // On a narrow screen the current place may be beyond the edge.
   if (matchMedia("(max-width: 62rem)").matches)
     $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
@@ -14,29 +13,6 @@
   startAgain();
   startRun();
   if (root.dataset.feed !== undefined) startFeed(root.dataset.feed);
-
-  /** The choice of colours stays from page to page. */
-  function keepTheme() {
-    const chosen = readStored("ptc-theme");
-    const input = chosen === null ? null : document.getElementById(chosen);
-    if (input?.name === "theme") input.checked = true;
-    for (const each of all('[name="theme"]'))
-      each.addEventListener("change", () => {
-        try {
-          localStorage.setItem("ptc-theme", each.id);
-        } catch {
-          // Without storage the choice lasts for the page.
-        }
-      });
-  }
-
-  function readStored(name) {
-    try {
-      return localStorage.getItem(name);
-    } catch {
-      return null;
-    }
-  }
 
   function startFeed(address) {
     let known;
@@ -141,7 +117,9 @@
     try {
       const response = await fetch(location.href.split("#")[0], { headers: { Accept: "text/html" } });
       if (!response.ok || response.redirected) return;
-      const next = new DOMParser().parseFromString(await response.text(), "text/html");
+      // The rules of that page are allowed there alone, and nothing that is put in place here needs them.
+      const text = (await response.text()).replace(/<style>[^<]*<\/style>/, "");
+      const next = new DOMParser().parseFromString(text, "text/html");
       if (root.dataset.run !== next.documentElement.dataset.run) return location.reload();
       const selector = kinds.map((kind) => `[data-live~="${kind}"]`).join();
       const fresh = [...next.querySelectorAll(selector)];

@@ -15,7 +15,7 @@ const STYLES = [
   "tables.css",
   "print.css",
 ];
-const SCRIPTS = ["calls.js", "timeline.js", "search.js", "runs.js"];
+const SCRIPTS = ["themes.js", "calls.js", "timeline.js", "search.js", "runs.js"];
 
 /** Reads the style and the script of pages from beside this module, in the sources or in the build. */
 export function readPageAssets(): PageAssets {
@@ -153,7 +153,7 @@ ${Markup.raw("script", assets.script)}
   return page.text;
 }
 
-/** The choice between light and dark colours. It works without a script, because the style depends on the checked input. */
+/** The choice between light and dark colours. It works without a script, where the style depends on the checked input. */
 export function renderThemes(): Markup {
   const choices = ["Auto", "Light", "Dark"].map(
     (name) =>

@@ -69,7 +69,7 @@ ${renderRecord(run)}
 ${renderHelp()}`;
   return {
     title: `${overview.status} · ${record.file_name} · ${formatInstantWithZone(record.started_at)}`,
-    rules: called ? renderBarRules(calls, overview.timeline) : "",
+    rules: renderCodeRule(overview.lines.length) + (called ? renderBarRules(calls, overview.timeline) : ""),
     header: renderHeader(run, overview),
     main,
     footer: html`Made by ptc ${record.versions.ptc} from its archive. Everything on this page was checked against its digests when it was made.`,
@@ -237,6 +237,11 @@ function renderProgram(
   );
 }
 
+/** How high a program is before it was drawn. */
+function renderCodeRule(lines: number): string {
+  return `\n.code{contain-intrinsic-height:auto ${Math.min(640, 20 + 21 * lines)}px}`;
+}
+
 /** Of the ids of lines of the one program of a page. */
 const OWN_PREFIX = "L";
 
@@ -340,7 +345,9 @@ function renderBarRules(calls: readonly CallRecord[], { bars, lanes }: Timeline)
   return [`\n.lanes{--lanes:${Math.max(1, lanes)}}`, ...rules].join("\n");
 }
 
-/** Renders every call as a bar in its lane, linked to the call. The script adds zooming. */
+const BARS_AT_ONCE = 200;
+
+/** Renders every call as a bar in its lane, linked to the call. The script adds zooming, and the way from bar to bar by keyboard. */
 function renderTimeline(
   calls: readonly CallRecord[],
   timeline: Timeline,
@@ -348,7 +355,7 @@ function renderTimeline(
 ): Markup {
   const bars = calls.map((call, index) => {
     const failed = call.ok ? "" : " failed";
-    return html`<a class="bar c${index} ${colours.get(call.tool)}${failed}" href="#call-${index + 1}" title="${describeCall(call, index)}"></a>`;
+    return html`<a class="bar c${index} ${colours.get(call.tool)}${failed}" href="#call-${index + 1}" tabindex="-1" title="${describeCall(call, index)}"></a>`;
   });
   const parallel =
     timeline.lanes > 1 ? `up to ${formatCount(timeline.lanes)} at the same time` : "one after the other";
@@ -361,7 +368,7 @@ function renderTimeline(
 <div class="scroll">
 <div class="lanes" data-end="${timeline.endMs}" role="group" aria-label="Calls over time, ${parallel}. With a bar in focus: arrow keys go to other calls, Enter opens one, plus and minus zoom.">
 <div class="axis" aria-hidden="true"><span class="first">0</span><span class="last">${formatDuration(timeline.endMs)}</span></div>
-<div class="bars">${bars}</div>
+<div class="bars">${renderBatches(bars, BARS_AT_ONCE)}</div>
 </div>
 </div>
 <div class="tip" hidden></div>
@@ -399,9 +406,15 @@ function percent(part: number): string {
 const PAGE_CHARS = 6_000_000;
 const MAX_CALL_VALUE_CHARS = 100_000;
 const PREVIEW_CHARS = 140;
+/** Of calls in one batch of the list. */
+const CALLS_AT_ONCE = 25;
 const MAX_WARNING_CHARS = 512;
 
-/** Renders a line for each call, which unfolds to its arguments and outcome. @throws ArchiveError */
+/**
+ * Renders a line for each call, which unfolds to its arguments and outcome. Of many calls, a browser draws the batches in sight.
+ *
+ * @throws ArchiveError
+ */
 async function renderCalls(
   run: ArchivedRun,
   calls: readonly CallRecord[],
@@ -415,14 +428,28 @@ async function renderCalls(
   for (const [index, call] of calls.entries()) {
     rendered.push(await renderCall(run, call, index, colours.get(call.tool) ?? "", maxChars));
   }
+  const batches = renderBatches(rendered, CALLS_AT_ONCE).map(
+    (batch, at) => html`<div class="batch${at === 0 ? "" : " later"}">${batch}</div>`,
+  );
   return renderSection(
     "calls",
     html`Calls <span class="count">${formatCount(run.record.calls.length)}</span>`,
     html`${hidden > 0 ? html`<p class="cut">The first ${formatCount(calls.length)} of them; ${formatCount(hidden)} more are in the archive.</p>` : undefined}
-<div class="calls">${rendered}</div>
+<div class="calls">${batches}</div>
 <p class="nothing" hidden>No call matches.</p>`,
     html`${failed > 0 ? html`<label class="toggle"><input type="checkbox" id="failed-only"><span>Failed only (${formatCount(failed)})</span></label>` : undefined}<button type="button" class="scripted" id="unfold">Unfold all</button>`,
   );
+}
+
+/**
+ * Splits what a page has many of. Batches after the first are in `<noscript>`: readers without a script have them at once, and where there
+ * is one, `calls.js` puts them in piece by piece, so that a page of a thousand calls opens as one of a few does.
+ */
+function renderBatches(rendered: readonly Markup[], size: number): Markup[] {
+  return Array.from({ length: Math.ceil(rendered.length / size) }, (_, at) => {
+    const batch = rendered.slice(at * size, (at + 1) * size);
+    return at === 0 ? html`${batch}` : html`<noscript>${batch}</noscript>`;
+  });
 }
 
 async function renderCall(
@@ -436,7 +463,7 @@ async function renderCall(
   const outcome = await run.outcomeOf(call);
   return html`
 <details class="call c${index} ${colour}${call.ok ? "" : " failed"}" id="call-${index + 1}">
-<summary><span class="seq">${index + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><span class="track" aria-hidden="true"><i class="bar-part"></i></span><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
+<summary><span class="seq">${index + 1}</span><span class="tool">${shortToolName(call.tool)} ${renderMarks(call)}<span class="preview">${previewOf(args, outcome)}</span></span><i class="track"></i><span class="took">${formatDuration(call.duration_ms)}</span><span class="bytes">${formatBytes(call.result_bytes)}</span></summary>
 <div class="body">
 ${renderFacts(call)}
 ${renderValues(call)}

@@ -4,19 +4,20 @@
   const all = (selector) => [...document.querySelectorAll(selector)];
   /** How long one piece of a search takes. */
   const PIECE_MS = 8;
-  /** How many calls come and go in one piece. */
-  const PIECE_CALLS = 100;
-  /** Of calls, above which a search waits until nothing is typed. */
-  const MANY = 200;
+  /** Of batches of calls, above which a search waits until nothing is typed, and shows what it found in pieces. */
+  const MANY_BATCHES = 8;
   const MAX_MARKS = 400;
+  const MAX_CALL_MARKS = 20;
   startSearch();
 
   function startSearch() {
     const input = $("#find");
     const found = $("#found");
     const texts = new Map();
-    const calls = all(".call");
-    const bars = all(".bar");
+    const list = $(".calls");
+    /** All of them, once somebody searches. */
+    let calls = [];
+    const many = all(".batch").length > MANY_BATCHES;
     let hits = [];
     let now = -1;
     let turn = 0;
@@ -24,7 +25,7 @@
     if (input === null) return;
     input.addEventListener("input", () => {
       clearTimeout(typed);
-      if (calls.length > MANY) typed = setTimeout(update, 120);
+      if (many) typed = setTimeout(update, 120);
       else update();
     });
     $("#failed-only")?.addEventListener("change", update);
@@ -50,6 +51,22 @@
       event.preventDefault();
     });
 
+    // What a call unfolds to is on the page from then on, and is marked as the rest is.
+    list?.addEventListener(
+      "toggle",
+      ({ target }) => {
+        const hit = hits.find(({ call }) => call === target);
+        if (hit === undefined || !target.open) return;
+        hit.ranges = rangesIn(target, wantedText(), MAX_CALL_MARKS);
+        mark();
+      },
+      true,
+    );
+
+    function wantedText() {
+      return input.value.trim().toLowerCase();
+    }
+
     function clear() {
       input.value = "";
       update();
@@ -59,32 +76,47 @@
     async function update() {
       clearTimeout(typed);
       const own = ++turn;
-      const wanted = input.value.trim().toLowerCase();
+      const wanted = wantedText();
       const failedOnly = $("#failed-only")?.checked ?? false;
+      calls = await pageCalls.all();
+      if (own !== turn) return;
+      const bars = all(".bar");
       let shown = 0;
-      let matching = 0;
-      let changed = 0;
-      let pause = performance.now() + PIECE_MS;
+      /** What is in each batch, with what is to be seen of it. */
+      const inBatches = new Map(all(".batch").map((batch) => [batch, []]));
+      let until = performance.now() + PIECE_MS;
       for (const [index, call] of calls.entries()) {
-        if (changed >= PIECE_CALLS || performance.now() > pause) {
-          // What comes and goes is drawn before there is more.
-          if (changed > 0) await new Promise((resolve) => requestAnimationFrame(resolve));
+        if (performance.now() > until) {
           await new Promise((resolve) => setTimeout(resolve));
           if (own !== turn) return;
-          changed = 0;
-          pause = performance.now() + PIECE_MS;
+          until = performance.now() + PIECE_MS;
         }
-        const matches = wanted === "" || textOf(call).includes(wanted);
-        if (matches) matching++;
-        if (call.hidden === matches) {
-          call.hidden = !matches;
-          changed++;
-        }
-        const seen = matches && (!failedOnly || call.classList.contains("failed"));
-        bars[index]?.classList.toggle("dim", !seen);
+        const isFound = wanted === "" || textOf(call).includes(wanted);
+        const seen = isFound && (!failedOnly || call.classList.contains("failed"));
         if (seen) shown++;
+        inBatches.get(call.parentElement).push({ call, bar: bars[index], seen });
       }
-      if (calls.length > 0) calls[0].parentElement.hidden = matching === 0;
+      // What goes goes from the end on, and what comes comes from the beginning on: nothing is drawn on its way out of sight.
+      const grows = ([, each]) => each.some(({ call, seen }) => seen && call.hidden);
+      const [growing, others] = [[...inBatches].filter(grows), [...inBatches].filter((each) => !grows(each))];
+      for (const [batch, each] of [...others.reverse(), ...growing]) {
+        const changing = each.filter(({ call, seen }) => call.hidden === seen);
+        if (changing.length === 0) continue;
+        for (const { call, bar, seen } of changing) {
+          call.hidden = !seen;
+          bar.classList.toggle("dim", !seen);
+        }
+        const left = each.filter(({ seen }) => seen).length;
+        batch.hidden = left === 0;
+        // One that is out of sight is as high as what is left of it.
+        batch.style.containIntrinsicHeight = left === each.length ? "" : `${37 * left}px`;
+        if (!many) continue;
+        // What comes and goes is drawn before there is more.
+        await new Promise(requestAnimationFrame);
+        await new Promise((resolve) => setTimeout(resolve));
+        if (own !== turn) return;
+      }
+      if (list !== null) list.hidden = shown === 0;
       const nothing = $(".nothing");
       if (nothing !== null) nothing.hidden = shown > 0;
       for (const chip of all("[data-find]")) {
@@ -110,7 +142,7 @@
       const inCalls = calls
         .filter((call) => !call.hidden)
         .map((call) => {
-          const ranges = left > 0 ? rangesIn(call, wanted, Math.min(20, left)) : [];
+          const ranges = left > 0 ? rangesIn(call, wanted, Math.min(MAX_CALL_MARKS, left)) : [];
           left -= ranges.length;
           return { call, ranges };
         });
@@ -131,19 +163,17 @@
       now = now < 0 && step < 0 ? hits.length - 1 : (now + step + hits.length) % hits.length;
       const hit = hits[now];
       const { call } = hit;
+      if (call !== undefined && !matchesSummary(call)) pageCalls.unfold(call);
       // A call beyond those that are marked is marked when somebody goes there.
-      if (hit.ranges.length === 0 && call !== undefined)
-        hit.ranges = rangesIn(call, input.value.trim().toLowerCase(), 20);
-      const { ranges } = hit;
-      const target = call ?? ranges[0].startContainer.parentElement;
-      if (call !== undefined && !matchesSummary(call)) call.open = true;
+      if (call !== undefined) hit.ranges = rangesIn(call, wantedText(), MAX_CALL_MARKS);
+      const target = call ?? hit.ranges[0].startContainer.parentElement;
       target.scrollIntoView({ block: "center" });
       mark();
       found.value = `${now + 1} of ${hits.length}`;
     }
 
     function matchesSummary(call) {
-      return call.firstElementChild.textContent.toLowerCase().includes(input.value.trim().toLowerCase());
+      return call.firstElementChild.textContent.toLowerCase().includes(wantedText());
     }
 
     function mark() {
@@ -153,7 +183,7 @@
     }
 
     function textOf(call) {
-      if (!texts.has(call)) texts.set(call, call.textContent.toLowerCase());
+      if (!texts.has(call)) texts.set(call, pageCalls.textOf(call).toLowerCase());
       return texts.get(call);
     }
   }

@@ -11,21 +11,14 @@
     const scroll = $(".scroll");
     const tip = $(".tip");
     const axis = $(".axis");
-    const bars = all(".bar");
     const endMs = Number(lanes.dataset.end);
     const MAX_ZOOM = 256;
     let zoom = 1;
     let sorted;
     // The one bar that the Tab key reaches.
-    let reached = bars[0];
+    let reached = $(".bar");
 
-    for (const bar of bars) {
-      // The tip is better than the browser's own, and appears at once.
-      bar.setAttribute("aria-label", bar.title);
-      bar.removeAttribute("title");
-      bar.tabIndex = -1;
-    }
-    if (reached !== undefined) reached.tabIndex = 0;
+    if (reached !== null) reached.tabIndex = 0;
     // The width of the axis is known once the page was laid out, which this must not cause.
     requestAnimationFrame(() => setTimeout(drawTicks));
 
@@ -69,10 +62,13 @@
 
     /** The bars by their start. Their places are asked for when a key needs them: that computes the style of all. */
     function inOrder() {
-      sorted ??= bars
+      if (sorted !== undefined) return sorted;
+      const known = all(".bar")
         .map((bar) => ({ bar, x: number(bar, "--x"), lane: number(bar, "--lane") }))
         .sort((a, b) => a.x - b.x || a.lane - b.lane);
-      return sorted;
+      // Those of many calls come piece by piece.
+      if ($(".bars > noscript") === null) sorted = known;
+      return known;
     }
 
     /** The bar in the next lane that has one, nearest in time. */
@@ -93,7 +89,8 @@
       const before = zoom;
       zoom = Math.min(MAX_ZOOM, Math.max(1, wanted));
       const middle = (scroll.scrollLeft + scroll.clientWidth / 2) / before;
-      lanes.style.setProperty("--zoom", String(zoom));
+      // Bars have their places in percent, so that their style stays as it is.
+      lanes.style.width = `${100 * zoom}%`;
       scroll.scrollLeft = middle * zoom - scroll.clientWidth / 2;
       bar?.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
       $(".zoom output").value = `${zoom}×`;
@@ -119,6 +116,9 @@
     function showTip(bar) {
       tip.hidden = !(bar instanceof Element && bar.matches(".bar"));
       if (tip.hidden) return;
+      // The tip is better than the browser's own, and appears at once.
+      if (bar.title !== "") bar.setAttribute("aria-label", bar.title);
+      bar.removeAttribute("title");
       tip.textContent = bar.getAttribute("aria-label");
       const chart = $(".chart").getBoundingClientRect();
       const at = bar.getBoundingClientRect();

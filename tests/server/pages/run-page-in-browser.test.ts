@@ -258,7 +258,7 @@ describe.skipIf(command === undefined)("a page in Chromium", () => {
   it("names everything that can have the focus", async () => {
     const page = await open(PARALLEL);
     const nameless = `[...document.querySelectorAll("a, button, input, summary, [tabindex]")].filter((element) =>
-      !(element.getAttribute("aria-label") || element.labels?.[0]?.textContent || element.textContent.trim())).map((element) => element.outerHTML)`;
+      !(element.getAttribute("aria-label") || element.title || element.labels?.[0]?.textContent || element.textContent.trim())).map((element) => element.outerHTML)`;
     expect(await page.evaluate(nameless)).toEqual([]);
   });
 
