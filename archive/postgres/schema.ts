@@ -459,9 +459,17 @@ const Version = z.object({ version: z.int() });
 const Found = z.object({ found: z.boolean() });
 const Schema = z.object({ wanted: z.nullable(z.string()), current: z.nullable(z.string()) });
 
+/**
+ * A statement that says whether there is a table, as the catalog has it. `to_regclass` goes by what the connection remembers, which may
+ * be that there is none, also after the connection has waited for the lock of who makes it.
+ */
+function isThere(table: string): string {
+  return `SELECT EXISTS (SELECT FROM pg_class WHERE relname = '${table}' AND pg_table_is_visible(oid)) AS found`;
+}
+
 /** The version of the schema, or 0 if ptc has no tables there. @throws ArchiveError `newer`. */
 export async function schemaVersion(db: Statements, migrations = MIGRATIONS): Promise<number> {
-  const table = "SELECT to_regclass('ptc_schema') IS NOT NULL AS found";
+  const table = isThere("ptc_schema");
   if ((await db.get(Found, table))?.found !== true) return 0;
   const version = (await db.get(Version, "SELECT version FROM ptc_schema"))?.version ?? 0;
   if (version <= migrations.length) return version;
@@ -538,7 +546,7 @@ export const WAIT_FOR_READERS = "SET LOCAL lock_timeout = '5s'";
  * Must not be called within another transaction.
  */
 export async function makeMonth(db: PgDatabase, month: number): Promise<void> {
-  const table = `SELECT to_regclass('${partitionOf("blobs", month)}') IS NOT NULL AS found`;
+  const table = isThere(partitionOf("blobs", month));
   if ((await db.get(Found, table))?.found === true) return;
   await db.transaction(async (tx) => {
     await tx.exec(`${WAIT_FOR_READERS}; SELECT ${LOCK_VALUES}`);

@@ -46,6 +46,21 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`in PostgreSQL${WITHOUT_POSTGRES}`, () 
     number,
   ];
 
+  it("a month that begins for several processes at once has the runs of all of them", async () => {
+    const url = server().url();
+    const archives = await Promise.all([0, 1, 2].map(() => openPostgresArchive(url, { keepDays: 36_500 })));
+    onTestFinished(async () => {
+      await Promise.all(archives.map((archive) => archive.close()));
+    });
+    for (let month = 0; month < 12; month++) {
+      const startedAt = Date.UTC(2031, month, 10);
+      const results = await Promise.all(
+        archives.map((archive) => archiveRun(archive, sampleRun({ startedAt }))),
+      );
+      expect(results.filter(({ ok }) => !ok)).toEqual([]);
+    }
+  });
+
   it("a month that is old goes with its partitions, but for values that later runs have too", async () => {
     const { archive, months, count, keep } = await open();
     await keep(january, "shared");
