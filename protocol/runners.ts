@@ -3,8 +3,8 @@ export type RunnerName = "javascript" | "python";
 
 /** How to start a runner in a sandbox. Its language registers this, and the engine adds the guard and the isolation. */
 export interface RunnerStart {
-  /** Returns the command line, with `heapMb` megabytes of memory for the program's values. */
-  command(heapMb: number): string[];
+  /** Returns the command line, with `heapMb` megabytes of memory for the program's values, and for so many processors. */
+  command(heapMb: number, cpus: number): string[];
   /** The environment variables, each `NAME=value`. */
   variables: readonly string[];
   /**

@@ -92,7 +92,7 @@ export function sandboxProfile(
   const tasks = Math.min(MAX_TASKS, Math.max(MIN_TASKS, Math.floor(pids / HOST_TASKS_PER_TASK)));
   return {
     guard: [PERL, GUARD_PATH, String(MAX_LIFETIME_S), guardArgument(channel)],
-    runner: start.command(Math.floor(memoryMb * HEAP_SHARE)),
+    runner: start.command(Math.floor(memoryMb * HEAP_SHARE), cpus),
     environment: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...start.variables],
     workingDirectory: WORKSPACE,
     hostname: "sandbox",

@@ -2,6 +2,8 @@ import { RUNNER_PATH } from "../../protocol/runners.ts";
 import type { RegisteredLanguage } from "../language.ts";
 
 const NODE = "/usr/local/bin/node";
+/** The threads that Node.js starts for V8 by default. */
+const USUAL_POOL = 4;
 
 /** TypeScript and JavaScript, which share the bundler and the runner. JavaScript counts as TypeScript without types. */
 export const TYPESCRIPT: RegisteredLanguage = {
@@ -14,9 +16,11 @@ export const TYPESCRIPT: RegisteredLanguage = {
   idioms: { output: "console.log", value: "globalThis.result" },
   runner: "javascript",
   start: {
-    command: (heapMb) => [
+    command: (heapMb, cpus) => [
       NODE,
       `--max-old-space-size=${heapMb}`,
+      // More threads than processors only make a sandbox dearer to start and to restore.
+      `--v8-pool-size=${Math.min(Math.ceil(cpus), USUAL_POOL)}`,
       "--enable-source-maps",
       "--stack-trace-limit=50",
       // Turns off native code in the runner's process, and a debugger that a signal opens. No program needs them.

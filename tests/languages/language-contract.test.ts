@@ -104,7 +104,7 @@ describe.each(SAMPLES)("$title", (registered, samples) => {
   });
 
   it("is started with as much memory as it is given, and variables that have values", () => {
-    const [program, ...options] = start.command(1_234);
+    const [program, ...options] = start.command(1_234, 2);
     expect([program, options.join(" ")]).toEqual([
       expect.stringMatching(/./),
       expect.stringContaining("1234"),

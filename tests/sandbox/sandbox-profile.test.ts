@@ -57,6 +57,19 @@ test.each([
   },
 );
 
+test.each([
+  [0.1, 1],
+  [1, 1],
+  [2.5, 3],
+  [256, 4],
+])(
+  "for %d processors Node.js starts %d threads for V8, and never more than it usually does",
+  (cpus, threads) => {
+    const { runner } = sandboxProfile(RUNNER_STARTS.javascript, { ...LIMITS, cpus }, "direct");
+    expect(runner).toContain(`--v8-pool-size=${threads}`);
+  },
+);
+
 test("Docker is asked for all of a sandbox's profile, and for nothing more", () => {
   const request = buildContainerRequest({
     image: "sha256:1",
@@ -71,7 +84,7 @@ test("Docker is asked for all of a sandbox's profile, and for nothing more", () 
   expect(request).toEqual({
     Image: "sha256:1",
     Entrypoint: ["/usr/bin/perl", "/opt/ptc/guard.pl", "90000", "--sockets=/run/ptc"],
-    Cmd: RUNNER_STARTS.javascript.command(375),
+    Cmd: RUNNER_STARTS.javascript.command(375, LIMITS.cpus),
     Env: ["HOME=/tmp", "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", ...RUNNER_STARTS.javascript.variables],
     WorkingDir: "/workspace",
     User: "65534:65534",
