@@ -60,7 +60,7 @@ export function openConsoleOfHost(
       audit: openAudit(host.configuration, env, auditPath(host.configuration)),
       tools: () => host.currentTools(),
       printers: () => loadPrinters(host.configuration.languages),
-      replay: (runId, signal) => replayForConsole(host, host.archive, runId, signal),
+      replay: (viewer, runId, signal) => replayForConsole(host, host.archive, viewer, runId, signal),
       logins: ({ principal }) =>
         loginStatus(host.configuration, principal, env).catch((error: unknown) => {
           onWarning(messageOf(error));

@@ -8,11 +8,11 @@ const MAX_LINES = 50;
 const MAX_LINE_CHARS = 500;
 
 /**
- * Tests a saved program for somebody who looks at it in the console, as `ptc test` does: without any server. Resolves with `undefined`
- * where there is no such program. Never rejects.
+ * Tests a saved program for somebody who looks at it in the console, as `ptc test` does: without any server, and when it is their turn, as
+ * a test is made of replays. Resolves with `undefined` where there is no such program. Never rejects.
  */
 export async function testForConsole(
-  host: Pick<Host, "configuration" | "currentTools" | "check" | "replay">,
+  host: Pick<Host, "configuration" | "currentTools" | "check" | "replay" | "replays">,
   viewer: Viewer,
   name: string,
   signal: AbortSignal,
@@ -27,8 +27,12 @@ export async function testForConsole(
     if (program === undefined) return undefined;
     const { testProgram } = await import("./test-program.ts");
     const { configuration } = host;
-    const found = await testProgram(program, { configuration, host, tools, viewer, signal });
-    return tested(found.outcome, [...found.lines, ...(found.notes ?? [])]);
+    const taken = await host.replays.take({ ...viewer, source: "replay" }, signal, () =>
+      testProgram(program, { configuration, host, tools, viewer, signal }),
+    );
+    if (!taken.ok) return tested("failed", [taken.why]);
+    const { outcome, lines, notes = [] } = taken.value;
+    return tested(outcome, [...lines, ...notes]);
   } catch (error) {
     return tested("failed", [messageOf(error)]);
   }

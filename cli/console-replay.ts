@@ -3,13 +3,15 @@ import { messageOf } from "../base/faults.ts";
 import { countNoun } from "../base/quantities.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { ReplayOutcome } from "../console/pages/run.ts";
+import type { Viewer } from "../console/viewer.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import type { Host } from "../wiring/host.ts";
 
-/** Replays a run for somebody who looks at it in the console. Never rejects. */
+/** Replays a run for somebody who looks at it in the console, when it is their turn. Never rejects. */
 export async function replayForConsole(
-  host: Pick<Host, "replay">,
+  host: Pick<Host, "replay" | "replays">,
   archive: Pick<ArchiveStore, "read">,
+  { principal, groups }: Viewer,
   runId: string,
   signal: AbortSignal,
 ): Promise<ReplayOutcome> {
@@ -17,7 +19,7 @@ export async function replayForConsole(
     ...{ at: Date.now(), kind },
     message: oneLine(message, 2_000),
   });
-  try {
+  const replay = async (): Promise<ReplayOutcome> => {
     const loaded = await loadReplayable(archive, runId);
     if (!loaded.ok) return outcome("impossible", WHY[loaded.problem.kind]);
     const { modules } = loaded.replayable;
@@ -30,6 +32,11 @@ export async function replayForConsole(
     if (divergence !== undefined) return { ...outcome("diverged", divergence), result: value };
     const calls = countNoun(result.metrics.tool_calls, "call");
     return outcome("same", `${calls}, and the same result: ${envelope.output_digest}. No server was asked.`);
+  };
+  try {
+    const context = { principal, ...(groups === undefined ? {} : { groups }), source: "replay" as const };
+    const taken = await host.replays.take(context, signal, replay);
+    return taken.ok ? taken.value : outcome("impossible", taken.why);
   } catch (error) {
     return outcome("impossible", messageOf(error));
   }

@@ -19,6 +19,7 @@ import {
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { Replayed } from "../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../execution/replay/replay-run.ts";
+import { ReplayTurns } from "../execution/replay/replay-turns.ts";
 import type {
   CallRequest,
   ProgramRequest,
@@ -95,6 +96,8 @@ export class Host implements ProgramRunner {
   #configuration: Configuration;
   /** The events of this host's runs. */
   readonly runs = new RunFeed();
+  /** Replays that people ask for, by turns. */
+  readonly replays = new ReplayTurns({ admit: (context) => this.use.admit(context) });
   readonly #options: HostOptions;
   readonly #load: () => Promise<typeof composition>;
   readonly #authorizer: () => Promise<Authorizer>;

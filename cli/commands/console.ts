@@ -129,7 +129,7 @@ async function consoleOf(
     audit: openAudit(configuration, env, auditPath(configuration)),
     tools: () => toolsFor(configuration, surroundings),
     printers: () => loadPrinters(configuration.languages),
-    replay: async (runId, signal) => replayForConsole(await hosted(), archive, runId, signal),
+    replay: async (viewer, runId, signal) => replayForConsole(await hosted(), archive, viewer, runId, signal),
     logins: ({ principal }) =>
       loginStatus(configuration, principal, env).catch((error: unknown) => {
         onWarning(messageOf(error));

@@ -159,7 +159,7 @@ function renderTest(
     tested === undefined
       ? undefined
       : tested === "under way"
-        ? html`<div class="outcome" id="test-${name}" role="status" data-again="1000"><p><strong>The test goes on.</strong> <a href="${BASE}/programs#program-${name}">Look again</a></p></div>`
+        ? html`<div class="outcome" id="test-${name}" role="status" data-again="1000"><p><strong>The test goes on, or waits for its turn.</strong> <a href="${BASE}/programs#program-${name}">Look again</a></p></div>`
         : html`<div class="outcome ${OUTCOMES[tested.outcome][1]}" id="test-${name}" role="status"><p><strong>${OUTCOMES[tested.outcome][0]}</strong> <span class="soft">${renderTime(tested.at)}</span></p>${
             tested.lines.length === 0
               ? undefined

@@ -106,7 +106,7 @@ const NAMES = {
 function renderReplay(run: ArchivedRun, replay: RunPageOptions["replay"]): Markup | undefined {
   if (replay === undefined) return undefined;
   if (replay === "under way")
-    return html`<div class="outcome" id="replay" role="status" data-again="1000"><p><strong>The replay goes on.</strong> <a href="${runAddress(run.record.run_id)}#replay">Look again</a></p></div>`;
+    return html`<div class="outcome" id="replay" role="status" data-again="1000"><p><strong>The replay goes on, or waits for its turn.</strong> <a href="${runAddress(run.record.run_id)}#replay">Look again</a></p></div>`;
   const { kind, message, result, at } = replay;
   const { result: recorded } = run.envelope;
   const both =

@@ -641,7 +641,7 @@ describe("a viewer of their own things", () => {
     const replayed: string[] = [];
     const { visitor, archived, ask, pending, audit, archive } = await opened({
       rightsOf: async () => OWN,
-      replay: async (id) => {
+      replay: async (_, id) => {
         replayed.push(id);
         return { at: 0, kind: "same", message: "" };
       },

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { replayForSomebody } from "../../../execution/replay/replay-for-somebody.ts";
 import type { Replayed } from "../../../execution/replay/replay-program.ts";
 import type { ReplayRequest } from "../../../execution/replay/replay-run.ts";
+import { ReplayTurns } from "../../../execution/replay/replay-turns.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
 import { archiveIn } from "../../server/reports/sample-archive.ts";
@@ -22,7 +23,7 @@ async function setUp({ isAdmitted = true } = {}) {
   let ended = 0;
   const replay = replayForSomebody({
     archive,
-    use: {
+    replays: new ReplayTurns({
       async admit({ principal }) {
         order.push(principal);
         const failure = {
@@ -42,7 +43,7 @@ async function setUp({ isAdmitted = true } = {}) {
           } as never,
         };
       },
-    },
+    }),
     replay: (request) =>
       new Promise((resolve) => {
         const end = () =>
