@@ -25,16 +25,18 @@ async function orWhy<T>(work: () => Promise<T>): Promise<T | { why: string }> {
 export function tokensForConsole(configuration: () => Configuration, env: EnvironmentVariables): KnownTokens {
   const open = () => Tokens.open(configuration(), env);
   return {
+    counts: () => configuration().http.auth?.tokens === true,
     list: () =>
       orWhy(async () =>
-        (await open().list()).map(({ name, groups, scopes, created_at, expires_at }) => ({
-          ...{ name, principal: principalOfToken(name), groups, scopes },
+        (await open().list()).map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
+          ...{ name, owner, principal: owner ?? principalOfToken(name), groups, scopes },
           ...{ createdAt: created_at, expiresAt: expires_at },
         })),
       ),
-    revoke: (name) =>
+    create: (name, wanted) => orWhy(async () => ({ token: await open().create(name, wanted) })),
+    revoke: (name, owner) =>
       orWhy(async () => {
-        await open().revoke(name);
+        await open().revoke(name, owner);
         return undefined;
       }),
   };

@@ -53,7 +53,13 @@ import { auditFilterOf, newestLines, readAuditSearch, renderAudit } from "./page
 import { MAX_SHOWN_TOOLS, renderTool, renderTools } from "./pages/catalog.ts";
 import { findApproved, GONE, renderInbox, type ShownQuestion } from "./pages/inbox.ts";
 import { renderLiveRun } from "./pages/live-run.ts";
-import { type KnownSessions, type KnownTokens, renderMe } from "./pages/me.ts";
+import {
+  type KnownSessions,
+  type KnownToken,
+  type KnownTokens,
+  readTokenForm,
+  renderMe,
+} from "./pages/me.ts";
 import { countListed, NEWEST_RUNS, OVERVIEW_DAYS, renderOverviewPage, timeListed } from "./pages/overview.ts";
 import { programFacts, renderPrograms, type TestedProgram } from "./pages/programs.ts";
 import { countDecisions, renderRules } from "./pages/rules.ts";
@@ -108,7 +114,7 @@ export interface ConsoleParts {
   disconnect?:
     | ((viewer: Viewer, server: string) => Promise<{ readonly why: string } | undefined>)
     | undefined;
-  /** The tokens of the project, for whoever sees all of it. Without it there are none here. */
+  /** The tokens of the project, for whoever sees all of it, and those of each viewer. Without it there are none here. */
   tokens?: KnownTokens | undefined;
   /** The sessions in which programs of a viewer run. Without it there are none here. */
   sessions?: ((viewer: Viewer) => KnownSessions) | undefined;
@@ -299,6 +305,7 @@ export class Console {
     app.post("/me/passkeys/offer", (c) =>
       this.#json(c, async () => this.#passkeys.offer(await this.#ownForm(c))),
     );
+    app.post("/me/tokens", (c) => this.#page(c, () => this.#createToken(c)));
     app.post("/me/tokens/revoke", (c) => this.#act(c, () => this.#revokeToken(c)));
     app.post("/me/sessions/end", (c) => this.#act(c, () => this.#endSession(c)));
     app.post("/me/sessions/others", (c) =>
@@ -773,7 +780,8 @@ export class Console {
     return { way: "passkey", credential };
   }
 
-  async #me(c: Asked): Promise<ConsolePage> {
+  /** @param made what came of making a token. */
+  async #me(c: Asked, made?: Parameters<typeof renderMe>[0]["made"]): Promise<ConsolePage> {
     const { logins, connect, sessions, tokens, now } = this.#parts;
     const { viewer } = c.get("session");
     const [rights, done] = [c.get("rights"), c.req.query("done") ?? ""];
@@ -782,18 +790,43 @@ export class Console {
       rights.approves ? this.#passkeys.render(frame, done) : undefined,
       logins?.(viewer),
       sessions?.(viewer).list(),
-      c.get("sight").seesAll ? tokens?.list() : undefined,
+      this.#tokensOf(c),
     ]);
     return renderMe({
       ...{ frame, rights, passkeys, logins: knownLogins, connects: connect !== undefined },
       ...{ sessions: knownSessions, tokens: knownTokens, notice: NOTICES[done], nowMs: now() },
+      ...{ made, tokensCount: tokens?.counts() ?? false },
     });
+  }
+
+  /** The tokens that a viewer has to do with: all of them, or their own where they count for anything. */
+  async #tokensOf(c: Asked): Promise<readonly KnownToken[] | { readonly why: string } | undefined> {
+    const { tokens } = this.#parts;
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) return undefined;
+    const found = await tokens.list();
+    return "why" in found || seesAll ? found : found.filter(({ owner }) => owner === viewer.principal);
+  }
+
+  /** Makes a token, and shows it: this answer alone has it. */
+  async #createToken(c: Asked): Promise<ConsolePage> {
+    const { tokens, now } = this.#parts;
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) throw new NotFound();
+    const form = await formOf(c);
+    const read = readTokenForm(form, viewer, c.get("rights"), now());
+    const made = "why" in read ? read : await tokens.create(read.name, read.wanted);
+    if ("why" in made) return { ...(await this.#me(c, { why: made.why, form })), status: 400 };
+    return this.#me(c, { name: "name" in read ? read.name : "", token: made.token });
   }
 
   async #revokeToken(c: Asked): Promise<string> {
     const { tokens } = this.#parts;
-    if (tokens === undefined || !c.get("sight").seesAll) throw new NotFound();
-    const refused = await tokens.revoke((await formOf(c)).get("name") ?? "");
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) throw new NotFound();
+    const form = await formOf(c);
+    const owner = seesAll ? form.get("owner") || undefined : viewer.principal;
+    const refused = await tokens.revoke(form.get("name") ?? "", owner);
     if (refused !== undefined) throw new RefusedError(409, refused.why);
     return `${BASE}/me?done=revoked`;
   }

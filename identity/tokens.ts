@@ -1,6 +1,8 @@
 /**
- * Tokens of ptc's own (`ptc token create`), for agents in CI and others that no issuer knows. A token is shown once; what is kept is its
- * digest, from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
+ * Tokens of ptc's own. Those of the project (`ptc token create`) are for agents in CI and others that no issuer knows: each is a
+ * principal of its own. Those that a person makes in the console have an owner, and whoever has one acts as that person, with the groups
+ * and scopes that they gave it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
+ * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -24,6 +26,9 @@ export const TOKEN_PREFIX = "ptc_";
 const SECRET_BYTES = 32;
 const TOKEN = /^ptc_[\w-]{43}$/;
 const MAX_TOKENS = 1_000;
+/** Of one owner. */
+const MAX_OWNED = 20;
+const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** How long what was read of the tokens counts, and so how long a revoked one does. */
 const COUNTS_MS = 2_000;
 const LOCK_PATIENCE_MS = 10_000;
@@ -36,9 +41,25 @@ const KeptToken = z.object({
   scopes: z.array(z.enum(SCOPES)),
   created_at: z.number(),
   expires_at: z.number(),
+  /** The principal who made it for themselves; absent where it is one of the project. */
+  owner: z.optional(z.string()),
 });
 export type KeptToken = z.infer<typeof KeptToken>;
 const Kept = z.object({ version: z.literal(1), tokens: z.array(KeptToken).max(MAX_TOKENS) });
+
+/** What a token is made of. */
+interface NewToken {
+  readonly groups: readonly string[];
+  readonly scopes: readonly Scope[];
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** The principal as whom it acts; absent for a token of the project. */
+  readonly owner?: string | undefined;
+}
+
+function isNamed(token: KeptToken, name: string, owner: string | undefined): boolean {
+  return token.name === name && token.owner === owner;
+}
 
 /** Where the tokens of a project are kept, as one text. */
 interface TokenPlace {
@@ -71,22 +92,25 @@ export class Tokens {
   /**
    * Makes a token, and returns it: it is nowhere else.
    *
-   * @param expiresAt milliseconds since 1970.
-   * @throws TokenError where there is one of this name.
+   * @throws TokenError for what is no name, and where the same owner has one of this name, or has too many.
    */
-  async create(
-    name: string,
-    { groups, scopes, expiresAt }: { groups: readonly string[]; scopes: readonly Scope[]; expiresAt: number },
-  ): Promise<string> {
+  async create(name: string, { groups, scopes, expiresAt, owner }: NewToken): Promise<string> {
+    if (!TOKEN_NAME.test(name))
+      throw new TokenError(
+        "a name is 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit",
+      );
     const token = TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
     await this.#change((tokens) => {
-      const kept = tokens.filter((each) => each.expires_at > this.#now() || each.name !== name);
-      if (kept.some((each) => each.name === name))
+      const kept = tokens.filter((each) => each.expires_at > this.#now() || !isNamed(each, name, owner));
+      if (kept.some((each) => isNamed(each, name, owner)))
         throw new TokenError(`there is a token '${name}'; revoke it first, or give this one another name`);
+      if (owner !== undefined && kept.filter((each) => each.owner === owner).length >= MAX_OWNED)
+        throw new TokenError(`you have ${MAX_OWNED} tokens; revoke those that you do not need`);
       if (kept.length >= MAX_TOKENS)
         throw new TokenError(`there are ${MAX_TOKENS} tokens; revoke those that nobody needs`);
       const created = { name, digest: digestOf(token).toString("base64url"), created_at: this.#now() };
-      return [...kept, { ...created, groups: [...groups], scopes: [...scopes], expires_at: expiresAt }];
+      const granted = { groups: [...groups], scopes: [...scopes], expires_at: expiresAt };
+      return [...kept, { ...created, ...granted, ...(owner === undefined ? {} : { owner }) }];
     });
     return token;
   }
@@ -96,10 +120,10 @@ export class Tokens {
     return (await this.#load()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** @throws TokenError where there is none of this name. */
-  async revoke(name: string): Promise<void> {
+  /** @param owner whose it is; `undefined` for one of the project. @throws TokenError where they have none of this name. */
+  async revoke(name: string, owner?: string): Promise<void> {
     await this.#change((tokens) => {
-      const left = tokens.filter((each) => each.name !== name);
+      const left = tokens.filter((each) => !isNamed(each, name, owner));
       if (left.length === tokens.length)
         throw new TokenError(`there is no token '${name}'; see \`ptc token list\``);
       return left;
@@ -116,10 +140,10 @@ export class Tokens {
       if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
     if (found === undefined) return invalidToken("the token was revoked, or is not known");
     if (found.expires_at <= this.#now()) return invalidToken("the token has expired");
-    const { name, groups, scopes } = found;
+    const { name, groups, scopes, owner } = found;
     return {
       context: {
-        principal: principalOfToken(name),
+        principal: owner ?? principalOfToken(name),
         source: "serve",
         name,
         ...(groups.length === 0 ? {} : { groups }),

@@ -23,7 +23,6 @@ import {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const MAX_DAYS = 3_650;
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const MAX_GROUP_CHARS = 256;
 const MAX_GROUPS = 100;
 
@@ -58,10 +57,6 @@ const defineCreate = defineCommand("create", create, (command) =>
 );
 
 async function create(name: string, flags: CreateFlags, surroundings: Surroundings): Promise<ExitCode> {
-  if (!NAME.test(name))
-    throw new UsageError(
-      "token: a name is 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit",
-    );
   const groups = [...new Set(flags.group)];
   if (
     groups.length > MAX_GROUPS ||
@@ -120,17 +115,18 @@ const defineList = defineCommand("list", list, (command) =>
 async function list(flags: CommonFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const kept = await asked(() => Tokens.open(configuration, env).list());
-  const found = kept.map(({ name, groups, scopes, created_at, expires_at }) => ({
-    ...{ name, principal: principalOfToken(name), groups, scopes },
+  const found = kept.map(({ name, owner, groups, scopes, created_at, expires_at }) => ({
+    ...{ name, principal: owner ?? principalOfToken(name), owner: owner ?? null, groups, scopes },
     ...{ created_at: instant(created_at), expires_at: instant(expires_at) },
     has_expired: expires_at <= Date.now(),
   }));
-  const lines = found.map(({ name, groups, scopes, expires_at, has_expired }) => {
+  const lines = found.map(({ name, owner, groups, scopes, expires_at, has_expired }) => {
     const of =
       groups.length === 0
         ? ""
         : `, of ${countNoun(groups.length, "group")}: ${groups.map(visibleLine).join(", ")}`;
-    return `${name}: ${scopes.join(" ")}${of}, ${has_expired ? "has expired" : "expires"} ${expires_at}`;
+    const whose = owner === null ? "" : `, of ${visibleLine(owner)}`;
+    return `${name}: ${scopes.join(" ")}${whose}${of}, ${has_expired ? "has expired" : "expires"} ${expires_at}`;
   });
   if (flags.json) await write(stdout, `${jsonLine(found)}\n`);
   else if (lines.length > 0) await write(stdout, `${lines.join("\n")}\n`);
@@ -142,17 +138,18 @@ const defineRevoke = defineCommand("revoke", revoke, (command) =>
   command
     .description("end a token; every ptc refuses it within seconds")
     .argument("<name>", "its name")
+    .option("--owner <principal>", "whose it is, for one that a person made in the console")
     .option(...CONFIG)
     .addHelpText("after", "\nExample:\n  ptc token revoke nightly\n"),
 );
 
 async function revoke(
   name: string,
-  flags: CommonFlags,
+  flags: CommonFlags & { owner?: string },
   { env, cwd, stderr }: Surroundings,
 ): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  await asked(() => Tokens.open(configuration, env).revoke(name));
+  await asked(() => Tokens.open(configuration, env).revoke(name, flags.owner));
   await tell(stderr, `token '${visibleLine(name)}' is revoked`);
   return EXIT.done;
 }

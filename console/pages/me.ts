@@ -1,27 +1,98 @@
 /** The viewer, the session that they look with, and what else they have of ptc: passkeys, logins, tokens and sessions. */
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { Scope } from "../../configuration/configuration.ts";
+import { SCOPES } from "../../configuration/settings/http-settings.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading } from "../shell.ts";
-import type { Rights } from "../viewer.ts";
+import type { Rights, Viewer } from "../viewer.ts";
 import { renderLoginForms } from "./servers.ts";
 
 /** A token of ptc's own, without the token itself. Times are milliseconds since 1970. */
 export interface KnownToken {
   readonly name: string;
+  /** As whom it acts. */
   readonly principal: string;
+  /** Who made it for themselves; `undefined` for one of the project. */
+  readonly owner?: string | undefined;
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
   readonly createdAt: number;
   readonly expiresAt: number;
 }
 
-/** The tokens of a project. Neither method rejects. */
+/** What a token is made of. */
+interface NewToken {
+  readonly groups: readonly string[];
+  readonly scopes: readonly Scope[];
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** The principal as whom it acts; absent for a token of the project. */
+  readonly owner?: string | undefined;
+}
+
+/** The tokens of a project, and those of people. No method rejects. */
 export interface KnownTokens {
+  /** Whether `ptc serve --http` takes them. */
+  counts(): boolean;
   list(): Promise<readonly KnownToken[] | { readonly why: string }>;
-  /** Resolves with why it could not be revoked. */
-  revoke(name: string): Promise<{ readonly why: string } | undefined>;
+  /** Resolves with the token, which is nowhere else. */
+  create(name: string, wanted: NewToken): Promise<{ readonly token: string } | { readonly why: string }>;
+  /** Resolves with why it could not be revoked. @param owner whose it is; `undefined` for one of the project. */
+  revoke(name: string, owner: string | undefined): Promise<{ readonly why: string } | undefined>;
+}
+
+const MAX_OWN_DAYS = 90;
+const MAX_PROJECT_DAYS = 3_650;
+const DEFAULT_DAYS = 30;
+const DAY_MS = 86_400_000;
+const MAX_GROUPS = 100;
+const MAX_GROUP_CHARS = 256;
+
+/** Whether a viewer makes tokens of the project, which are nobody's. Everybody else makes their own. */
+function makesForProject(rights: Rights): boolean {
+  return rights.runs === "all";
+}
+
+/** What a viewer may give a token. Everybody who comes in runs programs. */
+function scopesOf({ approves = true, audits = false }: Viewer, rights: Rights): readonly Scope[] {
+  if (makesForProject(rights)) return SCOPES;
+  return SCOPES.filter(
+    (scope) => scope === "ptc:run" || (scope === "ptc:approve" ? approves && rights.approves : audits),
+  );
+}
+
+/**
+ * Reads what token a form asks for. It is given nothing that the viewer does not have.
+ *
+ * @returns why there is none, in one line, where the form asks for what cannot be.
+ */
+export function readTokenForm(
+  form: URLSearchParams,
+  viewer: Viewer,
+  rights: Rights,
+  nowMs: number,
+): { readonly name: string; readonly wanted: NewToken } | { readonly why: string } {
+  const isOfProject = makesForProject(rights);
+  const name = (form.get("name") ?? "").trim();
+  const asked = form.getAll("scope");
+  const scopes = scopesOf(viewer, rights).filter((scope) => asked.includes(scope));
+  if (scopes.length === 0) return { why: "Choose what the token is for, of that which you may do yourself." };
+  const given = form.getAll("group").flatMap((text) => (isOfProject ? text.split(",") : [text]));
+  const groups = [...new Set(given.map((group) => group.trim()).filter((group) => group !== ""))];
+  const isForeign = (group: string) => !isOfProject && viewer.groups?.includes(group) !== true;
+  if (
+    groups.length > MAX_GROUPS ||
+    groups.some((group) => group.length > MAX_GROUP_CHARS || isForeign(group))
+  )
+    return { why: "A token has no group that you are not in, and at most 100 of them." };
+  const days = Number(form.get("days") ?? "");
+  const most = isOfProject ? MAX_PROJECT_DAYS : MAX_OWN_DAYS;
+  if (!Number.isInteger(days) || days < 1 || days > most)
+    return { why: `A token counts for 1 to ${most} days.` };
+  const owner = isOfProject ? {} : { owner: viewer.principal };
+  return { name, wanted: { groups, scopes, expiresAt: nowMs + days * DAY_MS, ...owner } };
 }
 
 /** A session in which programs of the viewer run, one after the other. Times are milliseconds since 1970. */
@@ -53,6 +124,13 @@ interface MePage {
   connects: boolean;
   /** `undefined` where the viewer has none to do with. */
   tokens: readonly KnownToken[] | { readonly why: string } | undefined;
+  /** What came of making a token: the token, which is shown this once, or why there is none. */
+  made:
+    | { readonly name: string; readonly token: string }
+    | { readonly why: string; readonly form: URLSearchParams }
+    | undefined;
+  /** Whether `ptc serve --http` takes tokens. */
+  tokensCount: boolean;
   sessions: readonly KnownSession[] | { readonly why: string } | undefined;
   notice: string | undefined;
   nowMs: number;
@@ -98,7 +176,7 @@ export function renderMe(page: MePage): ConsolePage {
 ${passkeys}
 ${renderLogins(logins, page.connects ? frame : undefined)}
 ${page.sessions && renderSessions(page.sessions, frame)}
-${page.tokens && renderTokens(page.tokens, frame, page.nowMs)}`,
+${page.tokens && renderTokens(page.tokens, page)}`,
   };
 }
 
@@ -157,15 +235,21 @@ function renderSessions(found: NonNullable<MePage["sessions"]>, frame: Frame): M
   );
 }
 
-function renderTokens(found: NonNullable<MePage["tokens"]>, frame: Frame, nowMs: number): Markup {
+function renderTokens(found: NonNullable<MePage["tokens"]>, page: MePage): Markup {
+  const { frame, rights, nowMs } = page;
   if ("why" in found) return renderUnread("tokens", "Tokens", found.why);
-  if (found.length === 0)
-    return renderSection(
-      "tokens",
-      "Tokens",
-      html`<p class="soft">There are none. <code>ptc token create NAME</code> makes one, for an agent that no issuer knows.</p>`,
-    );
-  const rows = found.map(({ name, principal, groups, scopes, createdAt, expiresAt }) => ({
+  const isOfProject = makesForProject(rights);
+  const about = isOfProject
+    ? "Each token of the project is a principal of its own, for an agent that no issuer knows. One that a person made acts as that person."
+    : "Whoever has one of your tokens acts here as you, within what you gave it. It counts until it expires or you revoke it, also when you are no longer in a group that it has.";
+  const note = page.tokensCount
+    ? undefined
+    : html`<p class="soft">They count where <code>ptc serve --http</code> asks who comes: <code>http.auth</code> in ptc.yaml.</p>`;
+  const parts = html`<p class="soft">${about} ptc keeps their digests alone; a revoked one is refused everywhere within seconds.</p>${note}
+${page.made && renderMade(page.made)}
+${renderTokenForm(page)}`;
+  if (found.length === 0) return renderSection("tokens", "Tokens", parts);
+  const rows = found.map(({ name, principal, owner, groups, scopes, createdAt, expiresAt }) => ({
     cells: [
       name,
       html`<a href="${BASE}/runs?principal=${encodeURIComponent(principal)}"><code>${principal}</code></a>`,
@@ -176,15 +260,55 @@ function renderTokens(found: NonNullable<MePage["tokens"]>, frame: Frame, nowMs:
       renderForm(
         `${BASE}/me/tokens/revoke`,
         frame,
-        html`<input type="hidden" name="name" value="${name}"><button type="submit" aria-label="Revoke: ${name}">Revoke</button>`,
+        html`<input type="hidden" name="name" value="${name}"><input type="hidden" name="owner" value="${owner ?? ""}"><button type="submit" aria-label="Revoke: ${name}">Revoke</button>`,
       ),
     ],
   }));
   return renderSection(
     "tokens",
     "Tokens",
-    html`<p class="soft">They belong to this project. ptc keeps their digests alone; a revoked one is refused everywhere within seconds.</p><div class="left">${renderTable(["Token", "Principal", "Scopes", "Groups", "Made", "Counts until", "Change"], rows)}</div>`,
+    html`${parts}<div class="left">${renderTable(["Token", "Acts as", "Scopes", "Groups", "Made", "Counts until", "Change"], rows)}</div>`,
   );
+}
+
+function renderMade(made: NonNullable<MePage["made"]>): Markup {
+  if ("why" in made) return html`<p class="outcome impossible" role="alert">${made.why}</p>`;
+  return html`<div class="outcome same" role="status"><p><strong>This is the token '${made.name}'.</strong> It is shown this once: copy it now.</p><p><code class="secret">${made.token}</code></p></div>`;
+}
+
+const SCOPE_NOTES: Readonly<Record<Scope, string>> = {
+  "ptc:run": "run programs",
+  "ptc:approve": "answer questions, also those of its own programs",
+  "ptc:admin": "read the audit log and metrics, where a rule permits it",
+};
+
+function renderTokenForm({ frame, rights, made }: MePage): Markup {
+  const { viewer } = frame.session;
+  const isOfProject = makesForProject(rights);
+  const form = made !== undefined && "form" in made ? made.form : undefined;
+  const has = (name: string, value: string, otherwise = false) =>
+    form === undefined ? otherwise : form.getAll(name).includes(value);
+  const choice = (name: string, value: string, text: string, isChecked: boolean) =>
+    html`<label class="choice"><input type="checkbox" name="${name}" value="${value}"${isChecked ? html` checked` : undefined}> ${text}</label>`;
+  const scopes = scopesOf(viewer, rights).map((scope) =>
+    choice("scope", scope, `${scope}: ${SCOPE_NOTES[scope]}`, has("scope", scope, scope === "ptc:run")),
+  );
+  const own = (viewer.groups ?? []).slice(0, MAX_GROUPS);
+  const groups = isOfProject
+    ? html`<label><span>Groups, with commas between them</span><input type="text" name="group" value="${form?.get("group") ?? ""}" maxlength="2000" autocomplete="off" spellcheck="false"></label>`
+    : own.length === 0
+      ? undefined
+      : html`<fieldset><legend>Groups</legend>${own.map((group) => choice("group", group, oneLine(group, 100), has("group", group)))}</fieldset>`;
+  return html`<details class="fold"${form === undefined ? undefined : html` open`}><summary>Make a token</summary>${renderForm(
+    `${BASE}/me/tokens`,
+    frame,
+    html`<label><span>Name</span><input type="text" name="name" value="${form?.get("name") ?? ""}" placeholder="laptop" required maxlength="64" autocomplete="off" spellcheck="false"></label>
+<label><span>Days</span><input type="number" name="days" value="${form?.get("days") ?? DEFAULT_DAYS}" min="1" max="${isOfProject ? MAX_PROJECT_DAYS : MAX_OWN_DAYS}" required></label>
+<fieldset><legend>It may</legend>${scopes}</fieldset>
+${groups}
+<button type="submit">Make it</button>`,
+    html` class="filters"`,
+  )}</details>`;
 }
 
 function renderUnread(id: string, title: string, why: string): Markup {

@@ -15,9 +15,11 @@ it("a token that is revoked in the console counts no more, and one that is not t
   const known = tokensForConsole(() => configuration, {});
   expect(await known.list()).toMatchObject([{ name: "nightly", principal: "token#nightly", groups: ["ci"] }]);
   expect(JSON.stringify(await known.list())).not.toContain(token);
-  expect(await known.revoke("nightly")).toBeUndefined();
+  expect(await known.revoke("nightly", undefined)).toBeUndefined();
   expect(isRefusal(await Tokens.open(configuration, {}).callerOf(token))).toBe(true);
-  expect(await known.revoke("nightly")).toEqual({ why: expect.stringContaining("no token 'nightly'") });
+  expect(await known.revoke("nightly", undefined)).toEqual({
+    why: expect.stringContaining("no token 'nightly'"),
+  });
 });
 
 it("a session of a host is listed for its principal alone, and ended", async () => {

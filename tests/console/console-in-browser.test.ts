@@ -48,6 +48,8 @@ function havingNamed(name: string) {
   const session = { ...{ id: `1 ${name}`, name, language: "python", programs: 2, startedAt: 1_000 } };
   return {
     tokens: {
+      counts: () => true,
+      create: async () => ({ why: "none are made here" }),
       list: async () => [{ ...token, createdAt: 1_000, expiresAt: 2_000 }],
       revoke: async () => undefined,
     },

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { tokensForConsole } from "../../cli/console-me.ts";
+import { parseConfiguration } from "../../configuration/parse.ts";
 import type { KnownSession, KnownToken } from "../../console/pages/me.ts";
+import type { Rights, Viewer } from "../../console/viewer.ts";
+import { isRefusal } from "../../identity/caller.ts";
+import { Tokens } from "../../identity/tokens.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 
 const TOKEN: KnownToken = {
@@ -9,6 +15,47 @@ const TOKEN: KnownToken = {
 const SESSION: KnownSession = {
   ...{ id: "17 report", name: "report", language: "python", programs: 3, startedAt: 1_000, idleSince: 2_000 },
 };
+
+/** What the form of a token must not ask for. */
+const TOO_MUCH: [string, Record<string, string>][] = [
+  ["a group that they are not in", { group: "admins" }],
+  ["a scope that they do not have", { scope: "ptc:admin" }],
+  ["a scope that there is not", { scope: "ptc:all" }],
+  ["no scope", { scope: "" }],
+  ["more days than people may give", { days: "91" }],
+  ["no days", { days: "0" }],
+  ["days that are no number", { days: "1e1000" }],
+  ["a name that is none", { name: "../a" }],
+];
+
+const NO_TOKENS = {
+  counts: () => true,
+  list: async () => [],
+  create: async () => ({ why: "none are made here" }),
+  revoke: async () => undefined,
+};
+const OWN: Rights = { ...ALL, runs: "own", audit: "own" };
+const ADA = { principal: "https://login.example.com#ada", name: "Ada", groups: ["staff", "eu"] };
+const ISSUER = { issuer: "https://login.example.com" };
+
+/** The console of a viewer, with the tokens of a project. */
+async function withTokens(
+  rights: Rights,
+  viewer: Viewer = { principal: "local", name: "ada" },
+  settings: object = { http: { public_url: "https://ptc.example.com/mcp", auth: { issuers: [ISSUER] } } },
+) {
+  const directory = newFolder();
+  const configuration = parseConfiguration(JSON.stringify({ ...settings }), {
+    ...{ file: "ptc.yaml", directory, environment: {} },
+  });
+  const { origin } = await serveConsole({
+    tokens: tokensForConsole(() => configuration, {}),
+    rightsOf: async () => rights,
+    entrance: { enter: async () => ({ kind: "in", viewer, to: "/console/" }) },
+  });
+  const visitor = await enter(origin, `${origin}/console/open`);
+  return { visitor, tokens: Tokens.open(configuration, {}) };
+}
 
 async function opened(more: Parameters<typeof serveConsole>[0] = {}) {
   const served = await serveConsole(more);
@@ -21,6 +68,7 @@ describe("the page about the viewer", () => {
     const revoked: string[] = [];
     const { visitor } = await opened({
       tokens: {
+        ...NO_TOKENS,
         list: async () => tokens,
         revoke: async (name) => {
           if (name !== "nightly") return { why: `there is no token '${name}'` };
@@ -43,7 +91,7 @@ describe("the page about the viewer", () => {
 
   it("says of tokens and sessions that cannot be read why, and shows everything else", async () => {
     const { visitor } = await opened({
-      tokens: { list: async () => ({ why: "tokens.json cannot be used" }), revoke: async () => undefined },
+      tokens: { ...NO_TOKENS, list: async () => ({ why: "tokens.json cannot be used" }) },
       sessions: () => ({
         list: async () => ({ why: "the state folder is not private" }),
         end: async () => false,
@@ -54,22 +102,110 @@ describe("the page about the viewer", () => {
       expect(page).toContain(text);
   });
 
-  it("shows and revokes no token for a viewer who does not see the whole project", async () => {
-    const revoked: string[] = [];
-    const { visitor } = await opened({
-      rightsOf: async () => ({ ...ALL, runs: "own" }),
-      tokens: {
-        list: async () => [TOKEN],
-        revoke: async (name) => {
-          revoked.push(name);
-          return undefined;
-        },
+  it("makes a token of the project for whoever sees all of it, and shows it in this one answer", async () => {
+    const { visitor, tokens } = await withTokens(ALL);
+    const token = await visitor.token();
+    const sent = await visitor.post("/console/me/tokens", {
+      ...{ token, name: "nightly", days: "400", scope: "ptc:admin", group: "ci, ops" },
+    });
+    const [secret = ""] = /ptc_[\w-]{43}/.exec(await sent.text()) ?? [];
+    expect(await tokens.callerOf(secret)).toEqual({
+      context: { principal: "token#nightly", source: "serve", name: "nightly", groups: ["ci", "ops"] },
+      scopes: new Set(["ptc:admin"]),
+    });
+    expect(await visitor.text("/console/me")).not.toContain(secret);
+    const again = await visitor.post("/console/me/tokens", {
+      token,
+      name: "nightly",
+      days: "1",
+      scope: "ptc:run",
+    });
+    expect([again.status, await again.text()]).toEqual([400, expect.stringContaining("there is a token")]);
+    expect(
+      (await visitor.post("/console/me/tokens", { name: "a", days: "1", scope: "ptc:run" })).status,
+    ).toBe(403);
+    expect(await tokens.list()).toHaveLength(1);
+  });
+
+  it("lets a person make a token that acts as them, with what they have and choose, and revoke it", async () => {
+    const { visitor, tokens } = await withTokens(OWN, ADA);
+    const token = await visitor.token();
+    const sent = await visitor.post("/console/me/tokens", {
+      ...{ token, name: "laptop", days: "30", scope: "ptc:run", group: "staff" },
+    });
+    const [secret = ""] = /ptc_[\w-]{43}/.exec(await sent.text()) ?? [];
+    expect(await tokens.callerOf(secret)).toEqual({
+      context: { principal: ADA.principal, source: "serve", name: "laptop", groups: ["staff"] },
+      scopes: new Set(["ptc:run"]),
+    });
+    expect(await visitor.text("/console/me")).toContain("Revoke: laptop");
+    await visitor.post("/console/me/tokens/revoke", { token, name: "laptop" });
+    expect(await tokens.list()).toEqual([]);
+  });
+
+  it.each(TOO_MUCH)("gives a token of a person not %s", async (_, more) => {
+    const { visitor, tokens } = await withTokens(OWN, { ...ADA, approves: true });
+    const sent = await visitor.post("/console/me/tokens", {
+      ...{
+        token: await visitor.token(),
+        name: "laptop",
+        days: "30",
+        scope: "ptc:run",
+        group: "staff",
+        ...more,
       },
     });
-    expect(await visitor.text("/console/me")).not.toContain("nightly");
+    expect([sent.status, await sent.text()]).toEqual([400, expect.not.stringMatching(/ptc_[\w-]{43}/)]);
+    expect(await tokens.list()).toEqual([]);
+  });
+
+  it("gives a token of somebody who may not answer questions no scope that does", async () => {
+    const { visitor, tokens } = await withTokens({ ...OWN, approves: false }, ADA);
+    expect(await visitor.text("/console/me")).not.toContain("ptc:approve");
+    const fields = { name: "laptop", days: "30", scope: "ptc:approve" };
+    const sent = await visitor.post("/console/me/tokens", { token: await visitor.token(), ...fields });
+    expect([sent.status, await tokens.list()]).toEqual([400, []]);
+  });
+
+  it("keeps another's tokens, and those of the project, from a person: they are neither listed nor revoked, and their names are free", async () => {
+    const { visitor, tokens } = await withTokens(OWN, ADA);
+    const given = { groups: [], scopes: ["ptc:run" as const], expiresAt: Date.now() + 60_000 };
+    const theirs = await tokens.create("bobs-laptop", { ...given, owner: "https://login.example.com#bob" });
+    const shared = await tokens.create("nightly", given);
+    const page = await visitor.text("/console/me");
+    for (const name of ["bobs-laptop", "nightly"]) expect(page).not.toContain(name);
     const token = await visitor.token();
-    expect((await visitor.post("/console/me/tokens/revoke", { token, name: "nightly" })).status).toBe(404);
-    expect(revoked).toEqual([]);
+    for (const owner of ["", "https://login.example.com#bob"])
+      for (const name of ["bobs-laptop", "nightly"]) {
+        const sent = await visitor.post("/console/me/tokens/revoke", { token, name, owner });
+        expect([sent.status, await sent.text()]).toEqual([409, expect.stringContaining("there is no token")]);
+      }
+    for (const each of [theirs, shared]) expect(isRefusal(await tokens.callerOf(each))).toBe(false);
+    const own = { token, name: "nightly", days: "1", scope: "ptc:run" };
+    expect((await visitor.post("/console/me/tokens", own)).status).toBe(200);
+    await visitor.post("/console/me/tokens/revoke", { token, name: "nightly" });
+    expect((await tokens.list()).map(({ name }) => name)).toEqual(["bobs-laptop", "nightly"]);
+  });
+
+  it("lists and revokes everybody's tokens for whoever sees the whole project", async () => {
+    const { visitor, tokens } = await withTokens(ALL);
+    const given = { groups: [], scopes: ["ptc:run" as const], expiresAt: Date.now() + 60_000 };
+    await tokens.create("laptop", { ...given, owner: ADA.principal });
+    await tokens.create("laptop", given);
+    expect((await visitor.text("/console/me")).match(/Revoke: laptop/g)).toHaveLength(2);
+    const token = await visitor.token();
+    await visitor.post("/console/me/tokens/revoke", { token, name: "laptop", owner: ADA.principal });
+    expect(await tokens.list()).toMatchObject([{ name: "laptop" }]);
+    expect((await tokens.list())[0]?.owner).toBeUndefined();
+  });
+
+  it("has nothing of tokens for people where none are taken", async () => {
+    const { visitor } = await withTokens(OWN, ADA, {
+      http: { auth: { tokens: false, issuers: [ISSUER] }, public_url: "https://ptc.example.com/mcp" },
+    });
+    expect(await visitor.text("/console/me")).not.toContain("Make a token");
+    const own = { token: await visitor.token(), name: "nightly", days: "1", scope: "ptc:run" };
+    expect((await visitor.post("/console/me/tokens", own)).status).toBe(404);
   });
 
   it("lists the viewer's own sessions of programs and ends one", async () => {
