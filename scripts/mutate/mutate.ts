@@ -24,6 +24,9 @@ const CORE = [
   "upstream",
 ];
 
+/** The folder whose sources run in sandboxes, or in processes that tests start. */
+const RUNNERS = "runner-image";
+
 const HELP = `npm run mutate [-- FLAGS] [-- FILE...]
 
 FILE...        files or globs to mutate completely; without any, a sample from ${CORE.join(", ")}
@@ -58,37 +61,52 @@ const files = globSync(
 if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
 const wanted = values.sample ?? (positionals.length > 0 ? undefined : "400");
 const mutate = wanted === undefined ? files : await sampledOf(wanted);
-// Tests import no file of a runner: they start it.
-const isRelated = !files.some((file) => file.startsWith("runner-image/"));
 // Stryker's runners read this, so that a ptc started by a test runs without a host or a keyring.
 Object.assign(process.env, { PTC_HOST: "off", PTC_KEYRING: "off" });
-const results = await new Stryker({
-  mutate,
-  plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutate/only-sampled.ts"],
-  ignorers: wanted === undefined ? [] : ["only-sampled"],
-  testRunner: "vitest",
-  vitest: { configFile: "scripts/mutate/vitest.config.ts", related: isRelated, pool: "forks" } as {
-    configFile: string;
-  },
-  // TypeScript 7 has no API with which Stryker could rewrite the configuration of tests that it does not run.
-  tsconfigFile: "none.json",
-  coverageAnalysis: "perTest",
-  // A mutant that runs only while its module loads would need every test, which takes longer than all the others together.
-  ignoreStatic: true,
-  concurrency: numberOf("jobs", 1),
-  dryRunTimeoutMinutes: 40,
-  timeoutMS: 20_000,
-  disableTypeChecks: false,
-  incremental: true,
-  incrementalFile: ".stryker/incremental.json",
-  force: values.fresh,
-  tempDirName: ".stryker/tmp",
-  cleanTempDir: "always",
-  ignorePatterns: ["dist", "bench/node_modules"],
-  reporters: ["progress"],
-  allowEmpty: true,
-}).runMutationTest();
-report(results);
+const isOfRunner = (range: string) => range.startsWith(`${RUNNERS}/`);
+report([
+  ...(await tryMutants(
+    "core",
+    mutate.filter((range) => !isOfRunner(range)),
+  )),
+  ...(await tryMutants(RUNNERS, mutate.filter(isOfRunner))),
+]);
+
+/** Tries mutants with the tests that import what they change; no test imports a runner, so those have the tests that start one. */
+async function tryMutants(name: string, ranges: string[]): Promise<MutantResult[]> {
+  if (ranges.length === 0) return [];
+  process.env.PTC_MUTATED = name;
+  return new Stryker({
+    mutate: ranges,
+    plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutate/only-sampled.ts"],
+    ignorers: wanted === undefined ? [] : ["only-sampled"],
+    testRunner: "vitest",
+    vitest: {
+      configFile: "scripts/mutate/vitest.config.ts",
+      related: name !== RUNNERS,
+      pool: "forks",
+    } as { configFile: string },
+    // TypeScript 7 has no API with which Stryker could rewrite the configuration of tests that it does not run.
+    tsconfigFile: "none.json",
+    coverageAnalysis: "perTest",
+    // A mutant that runs only while its module loads would need every test, which takes longer than all the others together.
+    ignoreStatic: true,
+    concurrency: numberOf("jobs", 1),
+    // One process runs all tests.
+    testRunnerNodeArgs: ["--max-old-space-size=6144"],
+    dryRunTimeoutMinutes: 40,
+    timeoutMS: 20_000,
+    disableTypeChecks: false,
+    incremental: true,
+    incrementalFile: `.stryker/${name}.json`,
+    force: values.fresh,
+    tempDirName: ".stryker/tmp",
+    cleanTempDir: "always",
+    ignorePatterns: ["dist", "bench/node_modules"],
+    reporters: ["progress"],
+    allowEmpty: true,
+  }).runMutationTest();
+}
 
 async function sampledOf(text: string): Promise<string[]> {
   const sample = await drawSample(files, numberOf("sample", 1, text), numberOf("seed", 0));

@@ -1,9 +1,17 @@
 /** The tests that may kill a mutant: fast ones that check ptc's behaviour. */
 import { defineConfig } from "vitest/config";
 
+/** The tests that start runners as processes. */
+const OF_RUNNERS = [
+  "tests/runner-image/**/*.test.ts",
+  "tests/sandbox/{failures,values}.test.ts",
+  "tests/programs/call-saved.test.ts",
+  "tests/execution/sessions/sessions.test.ts",
+];
+
 export default defineConfig({
   test: {
-    include: ["tests/**/*.test.ts"],
+    include: process.env.PTC_MUTATED === "runner-image" ? OF_RUNNERS : ["tests/**/*.test.ts"],
     exclude: [
       "**/node_modules/**",
       "tests/**/*.real.test.ts",
