@@ -86,7 +86,8 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
   const logged = ending.kind === "suspended" ? log.abandon() : log.end();
-  if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
+  if (ending.kind === "failed") await sandbox.kill().catch(() => {});
+  else if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   connection.close();
   await logged;
   if (ending.kind === "exited") output.end();
@@ -148,7 +149,11 @@ async function firstEnding(
   { scope, run, timeLimit, output }: InsideRun,
 ): Promise<Ending> {
   const { timeoutMs } = scope.limits;
-  const exited = sandbox.exited.then((exit): Ending => ({ kind: "exited", ...exit }));
+  const exited = sandbox.exited.then(
+    (exit): Ending => ({ kind: "exited", ...exit }),
+    // The program had begun, and may have made calls: nobody is told that it can be tried again unseen.
+    (error): Ending => ({ kind: "failed", message: messageOf(error) }),
+  );
   const stop = new AbortController();
   timeLimit.start(sandbox);
   const ending = await Promise.race([

@@ -205,7 +205,7 @@ async function measureReplicas(bench: Bench): Promise<Figure[]> {
 }
 
 async function programsPerSecond(ports: readonly number[]): Promise<number> {
-  const balanced = new Balanced(ports);
+  const balanced = new Balanced(ports.map((port) => `http://127.0.0.1:${port}`));
   const clients = await Promise.all(
     Array.from({ length: CLIENTS }, (_, index) =>
       connectStateless(

@@ -31,14 +31,15 @@ const CLOCK = { monotonicMs: () => 0 };
 function greetingSandbox({
   kill = async () => {},
   lingerMs,
+  exited = new Promise(() => {}),
 }: {
   kill?: () => Promise<void>;
   lingerMs?: number | undefined;
+  exited?: Promise<{ code: number }>;
 }) {
   const [channel, inside] = duplexPair();
   const send = (message: object) => inside.write(encodeFrame(message, 4_096));
   send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" });
-  const exited = new Promise<{ code: number }>(() => {});
   const sandbox = { id: "1", image: "sha256:0", channel, lingerMs, exited, kill, dispose: async () => {} };
   return { sandbox, inside, send };
 }
@@ -95,6 +96,29 @@ describe("a program inside", () => {
     expect(verdict).toMatchObject({ ok: false, error: { type: "Cancelled" } });
     expect(runtime).toBe("v24");
     expect(calls.map(({ outcome }) => outcome.decision)).toEqual(["unanswered"]);
+  });
+
+  it("whose engine is lost after it has begun fails as that, is not to be tried again unseen, and keeps its calls", async () => {
+    const lost = Promise.withResolvers<{ code: number }>();
+    const calls: ObservedCall[] = [];
+    const { sandbox, inside, send } = greetingSandbox({
+      exited: lost.promise,
+      kill: () => Promise.reject(new Error("the engine does not answer")),
+    });
+    inside.once("data", () => send({ type: "call", id: 0, tool: "mcp__a__x", arguments: {} }));
+    const dispatch: CallDispatcher["dispatch"] = async () => {
+      setImmediate(() => lost.reject(new Error("the node is down")));
+      return OK;
+    };
+    const { verdict, metrics } = await runInside(
+      sandbox,
+      programWith(dispatch, new AbortController().signal, calls),
+    );
+    expect(verdict).toMatchObject({
+      ok: false,
+      error: { type: "InternalError", message: "the node is down", retryable: false },
+    });
+    expect([metrics?.tool_calls, calls.length]).toEqual([1, 1]);
   });
 
   it.each([[undefined], [40]])(

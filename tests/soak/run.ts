@@ -8,6 +8,7 @@ import type { SoakCheck } from "./checks.ts";
 
 const HELP = `Usage: npm run soak -- [--runs N] [--in-flight N] [--kills N] [--restart-docker COMMAND]
        npm run soak -- --http [--programs N] [--clients N] [--kills N] [--restarts N]
+       npm run soak -- --kubernetes [--programs N] [--in-flight N] [--kills N]
 
 Runs programs of all kinds, then kills sandboxes, servers and ptc while programs run, and checks what must hold.
   --runs N                  programs of mixed kinds, 1000 without it
@@ -19,14 +20,21 @@ With --http, many clients run programs at three replicas of \`ptc serve --http\`
   --programs N              programs of all clients together, 5000 without it
   --clients N               clients, each with a login of its own, 200 without it
   --kills N                 how often a replica is killed, 10 without it
-  --restarts N              how often PostgreSQL ends as in a power failure and starts again, 2 without it`;
+  --restarts N              how often PostgreSQL ends as in a power failure and starts again, 2 without it
+
+With --kubernetes, programs run at two replicas that are pods of the chart in a cluster of this machine (PTC_TEST_KUBERNETES=1, PTC_TEST_HELM),
+and in pods of it, while replicas, kubelet, API server and controller are killed, the pool is drained and another version comes.
+  --programs N              programs, 300 without it
+  --in-flight N             at the same time, 4 without it
+  --kills N                 how often a replica is killed, 2 without it`;
 
 const values = readFlags("soak", HELP, {
   http: { type: "boolean", default: false },
+  kubernetes: { type: "boolean", default: false },
   runs: { type: "string", default: "1000" },
   "in-flight": { type: "string", default: "4" },
   kills: { type: "string" },
-  programs: { type: "string", default: "5000" },
+  programs: { type: "string" },
   clients: { type: "string", default: "200" },
   restarts: { type: "string", default: "2" },
   "restart-docker": { type: "string" },
@@ -43,7 +51,7 @@ const common = {
   command: [process.execPath, join(import.meta.dirname, "../../dist/cli/ptc.js")],
   say: (line: string) => console.log(line),
 };
-const checks = await (values.http ? soakHttp() : soakAlone());
+const checks = await (values.kubernetes ? soakCluster() : values.http ? soakHttp() : soakAlone());
 const failed = checks.filter(({ holds }) => !holds).length;
 console.log(`${checks.length} checks, ${failed} failed`);
 if (failed === 0) rmSync(directory, { recursive: true, force: true });
@@ -55,9 +63,24 @@ async function soakHttp(): Promise<SoakCheck[]> {
   return httpSoak({
     ...common,
     clients: count("clients", values.clients, 1),
-    programs: count("programs", values.programs, 1),
+    programs: count("programs", values.programs ?? "5000", 1),
     kills: count("kills", values.kills ?? "10"),
     restarts: count("restarts", values.restarts),
+  });
+}
+
+async function soakCluster(): Promise<SoakCheck[]> {
+  const { kubernetesSoak, whyNoKubernetesSoak } = await import("./kubernetes/kubernetes-soak.ts");
+  const why = whyNoKubernetesSoak();
+  if (why !== "") {
+    console.error(`there can be no soak in a cluster here: ${why}`);
+    process.exit(2);
+  }
+  return kubernetesSoak({
+    ...common,
+    programs: count("programs", values.programs ?? "300", 1),
+    inFlight: count("in-flight", values["in-flight"], 1),
+    kills: count("kills", values.kills ?? "2"),
   });
 }
 

@@ -33,7 +33,11 @@ export function whyNoCluster(): string {
 /** The cluster that these tests start, whose daemons they may kill; undefined where somebody else has named one. */
 export const TEST_CLUSTER =
   process.env.PTC_TEST_KUBECONFIG === undefined
-    ? { root: ROOT, up: () => void execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" }) }
+    ? {
+        root: ROOT,
+        script: join(CLUSTER, "up.sh"),
+        up: () => void execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" }),
+      }
     : undefined;
 
 /** A namespace of the cluster with pods for programs. */
@@ -50,6 +54,22 @@ export class ClusterNamespace {
 
   /** Starts the cluster unless it runs, and makes the namespace. */
   open(replicas: number, runners: RunnerName[]): void {
+    this.prepare();
+    this.apply(...this.manifests(replicas, runners));
+    // A pool without pods never says that it has none.
+    for (const runner of replicas === 0 ? [] : runners) this.awaitPool(runner, replicas);
+  }
+
+  /** Waits until so many pods are ready. */
+  awaitPool(runner: RunnerName, replicas: number): void {
+    this.kubectl(
+      ...["wait", `sandboxwarmpool/ptc-${runner}`, "--timeout=90s"],
+      `--for=jsonpath={.status.readyReplicas}=${replicas}`,
+    );
+  }
+
+  /** Starts the cluster unless it runs, and makes the namespace with what pods need, but none. */
+  prepare(): void {
     const { PTC_TEST_KUBECONFIG, PTC_TEST_CLUSTER_IMAGE = "" } = process.env;
     TEST_CLUSTER?.up();
     this.#image = PTC_TEST_KUBECONFIG === undefined ? importImage() : PTC_TEST_CLUSTER_IMAGE;
@@ -60,13 +80,6 @@ export class ClusterNamespace {
       ...["create", "secret", "generic", SECRET, file("ca.crt", "ca.crt")],
       ...[file("tls.crt", "program.crt"), file("tls.key", "program.key")],
     );
-    this.apply(...this.manifests(replicas, runners));
-    // A pool without pods never says that it has none.
-    for (const runner of replicas === 0 ? [] : runners)
-      this.kubectl(
-        ...["wait", `sandboxwarmpool/ptc-${runner}`, "--timeout=90s"],
-        `--for=jsonpath={.status.readyReplicas}=${replicas}`,
-      );
   }
 
   close(): void {
@@ -187,6 +200,10 @@ export class ClusterNamespace {
     return { kubeconfig: this.#kubeconfig, namespace: this.namespace, certificates: this.folder };
   }
 
+  get kubeconfig(): string {
+    return this.#kubeconfig;
+  }
+
   get kubeconfigText(): string {
     return readFileSync(this.#kubeconfig, "utf8");
   }
@@ -216,6 +233,11 @@ export class ClusterNamespace {
     });
   }
 
+  /** The image with its digest, as the cluster has it. */
+  get reference(): string {
+    return this.#image;
+  }
+
   /** The name of the image, without its digest. */
   get image(): string {
     return this.#image.replace(/@.*$/, "");
@@ -238,7 +260,7 @@ const ctr = (...args: string[]) =>
   });
 
 /** Gives an image of this machine's Docker to the cluster's containerd, once for each content. @returns its name there, with a digest. */
-function importImage(name = IMAGE): string {
+export function importImage(name = IMAGE): string {
   const id = execFileSync("docker", ["image", "inspect", "-f", "{{.Id}}", name], {
     encoding: "utf8",
   }).trim();

@@ -1,4 +1,5 @@
 /** Clients of both SDKs that use several replicas as if they were one. */
+import { setTimeout as delay } from "node:timers/promises";
 import {
   Client as ModernClient,
   ClientCredentialsProvider as ModernCredentials,
@@ -14,6 +15,10 @@ import { SCOPES, SECRET } from "./surroundings.ts";
 
 /** How long a client waits for a reply. Only what hangs takes so long. */
 const PATIENCE_MS = 600_000;
+
+/** How often a request is sent to one replica after another, none of which takes it. */
+const MAX_TRIES = 100;
+const RETRY_MS = 50;
 
 /** What became of a program, as its client saw it. */
 export interface Told {
@@ -32,12 +37,13 @@ type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 export class Balanced {
   /** What all clients are given. It leads to any of the replicas. */
   readonly url: URL;
-  readonly #ports: readonly number[];
+  readonly #origins: readonly string[];
   readonly #sessions = new Map<string, number>();
 
-  constructor(ports: readonly number[]) {
-    this.#ports = ports;
-    this.url = new URL(`http://127.0.0.1:${ports[0]}/mcp`);
+  /** @param origins of the replicas, which may change meanwhile. @param url where the replicas say that they are. */
+  constructor(origins: readonly string[], url: string = `${origins[0]}/mcp`) {
+    this.#origins = origins;
+    this.url = new URL(url);
   }
 
   /** @param first the replica that takes the first request. */
@@ -48,16 +54,18 @@ export class Balanced {
       if (target.origin !== this.url.origin) return fetch(target, init);
       const session = new Headers(init.headers).get("mcp-session-id");
       const pinned = session === null ? undefined : this.#sessions.get(session);
-      for (let tries = 0; tries < this.#ports.length * 2; tries++) {
-        const replica = pinned ?? turn++ % this.#ports.length;
-        target.port = String(this.#ports[replica]);
-        const response = await fetch(target, init).catch((error: unknown) => {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const replica = pinned ?? turn++ % this.#origins.length;
+        const at = new URL(`${target.pathname}${target.search}`, this.#origins[replica]);
+        const headers = new Headers(init.headers);
+        headers.set("x-forwarded-host", this.url.host);
+        const response = await fetch(at, { ...init, headers }).catch((error: unknown) => {
           if (pinned !== undefined || !isUnreached(error)) throw error;
           return undefined;
         });
-        if (response === undefined) continue;
-        if (response.status === 503 && pinned === undefined) {
-          await response.body?.cancel();
+        if (response === undefined || (response.status === 503 && pinned === undefined)) {
+          await response?.body?.cancel();
+          await delay(RETRY_MS);
           continue;
         }
         const begun = response.headers.get("mcp-session-id");
@@ -73,7 +81,7 @@ export class Balanced {
 /** Whether a request has not got anywhere, so that it may be sent to another. */
 function isUnreached(error: unknown): boolean {
   const { cause } = error as { cause?: { code?: unknown } };
-  return cause?.code === "ECONNREFUSED";
+  return ["ECONNREFUSED", "EHOSTUNREACH", "UND_ERR_CONNECT_TIMEOUT"].includes(String(cause?.code));
 }
 
 interface Connected {
@@ -90,12 +98,28 @@ export class SoakClient {
   #replicas: number[] = [];
   #connected: Connected | undefined;
 
-  /** @param era of the protocol: with a session at one replica, or without. */
-  constructor(name: string, era: "2025-11-25" | "2026-07-28", balanced: Balanced, issuer: string) {
+  /**
+   * @param era of the protocol: with a session at one replica, or without.
+   * @param login where tokens come from, or one of ptc's own.
+   */
+  constructor(
+    name: string,
+    era: "2025-11-25" | "2026-07-28",
+    balanced: Balanced,
+    login: { issuer: string } | { token: string },
+  ) {
     this.name = name;
     const first = [...name].reduce((sum, char) => sum + char.charCodeAt(0), 0);
-    const fetching = balanced.fetchFrom(first, (replica) => void this.#replicas.push(replica));
-    const credentials = { clientId: name, clientSecret: SECRET, expectedIssuer: issuer, scope: SCOPES };
+    const balancing = balanced.fetchFrom(first, (replica) => void this.#replicas.push(replica));
+    const fetching: Fetch = (url, init = {}) => {
+      const headers = new Headers(init.headers);
+      if ("token" in login) headers.set("authorization", `Bearer ${login.token}`);
+      return balancing(url, { ...init, headers });
+    };
+    const credentials =
+      "issuer" in login
+        ? { clientId: name, clientSecret: SECRET, expectedIssuer: login.issuer, scope: SCOPES }
+        : undefined;
     const onError = (error: Error) => this.#onError(error);
     this.#connect = () =>
       era === "2025-11-25"
@@ -156,7 +180,7 @@ const request = (code: string, id: string) => ({
 async function connectStateless(
   url: URL,
   fetch: Fetch,
-  credentials: Credentials,
+  credentials: Credentials | undefined,
   onError: (error: Error) => void,
 ): Promise<Connected> {
   const client = new ModernClient(IDENTITY, {
@@ -165,7 +189,8 @@ async function connectStateless(
   });
   client.setRequestHandler("elicitation/create", () => APPROVED);
   client.onerror = onError;
-  await client.connect(new ModernHttp(url, { fetch, authProvider: new ModernCredentials(credentials) }));
+  const authProvider = credentials && new ModernCredentials(credentials);
+  await client.connect(new ModernHttp(url, { fetch, ...(authProvider && { authProvider }) }));
   return {
     call: (code, id, signal) => client.callTool(request(code, id), { signal, timeout: PATIENCE_MS }),
     close: () => client.close(),
@@ -175,14 +200,14 @@ async function connectStateless(
 async function connectSession(
   url: URL,
   fetch: Fetch,
-  credentials: Credentials,
+  credentials: Credentials | undefined,
   onError: (error: Error) => void,
 ): Promise<Connected> {
   const client = new Client(IDENTITY, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, () => APPROVED);
   client.onerror = onError;
-  const authProvider = new ClientCredentialsProvider(credentials);
-  const transport = new StreamableHTTPClientTransport(url, { fetch, authProvider });
+  const authProvider = credentials && new ClientCredentialsProvider(credentials);
+  const transport = new StreamableHTTPClientTransport(url, { fetch, ...(authProvider && { authProvider }) });
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   return {
     call: (code, id, signal) =>

@@ -1,14 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import * as z from "zod/mini";
-import { openPool } from "../../../archive/postgres/database.ts";
-import type { Envelope } from "../../../protocol/envelope.ts";
 import { PostgresServer } from "../../archive/postgres/server.ts";
 import { containersOf } from "../../sandbox/containers-of.ts";
-import { list, type SoakCheck, SoakChecks, until } from "../checks.ts";
+import { type SoakCheck, SoakChecks, until } from "../checks.ts";
 import { processesIn, stateFolders } from "../served-ptc.ts";
-import { Balanced, SoakClient, type Told } from "./clients.ts";
+import { Balanced, SoakClient } from "./clients.ts";
+import { type Kind, Programs, type Worker } from "./programs.ts";
 import { freePorts, Replica, serveCounter, serveIssuer } from "./surroundings.ts";
 
 const STDIO_SERVER = join(import.meta.dirname, "../../fixtures/servers/counts-calls.mjs");
@@ -32,16 +30,6 @@ export interface HttpSoakOptions {
   /** How often PostgreSQL ends as in a power failure, and starts again. */
   restarts: number;
   say: (line: string) => void;
-}
-
-/** A kind of program: what it is and what must become of it. The ids of its calls are `<data.id>/<number>`. */
-interface Kind {
-  name: string;
-  code: string;
-  calls: number;
-  /** The type of its failure; without it, the program succeeds. */
-  failure?: string;
-  asks?: boolean;
 }
 
 const call = (tool: string, number: number) => `await mcp__${tool}({ id: data.id + "/${number}" });`;
@@ -76,14 +64,6 @@ const KINDS: readonly Kind[] = [
   ASKING,
 ];
 
-interface Program extends Told {
-  id: string;
-  kind: Kind;
-  isStateless: boolean;
-  beganAt: number;
-  endedAt: number;
-}
-
 /**
  * Has many clients run programs at three replicas of `ptc serve --http` with one PostgreSQL, while replicas are killed and PostgreSQL
  * is restarted, and says what held.
@@ -104,13 +84,10 @@ class HttpSoak {
   readonly #url: string;
   readonly #counter: Awaited<ReturnType<typeof serveCounter>>;
   readonly #issuer: Awaited<ReturnType<typeof serveIssuer>>;
-  readonly #clients: readonly { client: SoakClient; isStateless: boolean }[];
+  readonly #clients: readonly Worker[];
   readonly #replicas: readonly Replica[];
   readonly #log: string;
-  readonly #programs: Program[] = [];
-  /** When something was away, with the time after it. */
-  readonly #disturbed: { from: number; until: number }[] = [];
-  #begun = 0;
+  readonly #programs: Programs;
 
   static async open(options: HttpSoakOptions): Promise<HttpSoak> {
     const postgres = new PostgresServer(["fsync=off", "max_connections=100"]);
@@ -137,6 +114,7 @@ class HttpSoak {
     const { directory, command, say } = options;
     this.#options = options;
     this.#checks = new SoakChecks(say);
+    this.#programs = new Programs(this.#checks, KINDS);
     this.#postgres = given.postgres;
     this.#url = given.postgres.url();
     this.#counter = given.counter;
@@ -144,7 +122,7 @@ class HttpSoak {
     mkdirSync(directory, { recursive: true });
     this.#log = join(directory, "calls.log");
     writeFileSync(this.#log, "");
-    const balanced = new Balanced(given.ports);
+    const balanced = new Balanced(given.ports.map((port) => `http://127.0.0.1:${port}`));
     const configuration = this.#configuration(balanced.url.href);
     this.#replicas = given.ports.map(
       (port, index) =>
@@ -153,7 +131,7 @@ class HttpSoak {
     this.#clients = given.names.map((name, index) => {
       const isStateless = index % SESSIONS !== SESSIONS - 1;
       const era = isStateless ? "2026-07-28" : "2025-11-25";
-      return { isStateless, client: new SoakClient(name, era, balanced, given.issuer.url) };
+      return { isStateless, client: new SoakClient(name, era, balanced, { issuer: given.issuer.url }) };
     });
   }
 
@@ -186,9 +164,12 @@ class HttpSoak {
       `exit codes ${codes.join(", ")}`,
       codes.every((code) => code === 0),
     );
-    this.#checkTold();
-    this.#checkCalls();
-    await this.#checkRecords();
+    this.#programs.checkTold();
+    this.#checkWandered();
+    const noted = readFileSync(this.#log, "utf8").split("\n").slice(0, -1);
+    this.#programs.checkCalls([...noted, ...this.#counter.ids]);
+    const [replica] = this.#replicas as [Replica];
+    await this.#programs.checkRecords(this.#url, (...args) => replica.ptc(...args));
     await this.#checkLeftovers();
     return this.#checks.all;
   }
@@ -206,7 +187,7 @@ class HttpSoak {
   async #load(): Promise<void> {
     const startedAt = performance.now();
     const disturbing = this.#disturb();
-    await Promise.all(this.#clients.map((each) => this.#work(each)));
+    await this.#programs.run(this.#clients, this.#options.programs);
     const seconds = (performance.now() - startedAt) / 1_000;
     await disturbing;
     const { clients, programs, say } = this.#options;
@@ -215,24 +196,13 @@ class HttpSoak {
     );
   }
 
-  async #work({ client, isStateless }: { client: SoakClient; isStateless: boolean }): Promise<void> {
-    while (this.#begun < this.#options.programs) {
-      const number = this.#begun++;
-      const kind = KINDS[number % KINDS.length] as Kind;
-      const id = `program-${number}`;
-      const beganAt = performance.now();
-      const told = await client.run(id, kind.code);
-      this.#programs.push({ ...told, id, kind, isStateless, beganAt, endedAt: performance.now() });
-    }
-  }
-
   async #disturb(): Promise<void> {
     const { kills, restarts, programs } = this.#options;
     const events = kills + restarts;
     let restarted = 0;
     for (let event = 0; event < events; event++) {
       const due = ((event + 1) * programs) / (events + 1);
-      while (this.#programs.length < due) await delay(50);
+      while (this.#programs.ended.length < due) await delay(50);
       const from = performance.now();
       const isRestart = Math.floor(((event + 1) * restarts) / events) > restarted;
       if (isRestart) {
@@ -240,40 +210,21 @@ class HttpSoak {
         await this.#postgres.stop("at once");
         await delay(AWAY_MS);
         await this.#postgres.start();
-        this.#options.say(`PostgreSQL was away at program ${this.#programs.length}`);
+        this.#options.say(`PostgreSQL was away at program ${this.#programs.ended.length}`);
       } else {
         const number = (event - restarted) % REPLICAS;
         const replica = this.#replicas[number] as Replica;
         await replica.kill();
         await delay(AWAY_MS);
         await replica.start();
-        this.#options.say(`replica ${number} was killed at program ${this.#programs.length}`);
+        this.#options.say(`replica ${number} was killed at program ${this.#programs.ended.length}`);
       }
-      this.#disturbed.push({ from, until: performance.now() + AFTERMATH_MS });
+      this.#programs.disturb(from, performance.now() + AFTERMATH_MS);
     }
   }
 
-  #isDisturbed({ beganAt, endedAt }: Program): boolean {
-    return this.#disturbed.some(({ from, until }) => beganAt <= until && endedAt >= from);
-  }
-
-  #checkTold(): void {
-    const lost = this.#programs.filter(({ instead }) => instead?.kind === "lost");
-    const refused = this.#programs.filter(({ instead }) => instead?.kind === "reply");
-    const silent = this.#programs.filter(({ instead }) => instead?.kind === "nothing");
-    this.#checks.none(
-      "whoever gets no answer is told so",
-      `${this.#answered.length} answered, ${lost.length} lost with their replica, ${refused.length} refused`,
-      silent.map(renderProgram),
-    );
-    const wrong = this.#programs.filter((program) => !isAsExpected(program));
-    const unprovoked = wrong.filter((program) => !this.#isDisturbed(program));
-    this.#checks.none(
-      "a program that nothing disturbs ends as it must",
-      `${this.#programs.length} programs, ${wrong.length} disturbed${list(wrong.map(renderProgram))}`,
-      unprovoked.map(renderProgram),
-    );
-    const asking = this.#answered.filter(
+  #checkWandered(): void {
+    const asking = this.#programs.answered.filter(
       ({ kind, isStateless, envelope }) => kind.asks && isStateless && envelope.result.ok,
     );
     const wandered = asking.filter(({ replicas }) => new Set(replicas).size >= REPLICAS).length;
@@ -282,71 +233,6 @@ class HttpSoak {
       `${wandered} of ${asking.length} that asked`,
       wandered > 0,
     );
-  }
-
-  get #answered(): (Program & { envelope: Envelope })[] {
-    return this.#programs.flatMap((program) =>
-      program.envelope === undefined ? [] : [{ ...program, envelope: program.envelope }],
-    );
-  }
-
-  #checkCalls(): void {
-    const noted = readFileSync(this.#log, "utf8").split("\n").slice(0, -1);
-    const made = [...noted, ...this.#counter.ids];
-    const counts = countEach(made);
-    const twice = [...counts].filter(([, count]) => count > 1).map(([id, count]) => `${id} ${count} times`);
-    this.#checks.none("no call is made twice", `${made.length} calls`, twice);
-    const ended = this.#answered.filter(isAsExpected);
-    const lacking = ended
-      .flatMap(({ id, kind }) => Array.from({ length: kind.calls }, (_, number) => `${id}/${number}`))
-      .filter((id) => !counts.has(id));
-    this.#checks.none("every call of a program that ended as it must was made", `${ended.length}`, lacking);
-  }
-
-  async #checkRecords(): Promise<void> {
-    const db = await openPool(this.#url);
-    const Run = z.object({ run_id: z.string(), input_digest: z.string() });
-    const Line = z.object({ line: z.string() });
-    const runs = await db.all(Run, "SELECT run_id, input_digest FROM runs");
-    const lines = (await db.all(Line, "SELECT line FROM audit_lines")).map(
-      ({ line }) => JSON.parse(line) as { event?: string; run_id?: string },
-    );
-    const archived = countEach(runs.map(({ run_id }) => run_id));
-    const inputs = countEach(runs.map(({ input_digest }) => input_digest));
-    const audited = countEach(lines.filter(({ event }) => event === "run").map(({ run_id }) => run_id ?? ""));
-    const called = countEach(lines.filter(({ event }) => event === "call").map(({ run_id }) => run_id ?? ""));
-    const said = this.#answered.filter(({ isUnrecorded }) => !isUnrecorded);
-    const once = (counts: Map<string, number>, of: (envelope: Envelope) => string) =>
-      said
-        .filter(({ envelope }) => counts.get(of(envelope)) !== 1)
-        .map((program) => `${counts.get(of(program.envelope)) ?? 0} times ${renderProgram(program)}`);
-    const unsaid = this.#answered.length - said.length;
-    const answered = `${said.length} answered, ${unsaid} more whose replies say that they are not yet recorded`;
-    this.#checks.none("every answered program is archived once", `${answered}, ${runs.length} archived`, [
-      ...once(archived, ({ run_id }) => run_id),
-      ...once(inputs, ({ input_digest }) => input_digest),
-    ]);
-    this.#checks.none(
-      "no program is archived twice",
-      `${runs.length} archived`,
-      [...inputs].filter(([, count]) => count > 1).map(([digest]) => digest),
-    );
-    this.#checks.none(
-      "every answered program is audited once",
-      `${answered}, ${audited.size} audited`,
-      once(audited, ({ run_id }) => run_id),
-    );
-    const uncounted = said
-      .filter((program) => isAsExpected(program))
-      .filter(({ kind, envelope }) => (called.get(envelope.run_id) ?? 0) !== kind.calls)
-      .map((program) => `${called.get(program.envelope.run_id) ?? 0} lines ${renderProgram(program)}`);
-    this.#checks.none("every call of an answered program is audited once", answered, uncounted);
-    const [replica] = this.#replicas;
-    for (const what of ["runs", "audit"]) {
-      const verified = await replica?.ptc(what, "verify");
-      const text = verified?.text.split("\n").at(-1) ?? "";
-      this.#checks.check(`ptc ${what} verify finds nothing`, text, verified?.ok === true);
-    }
   }
 
   async #checkLeftovers(): Promise<void> {
@@ -368,23 +254,4 @@ class HttpSoak {
       isClear(left),
     );
   }
-}
-
-function isAsExpected({ kind, envelope }: Pick<Program, "kind" | "envelope">): boolean {
-  if (envelope === undefined) return false;
-  return envelope.result.ok ? kind.failure === undefined : envelope.result.error.type === kind.failure;
-}
-
-function countEach(values: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
-}
-
-function renderProgram({ id, kind, envelope, instead, replicas, isStateless }: Program): string {
-  const outcome =
-    envelope?.result.ok === false ? `${envelope.result.error.type}: ${envelope.result.error.message}` : "ok";
-  const told = envelope === undefined ? `${instead?.kind}: ${instead?.text}` : outcome;
-  const where = `${isStateless ? "stateless" : "session"} at ${replicas.join("")}`;
-  return `${id} (${kind.name}, ${where}) ${told}`.slice(0, 300);
 }
