@@ -8,6 +8,7 @@ delete process.env.VERBOSE;
 process.noDeprecation = true;
 
 module.enableCompileCache();
+if (import.meta.url.endsWith(".js")) findPartsFaster(new URL("..", import.meta.url).href);
 // The code that runs programs is not loaded if a background host runs them.
 const { askHost } = await import("./background/ask-host.ts");
 const asked = await askHost(process);
@@ -31,3 +32,13 @@ const { argv, env, stdin, stdout, stderr } = process;
 const on = (event: NodeJS.Signals, listener: () => void) => process.on(event, listener);
 const here = { argv, env, stdin: asked.stdin ?? stdin, stdout, stderr, on, withoutHost: asked };
 process.exit(await main({ ...here, cwd: () => process.cwd(), exit: (code) => process.exit(code) }));
+
+/** Spares most of what Node.js does to find a module for the built parts of this package, of which a run loads 180. */
+function findPartsFaster(built: string): void {
+  module.registerHooks?.({
+    resolve: (specifier, context, next) =>
+      /^\.\.?\/.*\.js$/.test(specifier) && context.parentURL?.startsWith(built) === true
+        ? { url: new URL(specifier, context.parentURL).href, format: "module", shortCircuit: true }
+        : next(specifier, context),
+  });
+}
