@@ -209,6 +209,8 @@ export class Console {
   /** Tests of saved programs, by viewer and name. */
   readonly #tests = new Map<string, TestedProgram | "under way">();
   readonly #closing = new AbortController();
+  /** Since when what is in this process alone is known, in milliseconds since 1970. */
+  readonly #startedAt: number;
   /** By run, as what programs were saved of it. */
   readonly #saved = new Map<string, { name: string; notes: readonly string[] }>();
   #trials = 0;
@@ -217,6 +219,7 @@ export class Console {
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts;
+    this.#startedAt = parts.now();
     const { origin, sealer, now, follow, archive, pending, intervalMs = INTERVAL_MS } = parts;
     this.#sessions = new Sessions({ origin, sealer, now });
     this.#live = follow && new LiveRuns(follow, now);
@@ -559,6 +562,7 @@ export class Console {
       live,
       sight,
       isFirst: before === undefined,
+      isFollowed: this.#live !== undefined,
       nowMs: now(),
     });
   }
@@ -864,6 +868,7 @@ export class Console {
       ...{ frame, catalog, recent, servers: configuration().servers, days: OVERVIEW_DAYS },
       stats: isAll ? (stats?.tools ?? []) : undefined,
       ...{ logins: known, connects: connect !== undefined, check: this.#checks?.of(viewer) },
+      lookingSince: this.#startedAt,
       notice: NOTICES[c.req.query("done") ?? ""],
     });
   }
@@ -996,6 +1001,7 @@ export class Console {
       facts: await programFacts(programs, configuration(), kept, this.#own(c)),
       testOf: (name) => this.#tests.get(this.#testKey(c, name)),
       tests: test !== undefined && c.get("rights").replays,
+      testedSince: this.#startedAt,
     });
   }
 

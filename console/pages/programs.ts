@@ -116,6 +116,8 @@ interface ProgramsPage {
   testOf: (name: string) => TestedProgram | "under way" | undefined;
   /** Whether the viewer tests programs here. */
   tests: boolean;
+  /** Since when outcomes of tests are known here, in milliseconds since 1970. */
+  testedSince: number;
 }
 
 export function renderPrograms(page: ProgramsPage): ConsolePage {
@@ -136,7 +138,7 @@ ${renderTest(name, known, page)}${known && renderCallers(known)}
     main: html`${wrong.length === 0 ? undefined : html`<div class="failure" role="note">${wrong}</div>`}${
       items.length === 0
         ? renderNothing(html`No program is saved. <code>ptc save NAME program.ts</code> saves one.`)
-        : html`${items}`
+        : html`${page.tests ? html`<p class="soft">What your tests came to is known here since ${renderTime(page.testedSince)}, when this ptc began.</p>` : undefined}${items}`
     }`,
   };
 }

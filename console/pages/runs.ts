@@ -66,10 +66,18 @@ interface RunsPage {
   sight: Sight;
   /** Whether the page begins with the newest run. */
   isFirst: boolean;
+  /** Whether runs of the process that serves this page are shown as they go on. */
+  isFollowed: boolean;
   nowMs: number;
 }
 
-export function renderRuns({ page, search, live, sight, isFirst, nowMs }: RunsPage): ConsolePage {
+const FOLLOWED =
+  "As they go on, runs of the ptc that serves this page are shown. Those of other processes and replicas are listed when they have ended.";
+const UNFOLLOWED =
+  "Runs are listed when they have ended. The console of ptc serve --http shows its own as they go on.";
+
+export function renderRuns(options: RunsPage): ConsolePage {
+  const { page, search, live, sight, isFirst, isFollowed, nowMs } = options;
   const isSearch = Object.values(search).some((value) => value !== "");
   const whose = sight.seesOthers && search.principal !== "" ? "all" : sight.rights.runs;
   const rows = page.runs.map((run) => runRow(run, { runs: whose }));
@@ -99,6 +107,7 @@ export function renderRuns({ page, search, live, sight, isFirst, nowMs }: RunsPa
     ),
     main: html`${renderSearch(search, sight)}
 <div data-live="live runs">${live.length === 0 ? undefined : renderLive(live, nowMs)}</div>
+${isFirst ? html`<p class="soft">${isFollowed ? FOLLOWED : UNFOLLOWED}</p>` : undefined}
 ${damaged}
 <div data-live="${isFirst ? "runs" : ""}" id="list">${list}</div>`,
   };

@@ -97,6 +97,8 @@ interface ServersPage {
   connects: boolean;
   /** `undefined` where no server is asked from here. */
   check: LastCheck | undefined;
+  /** When the process that serves this page began to look, in milliseconds since 1970. */
+  lookingSince: number;
   /** What came of the last form. */
   notice: string | undefined;
 }
@@ -150,7 +152,7 @@ export function renderServers(page: ServersPage): ConsolePage {
     main:
       rows.length === 0
         ? renderNothing(html`No server is configured. <code>ptc add NAME -- COMMAND</code> adds one.`)
-        : html`${notice === undefined ? undefined : html`<p class="notice" role="status">${notice}</p>`}${check && renderCheck(check, frame)}<div class="left">${renderTable(columns, rows)}</div>${check && renderDifferences(check)}`,
+        : html`${notice === undefined ? undefined : html`<p class="notice" role="status">${notice}</p>`}${check && renderCheck(check, page)}<div class="left">${renderTable(columns, rows)}</div>${check && renderDifferences(check)}`,
   };
 }
 
@@ -210,14 +212,14 @@ export function renderLoginForms({ server, state }: LoginStatus, frame: Frame): 
   return html`<div class="in-cell">${state === "logged_in" ? undefined : form("connect", state === "ended" ? "Connect again" : "Connect")}${state === "none" ? undefined : form("disconnect", "Disconnect")}</div>`;
 }
 
-function renderCheck({ isUnderWay, at, why }: LastCheck, frame: Frame): Markup {
+function renderCheck({ isUnderWay, at, why }: LastCheck, { frame, lookingSince }: ServersPage): Markup {
   if (isUnderWay)
     return html`<div class="outcome" id="check" role="status" data-again="1000"><p><strong>The servers are asked for their tools.</strong> <a href="${BASE}/servers">Look again</a></p></div>`;
   const said =
     at === undefined
       ? html`<p class="soft">Whether they answer, and whether their tools have changed, is known once they are asked; that starts servers that are commands.</p>`
       : why === undefined
-        ? html`<p class="soft">Asked at ${renderTime(at)}, with your logins.</p>`
+        ? html`<p class="soft">Asked at ${renderTime(at)}, with your logins. Since when a server answers is what this ptc has seen from ${renderTime(lookingSince)} on.</p>`
         : html`<p class="notice" role="alert">No server was asked: ${why}</p>`;
   return html`<div id="check">${said}<div class="actions">${renderForm(`${BASE}/servers/check`, frame, html`<button type="submit" class="primary">Ask them now</button>`)}</div></div>`;
 }

@@ -391,6 +391,14 @@ describe("the feed", () => {
     await stream.return(undefined);
   });
 
+  it.each([
+    [true, "Those of other processes and replicas are listed when they have ended."],
+    [false, "The console of ptc serve --http shows its own as they go on."],
+  ])("says which runs it shows as they go on (follows them: %s)", async (follows, text) => {
+    const { visitor } = await opened(follows ? {} : { follow: undefined });
+    expect(await visitor.text("/console/runs")).toContain(text);
+  });
+
   it("shows a run while it goes on: its calls by start and duration, what it prints, whom it waits for, and its end", async () => {
     const { visitor, runs, archived } = await opened();
     const run = {

@@ -87,6 +87,7 @@ describe("the page of the saved programs", () => {
     tested.resolve({ at: 0, outcome: "changed", lines: ["result.count:", "- 1", "+ <2>"] });
     await expect.poll(() => visitor.text("/console/programs")).toContain("Tested: changed");
     expect(await visitor.text("/console/programs")).toContain("+ &lt;2&gt;");
+    expect(await visitor.text("/console/programs")).toMatch(/is known here since <time datetime/);
     expect(asked).toEqual([["local", NAME]]);
     expect((await visitor.post("/console/programs/nothing/test", { token })).status).toBe(404);
     expect((await visitor.post(path, { token: "A".repeat(24) })).status).toBe(403);

@@ -45,6 +45,7 @@ describe("the page of the servers", () => {
     for (const line of ["+ new_tool", "- old_tool", "- id: string", "+ id: number"])
       expect(page).toContain(`>${line}\n<`);
     expect(page).toMatch(/since <time datetime/);
+    expect(page).toMatch(/what this ptc has seen from <time datetime/);
   });
 
   it("says why no server could be asked", async () => {
