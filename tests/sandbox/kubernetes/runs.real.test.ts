@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { envelopeOf, fixtureServer, type Project, type PtcProcess, usePtc } from "../../cli/ptc-process.ts";
 import { eventually } from "../../eventually.ts";
+import { processesIn } from "../../soak/served-ptc.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { describeClustered, TEST_CLUSTER, TestNamespace } from "./cluster.ts";
 
@@ -117,11 +118,7 @@ describeClustered("a run in a cluster", () => {
         "steady.ts",
       );
       await steady.printed(/called/);
-      for (const name of ["kubelet", "agent-sandbox", "kube-apiserver"])
-        process.kill(
-          Number(readFileSync(join(TEST_CLUSTER?.root ?? "", `run/${name}.pid`), "utf8")),
-          "SIGKILL",
-        );
+      for (const name of ["kubelet", "agent-sandbox", "kube-apiserver"]) killDaemon(name);
       const late = start(
         folder,
         'await mcp__x__note({ id: "late" }); globalThis.result = "late";',
@@ -133,6 +130,28 @@ describeClustered("a run in a cluster", () => {
       const made = calls();
       expect(made).toHaveLength(31);
       expect(new Set(made).size).toBe(31);
+    },
+  );
+
+  test.skipIf(TEST_CLUSTER === undefined)(
+    "whose node is dead ends with what to do, after one call, and the next runs when there is a node again",
+    async () => {
+      const { folder, ptc, calls } = await startLasting();
+      killDaemon("kubelet");
+      onTestFinished(() => TEST_CLUSTER?.up());
+      // Their sockets are not closed, as when a machine loses its power.
+      endSandboxes();
+      expect(await resultOf(ptc)).toMatchObject({
+        ok: false,
+        error: {
+          type: "InternalError",
+          message: expect.stringMatching(/its node or the network may be down; run the program again/),
+        },
+      });
+      expect(calls()).toEqual(["once"]);
+      TEST_CLUSTER?.up();
+      const { envelope } = await folder.run("globalThis.result = 1;");
+      expect(envelope.result).toMatchObject({ ok: true, data: 1 });
     },
   );
 
@@ -232,6 +251,21 @@ describeClustered("a run in a cluster", () => {
     expect(calls()).toEqual([]);
   });
 });
+
+function killDaemon(name: string): void {
+  process.kill(Number(readFileSync(join(TEST_CLUSTER?.root ?? "", `run/${name}.pid`), "utf8")), "SIGKILL");
+}
+
+/** Ends all gVisor sandboxes of the cluster's node, with the network that each has of its own. */
+function endSandboxes(): void {
+  for (const pid of processesIn(join(TEST_CLUSTER?.root ?? "", "run/runsc"))) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended with another.
+    }
+  }
+}
 
 /** A way to a server on which no connection lasts longer than that. */
 async function closingProxy({ hostname, port }: URL, lastsMs: number): Promise<string> {
