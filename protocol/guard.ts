@@ -54,7 +54,7 @@ export const GUARD_FRAMES = {
   cleared: "k",
   stdout: "1",
   stderr: "2",
-  /** The runner has ended, and all of its output has been sent. The number is its exit code. Only {@link GUARD_DIRECT} sends it. */
+  /** The guard ends the sandbox, and has sent all output. The number is the exit code. It is only sent with {@link GUARD_DIRECT}. */
   exited: "x",
 } as const;
 

@@ -141,21 +141,21 @@ for (;;) {
     my $found = select($ready, $writable, undef, 1);
     if (waitpid($runner, $WNOHANG) == $runner) {
         my $code = exit_code($?);
-        pass_on_the_rest($code) if $framed;
-        exit $code;
+        pass_on_the_rest() if $framed;
+        leave($code);
     }
     if ($found > 0) {
         listen_to_host() if vec($ready, 0, 1);
         relay($ready) if $framed;
     }
     # After ptc's commands, because one of them starts the time.
-    exit $OVERDUE if time() >= $deadline;
+    leave($OVERDUE) if time() >= $deadline;
 }
 
 sub listen_to_host {
     my $read = sysread(STDIN, my $said, $PIECE_BYTES);
     return if !defined $read;
-    exit $UNATTENDED if $read == 0;
+    leave($UNATTENDED) if $read == 0;
     if (!$framed) {
         obey($_) for split //, $said;
         return;
@@ -209,14 +209,14 @@ sub compare_runner {
         ($threads, $code) = map { { map { $_ => 1 } @$_ } } [threads_of_runner()], [code_of_runner()];
         return;
     }
-    exit $NATIVE_CODE if says_native() || grep { !$code->{$_} } code_of_runner();
+    leave($NATIVE_CODE) if says_native() || grep { !$code->{$_} } code_of_runner();
     for (1 .. $MAX_THREAD_ROUNDS) {
         return if !grep { !$threads->{$_} } threads_of_runner();
         kill $SIGCONT, $runner;
         select(undef, undef, undef, 0.01);
         end_others();
     }
-    exit $LEFT_THREAD;
+    leave($LEFT_THREAD);
 }
 
 sub threads_of_runner { return grep { /^[0-9]+$/ } names("/proc/$runner/task") }
@@ -306,12 +306,10 @@ sub send_to_host {
 
 # Passes the last output of an ended runner to ptc, as long as ptc reads it.
 sub pass_on_the_rest {
-    my ($code) = @_;
     for my $take (\&take_out, \&take_err, \&take_channel) {
         my $most = length($to_host) + $MAX_LEFT_BYTES;
         1 while length $to_host < $most && $take->() > 0;
     }
-    $to_host .= pack 'aN', $EXITED, $code if $direct;
     my $end = time() + $READ_PATIENCE_S;
     while ($to_host ne '' && time() < $end) {
         my $writable = '';
@@ -417,7 +415,7 @@ sub await {
         return if $is_so->();
         select(undef, undef, undef, 0.01);
     }
-    exit $UNHELD;
+    leave($UNHELD);
 }
 
 sub alive { return state($_[0]) !~ /[ZX]/ }
@@ -427,6 +425,16 @@ sub state {
     my ($stat) = read_file("/proc/$_[0]/stat");
     # The name before the state may contain anything, even parentheses.
     return defined $stat && $stat =~ /.*\) ([A-Z])/s ? $1 : 'X';
+}
+
+# Ends the guard, and the sandbox with it.
+sub leave {
+    my ($code) = @_;
+    if ($direct) {
+        $to_host .= pack 'aN', $EXITED, $code;
+        send_to_host();
+    }
+    exit $code;
 }
 
 # The exit code of the sandbox for the status of the runner.

@@ -31,7 +31,7 @@ export interface SandboxPlace {
 class DirectGuard extends FramedGuard {
   readonly #exited = Promise.withResolvers<number>();
 
-  /** Resolves with the runner's exit code when it has ended and its output has been passed on. */
+  /** Resolves with the exit code when the guard ends the sandbox and has passed on the output. */
   get exited(): Promise<number> {
     return this.#exited.promise;
   }
@@ -49,14 +49,13 @@ function leavesMounts(folder: string): boolean {
 }
 
 /**
- * A sandbox that is a child of this process. When its program has ended or it is left, it is killed, because that takes a fraction of
+ * A sandbox that is a child of this process. It is killed as soon as its guard has said that it ends, because that takes a fraction of
  * the processor time in which gVisor clears up a sandbox that ends by itself.
  */
 export class RunscSandbox implements StartedSandbox {
   readonly id: string;
   readonly connected: Promise<Duplex>;
   readonly exited: Promise<SandboxExit>;
-  readonly #folder: string;
   readonly #launched: LaunchedSandbox;
   readonly #guard: DirectGuard;
   readonly #removed: Promise<void>;
@@ -65,7 +64,6 @@ export class RunscSandbox implements StartedSandbox {
   /** @param command calls runsc so that it starts the sandbox in the foreground. */
   constructor({ id, folder, group }: SandboxPlace, command: readonly string[], output: SandboxOutput) {
     this.id = id;
-    this.#folder = folder;
     const launched = new LaunchedSandbox(command, group?.entrances ?? []);
     const guard = new DirectGuard(output);
     this.#launched = launched;
@@ -133,9 +131,7 @@ export class RunscSandbox implements StartedSandbox {
   }
 
   leave(): void {
-    this.#isKilled = true;
-    if (leavesMounts(this.#folder)) this.#launched.control.end();
-    else this.#launched.kill();
+    this.#launched.control.end();
   }
 
   async kill(): Promise<void> {

@@ -20,7 +20,6 @@ import { MAX_REPLY_FRAME_BYTES } from "../../../protocol/limits.ts";
 import { findCgroups, SandboxGroup } from "../../../sandbox/runsc/cgroups.ts";
 import { RunscEngine } from "../../../sandbox/runsc/runsc-engine.ts";
 import { runscFolders } from "../../../sandbox/runsc/runsc-folders.ts";
-import type { RunscSandbox } from "../../../sandbox/runsc/runsc-sandbox.ts";
 import type { SandboxExit } from "../../../sandbox/sandbox.ts";
 import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { eventually } from "../../eventually.ts";
@@ -130,19 +129,6 @@ describeSandboxed("sandboxes without an engine", () => {
     expect((await run(engine, TWO)).out).toContain('"data":2');
     vi.stubEnv("PATH", "/nowhere");
     await expect(run(engine, TWO)).rejects.toMatchObject({ code: "runtime_missing" });
-  });
-
-  test("are killed when their programs have ended, without waiting for their kernels to clear up, and keep the exit codes", async () => {
-    const started = await open().start(await requestFor(open()), keptOutput().output);
-    const channel = await started.connected;
-    channel.resume();
-    const program = { type: "program", data: {}, max_output_bytes: 9_999, max_stderr_bytes: 9_999 };
-    const bundle = "process.reallyExit(7);";
-    channel.write(encodeFrame({ ...program, bundle }, MAX_REPLY_FRAME_BYTES));
-    expect(await started.exited).toEqual({ code: 7 });
-    expect((await (started as RunscSandbox).outcome()).code).toBeNull();
-    await started.removed();
-    started.release();
   });
 
   test("of another image, or of one that is gone, are refused", async () => {

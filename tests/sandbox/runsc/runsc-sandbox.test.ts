@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { GUARD_EXITS } from "../../../protocol/guard.ts";
+import { RunscSandbox } from "../../../sandbox/runsc/runsc-sandbox.ts";
+import { newFolder } from "../../temporary-folder.ts";
+import { keptOutput } from "../outputs.ts";
+
+/** A guard's frame. */
+const frame = (letter: string, number: number) => `printf '${letter}\\000\\000\\000\\${number.toString(8)}'`;
+const CLEARS_UP = "exec sleep 600";
+
+function start(script: string) {
+  const folder = newFolder();
+  const { written, output } = keptOutput();
+  const place = { id: "abcdef", folder, group: undefined };
+  return {
+    folder,
+    written,
+    sandbox: new RunscSandbox(place, ["/bin/sh", "-c", script, join(folder, "null-netns")], output),
+  };
+}
+
+test("a sandbox ends with the code that its guard tells, after the output before that, and is killed instead of clearing up", async () => {
+  const { sandbox, written, folder } = start(`${frame("1", 3)}; printf abc; ${frame("x", 7)}; ${CLEARS_UP}`);
+  expect(await sandbox.exited).toEqual({ code: 7 });
+  expect(written.out).toBe("abc");
+  expect((await sandbox.outcome()).code).toBeNull();
+  await sandbox.removed();
+  expect(existsSync(folder)).toBe(false);
+  sandbox.release();
+});
+
+test("a sandbox that is left is not killed before its guard has told why it ends", async () => {
+  const { sandbox } = start(`cat <&1 >/dev/null; ${frame("x", GUARD_EXITS.leftThread)}; ${CLEARS_UP}`);
+  sandbox.leave();
+  expect(await sandbox.exited).toEqual({ code: GUARD_EXITS.leftThread });
+  await sandbox.removed();
+  sandbox.release();
+});
+
+test("a sandbox in which runsc has mounted something clears up by itself", async () => {
+  const { sandbox, folder } = start(`touch "$0"; ${frame("x", 7)}; sleep 0.2; exit 7`);
+  expect(await sandbox.exited).toEqual({ code: 7 });
+  expect((await sandbox.outcome()).code).toBe(7);
+  await sandbox.removed();
+  expect(existsSync(folder)).toBe(false);
+  sandbox.release();
+});
