@@ -1,7 +1,7 @@
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { UNASKED } from "../broker/approvals/approvals.ts";
-import type { TriedCall } from "../console/console.ts";
+import type { TriedCall } from "../console/parts.ts";
 import type { DirectCall } from "../execution/run-request.ts";
 import type { RunContext } from "../protocol/run-context.ts";
 import type { Host } from "../wiring/host.ts";

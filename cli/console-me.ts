@@ -1,8 +1,9 @@
 /** What people have of ptc beside their runs, for the console: tokens, and sessions in which programs run. */
+
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import type { KnownSession, KnownSessions, KnownTokens } from "../console/pages/me.ts";
+import type { KnownSession, KnownSessions, KnownTokens } from "../console/parts.ts";
 import type { OpenSessions, SessionStatus } from "../execution/sessions/kept-session.ts";
 import { projectOf } from "../execution/sessions/open-sessions.ts";
 import { findSessions } from "../execution/sessions/sessions-socket.ts";

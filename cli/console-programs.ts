@@ -1,7 +1,7 @@
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
-import type { TestedProgram } from "../console/pages/programs.ts";
+import type { TestedProgram } from "../console/parts.ts";
 import type { Host } from "../wiring/host.ts";
 
 const MAX_LINES = 50;

@@ -2,7 +2,7 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import { messageOf } from "../base/faults.ts";
 import { countNoun } from "../base/quantities.ts";
 import { oneLine } from "../base/visible-text.ts";
-import type { ReplayOutcome } from "../console/pages/run.ts";
+import type { ReplayOutcome } from "../console/parts.ts";
 import type { Viewer } from "../console/viewer.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import type { Host } from "../wiring/host.ts";

@@ -1,7 +1,8 @@
 /** What people do with servers in the console: ask them for their tools, log in at them, and log out. */
+
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
-import type { BegunLogin } from "../console/console.ts";
+import type { BegunLogin } from "../console/parts.ts";
 import type { CheckedServer } from "../console/server-checks.ts";
 import { ModuleGenerator } from "../generation/generate.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";

@@ -2,6 +2,7 @@
  * Saving a program: from an archived run or a text to the files of a saved program, which are written whole or not at all. The command
  * `ptc save` and the console share it.
  */
+
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
@@ -16,7 +17,7 @@ import { CatalogError } from "../catalog/catalog-error.ts";
 import { whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
-import type { SavedRun } from "../console/console.ts";
+import type { SavedRun } from "../console/parts.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
 import { GeneratedFolder } from "../generation/generated-folder.ts";
 import { languageOfFile } from "../languages/languages.ts";

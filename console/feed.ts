@@ -9,7 +9,6 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { LiveRuns } from "./live-runs.ts";
-import { questionKey } from "./pages/inbox.ts";
 import type { Sight } from "./sight.ts";
 import type { Viewer } from "./viewer.ts";
 
@@ -219,4 +218,9 @@ async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
     if (error instanceof ArchiveError || error instanceof PendingError) return undefined;
     throw error;
   }
+}
+
+/** What tells a question from what else was asked under its ticket. */
+export function questionKey({ ticket, digest }: Pick<PendingApproval, "ticket" | "digest">): string {
+  return `${ticket} ${digest}`;
 }

@@ -1,10 +1,12 @@
 /** The audit log: its lines, and whether they are as they were written. */
+
 import { AUDIT_EVENTS, type AuditFields, isUnwanted } from "../../archive/audit/audit-line.ts";
 import type { LogVerification } from "../../archive/audit/chain/verify-log.ts";
 import type { AuditEntry, AuditFilter } from "../../archive/audit/reading/read-log.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
 import { html, type Markup, renderTable } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
+import { type Answers, type Asked, RefusedError, type Routes } from "../answers.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { Viewer } from "../viewer.ts";
 import { runAddress } from "./runs.ts";
@@ -49,7 +51,7 @@ export function auditFilterOf(search: AuditSearch, viewer: Viewer, whose: "own" 
 const MAX_LINES = 200;
 
 /** The newest lines that match, the newest first. */
-export async function newestLines(
+async function newestLines(
   entries: AsyncIterable<AuditEntry>,
 ): Promise<{ lines: AuditEntry[]; total: number }> {
   let lines: AuditEntry[] = [];
@@ -71,7 +73,7 @@ interface AuditPage {
   frame: Frame;
 }
 
-export function renderAudit({ search, lines, total, verified, whose, frame }: AuditPage): ConsolePage {
+function renderAudit({ search, lines, total, verified, whose, frame }: AuditPage): ConsolePage {
   const rows = lines.map(({ fields }) => ({ cells: cellsOf(fields) }));
   const field = (name: "tool" | "principal" | "run", label: string) =>
     html`<label><span>${label}</span><input type="search" name="${name}" value="${search[name]}" autocomplete="off" spellcheck="false"></label>`;
@@ -140,4 +142,44 @@ function renderVerified({ lines, problems, notes, head }: LogVerification): Mark
       : `All ${formatCount(lines)} lines are as they were written.`
     : `Of ${formatCount(lines)} lines, not all is as it was written: do not trust the log.`;
   return html`<div class="outcome ${isGood ? "same" : "diverged"}" role="status" id="verified"><p><strong>${said}</strong></p>${head === undefined ? undefined : html`<p class="soft">The last is <code>${head}</code>. A copy kept elsewhere proves later that nothing before it was rewritten.</p>`}${problems.length === 0 ? undefined : html`<ul>${problems.slice(0, 100).map((problem) => html`<li>${problem}</li>`)}</ul>`}${notes.length === 0 ? undefined : html`<ul class="soft">${notes.slice(0, 20).map((note) => html`<li>${note}</li>`)}</ul>`}</div>`;
+}
+
+/** Puts the routes of the audit log in place. */
+export function auditRoutes(app: Routes, answers: Answers): void {
+  app.get("/audit", (c) => answers.page(c, () => showAudit(c)));
+  app.post("/audit/verify", (c) => answers.page(c, () => verifyLog(c)));
+  app.get("/audit/export", (c) => exportLines(c));
+
+  async function showAudit(c: Asked, verified?: LogVerification): Promise<ConsolePage> {
+    const search = readAuditSearch(new URL(c.req.url).searchParams);
+    const whose = verified === undefined ? await answers.audits(c) : "all";
+    const filter = auditFilterOf(search, c.get("session").viewer, whose);
+    const { lines, total } = await newestLines(answers.parts.audit.entries(filter));
+    return renderAudit({ search, lines, total, verified, whose, frame: await answers.frame(c) });
+  }
+
+  async function verifyLog(c: Asked): Promise<ConsolePage> {
+    if ((await answers.audits(c)) !== "all") throw new RefusedError(403, "You may not verify the whole log.");
+    return showAudit(c, await answers.parts.audit.verify({}));
+  }
+
+  async function exportLines(c: Asked): Promise<Response> {
+    const search = readAuditSearch(new URL(c.req.url).searchParams);
+    const filter = auditFilterOf(search, c.get("session").viewer, await answers.audits(c));
+    const lines = answers.parts.audit.entries(filter);
+    const iterator = lines[Symbol.asyncIterator]();
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await iterator.next();
+        if (done) controller.close();
+        else controller.enqueue(Buffer.from(`${value.line}\n`));
+      },
+      cancel: async () => void (await iterator.return?.()),
+    });
+    const headers = {
+      "Content-Type": "application/jsonl; charset=utf-8",
+      "Content-Disposition": 'attachment; filename="audit.jsonl"',
+    };
+    return c.body(body, 200, headers);
+  }
 }

@@ -1,4 +1,5 @@
 /** The tools that programs can call. */
+
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -7,7 +8,10 @@ import type { ToolPrinter } from "../../codegen/language-printer.ts";
 import { html, type Markup, renderSection, renderText } from "../../server/pages/page.ts";
 import { renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showJson, showText, splitLines } from "../../server/reports/run-overview.ts";
+import { type Answers, type Asked, formOf, NotFound, RefusedError, type Routes } from "../answers.ts";
 import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.ts";
+import { runAddress } from "./runs.ts";
+import { readTrial, renderTrial, toolAddress } from "./trial.ts";
 
 interface ToolsPage {
   query: string;
@@ -19,9 +23,9 @@ interface ToolsPage {
   fitsPoorly: boolean;
 }
 
-export const MAX_SHOWN_TOOLS = 100;
+const MAX_SHOWN_TOOLS = 100;
 
-export function renderTools({ query, server, catalog, tools, total, fitsPoorly }: ToolsPage): ConsolePage {
+function renderTools({ query, server, catalog, tools, total, fitsPoorly }: ToolsPage): ConsolePage {
   const options = [{ module: "", name: "all servers" }, ...catalog.servers].map(
     ({ module, name }) =>
       html`<option value="${module}"${module === server ? html` selected` : undefined}>${name}</option>`,
@@ -50,14 +54,10 @@ ${about}${tools.length === 0 ? nothing : html`<ul class="cards">${items}</ul>`}`
   };
 }
 
-export function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
-  return `${BASE}/tools/${encodeURIComponent(namespacedName)}`;
-}
-
 const HINTS = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const;
 
 /** @param trial a form to try a call. */
-export async function renderTool(
+async function renderTool(
   tool: Tool,
   printers: readonly ToolPrinter[],
   trial: Markup | undefined,
@@ -82,4 +82,75 @@ ${renderSection("signatures", "Signatures", html`<div class="stack">${signatures
 ${trial}
 ${renderSection("schemas", "Schemas", html`<div class="pair">${renderText("Input", showJson(tool.inputSchema, 100_000))}${tool.outputSchema === undefined ? html`<p class="soft">It declares no output.</p>` : renderText("Output", showJson(tool.outputSchema, 100_000))}</div>`)}`,
   };
+}
+
+/** The most calls that are under way. */
+const MAX_TRIALS = 8;
+
+/** Puts the routes of the tools, and of trying one in place. */
+export function catalogRoutes(app: Routes, answers: Answers): void {
+  let trials = 0;
+  app.get("/tools", (c) => answers.page(c, () => showTools(c)));
+  app.get("/tools/:name", (c) => answers.page(c, () => showTool(c)));
+  app.post("/tools/:name/call", (c) => tryCall(c));
+
+  async function showTools(c: Asked): Promise<ConsolePage> {
+    const catalog = await answers.catalog(c);
+    const query = (c.req.query("q") ?? "").trim().slice(0, 500);
+    const server = catalog.server(c.req.query("server") ?? "")?.module ?? "";
+    if (query === "") {
+      const all = catalog.servers
+        .filter(({ module }) => server === "" || module === server)
+        .flatMap(({ tools }) => tools);
+      return renderTools({
+        query,
+        server,
+        catalog,
+        tools: all.slice(0, MAX_SHOWN_TOOLS),
+        total: all.length,
+        fitsPoorly: false,
+      });
+    }
+    const found = await catalog.search(query, {
+      limit: MAX_SHOWN_TOOLS,
+      server: server === "" ? undefined : server,
+    });
+    return renderTools({ query, server, catalog, fitsPoorly: false, ...found });
+  }
+
+  async function showTool(c: Asked): Promise<ConsolePage> {
+    const tool = (await answers.catalog(c)).find(c.req.param("name") ?? "");
+    if (tool === undefined) throw new NotFound();
+    const trial = answers.parts.call && renderTrial(tool, await answers.frame(c));
+    return renderTool(tool, await answers.parts.printers(), trial);
+  }
+
+  /** Makes a call, and shows its run. A form that says no arguments is shown again as it was sent. */
+  async function tryCall(c: Asked): Promise<Response> {
+    const tool = (await answers.catalog(c)).find(c.req.param("name") ?? "");
+    const { call, printers } = answers.parts;
+    if (tool === undefined || call === undefined)
+      return answers.page(c, () => Promise.reject(new NotFound()));
+    const form = await formOf(c);
+    const read = readTrial(form, tool);
+    if (!read.ok)
+      return answers.page(c, async () => {
+        const trial = renderTrial(tool, await answers.frame(c), form, read.why);
+        return { ...(await renderTool(tool, await printers(), trial)), status: 400 };
+      });
+    return answers.act(c, async () => {
+      if (trials >= MAX_TRIALS)
+        throw new RefusedError(429, "Other calls are under way; try again when they have ended.");
+      trials++;
+      try {
+        const signal = AbortSignal.any([c.req.raw.signal, answers.closing]);
+        const wanted = { tool: tool.namespacedName, arguments: read.args };
+        const tried = await call(c.get("session").viewer, wanted, signal);
+        if ("why" in tried) throw new RefusedError(409, tried.why);
+        return runAddress(tried.runId);
+      } finally {
+        trials--;
+      }
+    });
+  }
 }

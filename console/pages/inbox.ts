@@ -1,29 +1,40 @@
 /** The questions that wait for a person, each with everything that is known of the call, and how to answer it. */
+
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import { formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
-import { DEFAULT_AT_MOST, MAX_AT_MOST } from "../../broker/approvals/approval-scope.ts";
+import {
+  type ApprovalScope,
+  DEFAULT_AT_MOST,
+  MAX_AT_MOST,
+  parseScope,
+} from "../../broker/approvals/approval-scope.ts";
 import { renderApprovalArguments, renderClaims, WHOLE } from "../../broker/approvals/approval-text.ts";
+import {
+  countsProven,
+  NOT_PROVEN,
+  type Proof,
+  type RequiredProof,
+} from "../../broker/approvals/approvals.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import { PasskeyError } from "../../logins/passkeys.ts";
 import { callingLines } from "../../protocol/calling-lines.ts";
-import { canonicalJson } from "../../protocol/canonical-json.ts";
+import { canonicalJson, digestOf } from "../../protocol/canonical-json.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
-import { PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
+import { type Answers, type Asked, formOf, RefusedError, type Routes } from "../answers.ts";
+import { questionKey } from "../feed.ts";
+import { ceremonyAnswerIn, PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
+import type { Viewer } from "../viewer.ts";
 
 /** A question, with what else helps to answer it. */
-export interface ShownQuestion {
+interface ShownQuestion {
   readonly pending: PendingApproval;
   /** The arguments of the newest call of its tool that somebody approved; `undefined` where none is known. */
   readonly before: { readonly runId: string; readonly arguments: unknown } | undefined;
-}
-
-/** What tells a question from what else was asked under its ticket. */
-export function questionKey({ ticket, digest }: Pick<PendingApproval, "ticket" | "digest">): string {
-  return `${ticket} ${digest}`;
 }
 
 interface InboxPage {
@@ -43,9 +54,9 @@ interface InboxPage {
   isOne: boolean;
 }
 
-export const GONE = "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.";
+const GONE = "Nothing waits under this ticket any more: it was answered elsewhere, or has expired.";
 
-export function renderInbox(page: InboxPage): ConsolePage {
+function renderInbox(page: InboxPage): ConsolePage {
   const { questions, answered, notice, isOne } = page;
   const rest = isOne ? html`<p><a href="${BASE}/inbox">Everything that waits for you</a></p>` : undefined;
   const items = questions.map((question, index) => renderQuestion(question, index, page));
@@ -200,7 +211,7 @@ ${renderForm(
 const LOOKED_AT = 4;
 
 /** The newest call of a tool that somebody approved, among the newest runs of a principal that called it. */
-export async function findApproved(
+async function findApproved(
   archive: Pick<ArchiveStore, "list" | "read">,
   tool: string,
   principal: string,
@@ -214,4 +225,129 @@ export async function findApproved(
     if (call !== undefined) return { runId, arguments: await run.argumentsOf(call) };
   }
   return undefined;
+}
+
+const MAX_BESIDE = 10;
+const HOW = "ptc console";
+
+const NOTICES: Readonly<Record<string, string>> = {
+  approved: "Approved.",
+  denied: "Denied.",
+  before: "It was answered before, and the first answer counts.",
+  gone: GONE,
+  changed: "Nothing was answered: the question is not the one that you saw. Look at it again.",
+};
+
+/** Puts the routes of the inbox, and of answers in place. */
+export function inboxRoutes(app: Routes, answers: Answers): void {
+  app.get("/inbox", (c) => answers.page(c, () => showInbox(c)));
+  app.get("/inbox/:ticket", (c) => answers.page(c, () => showInbox(c, c.req.param("ticket"))));
+  app.post("/inbox/:ticket", (c) => answers.act(c, () => takeAnswer(c)));
+  app.post("/inbox/:ticket/passkey", (c) => answers.json(c, () => askForPasskey(c)));
+
+  async function showInbox(c: Asked, ticket?: string): Promise<ConsolePage> {
+    const { archive, now, configuration } = answers.parts;
+    const sight = c.get("sight");
+    const waiting = await answers.waiting(c);
+    const asked = ticket === undefined ? waiting : waiting.filter((each) => each.ticket === ticket);
+    const open = asked.filter(({ isAnswered }) => !isAnswered);
+    const questions: ShownQuestion[] = [];
+    for (const [index, pending] of open.entries()) {
+      const { owner, request } = pending;
+      const before =
+        index < MAX_BESIDE && (await sight.mayRead(owner))
+          ? await findApproved(archive, request.tool, owner.principal).catch(() => undefined)
+          : undefined;
+      const isShown = before !== undefined && (await sight.mayRead(owner, before.runId));
+      questions.push({ pending, before: isShown ? before : undefined });
+    }
+    return renderInbox({
+      questions,
+      answered: asked.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
+      frame: await answers.frame(c),
+      nowMs: now(),
+      approves: c.get("rights").approves,
+      needsPasskey: requiredProof() === "passkey",
+      whyNoApproval:
+        configuration().approvals.require === "terminal"
+          ? "approvals.require is `terminal`: an approval has to be typed there, with ptc approvals approve."
+          : undefined,
+      notice: NOTICES[c.req.query("done") ?? ""],
+      isOne: ticket !== undefined,
+    });
+  }
+
+  function requiredProof(): RequiredProof {
+    return answers.parts.configuration().approvals.require;
+  }
+
+  /** The question of a ticket that the viewer may answer. */
+  async function askedOf(c: Asked): Promise<PendingApproval | undefined> {
+    if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
+    const approvals = await answers.parts.pending();
+    const ticket = c.req.param("ticket") ?? "";
+    return (await c.get("sight").questions(approvals)).find((each) => each.ticket === ticket);
+  }
+
+  async function takeAnswer(c: Asked): Promise<string> {
+    const { viewer } = c.get("session");
+    const pending = await askedOf(c);
+    if (pending === undefined) return `${BASE}/inbox?done=gone`;
+    const form = await formOf(c);
+    if (form.get("digest") !== pending.digest) return `${BASE}/inbox?done=changed`;
+    const scope = scopeIn(form, pending);
+    const proof = scope.decision === "denied" ? undefined : await proofIn(form, viewer, pending, scope);
+    const by = answers.parts.nameInAudit(viewer);
+    const approvals = await answers.parts.pending();
+    const answer = { ...scope, by, how: HOW, ...(proof && { proof }) };
+    const required = requiredProof();
+    if (required !== "any" && countsProven(answer, required) !== answer)
+      throw new RefusedError(403, `Nothing was answered: ${NOT_PROVEN[required]}.`);
+    const isFirst = await approvals.answer(pending.owner.principal, pending, answer);
+    if (isFirst) await c.get("sight").mayAnswer(pending, true);
+    await answers.feed.refresh();
+    return `${BASE}/inbox?done=${isFirst ? (scope.decision === "denied" ? "denied" : "approved") : "before"}`;
+  }
+
+  /** Begins the use of a passkey for an answer. It counts for this answer to this question alone. */
+  async function askForPasskey(c: Asked): Promise<object> {
+    const pending = await askedOf(c);
+    if (pending === undefined) throw new RefusedError(404, GONE);
+    const { ticket, digest } = pending;
+    const scope = digestOf(scopeIn(await formOf(c), pending));
+    return answers.parts.passkeys.ask(c.get("session").viewer.principal, {
+      ...{ kind: "answer", ticket, digest, scope },
+    });
+  }
+
+  /** The passkey with which a form was sent, if there is one. @throws PasskeyError where it is for another answer. */
+  async function proofIn(
+    form: URLSearchParams,
+    { principal }: Viewer,
+    { ticket, digest }: PendingApproval,
+    scope: ApprovalScope,
+  ): Promise<Proof | undefined> {
+    const given = ceremonyAnswerIn(form);
+    if (given === undefined) return undefined;
+    const { use, credential } = await answers.parts.passkeys.use(principal, "answer", given);
+    if (use.ticket !== ticket || use.digest !== digest || use.scope !== digestOf(scope))
+      throw new PasskeyError("this passkey was used for another answer; load the inbox and try again");
+    return { way: "passkey", credential };
+  }
+}
+
+/** What a form approves. @throws RefusedError for what is no answer. */
+function scopeIn(form: URLSearchParams, { request }: PendingApproval): ApprovalScope {
+  const decision = form.get("decision");
+  if (decision === "denied" || decision === "once") return { decision };
+  if (decision !== "run") throw new RefusedError(400, "This is no answer to a question.");
+  const calls = form.get("calls") === "all" ? "all" : "like";
+  const names = form.getAll("likeName");
+  const except =
+    calls === "all"
+      ? []
+      : form.getAll("like").flatMap((pattern, i) => (pattern === "" ? [] : [`${names[i]}=${pattern}`]));
+  const read = parseScope({ calls, except, atMost: form.get("atMost") ?? undefined }, request.arguments);
+  if (read.ok) return read.scope;
+  throw new RefusedError(400, read.why);
 }

@@ -1,47 +1,17 @@
 /** The viewer, the session that they look with, and what else they have of ptc: passkeys, logins, tokens and sessions. */
+
 import { formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Scope } from "../../configuration/configuration.ts";
 import { SCOPES } from "../../configuration/settings/http-settings.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
+import { type Answers, type Asked, formOf, NotFound, RefusedError, type Routes } from "../answers.ts";
+import type { KnownSession, KnownToken, NewToken } from "../parts.ts";
+import { PasskeyPages } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading } from "../shell.ts";
 import type { Rights, Viewer } from "../viewer.ts";
 import { renderLoginForms } from "./servers.ts";
-
-/** A token of ptc's own, without the token itself. Times are milliseconds since 1970. */
-export interface KnownToken {
-  readonly name: string;
-  /** As whom it acts. */
-  readonly principal: string;
-  /** Who made it for themselves; `undefined` for one of the project. */
-  readonly owner?: string | undefined;
-  readonly groups: readonly string[];
-  readonly scopes: readonly string[];
-  readonly createdAt: number;
-  readonly expiresAt: number;
-}
-
-/** What a token is made of. */
-interface NewToken {
-  readonly groups: readonly string[];
-  readonly scopes: readonly Scope[];
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
-  /** The principal as whom it acts; absent for a token of the project. */
-  readonly owner?: string | undefined;
-}
-
-/** The tokens of a project, and those of people. No method rejects. */
-export interface KnownTokens {
-  /** Whether `ptc serve --http` takes them. */
-  counts(): boolean;
-  list(): Promise<readonly KnownToken[] | { readonly why: string }>;
-  /** Resolves with the token, which is nowhere else. */
-  create(name: string, wanted: NewToken): Promise<{ readonly token: string } | { readonly why: string }>;
-  /** Resolves with why it could not be revoked. @param owner whose it is; `undefined` for one of the project. */
-  revoke(name: string, owner: string | undefined): Promise<{ readonly why: string } | undefined>;
-}
 
 const MAX_OWN_DAYS = 90;
 const MAX_PROJECT_DAYS = 3_650;
@@ -68,7 +38,7 @@ function scopesOf({ approves = true, audits = false }: Viewer, rights: Rights): 
  *
  * @returns why there is none, in one line, where the form asks for what cannot be.
  */
-export function readTokenForm(
+function readTokenForm(
   form: URLSearchParams,
   viewer: Viewer,
   rights: Rights,
@@ -95,25 +65,6 @@ export function readTokenForm(
   return { name, wanted: { groups, scopes, expiresAt: nowMs + days * DAY_MS, ...owner } };
 }
 
-/** A session in which programs of the viewer run, one after the other. Times are milliseconds since 1970. */
-export interface KnownSession {
-  /** Names it among the sessions of its viewer. */
-  readonly id: string;
-  readonly name: string;
-  readonly language: string;
-  readonly programs: number;
-  readonly startedAt: number;
-  /** `undefined` while a program runs in it. */
-  readonly idleSince?: number | undefined;
-}
-
-/** The sessions of one viewer. Neither method rejects. */
-export interface KnownSessions {
-  list(): Promise<readonly KnownSession[] | { readonly why: string }>;
-  /** False when there is no such session. */
-  end(id: string): Promise<boolean>;
-}
-
 interface MePage {
   frame: Frame;
   rights: Rights;
@@ -136,7 +87,7 @@ interface MePage {
   nowMs: number;
 }
 
-export function renderMe(page: MePage): ConsolePage {
+function renderMe(page: MePage): ConsolePage {
   const { frame, rights, passkeys, logins = [], notice } = page;
   const { viewer, until } = frame.session;
   const groups = viewer.groups ?? [];
@@ -313,4 +264,99 @@ ${groups}
 
 function renderUnread(id: string, title: string, why: string): Markup {
   return renderSection(id, title, html`<p class="notice" role="alert">${why}</p>`);
+}
+
+const NOTICES: Readonly<Record<string, string>> = {
+  revoked: "The token is revoked.",
+  ended: "The session has ended.",
+  alone: "Your other sessions of the console have ended here.",
+};
+
+/** Puts the routes of the page Me, and of what a viewer does with their own in place. */
+export function meRoutes(app: Routes, answers: Answers): void {
+  const passkeyPages = new PasskeyPages(
+    answers.parts.passkeys,
+    () => answers.parts.configuration().approvals.require,
+  );
+  app.get("/me", (c) => answers.page(c, () => showMe(c)));
+  app.post("/me/passkeys", (c) => answers.act(c, async () => passkeyPages.register(await ownForm(c))));
+  app.post("/me/passkeys/remove", (c) => answers.act(c, async () => passkeyPages.remove(await ownForm(c))));
+  app.post("/me/passkeys/use", (c) => answers.json(c, async () => passkeyPages.askForUse(await ownForm(c))));
+  app.post("/me/passkeys/offer", (c) => answers.json(c, async () => passkeyPages.offer(await ownForm(c))));
+  app.post("/me/tokens", (c) => answers.page(c, () => createToken(c)));
+  app.post("/me/tokens/revoke", (c) => answers.act(c, () => revokeToken(c)));
+  app.post("/me/sessions/end", (c) => answers.act(c, () => endSession(c)));
+  app.post("/me/sessions/others", (c) =>
+    answers.act(c, async () => {
+      answers.sessions.endOthers(c.get("session"));
+      return `${BASE}/me?done=alone`;
+    }),
+  );
+
+  /** @param made what came of making a token. */
+  async function showMe(c: Asked, made?: Parameters<typeof renderMe>[0]["made"]): Promise<ConsolePage> {
+    const { logins, connect, sessions, tokens, now } = answers.parts;
+    const { viewer } = c.get("session");
+    const [rights, done] = [c.get("rights"), c.req.query("done") ?? ""];
+    const frame = await answers.frame(c);
+    const [passkeys, knownLogins, knownSessions, knownTokens] = await Promise.all([
+      rights.approves ? passkeyPages.render(frame, done) : undefined,
+      logins?.(viewer),
+      sessions?.(viewer).list(),
+      tokensOf(c),
+    ]);
+    return renderMe({
+      ...{ frame, rights, passkeys, logins: knownLogins, connects: connect !== undefined },
+      ...{ sessions: knownSessions, tokens: knownTokens, notice: NOTICES[done], nowMs: now() },
+      ...{ made, tokensCount: tokens?.counts() ?? false },
+    });
+  }
+
+  /** The tokens that a viewer has to do with: all of them, or their own where they count for anything. */
+  async function tokensOf(c: Asked): Promise<readonly KnownToken[] | { readonly why: string } | undefined> {
+    const { tokens } = answers.parts;
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) return undefined;
+    const found = await tokens.list();
+    return "why" in found || seesAll ? found : found.filter(({ owner }) => owner === viewer.principal);
+  }
+
+  /** Makes a token, and shows it: this answer alone has it. */
+  async function createToken(c: Asked): Promise<ConsolePage> {
+    const { tokens, now } = answers.parts;
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) throw new NotFound();
+    const form = await formOf(c);
+    const read = readTokenForm(form, viewer, c.get("rights"), now());
+    const made = "why" in read ? read : await tokens.create(read.name, read.wanted);
+    if ("why" in made) return { ...(await showMe(c, { why: made.why, form })), status: 400 };
+    return showMe(c, { name: "name" in read ? read.name : "", token: made.token });
+  }
+
+  async function revokeToken(c: Asked): Promise<string> {
+    const { tokens } = answers.parts;
+    const { seesAll, viewer } = c.get("sight");
+    if (tokens === undefined || !(seesAll || tokens.counts())) throw new NotFound();
+    const form = await formOf(c);
+    const owner = seesAll ? form.get("owner") || undefined : viewer.principal;
+    const refused = await tokens.revoke(form.get("name") ?? "", owner);
+    if (refused !== undefined) throw new RefusedError(409, refused.why);
+    return `${BASE}/me?done=revoked`;
+  }
+
+  async function endSession(c: Asked): Promise<string> {
+    const { sessions } = answers.parts;
+    if (sessions === undefined) throw new NotFound();
+    const id = (await formOf(c)).get("session") ?? "";
+    const hasEnded = await sessions(c.get("session").viewer).end(id);
+    if (!hasEnded)
+      throw new RefusedError(409, "There is no such session of yours; it may have ended before.");
+    return `${BASE}/me?done=ended`;
+  }
+
+  /** What the viewer does with their own passkeys. */
+  async function ownForm(c: Asked): Promise<{ viewer: Viewer; form: URLSearchParams }> {
+    if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
+    return { viewer: c.get("session").viewer, form: await formOf(c) };
+  }
 }

@@ -1,4 +1,5 @@
 /** The first page: how the last days went. */
+import { allRuns } from "../../archive/archive-store.ts";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { type DayStats, type Stats, type Timing, type Timings, totalOf } from "../../archive/run-stats.ts";
 import {
@@ -20,6 +21,7 @@ import {
 import { meterCell, renderBarChart } from "../../server/pages/stats-page.ts";
 import { bucketDays, nameBucket } from "../../server/reports/day-buckets.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
+import type { Answers, Asked, Routes } from "../answers.ts";
 import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.ts";
 import type { Rights } from "../viewer.ts";
 import { runRow } from "./runs.ts";
@@ -28,7 +30,7 @@ import { runRow } from "./runs.ts";
 export const OVERVIEW_DAYS = 30;
 const MAX_TOOLS = 12;
 /** How many runs are listed. */
-export const NEWEST_RUNS = 8;
+const NEWEST_RUNS = 8;
 
 interface OverviewPage {
   stats: Pick<Stats, "days" | "failures" | "total" | "tools">;
@@ -41,7 +43,7 @@ interface OverviewPage {
   rights: Rights;
 }
 
-export function renderOverviewPage(page: OverviewPage): ConsolePage {
+function renderOverviewPage(page: OverviewPage): ConsolePage {
   const { stats, timings, runs, newest, waiting, rights } = page;
   const { total, days, failures, tools } = stats;
   const header = renderHeading(
@@ -115,7 +117,7 @@ export function timeListed(runs: readonly ListedRun[]): Timings {
 }
 
 /** Counts over listed runs, for a viewer who sees none but their own. Tools are not known from lists. */
-export function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
+function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
   const counted = runs.filter(({ source }) => source !== "replay");
   const days = [...Map.groupBy(counted, ({ started_at }) => new Date(started_at).toISOString().slice(0, 10))]
     .map(([day, each]): DayStats => {
@@ -230,4 +232,46 @@ function renderTools(tools: Stats["tools"]): Markup {
     "Most called tools",
     renderTable(["Tool", "Calls", "Failed", "A call takes", "Tokens answered"], rows),
   );
+}
+
+/** How many of their runs are counted for a viewer who sees none but their own. */
+const MAX_COUNTED_RUNS = 2_000;
+export const DAY_MS = 86_400_000;
+
+/** Puts the routes of the overview in place. */
+export function overviewRoutes(app: Routes, answers: Answers): void {
+  app.get("/", (c) => answers.page(c, () => showOverview(c)));
+
+  async function showOverview(c: Asked): Promise<ConsolePage> {
+    const { archive, now } = answers.parts;
+    const rights = c.get("rights");
+    const sinceMs = Math.floor(now() / DAY_MS) * DAY_MS - (OVERVIEW_DAYS - 1) * DAY_MS;
+    const waiting = await answers.waiting(c).catch(() => []);
+    const open = waiting.filter(({ isAnswered }) => !isAnswered).length;
+    const shown = { waiting: open, rights };
+    if (!(await archive.exists()))
+      return renderOverviewPage({ stats: countListed([]), timings: timeListed([]), runs: [], ...shown });
+    if (c.get("sight").seesAll) {
+      const [stats, timings, { runs }] = await Promise.all([
+        archive.stats({ sinceMs }),
+        archive.timings({ sinceMs }),
+        archive.list({ sinceMs, limit: NEWEST_RUNS }),
+      ]);
+      return renderOverviewPage({ stats, timings, runs, ...shown });
+    }
+    const runs: ListedRun[] = [];
+    let newest: number | undefined;
+    for await (const run of allRuns(archive, { ...answers.own(c), sinceMs }, () => {})) {
+      if (run.source === "replay") continue;
+      if (runs.length >= MAX_COUNTED_RUNS) {
+        newest = runs.length;
+        break;
+      }
+      runs.push(run);
+    }
+    return renderOverviewPage({
+      ...{ stats: countListed(runs), timings: timeListed(runs), newest, ...shown },
+      runs: runs.slice(0, NEWEST_RUNS),
+    });
+  }
 }

@@ -1,4 +1,5 @@
 /** The saved programs: their texts, the examples that test them, and who called them. */
+
 import type { ArchiveStore } from "../../archive/archive-store.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
@@ -9,19 +10,11 @@ import type { NamedProgram } from "../../programs/saved-programs.ts";
 import { html, type Markup, renderTable, renderText, renderTime } from "../../server/pages/page.ts";
 import { renderLines } from "../../server/pages/run-page.ts";
 import { showJson, splitLines } from "../../server/reports/run-overview.ts";
+import { type Answers, type Asked, keepNewest, NotFound, RefusedError, type Routes } from "../answers.ts";
+import type { TestedProgram } from "../parts.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import { renderDiff } from "./inbox.ts";
 import { renderStatus, runAddress } from "./runs.ts";
-
-/** What came of testing a saved program. */
-export interface TestedProgram {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** As `ptc test` says it. */
-  readonly outcome: "same" | "untested" | "changed" | "failed" | "no-sandbox";
-  /** Differences and errors, for a person. */
-  readonly lines: readonly string[];
-}
 
 /** The recorded example of a program: the run that its test repeats. */
 interface KnownExample {
@@ -44,7 +37,7 @@ interface Caller {
   readonly last: { readonly runId: string; readonly at: number; readonly status: string };
 }
 
-export interface ProgramFacts {
+interface ProgramFacts {
   /** `undefined` where there is none. */
   readonly example: KnownExample | { readonly why: string } | undefined;
   readonly callers: readonly Caller[];
@@ -61,7 +54,7 @@ const BUDGET_MS = 1_500;
  *
  * @param filter the runs that are looked at, which are those that the viewer sees.
  */
-export async function programFacts(
+async function programFacts(
   programs: readonly NamedProgram[],
   configuration: Pick<Configuration, "directory">,
   archive: Pick<ArchiveStore, "list"> | undefined,
@@ -120,7 +113,7 @@ interface ProgramsPage {
   testedSince: number;
 }
 
-export function renderPrograms(page: ProgramsPage): ConsolePage {
+function renderPrograms(page: ProgramsPage): ConsolePage {
   const { programs, problems, facts } = page;
   const items = programs.map((program) => {
     const { name, manifest, code, language, fileName, tool } = program;
@@ -198,4 +191,46 @@ function renderCallers({ callers, runs }: ProgramFacts): Markup {
     ],
   }));
   return html`<p class="soft">Who called it, in the newest ${countNoun(runs, "run")} that did.</p><div class="left">${renderTable(["Who", "With", "Runs", "Failed", "Last run", "When"], rows)}</div>`;
+}
+
+/** Puts the routes of the saved programs, and of their tests in place. */
+export function programsRoutes(app: Routes, answers: Answers): void {
+  /** Tests of saved programs, by viewer and name. */
+  const outcomes = new Map<string, TestedProgram | "under way">();
+  app.get("/programs", (c) => answers.page(c, () => showPrograms(c)));
+  app.post("/programs/:name/test", (c) => answers.act(c, () => beginTest(c)));
+
+  async function showPrograms(c: Asked): Promise<ConsolePage> {
+    const { tools, configuration, archive, test } = answers.parts;
+    const { programs = [], problems = new Map() } = (await tools()).programs ?? {};
+    const kept = (await archive.exists()) ? archive : undefined;
+    return renderPrograms({
+      ...{ frame: await answers.frame(c), programs, problems },
+      facts: await programFacts(programs, configuration(), kept, answers.own(c)),
+      testOf: (name) => outcomes.get(testKey(c, name)),
+      tests: test !== undefined && c.get("rights").replays,
+      testedSince: answers.startedAt,
+    });
+  }
+
+  /** A test goes by what its viewer may call, so that its outcome is theirs alone. */
+  function testKey(c: Asked, name: string): string {
+    return JSON.stringify([c.get("session").viewer.principal, name]);
+  }
+
+  async function beginTest(c: Asked): Promise<string> {
+    const { test, tools } = answers.parts;
+    const name = c.req.param("name") ?? "";
+    const saved = (await tools()).programs?.programs ?? [];
+    if (test === undefined || saved.every((each) => each.name !== name)) throw new NotFound();
+    if (!c.get("rights").replays) throw new RefusedError(403, "You may not test programs here.");
+    const key = testKey(c, name);
+    if (outcomes.get(key) !== "under way") {
+      keepNewest(outcomes, key, "under way");
+      void test(c.get("session").viewer, name, answers.closing).then((tested) =>
+        tested === undefined ? outcomes.delete(key) : keepNewest(outcomes, key, tested),
+      );
+    }
+    return `${BASE}/programs#program-${encodeURIComponent(name)}`;
+  }
 }

@@ -1,16 +1,27 @@
 /** The rules: what they decided, what one more would have decided, and the cases that say what they should. */
+
 import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import { type CaseResult, POLICY_CASES_FILE } from "../../configuration/policy/policy-cases.ts";
+import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import {
+  type CaseResult,
+  POLICY_CASES_FILE,
+  readPolicyCases,
+  tryPolicyCases,
+} from "../../configuration/policy/policy-cases.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
+import { type Answers, type Asked, formOf, RefusedError, type Routes } from "../answers.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { WhatIf } from "../what-if.ts";
+import { whatIf } from "../what-if.ts";
+import { auditFilterOf, readAuditSearch } from "./audit.ts";
+import { DAY_MS } from "./overview.ts";
 import { runAddress } from "./runs.ts";
 
 /** What one rule decided about calls of one tool. */
-export interface RuleCount {
+interface RuleCount {
   rule: string;
   decision: string;
   tool: string;
@@ -20,7 +31,7 @@ export interface RuleCount {
 const MAX_COUNTED = 1_000;
 
 /** Counts the decisions of policy by rule, decision and tool, the most frequent first. */
-export async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleCount[]> {
+async function countDecisions(entries: AsyncIterable<AuditEntry>): Promise<RuleCount[]> {
   const counts = new Map<string, RuleCount>();
   for await (const { fields } of entries) {
     const of = (member: string) => (fields[member] === undefined ? "" : String(fields[member]));
@@ -46,7 +57,7 @@ interface RulesPage {
   supposed: { readonly text: string; readonly result: WhatIf | { readonly why: string } } | undefined;
 }
 
-export function renderRules(page: RulesPage): ConsolePage {
+function renderRules(page: RulesPage): ConsolePage {
   const { counts, days, configured, whose, frame, cases, supposed } = page;
   const rows = counts.map(({ rule, decision, tool, calls }) => ({
     cells: [
@@ -149,4 +160,68 @@ function renderCases(cases: NonNullable<RulesPage["cases"]>): Markup {
     "Cases",
     html`<p class="soft">Of ${POLICY_CASES_FILE}, as <code>ptc policy test</code> decides them: ${formatCount(cases.length - failed)} of ${formatCount(cases.length)} as expected.</p><div class="left">${renderTable(["Case", "Result", "Expected", "Decided", "By", "Line"], rows)}</div>`,
   );
+}
+
+const RULE_DAYS = 7;
+/** The most rules that are tried at once. */
+const MAX_SUPPOSING = 2;
+
+/** Puts the routes of the rules, and of what one would decide in place. */
+export function rulesRoutes(app: Routes, answers: Answers): void {
+  let supposing = 0;
+  app.get("/rules", (c) => answers.page(c, () => showRules(c)));
+  app.post("/rules/what-if", (c) => answers.page(c, () => suppose(c)));
+
+  async function showRules(
+    c: Asked,
+    supposed?: { text: string; result: WhatIf | { why: string } },
+  ): Promise<ConsolePage> {
+    const { audit, now, configuration } = answers.parts;
+    const whose = await answers.audits(c);
+    const search = readAuditSearch(new URLSearchParams({ event: "decision" }));
+    const filter = auditFilterOf(search, c.get("session").viewer, whose);
+    const counts = await countDecisions(audit.entries({ ...filter, sinceMs: now() - RULE_DAYS * DAY_MS }));
+    const { tools, approvals } = configuration();
+    const configured = [
+      ["tools.allow", tools.allow ?? ["every tool"]],
+      ["tools.block", tools.block],
+      ["approvals.ask", approvals.ask ?? []],
+    ] as const;
+    const cases = whose === "all" ? await casesOfProject() : undefined;
+    const frame = await answers.frame(c);
+    return renderRules({ counts, days: RULE_DAYS, configured, whose, frame, cases, supposed });
+  }
+
+  /** The cases of the project with their results; `undefined` where there are none. */
+  async function casesOfProject(): Promise<readonly CaseResult[] | { why: string } | undefined> {
+    const configuration = answers.parts.configuration();
+    try {
+      const text = await readPolicyCases(configuration);
+      if (text === undefined) return undefined;
+      return await tryPolicyCases(configuration, (await answers.parts.tools()).all, text, POLICY_CASES_FILE);
+    } catch (error) {
+      if (error instanceof ConfigurationError) return { why: oneLine(error.message, 2_000) };
+      throw error;
+    }
+  }
+
+  /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
+  async function suppose(c: Asked): Promise<ConsolePage> {
+    const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
+    if (supposing >= MAX_SUPPOSING)
+      throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
+    supposing++;
+    const { archive, configuration, tools } = answers.parts;
+    try {
+      const kept = (await archive.exists()) ? archive : undefined;
+      const decided = { configuration: configuration(), all: (await tools()).all };
+      return await showRules(c, { text, result: await whatIf(text, kept, answers.own(c), decided) });
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      const page = await showRules(c, { text, result: { why: oneLine(error.message, 2_000) } });
+      return { ...page, status: 400 };
+    } finally {
+      supposing--;
+    }
+  }
 }

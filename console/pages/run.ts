@@ -1,6 +1,10 @@
 /** The page of one run, and the difference of two. */
+
 import type { ArchivedRun } from "../../archive/archived-run.ts";
+import type { ListedRun } from "../../archive/listed-run.ts";
 import { formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
+import { whyNoName } from "../../catalog/program-name.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import {
@@ -12,22 +16,24 @@ import {
   renderText,
   renderTime,
 } from "../../server/pages/page.ts";
+import { runParts } from "../../server/pages/run-page.ts";
 import { overviewOf, shortToolName, showJson, splitLines } from "../../server/reports/run-overview.ts";
+import {
+  type Answers,
+  type Asked,
+  formOf,
+  isMissing,
+  keepNewest,
+  NotFound,
+  RefusedError,
+  type Routes,
+} from "../answers.ts";
+import type { ReplayOutcome } from "../parts.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading } from "../shell.ts";
+import { ownerOf } from "../sight.ts";
 import { renderDiff } from "./inbox.ts";
+import { renderLiveRun } from "./live-run.ts";
 import { renderStatus, runAddress } from "./runs.ts";
-
-/** What came of a replay. */
-export interface ReplayOutcome {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** The same: every call and the result are as they were recorded. */
-  readonly kind: "same" | "diverged" | "undecided" | "impossible";
-  /** One line, in ptc's words. */
-  readonly message: string;
-  /** What the program gave this time; `undefined` where it ran to no end. */
-  readonly result?: { readonly value: unknown } | undefined;
-}
 
 interface RunPageOptions {
   run: ArchivedRun;
@@ -47,7 +53,7 @@ interface RunPageOptions {
   alike: readonly { readonly run_id: string; readonly started_at: number; readonly status: string }[];
 }
 
-export function renderRun(options: RunPageOptions): ConsolePage {
+function renderRun(options: RunPageOptions): ConsolePage {
   const { run, parts, frame, replay, replays, saving, alike } = options;
   const { run_id: id } = run.record;
   const actions = html`<div class="actions">
@@ -120,7 +126,7 @@ const MAX_CALLS = 1_000;
 const MAX_CHARS = 200_000;
 
 /** Two runs side by side: the facts, the calls in their order, and the lines that differ of programs and results. */
-export function renderDifference(a: ArchivedRun, b: ArchivedRun): ConsolePage {
+function renderDifference(a: ArchivedRun, b: ArchivedRun): ConsolePage {
   const [left, right] = [overviewOf(a), overviewOf(b)];
   const fact = (name: string, of: (run: ArchivedRun, overview: typeof left) => Markup | string) => ({
     cells: [name, of(a, left), of(b, right)],
@@ -174,4 +180,132 @@ ${part("data-diff", "Data given", ({ data }) => showJson(data, MAX_CHARS).text)}
 ${part("result-diff", "Result", valued)}
 ${part("console-diff", "Console", ({ consoleText }) => consoleText)}`,
   };
+}
+
+const MAX_ALIKE = 20;
+const MAX_DESCRIPTION_CHARS = 300;
+
+/** Puts the routes of the page of a run, and of what is done with it in place. */
+export function runRoutes(app: Routes, answers: Answers): void {
+  const replays = new Map<string, ReplayOutcome | "under way">();
+  /** By run, as what programs were saved of it. */
+  const savedOf = new Map<string, { name: string; notes: readonly string[] }>();
+  let isSaving = false;
+  app.get("/runs/:id", (c) => answers.page(c, () => showRun(c)));
+  app.post("/runs/:id/replay", (c) => answers.act(c, () => beginReplay(c)));
+  app.post("/runs/:id/save", (c) => saveProgram(c));
+  app.get("/diff", (c) => answers.page(c, () => showDifference(c)));
+
+  /** A run that the viewer sees. @throws NotFound for any other, whether there is one or not. */
+  async function seenRun(c: Asked, runId: string): Promise<{ run: ArchivedRun; listed: ListedRun }> {
+    const { archive } = answers.parts;
+    if (!/^[\w-]{1,64}$/.test(runId) || !(await archive.exists())) throw new NotFound();
+    const [listed] = (await archive.list({ runId, limit: 1 })).runs;
+    const sight = c.get("sight");
+    if (listed === undefined || !(sight.isOwn(listed) || sight.seesOthers)) throw new NotFound();
+    const run = await archive.read(runId);
+    if (!(await sight.mayRead(ownerOf(run), runId))) throw new NotFound();
+    return { run, listed };
+  }
+
+  async function showRun(c: Asked): Promise<ConsolePage> {
+    const wanted = c.req.param("id") ?? "";
+    const seen = await seenRun(c, wanted).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error;
+      await answers.live?.look();
+      const live = await answers.live?.runFor(c.get("sight"), wanted);
+      if (live === undefined) throw error;
+      return renderLiveRun(live, answers.parts.now());
+    });
+    return "run" in seen ? renderSeen(c, seen.run) : seen;
+  }
+
+  /** @param refused the form that saved no program, and why, in one line. */
+  async function renderSeen(
+    c: Asked,
+    run: ArchivedRun,
+    refused?: { form: URLSearchParams; why: string },
+  ): Promise<ConsolePage> {
+    const { run_id: id, input_digest: inputDigest } = run.record;
+    const { archive } = answers.parts;
+    const { principal } = run.record;
+    const whose = c.get("sight").seesAll ? {} : { principal };
+    const { runs } = await archive.list({ ...whose, inputDigest, limit: MAX_ALIKE + 1 });
+    const alike: ListedRun[] = [];
+    for (const each of runs)
+      if (each.run_id !== id && (await c.get("sight").mayList(each, archive))) alike.push(each);
+    return renderRun({
+      run,
+      parts: await runParts(run),
+      frame: await answers.frame(c),
+      replay: replays.get(id),
+      replays: answers.parts.replay !== undefined && c.get("rights").replays,
+      saving:
+        answers.parts.save !== undefined && c.get("rights").saves && run.envelope.result.ok
+          ? { saved: savedOf.get(id), refused }
+          : undefined,
+      alike: alike.slice(0, MAX_ALIKE),
+    });
+  }
+
+  async function beginReplay(c: Asked): Promise<string> {
+    const { replay } = answers.parts;
+    const { run } = await seenRun(c, c.req.param("id") ?? "");
+    const { run_id: id } = run.record;
+    if (replay === undefined || !c.get("rights").replays)
+      throw new RefusedError(403, "You may not replay runs here.");
+    if (replays.get(id) !== "under way") {
+      keepNewest(replays, id, "under way");
+      void replay(c.get("session").viewer, id, answers.closing).then((outcome) =>
+        keepNewest(replays, id, outcome),
+      );
+    }
+    return `${runAddress(id)}#replay`;
+  }
+
+  /** Saves the program of a run. A form that saves none is shown again as it was sent. */
+  async function saveProgram(c: Asked): Promise<Response> {
+    const form = await formOf(c);
+    const name = (form.get("name") ?? "").trim();
+    const saved = await trySave(c, form, name).catch((error: unknown) => ({ error }));
+    if ("error" in saved) return answers.page(c, () => Promise.reject(saved.error));
+    if ("why" in saved)
+      return answers.page(c, async () => {
+        const { run } = await seenRun(c, c.req.param("id") ?? "");
+        return { ...(await renderSeen(c, run, { form, why: saved.why })), status: 400 };
+      });
+    return c.redirect(`${saved.to}#save`, 303);
+  }
+
+  async function trySave(
+    c: Asked,
+    form: URLSearchParams,
+    name: string,
+  ): Promise<{ to: string } | { why: string }> {
+    const { save } = answers.parts;
+    const { run } = await seenRun(c, c.req.param("id") ?? "");
+    if (save === undefined || !c.get("rights").saves)
+      throw new RefusedError(403, "You may not save programs here.");
+    const reason = name === "" ? "needs a name: lower-case words with - between them" : whyNoName(name);
+    if (reason !== undefined)
+      return { why: name === "" ? `The program ${reason}.` : `'${oneLine(name, 80)}' ${reason}.` };
+    if (isSaving) return { why: "Another program is being saved; try again in a moment." };
+    isSaving = true;
+    try {
+      const { run_id: runId } = run.record;
+      const description = oneLine(form.get("description") ?? "", MAX_DESCRIPTION_CHARS).trim();
+      const saved = await save({ runId, name, description, force: form.get("force") !== null });
+      if ("why" in saved) return saved;
+      keepNewest(savedOf, runId, { name, notes: saved.notes });
+      return { to: runAddress(runId) };
+    } finally {
+      isSaving = false;
+    }
+  }
+
+  async function showDifference(c: Asked): Promise<ConsolePage> {
+    const { run: a } = await seenRun(c, c.req.query("a") ?? "");
+    const { run: b } = await seenRun(c, c.req.query("b") ?? "");
+    return renderDifference(a, b);
+  }
 }

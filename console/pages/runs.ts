@@ -1,15 +1,16 @@
 /** The list of runs: what goes on, what has ended, and how to find it. */
-import type { ListedRun, RunFilter, RunPage } from "../../archive/listed-run.ts";
+import type { ListedRun, PageFilter, RunFilter, RunPage } from "../../archive/listed-run.ts";
 import { formatBytes, formatCount, formatDuration } from "../../base/quantities.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
+import type { Answers, Asked, Routes } from "../answers.ts";
 import type { LiveRun } from "../live-runs.ts";
 import { BASE, type ConsolePage, renderHeading, renderNothing } from "../shell.ts";
 import type { Sight } from "../sight.ts";
 import type { Rights } from "../viewer.ts";
 
 /** The fields of the search, as they stand in the address. */
-export interface RunSearch {
+interface RunSearch {
   text: string;
   tool: string;
   principal: string;
@@ -26,7 +27,7 @@ const DAY_MS = 86_400_000;
 const EVERYBODY = "*";
 
 /** Reads the search in an address. What is no search of a field counts as none. */
-export function readRunSearch(query: URLSearchParams): RunSearch {
+function readRunSearch(query: URLSearchParams): RunSearch {
   const field = (name: string) => (query.get(name) ?? "").trim().slice(0, MAX_FIELD_CHARS);
   const date = (name: string) => (Number.isFinite(dayIn(field(name))) ? field(name) : "");
   return {
@@ -40,7 +41,7 @@ function dayIn(text: string): number {
 }
 
 /** The filter of a search, within what a viewer sees. */
-export function filterOf(
+function filterOf(
   search: RunSearch,
   principal: string,
   { seesAll, seesOthers }: Pick<Sight, "seesAll" | "seesOthers">,
@@ -76,7 +77,7 @@ const FOLLOWED =
 const UNFOLLOWED =
   "Runs are listed when they have ended. The console of ptc serve --http shows its own as they go on.";
 
-export function renderRuns(options: RunsPage): ConsolePage {
+function renderRuns(options: RunsPage): ConsolePage {
   const { page, search, live, sight, isFirst, isFollowed, nowMs } = options;
   const isSearch = Object.values(search).some((value) => value !== "");
   const whose = sight.seesOthers && search.principal !== "" ? "all" : sight.rights.runs;
@@ -196,4 +197,64 @@ function renderLive(live: readonly LiveRun[], nowMs: number): Markup {
     html`Running now <span class="count">${formatCount(live.length)}</span>`,
     html`<ul class="live">${items}</ul>`,
   );
+}
+
+const RUNS_ON_A_PAGE = 50;
+/** How many runs are looked through for those that a viewer may read, where rules decide it. */
+const MAX_LOOKED_THROUGH = 500;
+
+/** Puts the routes of the list of runs in place. */
+export function runsRoutes(app: Routes, answers: Answers): void {
+  app.get("/runs", (c) => answers.page(c, () => listRuns(c)));
+
+  async function listRuns(c: Asked): Promise<ConsolePage> {
+    const { archive, now } = answers.parts;
+    const [rights, { viewer }] = [c.get("rights"), c.get("session")];
+    const query = new URL(c.req.url).searchParams;
+    const search = readRunSearch(query);
+    const before = query.get("before") ?? undefined;
+    const sight = c.get("sight");
+    const filter = {
+      ...filterOf(search, viewer.principal, sight),
+      ...(before === undefined ? {} : { before }),
+      limit: RUNS_ON_A_PAGE,
+    };
+    const isPermitted = sight.seesAll || filter.principal === viewer.principal;
+    const page = !(await archive.exists())
+      ? { runs: [], damaged: [], next: undefined }
+      : isPermitted
+        ? await archive.list(filter)
+        : await permittedPage(sight, filter);
+    if (before === undefined) await answers.live?.look();
+    const live = before === undefined ? ((await answers.live?.runsFor(sight)) ?? []) : [];
+    // Damaged runs are not known to be anybody's.
+    const damaged = rights.runs === "all" ? page.damaged : [];
+    return renderRuns({
+      page: { ...page, damaged },
+      search,
+      live,
+      sight,
+      isFirst: before === undefined,
+      isFollowed: answers.live !== undefined,
+      nowMs: now(),
+    });
+  }
+
+  /** A page of those runs that rules permit to read. It says of no other run that there is one. */
+  async function permittedPage(sight: Sight, filter: PageFilter): Promise<RunPage> {
+    const { archive } = answers.parts;
+    const runs: ListedRun[] = [];
+    let { before } = filter;
+    let lookedAt = 0;
+    for (;;) {
+      const limit = filter.limit - runs.length;
+      const page = await archive.list({ ...filter, ...(before === undefined ? {} : { before }), limit });
+      for (const run of page.runs) if (await sight.mayList(run, archive)) runs.push(run);
+      lookedAt += page.runs.length;
+      before = page.next;
+      const hasMore = before !== undefined;
+      if (hasMore && runs.length < filter.limit && lookedAt < MAX_LOOKED_THROUGH) continue;
+      return { runs, damaged: [], next: hasMore ? runs.at(-1)?.run_id : undefined };
+    }
+  }
 }

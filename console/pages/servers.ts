@@ -1,4 +1,5 @@
 /** The servers: whether they answer, how their tools have changed, with which login, and how calls of them went. */
+
 import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import type { ToolStats } from "../../archive/run-stats.ts";
@@ -9,10 +10,12 @@ import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
+import { type Answers, type Asked, NotFound, RefusedError, type Routes } from "../answers.ts";
 import type { KnownServer, LastCheck, ServerDifference } from "../server-checks.ts";
+import { ServerChecks } from "../server-checks.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import { renderDiff } from "./inbox.ts";
-import { quantiles } from "./overview.ts";
+import { DAY_MS, OVERVIEW_DAYS, quantiles } from "./overview.ts";
 
 const KINDS = {
   stdio: "command",
@@ -103,7 +106,7 @@ interface ServersPage {
   notice: string | undefined;
 }
 
-export function renderServers(page: ServersPage): ConsolePage {
+function renderServers(page: ServersPage): ConsolePage {
   const { frame, servers, catalog, stats, days, recent, logins, check, notice } = page;
   const rows = servers.map(({ name, module, transport, off, description }) => {
     const listed = catalog.server(module);
@@ -260,7 +263,7 @@ ${names.length === 0 ? undefined : html`<figure class="text"><figcaption><span>T
 }
 
 /** Where a login goes on: it is elsewhere, and a form of the console leads nowhere but to the console. */
-export function renderBegunLogin(server: string, address: string): ConsolePage {
+function renderBegunLogin(server: string, address: string): ConsolePage {
   return {
     title: "Log in",
     place: "servers",
@@ -269,4 +272,98 @@ export function renderBegunLogin(server: string, address: string): ConsolePage {
 <div class="actions"><a class="button primary" href="${address}">Go on to ${new URL(address).host}</a></div>
 <p class="soft">Your login is kept for you alone. It counts for your programs as soon as you have logged in; then <a href="${BASE}/servers">look at the servers again</a>.</p>`,
   };
+}
+
+/** The most logins that were begun and may go on. */
+const MAX_LOGINS = 50;
+const LOGIN_MS = 10 * 60_000;
+
+const NOTICES: Readonly<Record<string, string>> = {
+  disconnected: "Your login at that server is removed.",
+};
+
+/** Puts the routes of the servers, and of logins at them in place. */
+export function serversRoutes(app: Routes, answers: Answers): void {
+  const { check: ask, now: clock } = answers.parts;
+  const checks = ask && new ServerChecks(ask, clock);
+  /** Logins that were begun, by viewer and server. */
+  const begunLogins = new Map<string, AbortController>();
+  app.get("/servers", (c) => answers.page(c, () => showServers(c)));
+  app.post("/servers/check", (c) => answers.act(c, () => beginCheck(c)));
+  app.post("/servers/:server/connect", (c) => answers.page(c, () => beginLogin(c)));
+  app.post("/servers/:server/disconnect", (c) => answers.act(c, () => removeLogin(c)));
+
+  async function showServers(c: Asked): Promise<ConsolePage> {
+    const { archive, now, configuration, logins, connect } = answers.parts;
+    const { viewer } = c.get("session");
+    const sinceMs = now() - OVERVIEW_DAYS * DAY_MS;
+    const isAll = c.get("sight").seesAll;
+    const isKept = await archive.exists();
+    const [catalog, stats, recent, known, frame] = await Promise.all([
+      answers.catalog(c),
+      isAll ? (isKept ? archive.stats({ sinceMs }) : undefined) : undefined,
+      isKept ? recentCalls(archive, { ...answers.own(c), sinceMs }) : { runs: 0, servers: new Map() },
+      logins?.(viewer),
+      answers.frame(c),
+    ]);
+    return renderServers({
+      ...{ frame, catalog, recent, servers: configuration().servers, days: OVERVIEW_DAYS },
+      stats: isAll ? (stats?.tools ?? []) : undefined,
+      ...{ logins: known, connects: connect !== undefined, check: checks?.of(viewer) },
+      lookingSince: answers.startedAt,
+      notice: NOTICES[c.req.query("done") ?? ""],
+    });
+  }
+
+  async function beginCheck(c: Asked): Promise<string> {
+    if (checks === undefined) throw new NotFound();
+    if (!checks.begin(c.get("session").viewer, answers.closing))
+      throw new RefusedError(429, "Others ask the servers just now; try again when they are done.");
+    return `${BASE}/servers#check`;
+  }
+
+  /** The configured name of the server that a form is about. @throws NotFound */
+  function serverOf(c: Asked): string {
+    const wanted = c.req.param("server") ?? "";
+    const found = answers.parts.configuration().servers.find(({ name }) => name === wanted);
+    if (found === undefined) throw new NotFound();
+    return found.name;
+  }
+
+  /** Begins a login of the viewer. Of two that one viewer begins at a server the later goes on. */
+  async function beginLogin(c: Asked): Promise<ConsolePage> {
+    const { connect } = answers.parts;
+    const server = serverOf(c);
+    if (connect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    const key = JSON.stringify([viewer.principal, server]);
+    endLogin(key);
+    const [oldest] = begunLogins.keys();
+    if (begunLogins.size >= MAX_LOGINS && oldest !== undefined) endLogin(oldest);
+    const over = new AbortController();
+    begunLogins.set(key, over);
+    const signal = AbortSignal.any([over.signal, answers.closing, AbortSignal.timeout(LOGIN_MS)]);
+    const begun = await connect(viewer, server, signal);
+    if ("why" in begun) throw new RefusedError(409, begun.why);
+    const isOfTheWeb = URL.canParse(begun.address) && /^https?:$/.test(new URL(begun.address).protocol);
+    if (isOfTheWeb) return renderBegunLogin(server, begun.address);
+    endLogin(key);
+    throw new RefusedError(409, `Server '${server}' has its login at no address of the web.`);
+  }
+
+  function endLogin(key: string): void {
+    begunLogins.get(key)?.abort();
+    begunLogins.delete(key);
+  }
+
+  async function removeLogin(c: Asked): Promise<string> {
+    const { disconnect } = answers.parts;
+    const server = serverOf(c);
+    if (disconnect === undefined) throw new NotFound();
+    const { viewer } = c.get("session");
+    endLogin(JSON.stringify([viewer.principal, server]));
+    const said = await disconnect(viewer, server);
+    if (said !== undefined) throw new RefusedError(409, said.why);
+    return `${BASE}/servers?done=disconnected`;
+  }
 }

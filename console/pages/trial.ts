@@ -5,13 +5,17 @@ import { describeTypes, type Parameter, readArgument, toolParameters } from "../
 import type { Tool } from "../../catalog/tool.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { html, type Markup, renderSection } from "../../server/pages/page.ts";
-import { type Frame, renderForm } from "../shell.ts";
-import { toolAddress } from "./catalog.ts";
+import { BASE, type Frame, renderForm } from "../shell.ts";
 
 const MAX_FIELDS = 50;
 const MAX_OPTIONS = 100;
 const MAX_JSON_BYTES = 64 * 1024;
 const FIELD = "arg:";
+
+/** The page of a tool, below which it is tried. */
+export function toolAddress({ namespacedName }: Pick<Tool, "namespacedName">): string {
+  return `${BASE}/tools/${encodeURIComponent(namespacedName)}`;
+}
 
 /** The arguments that a form says, or why it says none, in one line. */
 export type ReadTrial =

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { tokensForConsole } from "../../cli/console-me.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import type { KnownSession, KnownToken } from "../../console/pages/me.ts";
+import type { KnownSession, KnownToken } from "../../console/parts.ts";
 import type { Rights, Viewer } from "../../console/viewer.ts";
 import { isRefusal } from "../../identity/caller.ts";
 import { Tokens } from "../../identity/tokens.ts";

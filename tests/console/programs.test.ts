@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { testForConsole } from "../../cli/console-programs.ts";
-import type { TestedProgram } from "../../console/pages/programs.ts";
+import type { TestedProgram } from "../../console/parts.ts";
 import { renderManifest } from "../../programs/manifest.ts";
 import { SavedPrograms } from "../../programs/saved-programs.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";

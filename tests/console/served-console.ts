@@ -1,12 +1,14 @@
 /** A console of the tests on loopback, over an archive in memory, with questions, tools and an audit log. */
+
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { AuditLog } from "../../archive/audit/audit-log.ts";
 import { auditFiles } from "../../archive/audit/reading/audit-source.ts";
 import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
-import { Console, type ConsoleParts } from "../../console/console.ts";
+import { Console } from "../../console/console.ts";
 import { OneTimeAddress } from "../../console/entrance.ts";
+import type { ConsoleParts } from "../../console/parts.ts";
 import { LoopbackServer } from "../../console/serve-console.ts";
 import type { Rights } from "../../console/viewer.ts";
 import { RunFeed } from "../../execution/runs/run-feed.ts";

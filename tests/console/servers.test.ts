@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { BegunLogin } from "../../console/console.ts";
 import { recentCalls } from "../../console/pages/servers.ts";
+import type { BegunLogin } from "../../console/parts.ts";
 import { type CheckedServer, ServerChecks } from "../../console/server-checks.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { archiveIn } from "../server/reports/sample-archive.ts";

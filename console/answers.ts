@@ -1,0 +1,201 @@
+/**
+ * What the routes of all pages answer with: the parts that the console is made of, pages in their document, forms that lead on, and what
+ * is wrong as a page of its own. The routes of a page are in its file, below what it shows.
+ */
+
+import type { Context } from "hono";
+import type { Hono } from "hono/tiny";
+import type { BlankSchema } from "hono/types";
+import { ArchiveError } from "../archive/archive-error.ts";
+import { oneLine } from "../base/visible-text.ts";
+import { CatalogError } from "../catalog/catalog-error.ts";
+import { ConfigurationError } from "../configuration/configuration-error.ts";
+import type { PendingApproval } from "../execution/pending/pending-approvals.ts";
+import { PendingError } from "../execution/pending/tickets.ts";
+import { PasskeyError } from "../logins/passkeys.ts";
+import { html } from "../server/pages/page.ts";
+import type { Feed } from "./feed.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import type { ConsoleParts } from "./parts.ts";
+import {
+  type AssetNames,
+  BASE,
+  type ConsolePage,
+  type Frame,
+  renderBarePage,
+  renderConsolePage,
+  renderHeading,
+} from "./shell.ts";
+import type { Sight } from "./sight.ts";
+import type { Rights, Session, Sessions } from "./viewer.ts";
+
+const MAX_OUTCOMES = 200;
+
+export type Env = { Variables: { session: Session; rights: Rights; sight: Sight; rules: string } };
+export type Asked = Context<Env>;
+/** Where the files of pages put their routes. */
+export type Routes = Hono<Env, BlankSchema, typeof BASE>;
+
+/** There is nothing, or nothing that this viewer may see. */
+export class NotFound extends Error {
+  override readonly name = "NotFound";
+}
+
+/** What a viewer has asked for cannot be done. The message is one line, for the viewer. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+  readonly status: 400 | 403 | 404 | 409 | 429;
+
+  constructor(status: RefusedError["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What there is once for a console, besides its parts. */
+interface Shared {
+  readonly sessions: Sessions;
+  readonly feed: Feed;
+  /** The runs of this process as they go on; `undefined` where none are followed. */
+  readonly live: LiveRuns | undefined;
+  /** Aborts when the console closes. */
+  readonly closing: AbortSignal;
+  readonly assets: AssetNames;
+}
+
+export class Answers {
+  readonly parts: ConsoleParts;
+  readonly sessions: Sessions;
+  readonly feed: Feed;
+  readonly live: LiveRuns | undefined;
+  readonly closing: AbortSignal;
+  /** Since when what is in this process alone is known, in milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly #assets: AssetNames;
+
+  constructor(parts: ConsoleParts, { sessions, feed, live, closing, assets }: Shared) {
+    this.parts = parts;
+    this.sessions = sessions;
+    this.feed = feed;
+    this.live = live;
+    this.closing = closing;
+    this.startedAt = parts.now();
+    this.#assets = assets;
+  }
+
+  /** Answers with a page, or with one that says what is wrong. */
+  async page(c: Asked, make: () => Promise<ConsolePage>): Promise<Response> {
+    const page = await make().catch((error: unknown) => explain(error));
+    if (page.rules) c.set("rules", page.rules);
+    return c.html(renderConsolePage(page, await this.frame(c)), (page.status ?? 200) as 200);
+  }
+
+  /** Does something, and sends the browser on to a page. */
+  async act(c: Asked, act: () => Promise<string>): Promise<Response> {
+    try {
+      return c.redirect(await act(), 303);
+    } catch (error) {
+      const page = explain(error);
+      return c.html(renderConsolePage(page, await this.frame(c)), (page.status ?? 500) as 500);
+    }
+  }
+
+  /** Answers a script of a page. What is wrong is a line for the viewer. */
+  async json(c: Asked, make: () => Promise<object>): Promise<Response> {
+    try {
+      return c.json(await make());
+    } catch (error) {
+      const status = error instanceof RefusedError ? error.status : 403;
+      const isKnown = error instanceof RefusedError || READABLE.some((kind) => error instanceof kind);
+      if (isKnown && error instanceof Error) return c.json({ why: oneLine(error.message, 2_000) }, status);
+      throw error;
+    }
+  }
+
+  /** Answers with a page for somebody who is not known. */
+  bare(
+    c: Asked,
+    status: 400 | 401 | 403 | 500,
+    title: string,
+    message: string,
+    choices: readonly { name: string; href: string }[] = [],
+  ): Response {
+    const links = choices.map(
+      ({ name, href }) => html`<p><a class="button primary" href="${href}">${name}</a></p>`,
+    );
+    const page = { title, header: renderHeading(title), main: html`<p class="empty">${message}</p>${links}` };
+    return c.html(renderBarePage(page, this.#assets), status);
+  }
+
+  /** What every page of this request has. */
+  async frame(c: Asked): Promise<Frame> {
+    const waiting = await this.waiting(c).catch(() => []);
+    const { project } = this.parts;
+    return {
+      session: c.get("session"),
+      project,
+      waiting: waiting.filter(({ isAnswered }) => !isAnswered).length,
+      assets: this.#assets,
+    };
+  }
+
+  /** The questions that wait for the viewer, answered ones among them. */
+  async waiting(c: Asked): Promise<PendingApproval[]> {
+    return c.get("sight").questions(await this.parts.pending());
+  }
+
+  /** Limits runs to those that a viewer sees without a rule. */
+  own(c: Asked): { principal?: string } {
+    return c.get("sight").seesAll ? {} : { principal: c.get("session").viewer.principal };
+  }
+
+  /** Whose lines of the audit log a viewer sees. The gate notes that it permits those of everybody. */
+  async audits(c: Asked): Promise<"own" | "all"> {
+    const { audit, gate } = c.get("rights");
+    if (audit !== "asked") return audit;
+    return (await gate?.({ action: "audit" })) === true ? "all" : "own";
+  }
+
+  /** The tools that a viewer may call. */
+  async catalog(c: Asked) {
+    const { principal, groups } = c.get("session").viewer;
+    return (await this.parts.tools()).callableFor({
+      principal,
+      ...(groups === undefined ? {} : { groups }),
+    });
+  }
+}
+
+/** Keeps what came of something, and forgets the oldest of too many. */
+export function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T): void {
+  outcomes.delete(key);
+  outcomes.set(key, outcome);
+  const [oldest] = outcomes.keys();
+  if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest);
+}
+
+/** The fields of a form. It is read once for a request. */
+export async function formOf(c: Asked): Promise<URLSearchParams> {
+  return new URLSearchParams(await c.req.text());
+}
+
+/** The page that says what is wrong. @throws what is no mistake of a viewer, and nothing of the archive. */
+function explain(error: unknown): ConsolePage {
+  const page = (title: string, text: string, status: number): ConsolePage => ({
+    ...{ title, place: undefined, status, header: renderHeading(title) },
+    main: html`<p class="empty">${text}</p><p><a href="${BASE}/">To the overview</a></p>`,
+  });
+  if (isMissing(error)) return page("Not here", "There is nothing here, or nothing that you may see.", 404);
+  if (error instanceof RefusedError) return page("Refused", error.message, error.status);
+  if (error instanceof PasskeyError) return page("Refused", oneLine(error.message, 2_000), 403);
+  if (READABLE.some((kind) => error instanceof kind) && error instanceof Error)
+    return page("Cannot be read", oneLine(error.message, 2_000), 500);
+  throw error;
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof NotFound || (error instanceof ArchiveError && error.code === "missing");
+}
+
+/** Errors whose message is for whoever uses ptc. */
+const READABLE = [PasskeyError, ArchiveError, PendingError, CatalogError, ConfigurationError];
