@@ -180,7 +180,7 @@ const LARGE = "x".repeat(12_000_000);
 const QUICK = { headersMs: 300, requestMs: 600, stuckMs: 300, lookMs: 50 };
 
 /** Others are answered, if not at once on a busy machine, where the times may be over before this process has sent anything. */
-async function expectServed(url: string): Promise<void> {
+async function expectServed(url: URL): Promise<void> {
   await expect.poll(async () => (await post(url, LIST)).status).toBe(200);
 }
 
