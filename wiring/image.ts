@@ -69,7 +69,11 @@ export async function buildImage(
     const { engine, owner, runtime, limits } = sandboxOptions(configuration, own);
     const { engine: settled = engine } = (await engine.settled?.()) ?? {};
     const store = await settled.openImages?.();
-    if (store === undefined) throw new SandboxError("build_failed", `${settled.name} builds no images`);
+    if (store === undefined)
+      throw new SandboxError(
+        "build_failed",
+        `${settled.name} builds no images: build it where sandbox.engine is docker, and push it to the registry of the cluster`,
+      );
     const image = await build(configuration, store, { base, onProgress });
     for (const runner of new Set(languages.map(runnerOf)))
       await settled
