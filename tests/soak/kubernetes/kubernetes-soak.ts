@@ -331,6 +331,9 @@ class KubernetesSoak {
       `${swept.claims.length} claims, ${swept.leases.length} leases of ${REPLICAS} replicas`,
       swept.claims.length === 0 && swept.leases.length <= REPLICAS,
     );
+    // In this order: without the chart's Role, replicas that end cannot give up their leases.
+    this.#cluster.kubectl("scale", "deployment", RELEASE, "--replicas=0");
+    await until(() => this.#pods().length === 0);
     execFileSync(HELM, ["uninstall", RELEASE, ...this.#helmFlags, "--wait"], { stdio: "ignore" });
     const left = () =>
       ["sandboxclaims", "sandboxes", "leases", "pods"].map((kind) => ({
