@@ -5,14 +5,19 @@
   const all = (selector) => [...document.querySelectorAll(selector)];
   const title = document.title.replace(/^\(\d+\) /, "");
   root.dataset.scripted = "";
-  // On a narrow screen the current place may be beyond the edge.
-  if (matchMedia("(max-width: 62rem)").matches)
-    $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const narrow = matchMedia("(max-width: 62rem)");
+  showPlace();
+  narrow.addEventListener("change", showPlace);
   startKeys();
   startNotices();
   startAgain();
   startRun();
   if (root.dataset.feed !== undefined) startFeed(root.dataset.feed);
+
+  /** On a narrow screen the current place may be beyond the edge. */
+  function showPlace() {
+    if (narrow.matches) $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
 
   function startFeed(address) {
     let known;

@@ -204,7 +204,7 @@ ${renderTokenForm(page)}`;
     cells: [
       name,
       html`<a href="${BASE}/runs?principal=${encodeURIComponent(principal)}"><code>${principal}</code></a>`,
-      html`<span class="wide">${scopes.join(" ")}</span>`,
+      scopes.join(" "),
       html`<span class="wide">${groups.length === 0 ? "none" : groups.join(", ")}</span>`,
       renderTime(createdAt),
       expiresAt <= nowMs ? html`<span class="some">has expired</span>` : renderTime(expiresAt),
@@ -249,13 +249,13 @@ function renderTokenForm({ frame, rights, made }: MePage): Markup {
     ? html`<label><span>Groups, with commas between them</span><input type="text" name="group" value="${form?.get("group") ?? ""}" maxlength="2000" autocomplete="off" spellcheck="false"></label>`
     : own.length === 0
       ? undefined
-      : html`<fieldset><legend>Groups</legend>${own.map((group) => choice("group", group, oneLine(group, 100), has("group", group)))}</fieldset>`;
+      : html`<fieldset class="choices"><legend>Groups</legend>${own.map((group) => choice("group", group, oneLine(group, 100), has("group", group)))}</fieldset>`;
   return html`<details class="fold"${form === undefined ? undefined : html` open`}><summary>Make a token</summary>${renderForm(
     `${BASE}/me/tokens`,
     frame,
     html`<label><span>Name</span><input type="text" name="name" value="${form?.get("name") ?? ""}" placeholder="laptop" required maxlength="64" autocomplete="off" spellcheck="false"></label>
 <label><span>Days</span><input type="number" name="days" value="${form?.get("days") ?? DEFAULT_DAYS}" min="1" max="${isOfProject ? MAX_PROJECT_DAYS : MAX_OWN_DAYS}" required></label>
-<fieldset><legend>It may</legend>${scopes}</fieldset>
+<fieldset class="choices"><legend>It may</legend>${scopes}</fieldset>
 ${groups}
 <button type="submit">Make it</button>`,
     html` class="filters"`,

@@ -108,9 +108,9 @@ function renderRuns(options: RunsPage): ConsolePage {
     ),
     main: html`${renderSearch(search, sight)}
 <div data-live="live runs">${live.length === 0 ? undefined : renderLive(live, nowMs)}</div>
-${isFirst ? html`<p class="soft">${isFollowed ? FOLLOWED : UNFOLLOWED}</p>` : undefined}
 ${damaged}
-<div data-live="${isFirst ? "runs" : ""}" id="list">${list}</div>`,
+<div data-live="${isFirst ? "runs" : ""}" id="list">${list}</div>
+${isFirst ? html`<p class="notes">${isFollowed ? FOLLOWED : UNFOLLOWED}</p>` : undefined}`,
   };
 }
 

@@ -207,7 +207,13 @@ interface TableRow {
   selections?: readonly string[];
 }
 
-/** A table whose rows become cards on a narrow screen: each cell carries its heading. */
+const EMPTY = html` class="empty-cell"`;
+
+function isEmpty(cell: MarkupValue): boolean {
+  return cell === undefined || (cell instanceof Markup ? cell.text === "" : cell === "");
+}
+
+/** A table whose rows become cards on a narrow screen: each cell carries its heading, and those without a value are left out. */
 export function renderTable(columns: readonly string[], rows: readonly TableRow[]): Markup {
   const hasMeter = rows.some(({ meter }) => meter !== undefined);
   const headings = columns.map((column) => html`<th scope="col">${column}</th>`);
@@ -215,7 +221,8 @@ export function renderTable(columns: readonly string[], rows: readonly TableRow[
     const [first, ...others] = cells;
     const attributes = selections === undefined ? undefined : html` data-in="${selections.join(" ")}"`;
     const values = others.map(
-      (cell, index) => html`<td data-label="${columns[index + 1]}"><span>${cell}</span></td>`,
+      (cell, index) =>
+        html`<td data-label="${columns[index + 1]}"${isEmpty(cell) ? EMPTY : undefined}><span>${cell}</span></td>`,
     );
     return html`<tr${attributes}><th scope="row">${first}</th>${values}${meter}</tr>`;
   });

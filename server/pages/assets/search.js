@@ -19,6 +19,8 @@
     let calls = [];
     const many = all(".batch").length > MANY_BATCHES;
     let hits = [];
+    /** What the hits are of, while the input may say what is next. */
+    let sought = "";
     let now = -1;
     let turn = 0;
     let typed;
@@ -57,15 +59,11 @@
       ({ target }) => {
         const hit = hits.find(({ call }) => call === target);
         if (hit === undefined || !target.open) return;
-        hit.ranges = rangesIn(target, wantedText(), MAX_CALL_MARKS);
+        hit.ranges = rangesIn(target, sought, MAX_CALL_MARKS);
         mark();
       },
       true,
     );
-
-    function wantedText() {
-      return input.value.trim().toLowerCase();
-    }
 
     function clear() {
       input.value = "";
@@ -76,7 +74,7 @@
     async function update() {
       clearTimeout(typed);
       const own = ++turn;
-      const wanted = wantedText();
+      const wanted = input.value.trim().toLowerCase();
       const failedOnly = $("#failed-only")?.checked ?? false;
       calls = await pageCalls.all();
       if (own !== turn) return;
@@ -122,6 +120,7 @@
       for (const chip of all("[data-find]")) {
         chip.setAttribute("aria-pressed", String(chip.dataset.find.toLowerCase() === wanted));
       }
+      sought = wanted;
       hits = wanted === "" ? [] : findHits(wanted);
       now = -1;
       mark();
@@ -165,7 +164,7 @@
       const { call } = hit;
       if (call !== undefined && !matchesSummary(call)) pageCalls.unfold(call);
       // A call beyond those that are marked is marked when somebody goes there.
-      if (call !== undefined) hit.ranges = rangesIn(call, wantedText(), MAX_CALL_MARKS);
+      if (call !== undefined) hit.ranges = rangesIn(call, sought, MAX_CALL_MARKS);
       const target = call ?? hit.ranges[0].startContainer.parentElement;
       target.scrollIntoView({ block: "center" });
       mark();
@@ -173,7 +172,7 @@
     }
 
     function matchesSummary(call) {
-      return call.firstElementChild.textContent.toLowerCase().includes(wantedText());
+      return call.firstElementChild.textContent.toLowerCase().includes(sought);
     }
 
     function mark() {
