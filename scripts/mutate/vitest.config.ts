@@ -20,6 +20,8 @@ export default defineConfig({
       // These measure or disturb the process that they run in.
       "tests/upstream/mcp/floods.test.ts",
       "tests/fuzz/fuzz.test.ts",
+      // These are about the assets of pages, which are not mutated.
+      "tests/**/*-in-browser.test.ts",
       // These run whole commands and exercise everything. A change that only they notice has no direct test.
       "tests/cli/**",
       "tests/clients/**",
