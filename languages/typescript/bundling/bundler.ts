@@ -1,5 +1,5 @@
 import childProcess, { type ChildProcess, type SpawnOptions } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type BuildOptions, type BuildResult, build, stop, type TransformOptions, transform } from "esbuild";
 
 /**
@@ -11,10 +11,16 @@ import { type BuildOptions, type BuildResult, build, stop, type TransformOptions
 const MAX_MEMORY_KIB = 512 * 1024;
 const LOOK_MS = 25;
 
+/** Sets the limit that the kernel holds, of address space. The image of ptc has no shell, so there only the looks bound the process. */
+const SHELL = "/bin/sh";
+const MAX_ADDRESS_SPACE_KIB = 2 * 1024 * 1024;
+/** A shell command that starts the bundler, `$0`, with the limit, or without it if it cannot be set. */
+const LIMITED = `ulimit -v ${MAX_ADDRESS_SPACE_KIB} 2>/dev/null; exec "$0" "$@"`;
+
 /** The most bytes of one answer. A larger one would fit neither in a string nor in a frame for a sandbox. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Kills the process when it takes too much. Needs no shell and no other program, as the image of ptc has none. */
+/** Kills the process when it takes too much. */
 class Bounds {
   #child: ChildProcess | undefined;
   #bytes = 0;
@@ -55,7 +61,10 @@ function residentKib(pid: number): number {
 function startContained<T>(start: () => T, bounds: Bounds): T {
   const { spawn } = childProcess;
   const contained = (command: string, args: readonly string[], options: SpawnOptions) => {
-    const child = spawn(command, args, { ...options, stdio: ["pipe", "pipe", "ignore"] });
+    const silent: SpawnOptions = { ...options, stdio: ["pipe", "pipe", "ignore"] };
+    const child = existsSync(SHELL)
+      ? spawn(SHELL, ["-c", LIMITED, command, ...args], silent)
+      : spawn(command, args, silent);
     bounds.watch(child);
     return child;
   };
