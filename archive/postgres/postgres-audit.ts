@@ -241,41 +241,43 @@ export async function takeOverLog(
   if (head === undefined) return { taken: 0, head };
   const last = Number(head.split(":")[0]);
   let at = (await readAuditHead(db)) ?? NO_LINE;
-  const isThere = "SELECT line FROM audit_lines WHERE seq = $1";
+  if (at.seq > 0 && !(await haveLine(db, path, Math.min(at.seq, last)))) throw hasOwnLines(db, path);
   let taken = 0;
-  let isSame = at.seq === 0;
-  let group: KeptLine[] = [];
-  let end = at;
-  const flush = async () => {
-    if (group.length === 0) return;
+  const write = async (lines: readonly KeptLine[], end: ChainEnd) => {
     await db.transaction(async (tx) => {
       const [now = NO_LINE] = await tx.all(HeadRow, "SELECT seq, hash FROM audit_head FOR UPDATE");
       if (now.seq !== at.seq || now.hash !== at.hash) throw hasOwnLines(db, path);
-      await insertLines(tx, group, { batch: `take-over ${randomUUID()}`, end });
+      await insertLines(tx, lines, { batch: `take-over ${randomUUID()}`, end });
     });
-    taken += group.length;
-    [at, group] = [end, []];
+    taken += lines.length;
+    at = end;
     onProgress(at.seq, last);
   };
+  let group: KeptLine[] = [];
+  let end = at;
   for await (const { bytes } of linesOfLog(path)) {
     const link = parseLink(bytes);
-    if (link === undefined || link.seq > last) continue;
-    if (link.seq <= at.seq) {
-      if (link.seq !== Math.min(at.seq, last)) continue;
-      const kept = await db.get(BatchRow, isThere, link.seq);
-      isSame = kept !== undefined && Buffer.from(kept.line).equals(bytes);
-      continue;
-    }
-    if (!isSame) throw hasOwnLines(db, path);
+    // Another process may append to the log meanwhile.
+    if (link === undefined || link.seq <= end.seq || link.seq > last) continue;
     const written = Date.parse(String(parseAuditLine(bytes)?.time));
     group.push({ seq: link.seq, at: Number.isNaN(written) ? 0 : written, line: bytes.toString("utf8") });
     end = link.end;
-    if (group.length >= PAGE) await flush();
+    if (group.length < PAGE) continue;
+    await write(group, end);
+    group = [];
   }
-  if (!isSame) throw hasOwnLines(db, path);
-  await flush();
+  if (group.length > 0) await write(group, end);
   await db.exec(FLUSH);
   return { taken, head };
+}
+
+/** Whether the line of a number is the same in the database as in a log. */
+async function haveLine(db: PgDatabase, path: string, seq: number): Promise<boolean> {
+  const kept = await db.get(BatchRow, "SELECT line FROM audit_lines WHERE seq = $1", seq);
+  if (kept === undefined) return false;
+  for await (const { bytes } of linesOfLog(path))
+    if (parseLink(bytes)?.seq === seq) return Buffer.from(kept.line).equals(bytes);
+  return false;
 }
 
 function hasOwnLines({ place }: PgDatabase, path: string): ArchiveError {
