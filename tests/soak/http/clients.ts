@@ -17,7 +17,7 @@ import { SCOPES, SECRET } from "./surroundings.ts";
 const PATIENCE_MS = 600_000;
 
 /** How often a request is sent to one replica after another, none of which takes it. */
-const MAX_TRIES = 100;
+const MAX_TRIES = 600;
 const RETRY_MS = 50;
 
 /** What became of a program, as its client saw it. */
@@ -56,10 +56,14 @@ export class Balanced {
       const pinned = session === null ? undefined : this.#sessions.get(session);
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const replica = pinned ?? turn++ % this.#origins.length;
-        const at = new URL(`${target.pathname}${target.search}`, this.#origins[replica]);
+        const origin = this.#origins[replica];
+        if (origin === undefined && pinned !== undefined) throw new Error("the session's replica is gone");
         const headers = new Headers(init.headers);
         headers.set("x-forwarded-host", this.url.host);
-        const response = await fetch(at, { ...init, headers }).catch((error: unknown) => {
+        const at = new URL(`${target.pathname}${target.search}`, origin ?? this.url);
+        // None may be ready for a moment, such as while a kubelet starts again.
+        const asked = origin === undefined ? Promise.resolve(undefined) : fetch(at, { ...init, headers });
+        const response = await asked.catch((error: unknown) => {
           if (pinned !== undefined || !isUnreached(error)) throw error;
           return undefined;
         });
