@@ -319,17 +319,18 @@ class KubernetesSoak {
   }
 
   async #checkLeftovers(): Promise<void> {
+    const from = Date.now();
     const look = () => ({
-      claims: this.#cluster.names("sandboxclaims"),
-      leases: this.#cluster.names("leases"),
+      claims: this.#cluster.names("sandboxclaims").length,
+      leases: this.#cluster.list("leases").map(({ spec }) => Date.parse(spec.renewTime) > from),
     });
-    // Those that killed replicas have left are swept by the others, though no program comes any more.
-    await until(() => look().claims.length === 0 && look().leases.length <= REPLICAS);
+    // Those that killed replicas have left are swept by the others, though no program comes any more. Those of the living are renewed.
+    await until(() => look().claims === 0 && look().leases.every((isRenewed) => isRenewed));
     const swept = look();
     this.#checks.check(
       "what killed replicas have left is swept by the others",
-      `${swept.claims.length} claims, ${swept.leases.length} leases of ${REPLICAS} replicas`,
-      swept.claims.length === 0 && swept.leases.length <= REPLICAS,
+      `${swept.claims} claims, ${swept.leases.length} leases of ${REPLICAS} replicas`,
+      swept.claims === 0 && swept.leases.every((isRenewed) => isRenewed),
     );
     // In this order: without the chart's Role, replicas that end cannot give up their leases.
     this.#cluster.kubectl("scale", "deployment", RELEASE, "--replicas=0");
