@@ -62,6 +62,9 @@ export interface RunscEngineOptions extends EngineOptions {
   folders?: { images: string; snapshots: string } | undefined;
 }
 
+/** What a sandbox needs outside of gVisor, such as its folder, cannot be made. No snapshot is at fault. */
+class NoPlace extends SandboxError {}
+
 /**
  * Sandboxes that are children of this process: gVisor's runsc, called without an engine. A ready runner is saved as a snapshot, from
  * which further sandboxes are restored; if that fails, they are booted.
@@ -267,7 +270,7 @@ export class RunscEngine implements SandboxEngine {
     } catch (cause) {
       void place.group?.remove();
       rmSync(folder, { recursive: true, force: true });
-      throw new SandboxError("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
+      throw new NoPlace("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
     }
   }
 
@@ -283,7 +286,7 @@ export class RunscEngine implements SandboxEngine {
       return { id, folder, group };
     } catch (cause) {
       rmSync(folder, { recursive: true, force: true });
-      throw new SandboxError("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
+      throw new NoPlace("start_failed", `a sandbox cannot be started: ${messageOf(cause)}`, { cause });
     }
   }
 
@@ -330,7 +333,7 @@ export class RunscEngine implements SandboxEngine {
     try {
       await inTime(made, SNAPSHOT_PATIENCE_MS, () => new Error("it took too long"));
     } catch (error) {
-      await this.#snapshots.fail(parts.key, messageOf(error));
+      if (!(error instanceof NoPlace)) await this.#snapshots.fail(parts.key, messageOf(error));
       throw error;
     }
   }

@@ -100,6 +100,18 @@ describeSandboxed("sandboxes without an engine", () => {
     );
   });
 
+  test("count no failure against a snapshot where one cannot have its folder", async () => {
+    const engine = open();
+    const request = await requestFor(engine);
+    rmSync(join(base, "run"), { recursive: true });
+    for (let tries = 0; tries < 3; tries++)
+      await expect(engine.snapshot(request)).rejects.toThrow("a sandbox cannot be started: ENOENT");
+    mkdirSync(join(base, "run"));
+    expect(await engine.describeSnapshot(request)).toMatch(/^none yet: (?!.*failed)/);
+    await engine.snapshot(request);
+    expect(await engine.describeSnapshot(request)).toBe(RESTORED);
+  });
+
   test("are not taken from a snapshot whose files are no longer what was written", async () => {
     const engine = open();
     await engine.snapshot(await requestFor(engine));
