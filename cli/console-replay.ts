@@ -22,8 +22,7 @@ export async function replayForConsole(
   const replay = async (): Promise<ReplayOutcome> => {
     const loaded = await loadReplayable(archive, runId);
     if (!loaded.ok) return outcome("impossible", WHY[loaded.problem.kind]);
-    const { modules } = loaded.replayable;
-    const { envelope, divergence, undecided } = await host.replay({ ...loaded.replayable, modules, signal });
+    const { envelope, divergence, undecided } = await host.replay({ ...loaded.replayable, signal });
     const { result } = envelope;
     if (!result.ok && result.error.type === "SandboxUnavailable")
       return outcome("impossible", result.error.message);

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { rotatedFiles } from "../../archive/audit/chain/log-files.ts";
 import { openMaintenance, readSqliteRows } from "../../archive/open-archive.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
@@ -139,32 +138,24 @@ async function importArchive(
       stdout,
       `${oneLine(
         taken === 0
-          ? `${place} has all of ${from} already; its head is ${head ?? "none"}`
+          ? `${place} has all of ${from} already; its head is ${head}`
           : `${place} has taken ${countNoun(taken, what)} over; the head is ${head}, as it was`,
       )}\n`,
     );
   const runs = await readSqliteRows(path, (rows) => takeOver(shared.url, rows, showing("record")));
   clear();
   if (!flags.json) await say(path, "record", runs);
-  if (rotatedFiles(log).length === 0 && !existsSync(log)) {
-    if (flags.json) await write(stdout, `${jsonLine(runs)}\n`);
-    return EXIT.done;
-  }
-  const lines = await takeOverAudit(shared.url, log, showing("line"));
+  const { taken, head, place } = await takeOverAudit(shared.url, log, showing("line"));
   clear();
-  if (!flags.json) await say(log, "line", lines);
-  else
-    await write(
-      stdout,
-      `${jsonLine({ ...runs, audit: { taken: lines.taken, head: lines.head ?? null } })}\n`,
-    );
+  if (flags.json) await write(stdout, `${jsonLine({ ...runs, audit: { taken, head: head ?? null } })}\n`);
+  else if (head !== undefined) await say(log, "line", { place, taken, head });
   return EXIT.done;
 }
 
 interface TakenOver {
   place: string;
   taken: number;
-  head: string | undefined;
+  head: string;
 }
 
 const defineReencrypt = defineCommand("reencrypt", reencrypt, (command) =>

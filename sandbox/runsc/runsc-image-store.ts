@@ -365,7 +365,8 @@ export function extendToPages(file: Buffer): Buffer | undefined {
     const end = address + bytes;
     const pagesEnd = Math.ceil(end / PAGE_BYTES) * PAGE_BYTES;
     const isOthers = segments.some((other) => other.address >= end && other.address < pagesEnd);
-    if (isWritable || bytes !== memoryBytes || pagesEnd === end || isOthers) return [];
+    const isOutside = offset + bytes > file.length;
+    if (isWritable || bytes !== memoryBytes || pagesEnd === end || isOthers || isOutside) return [];
     return [{ header, bytes: pagesEnd - address, fileEnd: offset + pagesEnd - address }];
   });
   if (changes.length === 0) return undefined;

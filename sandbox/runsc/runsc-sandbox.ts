@@ -27,6 +27,8 @@ export interface SandboxPlace {
   group: SandboxGroup | undefined;
 }
 
+const MAX_EXIT_CODE = 255;
+
 /** The host's end of the frames of a guard whose runner has the channel itself. */
 class DirectGuard extends FramedGuard {
   readonly #exited = Promise.withResolvers<number>();
@@ -37,7 +39,7 @@ class DirectGuard extends FramedGuard {
   }
 
   protected override receiveMark(letter: string, number: number): boolean {
-    if (letter !== GUARD_FRAMES.exited) return false;
+    if (letter !== GUARD_FRAMES.exited || number > MAX_EXIT_CODE) return false;
     this.#exited.resolve(number);
     return true;
   }

@@ -5,18 +5,11 @@ import type { Replayed } from "../../execution/replay/replay-program.ts";
 import { ReplayTurns } from "../../execution/replay/replay-turns.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { eventually } from "../eventually.ts";
-import { archiveIn } from "../server/reports/sample-archive.ts";
+import { archiveReplayable } from "../server/reports/sample-archive.ts";
 
 it("replays in the console take turns with each other and with those over HTTP, and who asks for many keeps nobody from theirs", async () => {
   const archive = new MemoryStore();
-  const run = await archiveIn(archive, {
-    code: "work()",
-    options: {
-      ...{ timeout_ms: 1_000, max_output_bytes: 65_536, max_stderr_bytes: 65_536, max_parallel_calls: 10 },
-      ...{ max_tool_calls: 1_000, typecheck: "error" },
-    },
-    environment: { seed: "0".repeat(64), time_zone: "UTC" },
-  });
+  const run = await archiveReplayable(archive);
   const order: string[] = [];
   const running: (() => void)[] = [];
   const replays = new ReplayTurns({

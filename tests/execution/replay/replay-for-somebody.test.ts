@@ -5,19 +5,12 @@ import type { ReplayRequest } from "../../../execution/replay/replay-run.ts";
 import { ReplayTurns } from "../../../execution/replay/replay-turns.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { eventually } from "../../eventually.ts";
-import { archiveIn } from "../../server/reports/sample-archive.ts";
+import { archiveReplayable } from "../../server/reports/sample-archive.ts";
 
 /** A host whose replays end when the test says so. Who is admitted is noted in order. */
 async function setUp({ isAdmitted = true } = {}) {
   const archive = new MemoryStore();
-  const run = await archiveIn(archive, {
-    code: "work()",
-    options: {
-      ...{ timeout_ms: 1_000, max_output_bytes: 65_536, max_stderr_bytes: 65_536, max_parallel_calls: 10 },
-      ...{ max_tool_calls: 1_000, typecheck: "error" },
-    },
-    environment: { seed: "0".repeat(64), time_zone: "UTC" },
-  });
+  const run = await archiveReplayable(archive);
   const order: string[] = [];
   const running: { end: () => void; request: ReplayRequest }[] = [];
   let ended = 0;

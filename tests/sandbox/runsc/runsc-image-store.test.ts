@@ -298,6 +298,18 @@ test("a segment is not extended over the next one, nor a writable one, and the f
   expect(extended.length).toBe(0x2000);
 });
 
+test("a segment that the file does not hold is left as it is, and costs no memory", () => {
+  const file = Buffer.alloc(200);
+  Buffer.from("\x7fELF\x02\x01", "latin1").copy(file);
+  file.writeBigUInt64LE(64n, 32);
+  file.writeUInt16LE(56, 54);
+  file.writeUInt16LE(1, 56);
+  file.writeUInt32LE(1, 64);
+  for (const [field, value] of [2n ** 40n, 0n, 0n, 100n, 100n].entries())
+    file.writeBigUInt64LE(value, 72 + field * 8);
+  expect(extendToPages(file)).toBeUndefined();
+});
+
 test.each([
   ["a script", Buffer.from("#!/bin/sh\n".repeat(20))],
   ["a file with the name of one", Buffer.from("\x7fELF\x02\x01", "latin1")],

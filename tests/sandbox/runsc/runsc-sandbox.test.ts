@@ -7,7 +7,10 @@ import { newFolder } from "../../temporary-folder.ts";
 import { keptOutput } from "../outputs.ts";
 
 /** A guard's frame. */
-const frame = (letter: string, number: number) => `printf '${letter}\\000\\000\\000\\${number.toString(8)}'`;
+function frame(letter: string, number: number): string {
+  const bytes = [24, 16, 8, 0].map((shift) => `\\${((number >>> shift) & 255).toString(8).padStart(3, "0")}`);
+  return `printf '${letter}${bytes.join("")}'`;
+}
 const CLEARS_UP = "exec sleep 600";
 
 function start(script: string) {
@@ -28,6 +31,13 @@ test("a sandbox ends with the code that its guard tells, after the output before
   expect((await sandbox.outcome()).code).toBeNull();
   await sandbox.removed();
   expect(existsSync(folder)).toBe(false);
+  sandbox.release();
+});
+
+test("a number that is no exit code is not taken for one", async () => {
+  const { sandbox } = start(`${frame("x", 256)}; ${frame("x", 7)}; exit 3`);
+  expect(await sandbox.exited).toEqual({ code: 3 });
+  await sandbox.removed();
   sandbox.release();
 });
 

@@ -88,6 +88,16 @@ export async function archiveIn(archive: RunArchiver, sample: SampleRun): Promis
   return run.facts.run_id;
 }
 
+/** Archives a run that can be replayed, and returns its id. */
+export function archiveReplayable(archive: RunArchiver): Promise<string> {
+  const bounds = { timeout_ms: 1_000, max_output_bytes: 65_536, max_stderr_bytes: 65_536 };
+  return archiveIn(archive, {
+    code: "work()",
+    options: { ...bounds, max_parallel_calls: 10, max_tool_calls: 1_000, typecheck: "error" },
+    environment: { seed: "0".repeat(64), time_zone: "UTC" },
+  });
+}
+
 function handOver(sample: SampleRun): { run: RunToArchive; calls: CallToArchive[] } {
   return { run: handOverRun(sample), calls: (sample.calls ?? []).map(handOverCall) };
 }
