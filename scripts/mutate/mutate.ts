@@ -9,6 +9,7 @@ import type { MutantResult } from "@stryker-mutator/api/core";
 import { Stryker } from "@stryker-mutator/core";
 import { sampledPlaces } from "./only-sampled.ts";
 import { drawSample } from "./sample.ts";
+import { isSurvivor, lineOf } from "./survivors.ts";
 
 /** The folders that the sample is drawn from. */
 const CORE = [
@@ -78,7 +79,11 @@ async function tryMutants(name: string, ranges: string[]): Promise<MutantResult[
   process.env.PTC_MUTATED = name;
   return new Stryker({
     mutate: ranges,
-    plugins: ["@stryker-mutator/vitest-runner", "./scripts/mutate/only-sampled.ts"],
+    plugins: [
+      "@stryker-mutator/vitest-runner",
+      "./scripts/mutate/only-sampled.ts",
+      "./scripts/mutate/survivors.ts",
+    ],
     ignorers: wanted === undefined ? [] : ["only-sampled"],
     testRunner: "vitest",
     vitest: {
@@ -103,7 +108,7 @@ async function tryMutants(name: string, ranges: string[]): Promise<MutantResult[
     tempDirName: ".stryker/tmp",
     cleanTempDir: "always",
     ignorePatterns: ["dist", "bench/node_modules"],
-    reporters: ["progress"],
+    reporters: ["progress", "survivors"],
     allowEmpty: true,
   }).runMutationTest();
 }
@@ -119,13 +124,8 @@ async function sampledOf(text: string): Promise<string[]> {
 
 function report(all: readonly MutantResult[]): void {
   const tried = all.filter(({ status }) => ["Killed", "Timeout", "Survived", "NoCoverage"].includes(status));
-  const survivors = tried.filter(({ status }) => status === "Survived" || status === "NoCoverage");
-  for (const { fileName, location, status, mutatorName, replacement } of survivors) {
-    const { line, column } = location.start;
-    const to = (replacement ?? "").replaceAll(/\s+/g, " ").slice(0, 100);
-    const why = status === "NoCoverage" ? "no test runs it" : "no test notices";
-    console.log(`${fileName}:${line}:${column + 1} ${mutatorName} -> ${to || "(removed)"}: ${why}`);
-  }
+  const survivors = tried.filter(isSurvivor);
+  for (const survivor of survivors) console.log(lineOf(survivor));
   const killed = tried.length - survivors.length;
   const percent = tried.length === 0 ? 100 : (killed / tried.length) * 100;
   console.log(`${killed} of ${tried.length} mutants killed (${percent.toFixed(1)} %)`);
