@@ -89,6 +89,8 @@ export interface ClaimRequest {
   use?: SandboxUse | undefined;
 }
 
+/** The reasons of a `Ready` condition of which another claim need not have the same: the pod has ended. */
+const ENDED = new Set(["PodFailed", "PodSucceeded"]);
 /** Why a claim gets no pod that waiting would not mend, by the reasons of its `Ready` condition. */
 const HOPELESS = new Set(["InvalidMetadata", "TemplateNotFound", "WarmPoolNotFound", "ClaimExpired"]);
 /** The same of a container that waits. */
@@ -122,6 +124,7 @@ export class Claims {
    * Claims a pod from a pool, and waits until there is one. The claim is removed where it throws.
    *
    * @param onMade called when the claim is made and its pod is waited for.
+   * @throws EndedPod where the claim was given a pod that had ended, and another claim may be given a better one
    * @throws SandboxError `start_failed` that says why no pod came, `engine_unreachable`
    */
   async make(request: ClaimRequest, patienceMs: number, onMade: () => void): Promise<BoundClaim> {
@@ -230,11 +233,12 @@ export class Claims {
     while (claim.pod === undefined) {
       const hopeless = claim.hopeless;
       if (hopeless !== undefined) throw noPod(hopeless);
+      if (claim.hasEnded) throw await this.#endedPod(claim);
       const leftMs = end - performance.now();
       if (leftMs <= 0) {
         const { why = "the pool is empty" } = await this.#why(claim).catch(() => ({ why: undefined }));
         const advice = `raise the replicas of the SandboxWarmPool, add nodes, or let programs wait longer with sandbox.kubernetes.ready_timeout_seconds; \`kubectl describe sandboxclaims,sandboxes,pods -n ${this.#api.namespace}\` shows more`;
-        throw noPod(`none was ready within ${patienceMs / 1_000} s: ${why}; ${advice}`);
+        throw noPod(`none was ready within ${Math.ceil(patienceMs / 1_000)} s: ${why}; ${advice}`);
       }
       await Promise.race([claim.changed(), delay(Math.min(LOOK_MS, leftMs), undefined, { ref: true })]);
       if (claim.pod !== undefined || performance.now() < claim.seenMs + LOOK_MS) continue;
@@ -262,6 +266,23 @@ export class Claims {
     return { why: said === undefined ? undefined : line(said), isFinal: false };
   }
 
+  /** What is told where a claim was given a pod that has ended. */
+  async #endedPod(claim: BoundClaim): Promise<EndedPod> {
+    const name = claim.sandbox ?? claim.name;
+    const pod = await this.findPod(name).catch(() => undefined);
+    const { reason, message, containerStatuses } = pod?.status ?? {};
+    const terminated = containerStatuses?.[0]?.state?.terminated;
+    const code = terminated === undefined ? undefined : `exit code ${terminated.exitCode}`;
+    const why = [claim.message, reason ?? terminated?.reason, code, message]
+      .filter((part) => part)
+      .join(", ");
+    const advice = `\`kubectl logs ${name} -n ${this.#api.namespace}\` may say more while there is the pod`;
+    return new EndedPod(
+      "start_failed",
+      `the pod for the program has ended before it was used: ${line(why)}; ${advice}`,
+    );
+  }
+
   #follow(owner: string): void {
     if (this.#following !== undefined) return;
     const following = new AbortController();
@@ -280,6 +301,9 @@ export class Claims {
     this.#following = undefined;
   }
 }
+
+/** A claim was given a pod that has ended, such as one whose node had just gone. No program has begun in it. */
+export class EndedPod extends SandboxError {}
 
 /** A claim of this process, and what is known of it. */
 export class BoundClaim {
@@ -330,6 +354,11 @@ export class BoundClaim {
   get hopeless(): string | undefined {
     if (this.#isGone) return "the claim was removed by somebody else";
     return HOPELESS.has(this.#ready?.reason ?? "") ? line(this.message ?? "") : undefined;
+  }
+
+  /** Whether its pod has ended before the claim was ready. */
+  get hasEnded(): boolean {
+    return ENDED.has(this.#ready?.reason ?? "");
   }
 
   see(claim: Claim | undefined): void {

@@ -33,7 +33,7 @@ import type {
   StartedSandbox,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { type BoundClaim, Claims } from "./claims.ts";
+import { type BoundClaim, Claims, EndedPod } from "./claims.ts";
 import { ClusterApi } from "./cluster-api.ts";
 import { examineCluster } from "./examination.ts";
 import { KUBERNETES_ADVICE } from "./kubernetes-advice.ts";
@@ -104,18 +104,24 @@ export class KubernetesEngine implements SandboxEngine {
       this.#lease(owner).hold(),
     ]);
     const keys = this.#keysFor(template);
-    const patienceMs = this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS;
+    const end = performance.now() + (this.#options.readyTimeoutMs ?? DEFAULT_READY_TIMEOUT_MS);
     for (let claimed = 1; ; claimed++) {
-      const claim = await claims.make({ pool: template.pool, owner, belongsTo, use }, patienceMs, () => {
-        onRequested?.();
-        onRequested = undefined;
-      });
+      let claim: BoundClaim | undefined;
       try {
+        claim = await claims.make(
+          { pool: template.pool, owner, belongsTo, use },
+          end - performance.now(),
+          () => {
+            onRequested?.();
+            onRequested = undefined;
+          },
+        );
         return await this.#enter(claim, { request, template, keys }, output);
       } catch (error) {
-        await this.#discard(claim);
+        await claim?.remove().catch(() => {});
         // No program has begun, so another pod may have it.
-        if (error instanceof UnfitPod || claimed === MAX_CLAIMS) throw error;
+        const isLost = claim === undefined ? error instanceof EndedPod : !(error instanceof UnfitPod);
+        if (!isLost || claimed === MAX_CLAIMS) throw error;
       }
     }
   }
@@ -199,10 +205,6 @@ export class KubernetesEngine implements SandboxEngine {
     const lease = new OwnerLease(api, owner, () => void claims.renewDue());
     this.#leases.set(owner, lease);
     return lease;
-  }
-
-  async #discard(claim: BoundClaim): Promise<void> {
-    await claim.remove().catch(() => {});
   }
 
   /** Settles as both do, and closes the stream where the other has failed. */

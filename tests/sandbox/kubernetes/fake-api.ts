@@ -9,6 +9,11 @@ import { newFolder } from "../../temporary-folder.ts";
 
 /** A cluster of which only the API server's answers are there, until the test ends. */
 export async function clusterThatAnswers(answer: RequestListener): Promise<ClusterApi> {
+  return ClusterApi.open({ kubeconfig: await kubeconfigOfCluster(answer) });
+}
+
+/** The file with the address of such a cluster. */
+export async function kubeconfigOfCluster(answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close());
@@ -23,5 +28,5 @@ export async function clusterThatAnswers(answer: RequestListener): Promise<Clust
       contexts: [{ name: "c", context: { cluster: "c", user: "u", namespace: "programs" } }],
     }),
   );
-  return ClusterApi.open({ kubeconfig });
+  return kubeconfig;
 }
