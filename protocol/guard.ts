@@ -60,6 +60,76 @@ export const GUARD_FRAMES = {
 
 export const GUARD_HEADER_BYTES = 5;
 
+/** The letters of frames with a payload. */
+const WITH_PAYLOAD: ReadonlySet<string> = new Set([
+  GUARD_FRAMES.data,
+  GUARD_FRAMES.stdout,
+  GUARD_FRAMES.stderr,
+]);
+
+/** A frame as bytes. */
+export function guardFrame(letter: string, number: number, payload?: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(GUARD_HEADER_BYTES + (payload?.length ?? 0));
+  frame.write(letter, 0, "latin1");
+  frame.writeUInt32BE(number, 1);
+  if (payload !== undefined) frame.set(payload, GUARD_HEADER_BYTES);
+  return frame;
+}
+
+/** What a stream of frames has: frames without a payload, and the payloads of the others in pieces as they arrive. */
+export interface GuardFrameHandlers {
+  onMark(letter: string, number: number): void;
+  onPayload(letter: string, piece: Buffer): void;
+}
+
+/** Reads frames from the chunks of a stream. */
+export class GuardFrameReader {
+  readonly #handlers: GuardFrameHandlers;
+  readonly #header = Buffer.alloc(GUARD_HEADER_BYTES);
+  #headerBytes = 0;
+  #payloadBytes = 0;
+  #isStopped = false;
+
+  constructor(handlers: GuardFrameHandlers) {
+    this.#handlers = handlers;
+  }
+
+  read(chunk: Buffer): void {
+    let rest = chunk;
+    while (rest.length > 0 && !this.#isStopped) {
+      rest = rest.subarray(this.#payloadBytes > 0 ? this.#takePayload(rest) : this.#takeHeader(rest));
+    }
+  }
+
+  /** Reads no more, not even the rest of the chunk. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #takeHeader(bytes: Buffer): number {
+    const taken = bytes.copy(this.#header, this.#headerBytes);
+    this.#headerBytes += taken;
+    if (this.#headerBytes === GUARD_HEADER_BYTES) {
+      this.#headerBytes = 0;
+      const number = this.#header.readUInt32BE(1);
+      if (WITH_PAYLOAD.has(this.#letter)) this.#payloadBytes = number;
+      else this.#handlers.onMark(this.#letter, number);
+    }
+    return taken;
+  }
+
+  #takePayload(bytes: Buffer): number {
+    const payload = bytes.subarray(0, this.#payloadBytes);
+    this.#payloadBytes -= payload.length;
+    this.#handlers.onPayload(this.#letter, payload);
+    return payload.length;
+  }
+
+  get #letter(): string {
+    return String.fromCharCode(this.#header[0] as number);
+  }
+}
+
 /** The most bytes of one frame that ptc sends. */
 export const GUARD_PIECE_BYTES = 64 * 1024;
 

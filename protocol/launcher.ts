@@ -3,8 +3,8 @@
  * certificate on either side, or what a process that is executed in the pod reads and writes.
  *
  * The launcher sends a preface first, one line: the UID of its pod, so that an address which has gone to another pod is noticed.
- * All that follows are the frames of an attached guard (guard.ts) in both directions, and one more of the launcher's own: how the
- * guard has ended.
+ * All that follows are the frames of an attached guard (guard.ts) in both directions, of which those of the channel are the
+ * launcher's own, and one more: how the guard has ended.
  */
 
 /** The letter of the last frame, whose number is the guard's exit code. It has no payload. */

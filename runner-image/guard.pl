@@ -19,8 +19,8 @@
 # the other has granted. This bounds all buffers, and the program's output, ptc's commands and the channel never block each other.
 #
 # With --direct, the guard's stdin is the channel, which the runner gets unchanged, and its stdout is a socket over which the guard
-# and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two. ptc
-# then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with the exit code, so that ptc can end the sandbox
+# and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two, and in
+# a pod the launcher is in ptc's place. ptc then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with the exit code, so that ptc can end the sandbox
 # without waiting for the kernel of the sandbox to clear up. In both modes, ptc sends `b` now and then, which the guard answers with a `b`.
 #
 # With --alone, the guard itself builds the walls that an engine builds elsewhere, because it starts with a network, for example
@@ -359,6 +359,9 @@ sub leave_pod {
         mount_or_die('proc', '/proc', 'proc', $MS_NOSUID_NODEV_NOEXEC, '');
         return;
     }
+    # The end of the channel, or of the guard, is visible only when no other process has it open.
+    close STDIN;
+    close STDOUT;
     waitpid $inner, 0;
     exit($? & 127 ? 128 + ($? & 127) : $? >> 8);
 }

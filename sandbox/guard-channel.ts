@@ -13,9 +13,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   GUARD_COMMANDS,
   GUARD_FRAMES,
-  GUARD_HEADER_BYTES,
   GUARD_PIECE_BYTES,
   GUARD_WINDOW_BYTES,
+  GuardFrameReader,
+  guardFrame,
 } from "../protocol/guard.ts";
 import { MAX_CONNECTIONS } from "../protocol/limits.ts";
 import { STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../protocol/runners.ts";
@@ -130,8 +131,6 @@ export class SocketListener {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
-
 /**
  * The host's end of a guard's frames (runner-image/guard.pl): passes on the program's stdout and stderr, and sends commands to the
  * guard. Anything that is not a frame ends it.
@@ -139,10 +138,17 @@ const NOTHING = Buffer.alloc(0);
 export class FramedGuard implements SandboxOutput {
   readonly #output: SandboxOutput;
   readonly #answers = new GuardAnswers();
-  readonly #header = Buffer.alloc(GUARD_HEADER_BYTES);
-  #headerBytes = 0;
-  #payloadBytes = 0;
-  #isBroken = false;
+  readonly #frames = new GuardFrameReader({
+    onMark: (letter, number) => {
+      if (letter === GUARD_FRAMES.cleared) this.#answers.come();
+      else if (!this.receiveMark(letter, number)) this.break();
+    },
+    onPayload: (letter, payload) => {
+      if (letter === GUARD_FRAMES.stdout) this.#output.onStdout(payload);
+      else if (letter === GUARD_FRAMES.stderr) this.#output.onStderr(payload);
+      else this.receive(payload);
+    },
+  });
   #stdin: Writable | undefined;
 
   /** @param output receives the program's stdout and stderr. */
@@ -175,10 +181,7 @@ export class FramedGuard implements SandboxOutput {
   }
 
   onStdout(chunk: Buffer): void {
-    let rest = chunk;
-    while (rest.length > 0 && !this.#isBroken) {
-      rest = rest.subarray(this.#payloadBytes > 0 ? this.#takePayload(rest) : this.#takeHeader(rest));
-    }
+    this.#frames.read(chunk);
   }
 
   /** Receives output of the guard itself, or of something in its place. */
@@ -198,59 +201,15 @@ export class FramedGuard implements SandboxOutput {
 
   /** Accepts no more frames. */
   protected break(): void {
-    this.#isBroken = true;
+    this.#frames.stop();
   }
 
   protected get isOpen(): boolean {
     return this.#stdin !== undefined;
   }
 
-  protected send(letter: string, number: number, payload: Buffer = NOTHING): void {
-    if (this.#stdin?.writable !== true) return;
-    const frame = Buffer.allocUnsafe(GUARD_HEADER_BYTES + payload.length);
-    frame.write(letter, 0, "latin1");
-    frame.writeUInt32BE(number, 1);
-    payload.copy(frame, GUARD_HEADER_BYTES);
-    this.#stdin.write(frame);
-  }
-
-  #takeHeader(bytes: Buffer): number {
-    const taken = bytes.copy(this.#header, this.#headerBytes);
-    this.#headerBytes += taken;
-    if (this.#headerBytes === GUARD_HEADER_BYTES) {
-      this.#headerBytes = 0;
-      this.#startFrame(this.#header.readUInt32BE(1));
-    }
-    return taken;
-  }
-
-  #startFrame(number: number): void {
-    const letter = this.#letter;
-    switch (letter) {
-      case GUARD_FRAMES.data:
-      case GUARD_FRAMES.stdout:
-      case GUARD_FRAMES.stderr:
-        this.#payloadBytes = number;
-        return;
-      case GUARD_FRAMES.cleared:
-        this.#answers.come();
-        return;
-      default:
-        if (!this.receiveMark(letter, number)) this.break();
-    }
-  }
-
-  #takePayload(bytes: Buffer): number {
-    const payload = bytes.subarray(0, this.#payloadBytes);
-    this.#payloadBytes -= payload.length;
-    if (this.#letter === GUARD_FRAMES.stdout) this.#output.onStdout(payload);
-    else if (this.#letter === GUARD_FRAMES.stderr) this.#output.onStderr(payload);
-    else this.receive(payload);
-    return payload.length;
-  }
-
-  get #letter(): string {
-    return String.fromCharCode(this.#header[0] as number);
+  protected send(letter: string, number: number, payload?: Buffer): void {
+    if (this.#stdin?.writable === true) this.#stdin.write(guardFrame(letter, number, payload));
   }
 }
 

@@ -84,9 +84,7 @@ export function composeSandboxes(
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
     starter: new SandboxStarter({ ...options, lingers: warm > 0, walls: openKnownWalls(env), onRequested }),
-    // A cluster keeps pods waiting itself.
-    bounds:
-      of.sandbox.engine === "kubernetes" ? { floor: 0, ceiling: 0 } : { floor, ceiling: of.sandbox.maxWarm },
+    bounds: { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
     maxStarts: startsAtOnce(thisMachine()),
   });

@@ -1,20 +1,28 @@
 /**
  * The launcher: the first process of a pod that waits for a program. It starts the guard, which starts the runner, and relays
- * between the guard and the first ptc that connects, over one stream (protocol/launcher.ts). There is never a second connection:
+ * between them and the first ptc that connects, over one stream (protocol/launcher.ts). There is never a second connection:
  * when the first one or the guard ends, the launcher ends, and the pod with it.
  *
  *     node launcher.mjs [NAME=VALUE...] -- COMMAND [ARGUMENT...]
  *
- * It has access to the pod's network and to a key. The guard keeps the program from both (`--alone`).
+ * It has access to the pod's network and to a key. The guard keeps the program from both (`--alone`). The runner has the other end
+ * of a socket to the launcher as its channel (`--direct`), so that each message passes one process, which is this one.
  */
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { createServer as createTlsServer } from "node:tls";
-import { GUARD_EXITS, GUARD_HEADER_BYTES } from "../../protocol/guard.ts";
+import { connect as connectTls, createServer as createTlsServer, type SecureContextOptions } from "node:tls";
+import {
+  GUARD_EXITS,
+  GUARD_FRAMES,
+  GUARD_WINDOW_BYTES,
+  GuardFrameReader,
+  guardFrame,
+} from "../../protocol/guard.ts";
 import {
   LAUNCHER_CERTIFICATES,
   LAUNCHER_COMMAND_MARK,
@@ -41,18 +49,22 @@ const variables = args.slice(0, mark).map((pair): [string, string] => {
   return [name, value.join("=")];
 });
 
+const [channel, runnersEnd] = await socketPair();
 // Only the image's PATH of the pod's environment reaches the program.
 const guard = spawn(program, rest, {
-  stdio: ["pipe", "pipe", "inherit"],
+  stdio: [runnersEnd, "pipe", "inherit"],
   env: { PATH: process.env.PATH, ...Object.fromEntries(variables) },
 });
+runnersEnd.destroy();
 guard.on("error", (error) => end(SIGKILLED, `${program}: ${error.message}`));
-guard.stdin.on("error", () => {});
-const ended = new Promise<number>((resolve) => {
-  guard.on("close", (code) => resolve(code ?? SIGKILLED));
-});
+// The pipe is a socket, over which the guard also listens.
+const control = guard.stdout as Socket;
+for (const stream of [channel, control]) stream.on("error", () => {});
+/** Resolves with the exit code when the guard has said it, or has ended without saying it. */
+const ended = Promise.withResolvers<number>();
+guard.on("close", (code) => ended.resolve(code ?? SIGKILLED));
 // Before ptc connects, there is nothing to relay.
-void ended.then((code) => {
+void ended.promise.then((code) => {
   if (!isTaken) end(code, `the guard has ended with exit code ${code} before anybody connected`);
 });
 
@@ -78,17 +90,85 @@ function take(stream: Duplex): void {
   });
   stream.on("end", () => end(GUARD_EXITS.unattended));
   stream.write(`${process.env[LAUNCHER_POD_VARIABLE] ?? ""}\n`);
-  stream.pipe(guard.stdin);
-  guard.stdout.pipe(stream, { end: false });
-  void ended.then((code) => {
-    const frame = Buffer.alloc(GUARD_HEADER_BYTES);
-    frame.write(LAUNCHER_EXIT, "latin1");
-    frame.writeUInt32BE(code, 1);
+  const drained = relay(stream);
+  void ended.promise.then(async (code) => {
     setTimeout(() => end(code), READ_PATIENCE_MS);
+    await drained;
     stream.removeAllListeners("close");
     stream.on("close", () => end(code));
-    stream.end(frame);
+    stream.end(guardFrame(LAUNCHER_EXIT, code));
   });
+}
+
+/**
+ * Relays the channel in frames, of which neither side sends more than the other has granted, and the frames of the guard as they are.
+ *
+ * @returns resolves when the runner has closed its channel, all of which is written.
+ */
+function relay(stream: Duplex): Promise<void> {
+  let granted = GUARD_WINDOW_BYTES;
+  let delivered = 0;
+  const write = (frame: Buffer) => {
+    if (stream.write(frame)) return;
+    for (const source of [channel, control]) source.pause();
+  };
+  const read = () => {
+    control.resume();
+    if (granted > 0) channel.resume();
+  };
+  stream.on("drain", read);
+
+  const fromPtc = new GuardFrameReader({
+    onMark(letter, number) {
+      if (letter === GUARD_FRAMES.grant) {
+        granted += number;
+        if (!stream.writableNeedDrain) read();
+      } else control.write(guardFrame(letter, number));
+    },
+    onPayload(_, piece) {
+      channel.write(piece, () => {
+        delivered += piece.length;
+        if (delivered < GUARD_WINDOW_BYTES / 4) return;
+        write(guardFrame(GUARD_FRAMES.grant, delivered));
+        delivered = 0;
+      });
+    },
+  });
+  stream.on("data", (chunk: Buffer) => fromPtc.read(chunk));
+
+  channel.on("data", (chunk: Buffer) => {
+    const piece = chunk.subarray(0, granted);
+    granted -= piece.length;
+    if (granted === 0) channel.pause();
+    // Paused, because a flowing stream would give it back at once.
+    if (piece.length < chunk.length) channel.unshift(chunk.subarray(piece.length));
+    if (piece.length > 0) write(guardFrame(GUARD_FRAMES.data, piece.length, piece));
+  });
+  const fromGuard = new GuardFrameReader({
+    onMark(letter, number) {
+      if (letter === GUARD_FRAMES.exited) ended.resolve(number);
+      else write(guardFrame(letter, number));
+    },
+    onPayload: (letter, piece) => write(guardFrame(letter, piece.length, piece)),
+  });
+  control.on("data", (chunk: Buffer) => fromGuard.read(chunk));
+
+  return new Promise((resolve) => {
+    channel.once("close", () => {
+      write(guardFrame(GUARD_FRAMES.end, 0));
+      resolve();
+    });
+  });
+}
+
+/** Two ends of a connection in this process, one of which is to be another process's. */
+async function socketPair(): Promise<[Socket, Socket]> {
+  const server = createServer().listen(`\0${LAUNCHER_SOCKET}-runner`);
+  const other = once(server, "connection");
+  const one = connect(`\0${LAUNCHER_SOCKET}-runner`);
+  const [accepted] = (await other) as [Socket];
+  server.close();
+  return [accepted, one];
 }
 
 /** Listens for clients with a certificate of the same authority, unless the pod has no certificate. */
@@ -100,11 +180,11 @@ function openRemote() {
   } catch {
     return undefined;
   }
+  const options = { ...identity, requestCert: true, minVersion: "TLSv1.3" as const };
+  rehearse(options);
   const server = createTlsServer({
-    ...identity,
-    requestCert: true,
+    ...options,
     rejectUnauthorized: true,
-    minVersion: "TLSv1.3",
     handshakeTimeout: HANDSHAKE_PATIENCE_MS,
   });
   server.maxConnections = MAX_HANDSHAKES;
@@ -116,6 +196,25 @@ function openRemote() {
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   server.listen(LAUNCHER_PORT);
   return server;
+}
+
+/**
+ * Makes one connection to itself, so that the first one of ptc finds all code of a handshake loaded and compiled. Nothing is said over
+ * it, and neither end looks at who the other is.
+ */
+function rehearse(identity: SecureContextOptions): void {
+  const path = `\0${LAUNCHER_SOCKET}-rehearsal`;
+  const server = createTlsServer({ ...identity, requestCert: true, rejectUnauthorized: false }, (socket) => {
+    socket.on("error", () => {});
+    socket.end("\n");
+    server.close();
+  });
+  server.on("error", () => {});
+  server.listen(path, () => {
+    const socket = connectTls({ ...identity, path, rejectUnauthorized: false });
+    socket.on("error", () => {});
+    socket.resume();
+  });
 }
 
 /** Ends the pod, because no process outlives the first one. */

@@ -46,7 +46,7 @@ export interface ProgramPod {
 
 /** The container's command line. */
 function programCommand(start: RunnerStart, limits: SandboxLimits): string[] {
-  const profile = sandboxProfile(start, limits, "attached");
+  const profile = sandboxProfile(start, limits, "direct");
   return [
     NODE,
     LAUNCHER_PATH,
@@ -71,7 +71,7 @@ export function programPodSpec({
   requests = { cpu: "10m", memory: "64Mi" },
   imagePullPolicy = "IfNotPresent",
 }: ProgramPod) {
-  const profile = sandboxProfile(start, limits, "attached");
+  const profile = sandboxProfile(start, limits, "direct");
   const { uid, gid } = profile.user;
   const volume = "certificates";
   return {
