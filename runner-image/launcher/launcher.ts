@@ -16,13 +16,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, createServer as createTlsServer, type SecureContextOptions } from "node:tls";
-import {
-  GUARD_EXITS,
-  GUARD_FRAMES,
-  GUARD_WINDOW_BYTES,
-  GuardFrameReader,
-  guardFrame,
-} from "../../protocol/guard.ts";
+import { GUARD_EXITS, guardFrame } from "../../protocol/guard.ts";
 import {
   LAUNCHER_CERTIFICATES,
   LAUNCHER_COMMAND_MARK,
@@ -32,6 +26,7 @@ import {
   LAUNCHER_PORT,
   LAUNCHER_SOCKET,
 } from "../../protocol/launcher.ts";
+import { relay } from "./relay.ts";
 
 /** The most connections during the TLS handshake. */
 const MAX_HANDSHAKES = 16;
@@ -90,74 +85,14 @@ function take(stream: Duplex): void {
   });
   stream.on("end", () => end(GUARD_EXITS.unattended));
   stream.write(`${process.env[LAUNCHER_POD_VARIABLE] ?? ""}\n`);
-  const drained = relay(stream);
+  const { exitCode, drained } = relay({ stream, channel, control });
+  void exitCode.then(ended.resolve);
   void ended.promise.then(async (code) => {
     setTimeout(() => end(code), READ_PATIENCE_MS);
     await drained;
     stream.removeAllListeners("close");
     stream.on("close", () => end(code));
     stream.end(guardFrame(LAUNCHER_EXIT, code));
-  });
-}
-
-/**
- * Relays the channel in frames, of which neither side sends more than the other has granted, and the frames of the guard as they are.
- *
- * @returns resolves when the runner has closed its channel, all of which is written.
- */
-function relay(stream: Duplex): Promise<void> {
-  let granted = GUARD_WINDOW_BYTES;
-  let delivered = 0;
-  const write = (frame: Buffer) => {
-    if (stream.write(frame)) return;
-    for (const source of [channel, control]) source.pause();
-  };
-  const read = () => {
-    control.resume();
-    if (granted > 0) channel.resume();
-  };
-  stream.on("drain", read);
-
-  const fromPtc = new GuardFrameReader({
-    onMark(letter, number) {
-      if (letter === GUARD_FRAMES.grant) {
-        granted += number;
-        if (!stream.writableNeedDrain) read();
-      } else control.write(guardFrame(letter, number));
-    },
-    onPayload(_, piece) {
-      channel.write(piece, () => {
-        delivered += piece.length;
-        if (delivered < GUARD_WINDOW_BYTES / 4) return;
-        write(guardFrame(GUARD_FRAMES.grant, delivered));
-        delivered = 0;
-      });
-    },
-  });
-  stream.on("data", (chunk: Buffer) => fromPtc.read(chunk));
-
-  channel.on("data", (chunk: Buffer) => {
-    const piece = chunk.subarray(0, granted);
-    granted -= piece.length;
-    if (granted === 0) channel.pause();
-    // Paused, because a flowing stream would give it back at once.
-    if (piece.length < chunk.length) channel.unshift(chunk.subarray(piece.length));
-    if (piece.length > 0) write(guardFrame(GUARD_FRAMES.data, piece.length, piece));
-  });
-  const fromGuard = new GuardFrameReader({
-    onMark(letter, number) {
-      if (letter === GUARD_FRAMES.exited) ended.resolve(number);
-      else write(guardFrame(letter, number));
-    },
-    onPayload: (letter, piece) => write(guardFrame(letter, piece.length, piece)),
-  });
-  control.on("data", (chunk: Buffer) => fromGuard.read(chunk));
-
-  return new Promise((resolve) => {
-    channel.once("close", () => {
-      write(guardFrame(GUARD_FRAMES.end, 0));
-      resolve();
-    });
   });
 }
 

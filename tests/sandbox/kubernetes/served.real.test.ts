@@ -22,13 +22,13 @@ describeClustered("ptc with a cluster", () => {
     expect(cluster.names("leases")).toEqual([]);
   });
 
-  async function open(kubernetes: object = cluster.options) {
+  async function open(kubernetes: object = cluster.options, warm = 0) {
     const folder = project({
       "ptc.yaml": {
         languages: ["typescript", "python"],
         sessions: true,
         servers: [fixtureServer("desk", "echo-v1.mjs")],
-        sandbox: { engine: "kubernetes", image: cluster.image, kubernetes },
+        sandbox: { engine: "kubernetes", image: cluster.image, warm, kubernetes },
       },
     });
     await folder.generate();
@@ -40,6 +40,23 @@ describeClustered("ptc with a cluster", () => {
     folder.write("p.py", 'result = mcp__desk__echo(text="from Python")\n');
     const { result } = envelopeOf(await folder.ptc(["run", "p.py"]));
     expect(result).toMatchObject({ ok: true, data: "from Python" });
+  });
+
+  test("claims as many pods ahead as are to be warm, gives one to a program, and gives the rest back at its end", async () => {
+    const folder = await open(cluster.options, 1);
+    const { client } = await folder.serve();
+    await eventually(() => expect(cluster.list("sandboxclaims")).toHaveLength(1));
+    const [before] = cluster.list("sandboxclaims");
+    expect(before?.metadata.labels).not.toHaveProperty("dev.ptc.run");
+    const code = 'globalThis.result = await mcp__desk__echo({ text: "ahead" });';
+    const { content } = await client.callTool({ name: "execute_program", arguments: { code } });
+    expect(JSON.stringify(content)).toContain("ahead");
+    await eventually(() => {
+      const [now, ...more] = cluster.names("sandboxclaims");
+      expect(more).toEqual([]);
+      expect(now).not.toBe(before?.metadata.name);
+    });
+    await client.close();
   });
 
   test("keeps the claim of a session from one program to the next, and gives it back at its end", async () => {
