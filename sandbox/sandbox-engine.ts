@@ -31,6 +31,8 @@ export interface SandboxRequest {
   use?: SandboxUse | undefined;
   /** Called when the engine has been asked to start the sandbox and only its answer is missing. */
   onRequested?: (() => void) | undefined;
+  /** Aborted when nobody wants the sandbox any more. An engine that may have to wait long gives up then, with `cancelled`. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -169,7 +171,7 @@ export interface SandboxEngine {
    * sandboxes are all of this machine lack this method. Sends no request yet, and never throws.
    */
   keepSwept?(owner: string): void;
-  /** Releases its resources outside this process, such as its lease, after its sandboxes have ended. Never rejects. */
+  /** Releases its resources outside this process, such as its lease, with which its sandboxes end too. Never rejects. */
   close?(): Promise<void>;
   /** For an engine that is chosen when it is first needed: the chosen engine, and why it was chosen. Never rejects. */
   settled?(): Promise<{ engine: SandboxEngine; why: string }>;

@@ -55,7 +55,10 @@ export class SandboxStarter implements SandboxSource {
     const image = await orCancelled(this.findImage(), signal);
     if (walls !== undefined) await orCancelled(walls.refuseBroken({ engine, runtime, image }), signal);
     await prepared;
-    const started = await engine.start({ image, runtime, runner, limits, owner, use, onRequested }, output);
+    const started = await engine.start(
+      { image, runtime, runner, limits, owner, use, onRequested, signal },
+      output,
+    );
     try {
       return new RunningSandbox(started, image, await orCancelled(connected(started), signal), lingers);
     } catch (error) {

@@ -94,8 +94,8 @@ export function composeSandboxes(
     own,
     pool,
     async close() {
-      await pool.close();
-      await first.engine.close?.();
+      // At once, because a process that is ended does not always get to the second.
+      await Promise.all([pool.close(), first.engine.close?.()]);
     },
     async sweep() {
       first.engine.keepSwept?.(first.owner);

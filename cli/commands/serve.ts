@@ -29,8 +29,10 @@ import { LOCAL_USER, localContext } from "../local-user.ts";
 
 const MAX_WARNINGS = 10_000;
 
-/** How long to wait for a clean end. Clients wait less than a second for a server that they end. */
+/** How long to wait for a clean end, over stdio: clients wait less than a second for a server that they end. */
 const PATIENCE_MS = 250;
+/** The same over HTTP, where what the process has elsewhere, such as pods of a cluster, is given back before it ends. */
+const HTTP_PATIENCE_MS = 5_000;
 
 /** `ptc serve` */
 export const serveCommand: DefineCommand = (program, surroundings, finish) => {
@@ -99,7 +101,7 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const serving = { ...open, surroundings, onWarning, onUrl };
   const code = await (listen === undefined ? serveStreams(serving) : serveHttp(serving, listen));
   following.stop();
-  await open.close(PATIENCE_MS);
+  await open.close(listen === undefined ? PATIENCE_MS : HTTP_PATIENCE_MS);
   return code;
 }
 

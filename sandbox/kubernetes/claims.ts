@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { outsideBoundaries } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { SandboxUse } from "../sandbox.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { orCancelled, SandboxError } from "../sandbox-error.ts";
 import { ApiError, type ClusterApi, EXTENSIONS_API } from "./cluster-api.ts";
 import { MANAGED, MANAGED_SELECTOR, type OwnerReference } from "./owner-lease.ts";
 import { PodSpec } from "./program-pod.ts";
@@ -87,6 +87,8 @@ export interface ClaimRequest {
   belongsTo: OwnerReference;
   /** What it is for, where that is known. */
   use?: SandboxUse | undefined;
+  /** Aborted when nobody wants the pod any more. */
+  signal?: AbortSignal | undefined;
 }
 
 /** The reasons of a `Ready` condition of which another claim need not have the same: the pod has ended. */
@@ -125,7 +127,7 @@ export class Claims {
    *
    * @param onMade called when the claim is made and its pod is waited for.
    * @throws EndedPod where the claim was given a pod that had ended, and another claim may be given a better one
-   * @throws SandboxError `start_failed` that says why no pod came, `engine_unreachable`
+   * @throws SandboxError `start_failed` that says why no pod came, `engine_unreachable`, `cancelled` when the request's signal is aborted
    */
   async make(request: ClaimRequest, patienceMs: number, onMade: () => void): Promise<BoundClaim> {
     const name = `ptc-${randomBytes(ID_BYTES).toString("hex")}`;
@@ -136,7 +138,7 @@ export class Claims {
     try {
       await this.#post(name, request);
       onMade();
-      await this.#untilBound(claim, patienceMs);
+      await this.#untilBound(claim, patienceMs, request.signal);
       return claim;
     } catch (error) {
       await this.remove(name).catch(() => {});
@@ -227,7 +229,7 @@ export class Claims {
     }
   }
 
-  async #untilBound(claim: BoundClaim, patienceMs: number): Promise<void> {
+  async #untilBound(claim: BoundClaim, patienceMs: number, signal: AbortSignal | undefined): Promise<void> {
     const end = performance.now() + patienceMs;
     const path = `${this.#path}/${claim.name}`;
     while (claim.pod === undefined) {
@@ -240,7 +242,8 @@ export class Claims {
         const advice = `raise the replicas of the SandboxWarmPool, add nodes, or let programs wait longer with sandbox.kubernetes.ready_timeout_seconds; \`kubectl describe sandboxclaims,sandboxes,pods -n ${this.#api.namespace}\` shows more`;
         throw noPod(`none was ready within ${Math.ceil(patienceMs / 1_000)} s: ${why}; ${advice}`);
       }
-      await Promise.race([claim.changed(), delay(Math.min(LOOK_MS, leftMs), undefined, { ref: true })]);
+      const looked = delay(Math.min(LOOK_MS, leftMs), undefined, { ref: true });
+      await orCancelled(Promise.race([claim.changed(), looked]), signal);
       if (claim.pod !== undefined || performance.now() < claim.seenMs + LOOK_MS) continue;
       const found = await this.#api.find(path);
       claim.see(found === undefined ? undefined : Claim.parse(found));

@@ -96,7 +96,7 @@ export class KubernetesEngine implements SandboxEngine {
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
-    const { owner, use } = request;
+    const { owner, use, signal } = request;
     let { onRequested } = request;
     const { claims } = this.#cluster();
     const [template, belongsTo] = await Promise.all([
@@ -109,7 +109,7 @@ export class KubernetesEngine implements SandboxEngine {
       let claim: BoundClaim | undefined;
       try {
         claim = await claims.make(
-          { pool: template.pool, owner, belongsTo, use },
+          { pool: template.pool, owner, belongsTo, use, signal },
           end - performance.now(),
           () => {
             onRequested?.();

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { KubernetesEngine } from "../../../sandbox/kubernetes/kubernetes-engine.ts";
 import { programPodSpec } from "../../../sandbox/kubernetes/program-pod.ts";
+import type { SandboxRequest } from "../../../sandbox/sandbox-engine.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { kubeconfigOfCluster } from "./fake-api.ts";
 
@@ -78,7 +79,8 @@ async function clusterWith(statuses: ((pod: string) => object)[], pods: Record<s
     limits: LIMITS,
     owner: "ann",
   };
-  const start = () => engine.start(request, { onStdout() {}, onStderr() {} });
+  const start = (more: Partial<SandboxRequest> = {}) =>
+    engine.start({ ...request, ...more }, { onStdout() {}, onStderr() {} });
   return { start, made, claims };
 }
 
@@ -106,5 +108,14 @@ test("where each of three pods has ended before it was ready, the last one's end
       "the pod for the program has ended before it was used: PodFailed: Pod failed, Error, exit code 121; `kubectl logs pod-3 -n programs` may say more while there is the pod",
   });
   expect(made).toHaveLength(3);
+  expect([...claims.keys()]).toEqual([]);
+});
+
+test("a claim that waits for a pod is given back when nobody wants the pod any more", async () => {
+  const { start, made, claims } = await clusterWith([]);
+  const cancelling = new AbortController();
+  const starting = start({ signal: cancelling.signal, onRequested: () => cancelling.abort() });
+  await expect(starting).rejects.toMatchObject({ code: "cancelled" });
+  expect(made).toHaveLength(1);
   expect([...claims.keys()]).toEqual([]);
 });

@@ -19,7 +19,7 @@ describeClustered("ptc with a cluster", () => {
 
   afterEach(async () => {
     await eventually(() => expect(cluster.names("sandboxclaims")).toEqual([]));
-    expect(cluster.names("leases")).toEqual([]);
+    await eventually(() => expect(cluster.names("leases")).toEqual([]));
   });
 
   async function open(kubernetes: object = cluster.options, warm = 0) {
@@ -44,7 +44,8 @@ describeClustered("ptc with a cluster", () => {
 
   test("claims as many pods ahead as are to be warm, gives one to a program, and gives the rest back at its end", async () => {
     const folder = await open(cluster.options, 1);
-    const { client } = await folder.serve();
+    const { client } = await folder.serve({ env: { PTC_HOST: "off" } });
+    await client.listTools();
     await eventually(() => expect(cluster.list("sandboxclaims")).toHaveLength(1));
     const [before] = cluster.list("sandboxclaims");
     expect(before?.metadata.labels).not.toHaveProperty("dev.ptc.run");
