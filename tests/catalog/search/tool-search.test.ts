@@ -133,16 +133,23 @@ describe("search", () => {
   });
 
   it("finds every tool of a misspelt name, and returns no more than it may", () => {
-    const three = indexOf(
-      ...["c", "a", "b"].map((server) => tool(server, "create_issue")),
-      tool("a", "erase_issues"),
+    const four = indexOf(
+      ...["c", "a", "b"].map((server) => tool(server, "tenki")),
+      tool("a", "create_issue"),
     );
-    const misspelt = (limit: number) => {
-      const { results, total } = three.search("crate_isue", { limit });
+    const misspelt = (limit: number, server?: string) => {
+      const { results, total } = four.search("tneki", { limit, server });
       return [total, ...results.map((hit) => hit.tool.namespacedName)];
     };
-    expect(misspelt(3)).toEqual([3, "mcp__a__create_issue", "mcp__b__create_issue", "mcp__c__create_issue"]);
-    expect(misspelt(2)).toEqual([3, "mcp__a__create_issue", "mcp__b__create_issue"]);
+    expect(misspelt(3)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki", "mcp__c__tenki"]);
+    expect(misspelt(2)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki"]);
+    expect(misspelt(2, "b")).toEqual([1, "mcp__b__tenki"]);
+  });
+
+  it("puts what few tools say before what many say", () => {
+    const reports = Array.from({ length: 9 }, (_, i) => tool("a", `report_${i}`, { description: "Report" }));
+    const more = indexOf(...reports, tool("z", "write_invoice", { description: "Invoice" }));
+    expect(found(more, "report invoice")[0]).toBe("mcp__z__write_invoice");
   });
 
   it("does not count as matches what only shares a word of asking with the query", () => {
