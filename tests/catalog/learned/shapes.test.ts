@@ -139,6 +139,7 @@ describe("what is learned of values", () => {
       },
     });
     expect(learned({ owner: null })).toEqual({ type: "object", properties: { owner: {} } });
+    expect(learned(undefined, 1)).toEqual({ anyOf: [{ type: "integer" }, { type: "null" }] });
     expect(learned([], [null])).toEqual({ type: "array" });
     expect(JSON.stringify(learned({ size: 1, id: 2 }))).toBe(JSON.stringify(learned({ id: 1, size: 2 })));
     expect(learned([1, 2], { a: 1 })).toMatchObject({ anyOf: [{ type: "array" }, { type: "object" }] });
@@ -248,7 +249,8 @@ describe("what is learned of values", () => {
     expect(1 + (objects?.seen ?? 0) + (rest?.seen ?? 0) + (rest?.items?.seen ?? 0)).toBe(20_000);
     expect(JSON.stringify(learned(nested(10, 1)))).toContain("integer");
     expect(JSON.stringify(learned(nested(10, [1])))).not.toContain("integer");
-    expect(learned(nested(10, [1]))).toEqual(learned(nested(10, {})));
+    // What is any stays so, whatever else is there.
+    expect(learned(nested(10, [1]), nested(10, 1))).toEqual(learned(nested(10, {})));
   });
 
   it("loses its deepest levels where it has too many places", () => {
@@ -272,6 +274,7 @@ describe("what is learned of values", () => {
       expect([most, countPlaces(bounded), schemaOfShape(bounded)]).toEqual([most, places, schema]);
       expect(bounded.seen).toBe(1);
     }
+    expect(schemaOfShape(mergeShapes(boundShape(shape, 2), shape))).toEqual({});
   });
 });
 
