@@ -278,8 +278,7 @@ function readTyped(text: string, model: ValueModel): ReadArgument {
 
 /** Describes the expected value: `a whole number`, `a list or null`. */
 export function describeTypes(types: ReadonlySet<JsonType>): string {
-  const words = [...types].map((type) => WORDS[type]);
-  return words.length === 0 ? "nothing that there is" : words.join(" or ");
+  return [...types].map((type) => WORDS[type]).join(" or ");
 }
 
 const WORDS: Readonly<Record<JsonType, string>> = {

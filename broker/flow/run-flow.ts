@@ -167,7 +167,7 @@ export class RunFlow {
 
   /** Adds texts of saved programs, which are a person's and not the model's, whatever it has read since. */
   saved(texts: readonly string[]): void {
-    if (texts.length > 0) this.#conversation.add(texts, { kind: "program", labels: [], run: this.#run });
+    this.#conversation.add(texts, { kind: "program", labels: [], run: this.#run });
   }
 
   /** Records that a server may have been sent anything that was read so far, if it is not known what it was sent. */

@@ -194,11 +194,10 @@ const MIN_SEEN = 20;
 const MIN_SEEN_EACH = 5;
 
 /**
- * The JSON Schema of a shape. It does not depend on the order in which members were seen. No member is required. A place where
- * only null was seen has no type.
+ * The JSON Schema of a shape. It does not depend on the order in which members were seen. No member is required. A place that
+ * is any, or where only null was seen, has no type.
  */
 export function schemaOfShape(shape: Shape): JsonObject {
-  if (shape.isAny) return {};
   const kinds: JsonObject[] = [];
   if (shape.isBoolean) kinds.push({ type: "boolean" });
   if (shape.number !== undefined) kinds.push({ type: shape.number });
@@ -221,7 +220,7 @@ function schemaOfText({ format, choices = [] }: StringShape, seen: number): Json
 }
 
 function schemaOfArray(items: Shape): JsonObject {
-  const schema = items.seen === 0 ? {} : schemaOfShape(items);
+  const schema = schemaOfShape(items);
   return Object.keys(schema).length === 0 ? { type: "array" } : { type: "array", items: schema };
 }
 
@@ -271,8 +270,7 @@ const SHORT_WORDS: ReadonlySet<string> = new Set(
  * kept.
  */
 function objectKind(object: ObjectShape): "members" | "map" | "open" {
-  const { seen, members, rest, isMap } = object;
-  if (isMap) return "map";
+  const { seen, members, rest } = object;
   if (members.size === 0) return "members";
   const shapes = [...members.values()];
   const names = [...members.keys()];

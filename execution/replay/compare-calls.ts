@@ -64,11 +64,12 @@ function comparable(
   return outcome.ok ? { data: outcome.data ?? null } : { error: outcome.error.message };
 }
 
+/** The table of the comparison has the square of this many cells. */
 const MAX_COMPARED = 1_000;
 
 /**
  * How the calls of a run differ from recorded calls, as lines in order: `- ` for a recorded call that is not made, `+ ` for a call
- * that was not recorded. Empty when the calls are the same.
+ * that was not recorded. Empty when the calls are the same. Beyond the first {@link MAX_COMPARED} they are only counted.
  */
 export function compareCallOrder(
   recorded: readonly { tool: string; arguments: unknown }[],
@@ -89,7 +90,7 @@ export function compareCallOrder(
     if (was !== undefined && was.key === is?.key) {
       i++;
       j++;
-    } else if (was !== undefined && (is === undefined || at(i + 1, j) >= at(i, j + 1))) {
+    } else if (was !== undefined && at(i + 1, j) >= at(i, j + 1)) {
       lines.push(`- ${was.shown}`);
       i++;
     } else {
@@ -97,7 +98,7 @@ export function compareCallOrder(
       j++;
     }
   }
-  if (recorded.length > MAX_COMPARED && recorded.length !== made.length)
+  if (Math.max(recorded.length, made.length) > MAX_COMPARED && recorded.length !== made.length)
     lines.push(`${recorded.length} calls were recorded, and ${made.length} are made`);
   return lines;
 }

@@ -213,8 +213,10 @@ function importedModules(code: string): ModuleImport[] {
   }
   for (const { 1: names = "", index, 0: statement } of code.matchAll(FROM_SERVERS)) {
     const start = index + statement.length - names.length;
-    for (const { 1: module = "", index: at } of names.matchAll(/(?:^|[,(])[\s\\]*([A-Za-z_][A-Za-z0-9_]*)/g))
-      note(module, start + at);
+    for (const { 0: part, 1: module = "", index: at } of names.matchAll(
+      /(?:^|[,(])[\s\\]*([A-Za-z_][A-Za-z0-9_]*)/g,
+    ))
+      note(module, start + at + part.length - module.length);
   }
   return found.sort((a, b) => a.at - b.at);
 }

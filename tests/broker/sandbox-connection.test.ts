@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { duplexPair } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { CallAnswer } from "../../broker/dispatcher.ts";
@@ -170,6 +171,19 @@ describe("a broker connection", () => {
     sandbox.destroy();
     expect(await connection.ended).toEqual({ kind: "closed" });
     await expect(connection.ready).rejects.toThrow("closed its connection");
+  });
+
+  it("ends at once on a stream that has ended before", async () => {
+    const [destroyed] = duplexPair();
+    destroyed.destroy();
+    const [ended, sandbox] = duplexPair();
+    sandbox.end();
+    await once(ended.resume(), "end");
+    for (const channel of [destroyed, ended]) {
+      const connection = new SandboxConnection(channel, { maxParallelCalls: 1, maxToolCalls: 1 }, echo);
+      expect(await connection.ended).toEqual({ kind: "closed" });
+      await expect(connection.ready).rejects.toThrow("closed its connection");
+    }
   });
 
   it.each([

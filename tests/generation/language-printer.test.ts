@@ -123,6 +123,27 @@ describe("the program that a model reads before its first", () => {
     );
   });
 
+  it("calls a tool for each of several values in TypeScript, or once where it takes nothing", () => {
+    const program = (call: string) =>
+      [
+        'import { GET_ISSUE } from "./servers/demo/index.js";',
+        `const found = await ${call};`,
+        "console.log(JSON.stringify(found).slice(0, 500));",
+      ].join("\n");
+    expect(example(TYPESCRIPT_PRINTER, "get_issue", "title")).toBe(
+      program('parallel(["a", "b"].map((each) => () => GET_ISSUE({ title: each })), { limit: 5 })'),
+    );
+    expect(example(TYPESCRIPT_PRINTER, "get_issue", "")).toBe(program("GET_ISSUE({})"));
+  });
+
+  it.each(["JSON", "console", "each", "found", "parallel"])(
+    "is none in TypeScript where it has another use for the name: %s",
+    (identifier) => {
+      const call = { module: "demo", tool: { name: "get", identifier }, argument: "a" };
+      expect(TYPESCRIPT_PRINTER.guide.example(call)).toBeUndefined();
+    },
+  );
+
   it.each([
     ["found", ""],
     ["print", "a"],

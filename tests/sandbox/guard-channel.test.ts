@@ -1,8 +1,21 @@
 import { once } from "node:events";
+import { mkdirSync, statSync } from "node:fs";
+import { connect as connectTo } from "node:net";
+import { join } from "node:path";
 import { type Duplex, PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { GUARD_FRAMES, GUARD_WINDOW_BYTES } from "../../protocol/guard.ts";
-import { AttachedChannel, besideGuard, GuardAnswers } from "../../sandbox/guard-channel.ts";
+import { STDERR_FILE_NAME, STDOUT_FILE_NAME } from "../../protocol/runners.ts";
+import {
+  AttachedChannel,
+  besideGuard,
+  FramedGuard,
+  GuardAnswers,
+  OutputSockets,
+  SocketFolder,
+  SocketListener,
+} from "../../sandbox/guard-channel.ts";
+import { newFolder } from "../temporary-folder.ts";
 import { keptOutput } from "./outputs.ts";
 
 function frame(letter: string, number: number, payload = ""): Buffer {
@@ -129,6 +142,38 @@ test.each([
   expect(written.out).toBe("");
 });
 
+test("what a guard itself writes to its stderr is output", () => {
+  const { channel, written } = open();
+  channel.onStdout(carrying(GUARD_FRAMES.stderr, "of the program, "));
+  channel.onStderr(Buffer.from("of the guard"));
+  expect(written).toEqual({ out: "", err: "of the program, of the guard" });
+});
+
+test("what is written before the sandbox reads is sent when it does, but for commands", async () => {
+  const channel = new AttachedChannel(keptOutput().output);
+  const duplex = await connect(channel);
+  duplex.write("early");
+  channel.pause();
+  await turn();
+  const stdin = new PassThrough();
+  channel.open(stdin);
+  await turn();
+  expect(String(stdin.read())).toBe(String(carrying(GUARD_FRAMES.data, "early")));
+});
+
+test.each([
+  ["a piece of a channel", carrying(GUARD_FRAMES.data, "call")],
+  ["a grant for a channel", frame(GUARD_FRAMES.grant, 4)],
+  ["the end of a channel", frame(GUARD_FRAMES.end, 0)],
+])("a guard that has no channel to relay is not heard after it sends %s", (_, bytes) => {
+  const { written, output } = keptOutput();
+  const guard = new FramedGuard(output);
+  guard.onStdout(carrying(GUARD_FRAMES.stdout, "before"));
+  guard.onStdout(Buffer.concat([bytes, carrying(GUARD_FRAMES.stdout, "behind")]));
+  guard.onStdout(carrying(GUARD_FRAMES.stdout, "after"));
+  expect(written).toEqual({ out: "before", err: "" });
+});
+
 test("a sandbox that has ended ends its channel, with all that came before", async () => {
   const { channel } = open();
   const duplex = await connect(channel);
@@ -137,4 +182,51 @@ test("a sandbox that has ended ends its channel, with all that came before", asy
   let text = "";
   for await (const chunk of duplex) text += String(chunk);
   expect(text).toBe("hello");
+});
+
+test("the user of a sandbox reaches its sockets, however private ptc's own files are", async () => {
+  const folders = new SocketFolder(newFolder());
+  const before = process.umask(0o077);
+  try {
+    const folder = folders.makeSocketDirectory();
+    expect(folders.makeSocketDirectory()).not.toBe(folder);
+    expect(statSync(folder).mode & 0o777).toBe(0o755);
+    const listener = await SocketListener.listen(folder, "broker.sock");
+    expect(statSync(join(folder, "broker.sock")).mode & 0o777).toBe(0o666);
+    listener.close();
+  } finally {
+    process.umask(before);
+  }
+});
+
+test("the sockets of a runner carry its output, each from one connection, until both have ended", async () => {
+  const folder = newFolder();
+  const { written, output } = keptOutput();
+  const sockets = await OutputSockets.listen(folder, output);
+  const [stdout, stderr] = [STDOUT_FILE_NAME, STDERR_FILE_NAME].map((name) => connectTo(join(folder, name)));
+  if (stdout === undefined || stderr === undefined) throw new Error("there are two");
+  await Promise.all([once(stdout, "connect"), once(stderr, "connect")]);
+  stdout.write("one");
+  await expect.poll(() => written.out).toBe("one");
+  const another = connectTo(join(folder, STDOUT_FILE_NAME));
+  await once(another, "error");
+  let hasEnded = false;
+  const ended = sockets.ended().then(() => {
+    hasEnded = true;
+  });
+  stdout.end("two");
+  await expect.poll(() => written.out).toBe("onetwo");
+  expect(hasEnded).toBe(false);
+  stderr.end("three");
+  await ended;
+  expect(written).toEqual({ out: "onetwo", err: "three" });
+});
+
+test("a runner whose second socket cannot be made leaves none that listens", async () => {
+  const folder = newFolder();
+  mkdirSync(join(folder, STDERR_FILE_NAME));
+  await expect(OutputSockets.listen(folder, keptOutput().output)).rejects.toThrow("EADDRINUSE");
+  const late = connectTo(join(folder, STDOUT_FILE_NAME));
+  const [error] = await once(late, "error");
+  expect(["ENOENT", "ECONNREFUSED"]).toContain(error.code);
 });

@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type AuditLog, type AuditSink, LazySink } from "../../../archive/audit/audit-log.ts";
@@ -72,6 +72,30 @@ test.for(["tcp", "unix"])("each line is a counted syslog message over a stream: 
   expect(Buffer.from(message).subarray(0, Number(octets)).toString()).toMatch(/^<110>1 .*"seq":1,.*\}$/);
   expect(Buffer.from(message).subarray(Number(octets)).toString()).toMatch(/^\d+ <110>1 /);
 });
+
+test.for(["tcp", "unix"])(
+  "lines go on over a new connection when the receiver closes one: %s",
+  async (kind) => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on("error", () => {}).resume());
+    });
+    const path = join(audit.folder, "log.sock");
+    server.listen(kind === "tcp" ? { port: 0, host: "127.0.0.1" } : { path });
+    await once(server, "listening");
+    const port = kind === "tcp" ? (server.address() as AddressInfo).port : 0;
+    const log = open({ syslog: kind === "tcp" ? `tcp://127.0.0.1:${port}` : `unix://${path}` });
+    for (const count of [1, 2, 3]) {
+      await eventually(() => {
+        end(log);
+        expect(sockets).toHaveLength(count);
+      });
+      sockets.at(-1)?.destroy();
+    }
+    await log.close();
+    server.close();
+  },
+);
 
 test("each line is a log record over OTLP, with the standard headers", async () => {
   const requests: { headers: object; body: string }[] = [];

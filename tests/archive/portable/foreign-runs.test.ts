@@ -117,3 +117,30 @@ function envelopeOfFirstRun(): string {
   const { envelope } = JSON.parse(run).record;
   return JSON.parse(made.lines.find((line) => line.startsWith(`{"blob":"${envelope}"`)) ?? "").json;
 }
+
+test("a run that the archive cannot hold beside what it has is left out, and named", async () => {
+  const { target, exported } = made;
+  const [first, ...others] = runIds.slice(0, 3);
+  target.exec(
+    `CREATE TRIGGER taken BEFORE INSERT ON runs WHEN NEW.run_id = '${first}' BEGIN SELECT RAISE(ABORT, 'taken'); END`,
+  );
+  const { imported, refused } = await importRuns(target, exported, NOW);
+  expect(imported).toEqual(others);
+  expect(refused).toEqual([{ runId: first, message: expect.stringContaining("taken") }]);
+  expect(await verifyArchive(target)).toMatchObject({ runs: 2, problems: [] });
+});
+
+test("a fault of the archive itself ends the import, and is no fault of a run", async () => {
+  const { target, exported } = made;
+  target.exec("ALTER TABLE run_tools RENAME TO elsewhere");
+  await expect(importRuns(target, exported, NOW)).rejects.toMatchObject({
+    name: "ArchiveError",
+    message: expect.stringContaining("run_tools"),
+  });
+  target.exec("ALTER TABLE elsewhere RENAME TO run_tools");
+  expect(await verifyArchive(target)).toMatchObject({ runs: 0, blobs: 0, problems: [] });
+  expect(await importRuns(target, exported, NOW)).toMatchObject({
+    imported: runIds.slice(0, 3),
+    refused: [],
+  });
+});

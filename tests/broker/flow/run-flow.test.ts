@@ -309,13 +309,16 @@ test("a program that a person has saved keeps its own words, also when it is run
   const { conversation, run } = runWith();
   run.show([MAIL]);
   const next = new RunFlow({ conversation, runId: "2", isSticky: true, program: ["weeklyReport()"] });
-  const labelsOf = (to: string) => {
-    const { labels, undecided } = next.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0] as LeafFlow;
-    return [...labels, ...undecided];
+  const trace = (to: string) => {
+    const { labels, undecided, origins } = next.follow({ tool: "t", seq: 1, arguments: { to } })
+      .leaves[0] as LeafFlow;
+    return { labels: [...labels, ...undecided], kinds: origins.map(({ kind }) => kind) };
   };
-  expect(labelsOf("reports@partner.test")).toEqual(["untrusted"]);
+  expect(trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
+  next.saved([]);
+  expect(trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
   next.saved(['send("reports@partner.test")']);
-  expect(labelsOf("reports@partner.test")).toEqual([]);
+  expect(trace("reports@partner.test")).toEqual({ labels: [], kinds: ["program", "result"] });
 });
 
 test("what no longer fits into memory may be in any value that nothing else explains", () => {

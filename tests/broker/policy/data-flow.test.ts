@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DataFlow, findForbiddenFlow } from "../../../broker/policy/data-flow.ts";
 
 const flow = new DataFlow(
@@ -47,5 +47,73 @@ it.each([
     const { tool: name, seq } = reads.at(-1) as (typeof reads)[number];
     expect(found?.reason).toContain(`does not accept ${why}`);
     expect(found?.reason).toContain(`since it read ${name} (call ${seq});`);
+  }
+});
+
+describe("labels that depend on the arguments of a call", () => {
+  const mail = new DataFlow(
+    new Map([
+      [
+        "mail",
+        {
+          labels: ["personal", { label: "untrusted", unless: { from: "*@example.com" } }],
+          tools: {
+            list: { labels: [{ label: "secret", when: { folder: "legal/*", to: "*@example.com" } }] },
+            count: { labels: ["personal"] },
+          },
+        },
+      ],
+      ["free", { tools: {} }],
+    ]),
+  );
+
+  it.each<[name: string, args: object | undefined, labels: string[]]>([
+    ["get", undefined, ["personal", "untrusted"]],
+    ["get", {}, ["personal", "untrusted"]],
+    ["get", { from: "eve@evil.test" }, ["personal", "untrusted"]],
+    ["get", { from: "ada@example.com" }, ["personal"]],
+    ["list", undefined, ["secret"]],
+    ["list", { folder: "legal/a", to: ["ada@example.com"] }, ["secret"]],
+    ["list", { folder: "legal/a" }, []],
+    ["list", { folder: "legal/a", to: ["ada@example.com", "eve@evil.test"] }, []],
+    ["list", { folder: "sales/a", to: ["ada@example.com"] }, []],
+  ])("are those of %s with %j", (name, args, labels) => {
+    expect(mail.labelsOf(of("mail", name), args && { arguments: args })).toEqual(labels);
+  });
+
+  it("are those of all calls where there are too many arguments to look at", () => {
+    const from = Array.from({ length: 5_001 }, () => "ada@example.com");
+    const labelsOf = (args: object) => mail.labelsOf(of("mail", "get"), { arguments: args });
+    expect(labelsOf({ from: from.slice(1) })).toEqual(["personal"]);
+    expect(labelsOf({ from })).toEqual(["personal", "untrusted"]);
+  });
+
+  it("are told from those that all calls of a tool have", () => {
+    const isConditional = (server: string, name: string) => mail.isConditional(of(server, name));
+    expect([isConditional("mail", "get"), isConditional("mail", "list")]).toEqual([true, true]);
+    expect(isConditional("mail", "count")).toBe(false);
+    expect([isConditional("free", "x"), isConditional("gone", "x")]).toEqual([false, false]);
+  });
+});
+
+it("knows of each read what the call carried, or else what every call of its tool may carry", () => {
+  const own = { ...read("crm", "get"), labels: ["z", "a"] };
+  expect(flow.labelsRead([])).toEqual([]);
+  expect(flow.labelsRead([own, read("crm", "get", 2), read("gone", "x", 3)])).toEqual(["a", "personal", "z"]);
+  expect(flow.labelsOfRead({ ...own, labels: [] })).toEqual([]);
+  expect(flow.labelsOfRead({ ...read("gone", "x"), labels: ["a"] })).toBeUndefined();
+});
+
+it("tells what a tool accepts as a whole from what its arguments accept", () => {
+  const to = { labels: ["personal"], lists: ["staff"] };
+  const form = { accepts: { to, "*": [] } };
+  const web = new DataFlow(new Map([["web", { accepts: ["personal"], tools: { form, page: {} } }]]));
+  expect(web.argumentsOf(of("web", "form"))).toEqual(form.accepts);
+  expect(web.acceptsOf(of("web", "form"))).toBeUndefined();
+  expect(web.argumentsOf(of("web", "page"))).toBeUndefined();
+  expect(web.acceptsOf(of("web", "page"))).toEqual(["personal"]);
+  for (const server of ["free", "gone"]) {
+    expect(flow.argumentsOf(of(server, "x"))).toBeUndefined();
+    expect(flow.acceptsOf(of(server, "x"))).toBeUndefined();
   }
 });

@@ -257,6 +257,11 @@ describe("what is checked at once", () => {
       { ["x".repeat(50_000)]: "" },
     ],
     ["names in an enum", { items: { enum: list(2_500, (i) => `v${i}`) } }, list(120, () => "x")],
+    [
+      "names of properties",
+      { items: { properties: byName(25, (i) => [`p${i}`, {}]) } },
+      list(3_000, () => 1),
+    ],
     ["required names", { items: { required: list(25, (i) => `r${i}`) } }, list(3_000, () => 1)],
     [
       "names that others require",

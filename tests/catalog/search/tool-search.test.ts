@@ -102,6 +102,14 @@ describe("search", () => {
     expect(found(two, "red sour apple, old yellow city car, big stone bridge")[0]).toBe("mcp__b__y");
   });
 
+  it("remembers how well the best clause fits, also where a later one fits less", () => {
+    const two = indexOf(
+      tool("a", "x", { description: "red city bridge" }),
+      tool("b", "y", { description: "old yellow car" }),
+    );
+    expect(found(two, "old yellow car, red stone car, big city bridge")[0]).toBe("mcp__b__y");
+  });
+
   it("finds what each clause of a query names", () => {
     const query = "List the issues of the repository. After that, show me the weather forecast for Paris.";
     expect(found(search, query).slice(0, 2).sort()).toEqual([
@@ -122,6 +130,26 @@ describe("search", () => {
     expect(results).toHaveLength(7);
     expect(total).toBe(30);
     expect(many.search("report", { limit: 0 })).toEqual({ results: [], total: 30 });
+  });
+
+  it("finds every tool of a misspelt name, and returns no more than it may", () => {
+    const four = indexOf(
+      ...["c", "a", "b"].map((server) => tool(server, "tenki")),
+      tool("a", "create_issue"),
+    );
+    const misspelt = (limit: number, server?: string) => {
+      const { results, total } = four.search("tneki", { limit, server });
+      return [total, ...results.map((hit) => hit.tool.namespacedName)];
+    };
+    expect(misspelt(3)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki", "mcp__c__tenki"]);
+    expect(misspelt(2)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki"]);
+    expect(misspelt(2, "b")).toEqual([1, "mcp__b__tenki"]);
+  });
+
+  it("puts what few tools say before what many say", () => {
+    const reports = Array.from({ length: 9 }, (_, i) => tool("a", `report_${i}`, { description: "Report" }));
+    const more = indexOf(...reports, tool("z", "write_invoice", { description: "Invoice" }));
+    expect(found(more, "report invoice")[0]).toBe("mcp__z__write_invoice");
   });
 
   it("does not count as matches what only shares a word of asking with the query", () => {

@@ -203,4 +203,16 @@ describe("equal calls that are repeated, compared with the record", () => {
       '+ mcp__a__x({"p":1})',
     ]);
   });
+
+  it.each([
+    ["fewer are made", 1_003, 1_001, ["1003 calls were recorded, and 1001 are made"]],
+    ["more are made", 1_001, 1_003, ["1001 calls were recorded, and 1003 are made"]],
+    ["only those that are made are more", 1_000, 1_001, ["1000 calls were recorded, and 1001 are made"]],
+    ["a thousand are recorded, and one less is made", 1_000, 999, ["- mcp__a__x()"]],
+    ["as many are made", 1_002, 1_002, []],
+  ])("are only counted beyond the first thousand, where %s", (_, was, is, lines) => {
+    const calls = (count: number) =>
+      Array.from({ length: count }, () => ({ tool: "mcp__a__x", arguments: undefined }));
+    expect(compareCallOrder(calls(was), calls(is))).toEqual(lines);
+  });
 });

@@ -83,6 +83,7 @@ describe("a program in Python that failed", () => {
       "ValueError: name 'json' is not defined",
       "KeyError: 'a'",
       "NameError: name 'zzzz' is not defined",
+      "NameError: name 'mcp__github__search_codes' is not defined",
     ])
       expect(await advise("ScriptError", traced(line), "x = 1")).toEqual([]);
     expect(await advise("Timeout", "NameError: name 'json' is not defined")).toEqual([]);

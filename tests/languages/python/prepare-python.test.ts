@@ -104,6 +104,50 @@ describe("a program in Python", () => {
     ).toMatchObject({ ok: true });
   });
 
+  it("has its mistaken imports told by their lines, in order, and the first few of many", async () => {
+    const refusal = async (code: string) => {
+      const prepared = await prepare(code);
+      return prepared.ok ? [] : prepared.message.split("\n").filter((line) => !line.startsWith("  "));
+    };
+    const code = `from servers import (
+    github,
+    slak,
+)
+import os, json, servers.gihub
+from servers.nowhere import send; import servers.elsewhere`;
+    expect(await refusal(code)).toEqual([
+      "report.py:3: there is no server module 'slak'; did you mean servers.slack?",
+      "report.py:5: there is no server module 'gihub'; did you mean servers.github?",
+      expect.stringMatching(
+        /^report\.py:6: .* 'nowhere': a program can import servers\.<name> of github, slack/,
+      ),
+    ]);
+    const many = Array.from({ length: 30 }, (_, n) => `import servers.none${n}`).join("\n");
+    const told = await refusal(many);
+    expect(told.at(-1)).toBe(`and ${30 - (told.length - 1)} more`);
+    expect(told[0]).toContain("report.py:1: there is no server module 'none0'");
+  });
+
+  it("runs without a module that is missing, unless it imports it", async () => {
+    const modules: ModuleSource = {
+      ...source,
+      load: async (module) => (module === "slack" ? undefined : source.load(module)),
+    };
+    const prepareHere = (code: string) =>
+      python.prepare({ code, data: {}, language: "python", fileName: "report.py" }, modules, {
+        mode: "off",
+      });
+    const anyway = await prepareHere("import servers\nfor name in dir(servers): print(name)");
+    if (!anyway.ok) throw new Error(anyway.message);
+    expect(Object.keys(JSON.parse(anyway.bundle).modules)).toEqual(["github"]);
+    expect(await prepareHere("from servers.slack import send")).toMatchObject({
+      ok: false,
+      type: "BundleError",
+      message: "servers.slack is missing or was edited; run `ptc generate`",
+      reasons: [{ code: "missing_module", module: "slack" }],
+    });
+  });
+
   it("is checked where it mentions tools, and runs all the same where mistakes are warnings", async () => {
     checked.length = 0;
     await prepare("print('no tools')");

@@ -12,6 +12,7 @@ import { discover } from "../../../upstream/authorization/oauth/authorization-se
 import { chooseClient } from "../../../upstream/authorization/oauth/person-login.ts";
 import { eventually } from "../../eventually.ts";
 import { newFolder } from "../../temporary-folder.ts";
+import { listen } from "../mcp/upstream-http-servers.ts";
 import { toolCall } from "../upstream-fixtures.ts";
 import { serveGuarded, useUser } from "./logged-in.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
@@ -411,5 +412,41 @@ describe("a machine with credentials of its own", () => {
     const auth = { type: "client_credentials", client_id: "m", private_key: "no key" };
     const bad = useUser(user.server.url, { auth });
     await expect(bad.connect()).rejects.toThrow(/has a `private_key` in ptc\.yaml that cannot sign/);
+  });
+});
+
+describe("a server that refuses whoever comes, and does not say that it takes tokens", () => {
+  const refusing = (metadata: (origin: string) => Record<string, object | string>) => {
+    const origin = listen(async ({ url = "" }, response) => {
+      const found = metadata(await origin)[url];
+      if (url.startsWith("/.well-known/"))
+        response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
+      else response.writeHead(401);
+      response.end(found === undefined ? "" : JSON.stringify(found));
+    });
+    return origin.then((url) => useUser(`${url}/mcp`));
+  };
+  const own = (origin: string, token = `${origin}/token`) => ({
+    ...{ issuer: origin, authorization_endpoint: `${origin}/auth`, token_endpoint: token },
+    ...{ response_types_supported: ["code"], code_challenge_methods_supported: ["S256"] },
+  });
+
+  test.for<[what: string, metadata: (origin: string) => Record<string, object | string>]>([
+    ["is its own authorization server", (url) => ({ "/.well-known/oauth-authorization-server": own(url) })],
+    [
+      "has one that cannot be used, which the login then says",
+      (url) => ({ "/.well-known/oauth-authorization-server": own(url, "http://example.com/token") }),
+    ],
+  ])("asks for a login where it %s", async ([, metadata]) => {
+    const user = await refusing(metadata);
+    await expect(user.connect()).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  test.for<[what: string, metadata: Record<string, object | string>]>([
+    ["has none", {}],
+    ["has a page in its place", { "/.well-known/oauth-authorization-server": "a page" }],
+  ])("is told to have refused where it %s", async ([, metadata]) => {
+    const user = await refusing(() => metadata);
+    await expect(user.connect()).rejects.toThrow(/refused the connection with HTTP 401; check its headers$/);
   });
 });

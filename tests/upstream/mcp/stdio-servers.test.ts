@@ -3,6 +3,8 @@ import { promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
 import { isInherited } from "../../../secrets/inherited-environment.ts";
 import type { McpServerTarget } from "../../../upstream/mcp/mcp-server-target.ts";
+import { MessageGate } from "../../../upstream/mcp/message-gate.ts";
+import { StdioClientTransport } from "../../../upstream/mcp/stdio-transport.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { eventually } from "../../eventually.ts";
 import { connect, fixture, isAlive, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
@@ -206,6 +208,12 @@ describe("a server that cannot be used", () => {
       `${START}: it exited with code 3: loading \\| Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
     ],
     [
+      "is killed",
+      fixture("", { args: ["-e", "process.kill(process.pid, 'SIGKILL')"] }),
+      "start_failed",
+      `${START}: it was killed by SIGKILL; run its command by hand to see why$`,
+    ],
+    [
       "ends with a stack trace",
       fixture("", { args: ["-e", "throw new Error('no database')"] }),
       "start_failed",
@@ -278,6 +286,29 @@ describe("the processes of a server", () => {
     ]);
     expect(lost).not.toHaveBeenCalled();
   });
+
+  it.each([true, false])(
+    "end without harm where what notes their end fails, with somebody to tell: %s",
+    async (hasListener) => {
+      const gate = new MessageGate();
+      const transport = new StdioClientTransport({
+        ...{ command: process.execPath, args: ["-e", "process.stdin.resume()"], env: {}, cwd: "/" },
+        ...{ maxMessageBytes: 1_000, admit: (text) => gate.admit(text), onOversize() {} },
+        onExit() {
+          throw new Error("the disk is full");
+        },
+      });
+      const told: string[] = [];
+      if (hasListener) transport.onerror = ({ message }) => void told.push(message);
+      const closed = new Promise<void>((resolve) => {
+        transport.onclose = resolve;
+      });
+      await transport.start();
+      await transport.close();
+      await closed;
+      expect(told).toEqual(hasListener ? ["the disk is full"] : []);
+    },
+  );
 
   it("are all gone after ptc exits without closing", async () => {
     const { command, args } = fixture("../hosts/exits-with-server.ts");

@@ -1,8 +1,13 @@
 /** What a description becomes: tools with schemas that stand alone. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseDescription } from "../../../upstream/openapi/description.ts";
+import { openApi } from "../../../upstream/openapi/open-api.ts";
 import { type OperationFilter, readOperations } from "../../../upstream/openapi/operations.ts";
-import { described } from "./serve-api.ts";
+import { newFolder } from "../../temporary-folder.ts";
+import { listen } from "../mcp/upstream-http-servers.ts";
+import { type Answer, described, serveApi } from "./serve-api.ts";
 
 interface Tool {
   name: string;
@@ -255,4 +260,100 @@ test("More than ten thousand operations are as many tools, and the rest is named
   const { operations, problems } = readOperations(parseDescription(text, "of a test"));
   expect(operations).toHaveLength(10_000);
   expect(problems).toEqual([{ message: "it has more than 10000 operations; the others are left out" }]);
+});
+
+describe("a description that is somewhere", () => {
+  const DESCRIPTION = described("/x", "get", {}, { servers: [{ url: "/v1" }] });
+
+  async function open(
+    openapi: string,
+    more: { url?: string; timeoutMs?: number; signal?: AbortSignal } = {},
+  ) {
+    const { url = "", timeoutMs = 20_000, signal = new AbortController().signal } = more;
+    const options = { headers: { "x-key": "k" }, authorization: undefined, version: "0", timeoutMs, signal };
+    const connection = await openApi({ openapi, url, operations: {} }, options);
+    const called = () =>
+      connection
+        .callTool({ tool: "op", arguments: {}, signal: new AbortController().signal, timeoutMs })
+        .finally(() => connection.close());
+    return { called };
+  }
+
+  test("says where its API is, relative to itself, and gets the keys of that only where it is a part of it", async () => {
+    const api = await serveApi(({ url }) =>
+      url === "/api.json" ? { body: JSON.stringify(DESCRIPTION) } : {},
+    );
+    const { called } = await open(`${api.url}/api.json`);
+    await called();
+    await (await open(`${api.url}/api.json`, { url: `${api.url}/v2` })).called();
+    const keys = api.asked.map(({ url, headers }) => [url, headers["x-key"]]);
+    expect(keys).toEqual([
+      ["/api.json", undefined],
+      ["/v1/x", "k"],
+      ["/api.json", "k"],
+      ["/v2/x", "k"],
+    ]);
+  });
+
+  test.each<[what: string, answer: Answer, code: string, message: RegExp]>([
+    ["is not there", { status: 404 }, "handshake_failed", /^http:\S+\/api\.json answered HTTP 404$/],
+    ["comes without a body", { status: 304 }, "handshake_failed", /answered HTTP 304$/],
+    [
+      "is elsewhere",
+      { status: 302, headers: { location: "https://x.example/api" } },
+      "handshake_failed",
+      /answered HTTP 302, which leads to https:\/\/x\.example\/api; write that URL$/,
+    ],
+    ["is none", { body: "[]" }, "protocol_error", /is no mapping/],
+  ])("and %s is refused in one line", async (_, answer, code, message) => {
+    const { url } = await serveApi(() => answer);
+    await expect(open(`${url}/api.json`)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test("and does not come is waited for only so long, and only while somebody wants it", async () => {
+    const url = await listen(() => {});
+    await expect(open(`${url}/api.json`, { timeoutMs: 100 })).rejects.toMatchObject({
+      code: "connect_timeout",
+      message: `${url}/api.json gave no answer within 0.1 s`,
+    });
+    await expect(open(`${url}/api.json`, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: "cancelled",
+    });
+  });
+
+  test("and cannot be read says why", async () => {
+    await expect(open("http://127.0.0.1:1/api.json")).rejects.toMatchObject({
+      code: "start_failed",
+      message: expect.stringMatching(/^http:\/\/127\.0\.0\.1:1\/api\.json cannot be reached: /),
+    });
+    const folder = newFolder();
+    await expect(open(join(folder, "none.json"))).rejects.toThrow(/none\.json: there is no such file$/);
+    await expect(open(folder)).rejects.toThrow(/: it cannot be read \(EISDIR\)$/);
+  });
+
+  test.each<[servers: unknown, message: RegExp]>([
+    [undefined, /names no host; say with base_url where the API is/],
+    [[], /names no host/],
+    [[{ url: "/v1" }], /names no host/],
+    [[{ url: "ftp://x.example" }], /names no host/],
+    [[{ url: "http://{host}" }], /names no host/],
+    [[{ url: "http://localhost:1" }], /leads to localhost:1, which is no public host; say with base_url/],
+    [[{ url: "http://api.localhost" }], /leads to api\.localhost, which is no public host/],
+    [[{ url: "http://10.0.0.1" }], /leads to 10\.0\.0\.1, which is no public host/],
+    [[{ url: "http://[::1]" }], /leads to \[::1\], which is no public host/],
+    [
+      [{ url: "http://{host}/v1", variables: { host: { default: "127.0.0.1" } } }],
+      /leads to 127\.0\.0\.1, which is no public host/,
+    ],
+  ])("in a file, and has the servers %j, does not say where its API is", async (servers, message) => {
+    const file = join(newFolder(), "api.json");
+    writeFileSync(file, JSON.stringify({ ...DESCRIPTION, servers }));
+    await expect(open(file)).rejects.toMatchObject({
+      code: "protocol_error",
+      message: expect.stringMatching(message),
+    });
+  });
 });

@@ -257,6 +257,53 @@ test("A link of the description gives the next page, and one back does not", asy
   expect((await nextOf(operation, { q: "x" }, json({ prev: 1 }))).next).toBeUndefined();
 });
 
+describe("an expression of a link", () => {
+  const GOES_ON = { "content-type": "application/json", "x-go": "on" };
+  const answers = (value: unknown, headers = {}): Answer => ({
+    headers: { ...GOES_ON, ...headers },
+    body: JSON.stringify(value),
+  });
+
+  test.each<[expression: unknown, answer: Answer, at: object | undefined]>([
+    ["$response.body#/n", answers({ n: 7 }), { at: 7 }],
+    ["$response.body#/n", answers({}), undefined],
+    ["$response.body#n", answers({ n: 7 }), undefined],
+    ["$response.body", answers("all"), { at: "all" }],
+    ["$response.header.X-Next", answers([], { "x-next": "h" }), { at: "h" }],
+    ["$response.header.X-Next", answers([]), undefined],
+    ["$response.header", answers([]), undefined],
+    ["$response.query.q", answers([]), undefined],
+    ["$request.query.q", answers([]), { at: "asked" }],
+    ["$request.query.none", answers([]), {}],
+    ["$request.path.id", answers([]), { at: "one" }],
+    ["$request.body#/deep/er", answers([]), { at: "inside" }],
+    ["$url", answers([]), { at: expect.stringMatching(/^http:.*\/v1\/x\/one\?q=asked$/) }],
+    ["$method", answers([]), {}],
+    ["from-{$response.body#/n}-{$request.query.q}", answers({ n: 7 }), { at: "from-7-asked" }],
+    ["from-{$response.body#/n}", answers({}), { at: "from-" }],
+    ["as it is", answers([]), { at: "as it is" }],
+    [5, answers([]), { at: 5 }],
+  ])("%j has its value from the request or the answer %j: %j", async (expression, answer, at) => {
+    const operation = {
+      path: "/x/{id}",
+      method: "post",
+      parameters: [
+        ...[parameter("at"), parameter("go"), parameter("q")],
+        { name: "id", in: "path", required: true, schema: { type: "string" } },
+      ],
+      operation: { requestBody: { content: { "application/json": { schema: {} } } } },
+      response: {
+        links: {
+          next: { operationId: "op", parameters: { at: expression, go: "$response.header.X-Go" } },
+        },
+      },
+    };
+    const args = { id: "one", q: "asked", body: { deep: { er: "inside" } } };
+    const { next } = await nextOf(operation, args, answer);
+    expect(next).toEqual(at === undefined ? undefined : { ...args, ...at, go: "on" });
+  });
+});
+
 test("An answer cannot make the arguments of the next page as large as it likes", async () => {
   const operation = { parameters: [parameter("cursor")], schema: object({ next_cursor: string }) };
   expect((await nextOf(operation, {}, json({ next_cursor: "c".repeat(100_000) }))).next).toBeUndefined();

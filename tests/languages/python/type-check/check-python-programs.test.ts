@@ -67,6 +67,17 @@ describe("the type check of programs in Python", () => {
     expect(await check("print(nobody)")).toMatch(/^program\.py:1:7: 'nobody' is not defined/);
   });
 
+  it("tells nothing of mistakes in earlier programs of a session, which ran all the same", async () => {
+    const earlier = [
+      { code: "from servers.mail import send\nsend()", data: {}, language: "python", fileName: "program.py" },
+    ];
+    const program = { code: "print(1)", data: {}, language: "python", fileName: "program.py" };
+    expect(await checker.check(program, modules, "sync", earlier)).toMatchObject({
+      kind: "clean",
+      hints: [],
+    });
+  });
+
   it.each<[value: string, said: string | undefined]>([
     ["1.5", undefined],
     ["float('1')", undefined],
