@@ -231,6 +231,7 @@ export class Claims {
 
   async #untilBound(claim: BoundClaim, patienceMs: number, signal: AbortSignal | undefined): Promise<void> {
     const end = performance.now() + patienceMs;
+    let lookedMs = performance.now();
     const path = `${this.#path}/${claim.name}`;
     while (claim.pod === undefined) {
       const hopeless = claim.hopeless;
@@ -244,7 +245,8 @@ export class Claims {
       }
       const looked = delay(Math.min(LOOK_MS, leftMs), undefined, { ref: true });
       await orCancelled(Promise.race([claim.changed(), looked]), signal);
-      if (claim.pod !== undefined || performance.now() < claim.seenMs + LOOK_MS) continue;
+      if (claim.pod !== undefined || performance.now() < lookedMs + LOOK_MS) continue;
+      lookedMs = performance.now();
       const found = await this.#api.find(path);
       claim.see(found === undefined ? undefined : Claim.parse(found));
       const { why, isFinal } = await this.#why(claim).catch(() => ({ why: undefined, isFinal: false }));
@@ -317,8 +319,6 @@ export class BoundClaim {
   #isGone = false;
   #notify: () => void = () => {};
   #removed: Promise<void> | undefined;
-  /** When something was last heard of it. */
-  seenMs = performance.now();
 
   constructor(claims: Claims, name: string) {
     this.name = name;
@@ -365,7 +365,6 @@ export class BoundClaim {
   }
 
   see(claim: Claim | undefined): void {
-    this.seenMs = performance.now();
     const wasBound = this.pod !== undefined;
     if (claim === undefined) this.#isGone = true;
     else this.#latest = claim;
