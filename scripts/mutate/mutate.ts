@@ -30,7 +30,7 @@ const RUNNERS = "runner-image";
 
 const HELP = `npm run mutate [-- FLAGS] [-- FILE...]
 
-FILE...        files or globs to mutate completely; without any, a sample from ${CORE.join(", ")}
+FILE...        files or globs to mutate completely, FILE:LINE-LINE for some lines; without any, a sample from ${CORE.join(", ")}
 --sample N     draw at least this many mutants (400), from the named files if there are any
 --seed N       draw a different sample (1)
 --floor N      exit 1 if fewer per cent of the mutants are killed (85)
@@ -56,11 +56,10 @@ if (values.help) {
   process.exit(0);
 }
 
-const files = globSync(
-  positionals.length > 0 ? positionals : CORE.map((folder) => `${folder}/**/*.ts`),
-).sort();
-if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
 const wanted = values.sample ?? (positionals.length > 0 ? undefined : "400");
+const patterns = positionals.length > 0 ? positionals : CORE.map((folder) => `${folder}/**/*.ts`);
+const files = patterns.flatMap(filesOf).sort();
+if (files.length === 0) fail(`no file matches ${positionals.join(" ")}`);
 const mutate = wanted === undefined ? files : await sampledOf(wanted);
 // Stryker's runners read this, so that a ptc started by a test runs without a host or a keyring.
 Object.assign(process.env, { PTC_HOST: "off", PTC_KEYRING: "off" });
@@ -111,6 +110,12 @@ async function tryMutants(name: string, ranges: string[]): Promise<MutantResult[
     reporters: ["progress", "survivors"],
     allowEmpty: true,
   }).runMutationTest();
+}
+
+/** The files of a pattern, each with the lines that the pattern ends with. */
+function filesOf(pattern: string): string[] {
+  const [lines = ""] = wanted === undefined ? (/:\d+(:\d+)?-\d+(:\d+)?$/.exec(pattern) ?? []) : [];
+  return globSync(pattern.slice(0, pattern.length - lines.length)).map((file) => `${file}${lines}`);
 }
 
 async function sampledOf(text: string): Promise<string[]> {

@@ -1,4 +1,5 @@
-/** Draws places at which sources are mutated. The same sources and seed give the same places. */
+/** Draws places at which sources are mutated. The same sources and seed give the same places, and nearly the same after a small change. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
 import { placeOf, type SourceLocation } from "./only-sampled.ts";
@@ -36,9 +37,17 @@ export async function drawSample(files: readonly string[], wanted: number, seed:
     else byPlace.set(keyOf(fileName, location), { file: fileName, location, mutants: 1 });
   }
   const lengths = new Map(sources.map(({ name, content }) => [name, content.length]));
+  const lines = new Map(sources.map(({ name, content }) => [name, content.split("\n")]));
+  const order = orderOf(
+    [...byPlace.values()].map((place) => ({
+      place,
+      text: textAt(lines.get(place.file) ?? [], place.location),
+    })),
+    seed,
+  );
   const chosen: { file: string; location: SourceLocation }[] = [];
   let count = 0;
-  for (const { file, location, mutants: here } of shuffled([...byPlace.values()], seed)) {
+  for (const { file, location, mutants: here } of order) {
     if (count >= wanted) break;
     if (chosen.some((other) => other.file === file && isNested(location, other.location))) continue;
     chosen.push({ file, location });
@@ -77,19 +86,31 @@ function isBefore(one: SourceLocation["start"], other: SourceLocation["start"]):
   return one.line < other.line || (one.line === other.line && one.column <= other.column);
 }
 
-/** A copy shuffled with mulberry32, which gives the same order on every machine. */
-function shuffled<Item>(items: readonly Item[], seed: number): Item[] {
-  let state = seed >>> 0;
-  const random = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const copy = [...items];
-  for (let last = copy.length - 1; last > 0; last--) {
-    const other = Math.floor(random() * (last + 1));
-    [copy[last], copy[other]] = [copy[other] as Item, copy[last] as Item];
-  }
-  return copy;
+interface Place {
+  file: string;
+  location: SourceLocation;
+}
+
+/**
+ * Puts places in an order that depends on the seed, and for each place only on its file and text, and on how often the text comes
+ * before it in the file. So a change elsewhere changes neither what is drawn nor the results that an earlier run has of it.
+ */
+function orderOf<Mutated extends Place>(
+  places: readonly { place: Mutated; text: string }[],
+  seed: number,
+): Mutated[] {
+  const seen = new Map<string, number>();
+  const keyed = places.map(({ place, text }) => {
+    const name = JSON.stringify([seed, place.file, text]);
+    const before = seen.get(name) ?? 0;
+    seen.set(name, before + 1);
+    return { place, key: createHash("sha256").update(`${name}${before}`).digest("hex") };
+  });
+  return keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ place }) => place);
+}
+
+function textAt(lines: readonly string[], { start, end }: SourceLocation): string {
+  const whole = lines.slice(start.line, end.line + 1);
+  whole.push(whole.pop()?.slice(0, end.column) ?? "");
+  return whole.join("\n").slice(start.column);
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -29,6 +29,16 @@ describe("the sample of mutants", () => {
     const first = await drawSample([file], 30, 7);
     expect(await drawSample([file], 30, 7)).toEqual(first);
     expect((await drawSample([file], 30, 8)).places).not.toEqual(first.places);
+  });
+
+  it("has the same places after a change elsewhere in the file", async () => {
+    const before = await drawSample([file], 30, 7);
+    const source = readFileSync(file, "utf8");
+    writeFileSync(file, `// A comment.\n${source}`);
+    const after = await drawSample([file], 30, 7);
+    writeFileSync(file, source);
+    const shifted = before.places.map((place) => rangeOf(place).map((number) => number + 1_000));
+    expect(after.places.map(rangeOf)).toEqual(shifted);
   });
 
   it("has as many mutants as are wanted, or a few more of the last place, and all where there are fewer", async () => {
