@@ -1,7 +1,8 @@
 /**
  * Whether a ptc process lives, as other processes in the cluster see it: a Lease that it renews. Its claims belong to the Lease, so
  * that the cluster removes them when the Lease is gone, and the pods with them. Every ptc removes the Leases that nobody renews: what
- * a killed process has left is swept by any other.
+ * a killed process has left is swept by any other. The Lease of a ptc that is itself a pod of the namespace belongs to that pod, and
+ * goes with it even if ptc could not give it back.
  *
  * Clocks of machines differ. A Lease has expired when it has not changed for its duration while this process looked, by this
  * process's clock; or at once when it is older than clocks can differ. A process that serves looks also while it has no lease.
@@ -35,6 +36,19 @@ export interface OwnerReference {
   kind: string;
   name: string;
   uid: string;
+}
+
+/**
+ * The pod that this process runs in, by the variables that the chart sets; undefined where it is none of this namespace, because an
+ * object can belong to objects of its own namespace alone.
+ */
+export function podOfThisProcess(
+  namespace: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): OwnerReference | undefined {
+  const { PTC_POD_NAMESPACE, PTC_POD_NAME: name, PTC_POD_UID: uid } = env;
+  if (PTC_POD_NAMESPACE !== namespace || !name || !uid) return undefined;
+  return { apiVersion: "v1", kind: "Pod", name, uid };
 }
 
 /** The lease of one owner. */
@@ -89,10 +103,11 @@ export class OwnerLease {
   }
 
   async #make(): Promise<OwnerReference> {
+    const pod = podOfThisProcess(this.#api.namespace);
     const body = {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { name: this.#name, labels: MANAGED },
+      metadata: { name: this.#name, labels: MANAGED, ...(pod !== undefined && { ownerReferences: [pod] }) },
       spec: { holderIdentity: this.#owner, leaseDurationSeconds: DURATION_S, renewTime: now() },
     };
     try {

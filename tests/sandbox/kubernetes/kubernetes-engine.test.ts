@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { KubernetesEngine } from "../../../sandbox/kubernetes/kubernetes-engine.ts";
 import { programPodSpec } from "../../../sandbox/kubernetes/program-pod.ts";
@@ -21,7 +21,7 @@ const LEASES = "/apis/coordination.k8s.io/v1/namespaces/programs/leases";
 const TEMPLATE = `${EXTENSIONS}/sandboxtemplates/ptc-javascript`;
 
 interface Stored {
-  metadata: { name: string; labels?: object; annotations?: object };
+  metadata: { name: string; labels?: object; annotations?: object; ownerReferences?: object[] };
   spec?: object;
   status?: object;
 }
@@ -394,4 +394,20 @@ test("the leases of the dead are removed with what belongs to them, and those of
     path: `${LEASES}/dead`,
     body: { propagationPolicy: "Background", preconditions: { uid: "dead" } },
   });
+});
+
+test("the lease of a ptc that is a pod of the namespace belongs to the pod", async () => {
+  const referencesIn = async (namespace: string) => {
+    vi.stubEnv("PTC_POD_NAMESPACE", namespace);
+    vi.stubEnv("PTC_POD_NAME", "ptc-0");
+    vi.stubEnv("PTC_POD_UID", "77");
+    const { start, leases } = await clusterWith({ statuses: [FAILED, FAILED, FAILED] });
+    await expect(start()).rejects.toThrow("has ended");
+    return [...leases.values()][0]?.metadata.ownerReferences;
+  };
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await referencesIn("programs")).toEqual([
+    { apiVersion: "v1", kind: "Pod", name: "ptc-0", uid: "77" },
+  ]);
+  expect(await referencesIn("elsewhere")).toBeUndefined();
 });
