@@ -320,21 +320,23 @@ class KubernetesSoak {
 
   async #checkLeftovers(): Promise<void> {
     const from = Date.now();
-    const look = () => ({
-      claims: this.#cluster.names("sandboxclaims").length,
-      leases: this.#cluster.list("leases").map(({ spec }) => Date.parse(spec.renewTime) > from),
-    });
-    // Those that killed replicas have left are swept by the others, though no program comes any more. Those of the living are renewed.
-    await until(() => look().claims === 0 && look().leases.every((isRenewed) => isRenewed));
-    const swept = look();
+    const look = () => {
+      const leases = this.#cluster.list("leases");
+      const living = leases.filter(({ spec }) => Date.parse(spec.renewTime) > from);
+      const names = new Set(living.map(({ metadata }) => metadata.name));
+      const claims = this.#cluster.list("sandboxclaims");
+      const left = claims.filter(({ metadata }) => !names.has(metadata.ownerReferences[0].name));
+      return { left: left.length, ahead: claims.length - left.length, dead: leases.length - living.length };
+    };
+    // Those that killed replicas have left are swept by the others, though no program comes any more. Those of the living are renewed,
+    // and the living claim pods ahead of programs.
+    await until(() => look().left === 0 && look().dead === 0);
+    const { left: leftClaims, ahead, dead } = look();
     this.#checks.check(
       "what killed replicas have left is swept by the others",
-      `${swept.claims} claims, ${swept.leases.length} leases of ${REPLICAS} replicas`,
-      swept.claims === 0 && swept.leases.every((isRenewed) => isRenewed),
+      `${leftClaims} claims and ${dead} leases of the dead, ${ahead} claims ahead of programs`,
+      leftClaims === 0 && dead === 0,
     );
-    // In this order: without the chart's Role, replicas that end cannot give up their leases.
-    this.#cluster.kubectl("scale", "deployment", RELEASE, "--replicas=0");
-    await until(() => this.#pods().length === 0);
     execFileSync(HELM, ["uninstall", RELEASE, ...this.#helmFlags, "--wait"], { stdio: "ignore" });
     const left = () =>
       ["sandboxclaims", "sandboxes", "leases", "pods"].map((kind) => ({
