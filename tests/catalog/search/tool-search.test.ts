@@ -150,6 +150,36 @@ describe("search", () => {
     expect(like(2, "nowhere")).toEqual([0]);
   });
 
+  it.each([
+    ["municpality", "mcp__x__get_forecast"],
+    ["municiaplty", "mcp__x__get_forecast"],
+    ["forcast", "mcp__x__get_forecast"],
+    ["settl", "mcp__y__list_settlements"],
+    ["sett", "mcp__y__list_settlements"],
+    ["set", undefined],
+    ["unicipality", undefined],
+    ["munixyality", undefined],
+  ])("finds what a word misspells or begins that no tool has: %s", (query, name) => {
+    const two = indexOf(
+      tool("x", "get_forecast", { description: "Weather of a municipality" }),
+      tool("y", "list_settlements"),
+    );
+    expect(found(two, query)).toEqual(name === undefined ? [] : [name]);
+    two.setServer("x", []);
+    two.setServer("y", []);
+    expect(found(two, query)).toEqual([]);
+  });
+
+  it("knows where words are joined in a name from the prose of its own server", () => {
+    const joined = indexOf(
+      tool("weather", "airqualityindex", { description: "Pollution" }),
+      tool("weather", "legend", { description: "What the words of an air quality index mean" }),
+      tool("other", "airqualityindex", { description: "Pollution" }),
+    );
+    for (const query of ["quality", "index"])
+      expect(found(joined, query).sort()).toEqual(["mcp__weather__airqualityindex", "mcp__weather__legend"]);
+  });
+
   it("puts what few tools say before what many say", () => {
     const reports = Array.from({ length: 9 }, (_, i) => tool("a", `report_${i}`, { description: "Report" }));
     const more = indexOf(...reports, tool("z", "write_invoice", { description: "Invoice" }));
