@@ -175,7 +175,7 @@ describe("a broker connection", () => {
 
   it("ends at once on a stream that has ended before", async () => {
     const [destroyed] = duplexPair();
-    destroyed.destroy();
+    await once(destroyed.destroy(), "close");
     const [ended, sandbox] = duplexPair();
     sandbox.end();
     await once(ended.resume(), "end");
