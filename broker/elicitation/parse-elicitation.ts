@@ -53,7 +53,7 @@ class Reader {
   }
 
   #address(url: unknown): { url: string; host: string } {
-    const address = this.#exact(url, "address", MAX_URL_CHARS);
+    const address = this.#exact(url, "its address", MAX_URL_CHARS);
     if (!URL.canParse(address)) throw new UnaskableError("its address is no URL");
     const { protocol, host, href } = new URL(address);
     if (protocol !== "https:" && protocol !== "http:")
@@ -75,7 +75,7 @@ class Reader {
   #field(name: string, property: unknown, isRequired: boolean): FormField {
     if (!isObject(property)) throw new UnaskableError("a field of its form has no type");
     const common = {
-      name: this.#exact(name, "name of a field", MAX_NAME_CHARS),
+      name: this.#exact(name, "a name of a field", MAX_NAME_CHARS),
       title: this.#text(property.title, MAX_TITLE_CHARS),
       description: this.#text(property.description, MAX_DESCRIPTION_CHARS),
       isRequired,
@@ -89,7 +89,7 @@ class Reader {
         const [minLength, maxLength] = [lengthOf(property.minLength), lengthOf(property.maxLength)];
         const byDefault =
           typeof property.default === "string"
-            ? this.#exact(property.default, "default of a field", MAX_TEXT_CHARS)
+            ? this.#exact(property.default, "a default of a field", MAX_TEXT_CHARS)
             : undefined;
         return { ...common, kind: "text", minLength, maxLength, format, byDefault };
       }
@@ -139,7 +139,7 @@ class Reader {
     if (listed.length === 0 || listed.length > MAX_OPTIONS)
       throw new UnaskableError(`a choice in its form is not one of 1 to ${MAX_OPTIONS}`);
     return listed.map(([value, title]) => {
-      const exact = this.#exact(value, "value to choose", MAX_TITLE_CHARS);
+      const exact = this.#exact(value, "a value to choose", MAX_TITLE_CHARS);
       return { value: exact, title: this.#text(title, MAX_TITLE_CHARS) ?? visibleLine(exact) };
     });
   }
@@ -151,9 +151,9 @@ class Reader {
 
   /** A text that has to be sent unchanged. */
   #exact(value: unknown, what: string, maxChars: number): string {
-    if (typeof value !== "string" || value === "") throw new UnaskableError(`a ${what} is no text`);
-    if (value.length > maxChars) throw new UnaskableError(`a ${what} is longer than ${maxChars} characters`);
-    if (this.#redact(value) !== value) throw new UnaskableError(`a ${what} holds a secret`);
+    if (typeof value !== "string" || value === "") throw new UnaskableError(`${what} is no text`);
+    if (value.length > maxChars) throw new UnaskableError(`${what} is longer than ${maxChars} characters`);
+    if (this.#redact(value) !== value) throw new UnaskableError(`${what} holds a secret`);
     return value;
   }
 }

@@ -116,8 +116,8 @@ export class DataFlow {
   }
 }
 
-function isList(accepts: FlowEntry["accepts"]): accepts is readonly string[] | undefined {
-  return accepts === undefined || Array.isArray(accepts);
+function isList(accepts: FlowEntry["accepts"]): accepts is readonly string[] {
+  return Array.isArray(accepts);
 }
 
 function entryOf({ tools }: ServerFlow, name: string): FlowEntry | undefined {

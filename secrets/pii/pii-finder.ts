@@ -24,10 +24,9 @@ export class PiiFinder {
 
   /** Finds all ranges, in order and without overlap. */
   find(excerpt: Excerpt): PiiRange[] {
-    const [asItIs, ...others] = readingsOf(excerpt).map((reading) =>
-      this.#findIn(reading).map((range) => reading.inText(range)),
+    return united(
+      readingsOf(excerpt).flatMap((reading) => this.#findIn(reading).map((range) => reading.inText(range))),
     );
-    return others.length === 0 ? (asItIs ?? []) : united([...(asItIs ?? []), ...others.flat()]);
   }
 
   #findIn(excerpt: Excerpt): PiiRange[] {

@@ -173,9 +173,17 @@ describe("a broker connection", () => {
     await expect(connection.ready).rejects.toThrow("closed its connection");
   });
 
+  it("ends when the stream breaks with an error", async () => {
+    const [host] = duplexPair();
+    const connection = new SandboxConnection(host, { maxParallelCalls: 1, maxToolCalls: 1 }, echo);
+    host.destroy(new Error("broken"));
+    expect(await connection.ended).toEqual({ kind: "closed" });
+    await expect(connection.ready).rejects.toThrow("closed its connection");
+  });
+
   it("ends at once on a stream that has ended before", async () => {
     const [destroyed] = duplexPair();
-    destroyed.destroy();
+    await once(destroyed.destroy(), "close");
     const [ended, sandbox] = duplexPair();
     sandbox.end();
     await once(ended.resume(), "end");

@@ -91,6 +91,17 @@ result = [await one({}), await two({}), await saved.one({}), await three({}), ok
     expect((await folder.runRecorded("main.ts", caller, texts)).value).toEqual(value);
   });
 
+  it("tells the line and the column of its own text where it fails, behind what is left out of that", async () => {
+    folder.save(
+      "one.ts",
+      'import { join } from "node:path"; import { sep } from "node:path";\nexport const a = (): string => { throw new Error(join("n", sep)); }; export default a();',
+    );
+    const caller = 'import { one } from "./programs/index.js";\nawait one({});';
+    expect((await folder.run("main.ts", caller)).value).toMatch(
+      /Error: n\/\n +at a \(programs\/one\.ts:2:40\)\n +at programs\/one\.ts:2:85\n/,
+    );
+  });
+
   it("cannot call itself by a name that it computes, nor as deep as it likes", async () => {
     folder.save("one.ts", 'result = await callTool("mcp__programs__" + "one", {});');
     const { value } = await folder.run("main.ts", "result = await mcp__programs__one({});");

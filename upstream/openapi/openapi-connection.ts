@@ -211,13 +211,12 @@ function refused({ status, statusText, headers }: Response, value: unknown): unk
 
 /** The message in an error body, in common forms, including problem details (RFC 9457). */
 function saidIn(value: unknown): string | undefined {
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return value === "" ? undefined : value;
   if (!isObject(value)) return undefined;
   for (const key of ["message", "detail", "error_description", "error", "errorMessage", "title", "errors"]) {
     const each = value[key];
-    if (typeof each === "string" && each !== "") return each;
-    const inner = saidIn(Array.isArray(each) ? each[0] : each);
-    if (inner !== undefined) return inner;
+    const said = saidIn(Array.isArray(each) ? each[0] : each);
+    if (said !== undefined) return said;
   }
   return undefined;
 }

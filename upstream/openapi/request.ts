@@ -142,7 +142,6 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
  * expect: `filter[status][]=open`, and `lines[0][sku]=a` where a list has members of its own.
  */
 function deepParts(place: string, value: unknown): string[] {
-  if (value === undefined) return [];
   if (!isComposite(value)) return [`${place}=${encode(scalar(value))}`];
   if (!Array.isArray(value))
     return Object.entries(value).flatMap(([name, each]) => deepParts(`${place}[${encode(name)}]`, each));

@@ -6,7 +6,6 @@ import {
   isCallExpression,
   isExpression,
   isFunctionLikeDeclaration,
-  isIdentifier,
   isPropertyAccessExpression,
   isPropertyAssignment,
   isStatement,
@@ -117,7 +116,7 @@ export class GeneratedTypes {
     return { tool: undefined, path };
   }
 
-  /** The tool whose arguments a type describes. */
+  /** The tool whose arguments a type describes. Tools never share that type (codegen/typescript/print-typescript.ts). */
   takerOf(input: Origin): DeclaredTool | undefined {
     return this.#tools.find((tool) => tool.module === input.module && tool.input === input.name);
   }
@@ -135,21 +134,9 @@ export class GeneratedTypes {
     const type = await this.#checker.getTypeAtLocation(expression);
     if (type === undefined || (await this.origin(type))?.name !== "ToolFunction" || !type.isTypeReference())
       return undefined;
-    const name = isPropertyAccessExpression(expression)
-      ? expression.name.text
-      : isIdentifier(expression)
-        ? expression.text
-        : "";
     const [input] = await this.#checker.getTypeArguments(type);
     const origin = await this.origin(input);
-    const byInput = this.#tools.filter(
-      (tool) => tool.module === origin?.module && tool.input === origin?.name,
-    );
-    const candidates = byInput.length > 0 ? byInput : this.#tools;
-    return (
-      candidates.find((tool) => tool.identifier === name || this.#names.resolve(name).includes(tool)) ??
-      (byInput.length === 1 ? byInput[0] : undefined)
-    );
+    return origin && this.takerOf(origin);
   }
 }
 

@@ -50,12 +50,61 @@ describe("what a server asks", () => {
       ["choice", false, undefined],
       ["choices", false, ["p"]],
     ]);
-    expect(fields[4]).toMatchObject({
-      options: [
-        { value: "a", title: "A" },
-        { value: "b", title: "b" },
-      ],
-    });
+    const common = { title: undefined, description: undefined, isRequired: false };
+    const a = { value: "a", title: "A" };
+    expect(fields).toMatchObject([
+      { name: "text", title: "T", description: "D", minLength: 1, maxLength: 5, format: "email" },
+      { ...common, name: "number", isInteger: false, minimum: 0, maximum: 9 },
+      { ...common, name: "whole", isInteger: true, minimum: undefined, maximum: undefined },
+      { ...common, name: "yes" },
+      { ...common, name: "one", options: [a, { value: "b", title: "b" }] },
+      { ...common, name: "titled", options: [{ value: "x", title: "X" }] },
+      { ...common, name: "some", options: [{ value: "p", title: "P" }], minItems: 1, maxItems: undefined },
+    ]);
+  });
+
+  it("is read without bounds, formats and defaults that are none", () => {
+    const fields = fieldsOf(
+      form({
+        text: { type: "string", minLength: -1, maxLength: 1.5, format: "colour", default: 5 },
+        number: { type: "number", minimum: "0", maximum: null, default: "1" },
+        yes: { type: "boolean", default: "true" },
+        one: { type: "string", enum: ["a"], enumNames: "A", default: "c" },
+        some: { type: "array", items: { enum: ["a"] }, default: "a", minItems: "1" },
+      }),
+    );
+    const none = { byDefault: undefined };
+    expect(fields).toMatchObject([
+      { ...none, kind: "text", minLength: undefined, maxLength: undefined, format: undefined },
+      { ...none, kind: "number", minimum: undefined, maximum: undefined },
+      { ...none, kind: "boolean" },
+      { ...none, kind: "choice", options: [{ value: "a", title: "a" }] },
+      { ...none, kind: "choices", minItems: undefined },
+    ]);
+  });
+
+  it("may have names, titles, choices and defaults up to a length, beyond which nobody reads them", () => {
+    const named = (name: number, choice: number, text: number) => {
+      const properties = {
+        ["n".repeat(name)]: { type: "boolean", title: "t".repeat(500), description: "d".repeat(900) },
+        one: { type: "string", enum: ["c".repeat(choice)] },
+        text: { type: "string", default: "x".repeat(text) },
+      };
+      const parsed = parseElicitation(form(properties), redact);
+      return parsed.ok ? undefined : parsed.problem.replace(/^.*: /, "");
+    };
+    expect(named(128, 200, 10_000)).toBeUndefined();
+    expect(named(129, 200, 10_000)).toBe("a name of a field is longer than 128 characters");
+    expect(named(128, 201, 10_000)).toBe("a value to choose is longer than 200 characters");
+    expect(named(128, 200, 10_001)).toBe("a default of a field is longer than 10000 characters");
+    const [field] = fieldsOf(
+      form({ a: { type: "boolean", title: "t".repeat(500), description: "d".repeat(900) } }),
+    );
+    expect([field?.title?.length, field?.description?.length]).toEqual([200, 500]);
+    const options = Array.from({ length: 101 }, (_, i) => `o${i}`);
+    const ofOptions = (count: number) => form({ a: { type: "string", enum: options.slice(0, count) } });
+    expect(fieldsOf(ofOptions(100))).toHaveLength(1);
+    expect(problemOf(ofOptions(101))).toMatch(/a choice in its form is not one of 1 to 100$/);
   });
 
   it("may have 32 fields", () => {

@@ -210,6 +210,11 @@ describe("what is checked at once", () => {
       { properties: { a: { $ref: "#/$defs/row" } }, $defs: { row } },
       { a: {} },
     ],
+    [
+      "values beside long lists that no check reads",
+      { items: { examples: list(1_000, (i) => i), default: byName(1_000, (i) => [`k${i}`, 1]) } },
+      list(1_000, () => 1),
+    ],
     ["text of a format", { items: { format: "email" } }, list(500, () => "a.".repeat(20_000))],
     [
       "any value that nothing is said of",

@@ -249,6 +249,9 @@ describe("what is learned of values", () => {
     expect(1 + (objects?.seen ?? 0) + (rest?.seen ?? 0) + (rest?.items?.seen ?? 0)).toBe(20_000);
     expect(JSON.stringify(learned(nested(10, 1)))).toContain("integer");
     expect(JSON.stringify(learned(nested(10, [1])))).not.toContain("integer");
+    let deep: unknown = 1;
+    for (let level = 0; level < 20; level++) deep = { title: deep };
+    expect(countPlaces(observe(deep))).toBe(11);
     // What is any stays so, whatever else is there.
     expect(learned(nested(10, [1]), nested(10, 1))).toEqual(learned(nested(10, {})));
   });

@@ -132,18 +132,52 @@ describe("search", () => {
     expect(many.search("report", { limit: 0 })).toEqual({ results: [], total: 30 });
   });
 
-  it("finds every tool of a misspelt name, and returns no more than it may", () => {
-    const four = indexOf(
-      ...["c", "a", "b"].map((server) => tool(server, "tenki")),
-      tool("a", "create_issue"),
+  it("finds every tool of names that are like one without a known word, and returns no more than it may", () => {
+    const several = indexOf(
+      ...["c", "a", "b"].map((server) => tool(server, "create_issue")),
+      tool("b", "createisse"),
+      tool("a", "tenki"),
     );
-    const misspelt = (limit: number, server?: string) => {
-      const { results, total } = four.search("tneki", { limit, server });
-      return [total, ...results.map((hit) => hit.tool.namespacedName)];
+    const like = (limit: number, server?: string) => {
+      const { results, total } = several.search("kreate_isu", { limit, server });
+      return [total, ...results.map((hit) => [hit.tool.namespacedName, hit.score])];
     };
-    expect(misspelt(3)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki", "mcp__c__tenki"]);
-    expect(misspelt(2)).toEqual([3, "mcp__a__tenki", "mcp__b__tenki"]);
-    expect(misspelt(2, "b")).toEqual([1, "mcp__b__tenki"]);
+    const [a, b, c] = ["a", "b", "c"].map((server) => [`mcp__${server}__create_issue`, 1]);
+    const next = ["mcp__b__createisse", 0.5];
+    expect(like(4)).toEqual([4, a, b, c, next]);
+    expect(like(2)).toEqual([4, a, b]);
+    expect(like(2, "b")).toEqual([2, b, next]);
+    expect(like(2, "nowhere")).toEqual([0]);
+  });
+
+  it.each([
+    ["municpality", "mcp__x__get_forecast"],
+    ["municiaplty", "mcp__x__get_forecast"],
+    ["forcast", "mcp__x__get_forecast"],
+    ["settl", "mcp__y__list_settlements"],
+    ["sett", "mcp__y__list_settlements"],
+    ["set", undefined],
+    ["unicipality", undefined],
+    ["munixyality", undefined],
+  ])("finds what a word misspells or begins that no tool has: %s", (query, name) => {
+    const two = indexOf(
+      tool("x", "get_forecast", { description: "Weather of a municipality" }),
+      tool("y", "list_settlements"),
+    );
+    expect(found(two, query)).toEqual(name === undefined ? [] : [name]);
+    two.setServer("x", []);
+    two.setServer("y", []);
+    expect(found(two, query)).toEqual([]);
+  });
+
+  it("knows where words are joined in a name from the prose of its own server", () => {
+    const joined = indexOf(
+      tool("weather", "airqualityindex", { description: "Pollution" }),
+      tool("weather", "legend", { description: "What the words of an air quality index mean" }),
+      tool("other", "airqualityindex", { description: "Pollution" }),
+    );
+    for (const query of ["quality", "index"])
+      expect(found(joined, query).sort()).toEqual(["mcp__weather__airqualityindex", "mcp__weather__legend"]);
   });
 
   it("puts what few tools say before what many say", () => {

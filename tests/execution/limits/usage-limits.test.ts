@@ -1,8 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   type Admitted,
   type Counters,
   type CountRequest,
+  HOLD_MS,
   MemoryCounters,
 } from "../../../archive/counters.ts";
 import {
@@ -117,6 +118,29 @@ describe("programs of a principal", () => {
     first.end();
     first.end();
     await admit("ada");
+  });
+
+  it("are told of again while they run, so that nobody takes them for ended, and no longer", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { admit, counted } = setUp(each({ maxParallelPrograms: 2 }));
+    const [one, two] = [await admit("ada"), await admit("ada")];
+    const held = () => Object.values(counted.at(-1)?.holds ?? {});
+    const heldIn = async (ms: number) => {
+      counted.length = 0;
+      await vi.advanceTimersByTimeAsync(ms);
+      return held();
+    };
+    expect(await heldIn(HOLD_MS)).toEqual([2]);
+    one.end();
+    expect(await heldIn(HOLD_MS)).toEqual([1]);
+    two.end();
+    expect(await heldIn(HOLD_MS)).toEqual([]);
+    expect(counted).toHaveLength(1);
+    await heldIn(10 * HOLD_MS);
+    expect(counted).toEqual([]);
+    await admit("ada");
+    expect(await heldIn(HOLD_MS)).toEqual([1]);
   });
 
   it("count for its groups, of the configuration and of its login", async () => {

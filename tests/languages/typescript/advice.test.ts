@@ -50,6 +50,11 @@ describe("a program that failed", () => {
     ],
     ["Error: Cannot find module 'lodash'\nRequire stack:", "", "there are no packages in the sandbox"],
     [
+      "Error: Cannot find module './servers/filesistem/index.js'\nRequire stack:",
+      "",
+      "use the modules of Node.js and of servers",
+    ],
+    [
       `Error: ENOENT: no such file or directory, open '/home/me/a.csv'${AT}`,
       'readFileSync("/home/me/a.csv")',
       "a program does not see the files of the host: pass what it needs as data",
@@ -109,6 +114,8 @@ describe("a program that failed", () => {
     ).toEqual([]);
     expect(await adviseFailed("ScriptError", `Error: no answer: fetch failed${AT}`)).toEqual([]);
     expect(await adviseFailed("ScriptError", `Error: ${"x".repeat(3_000)}`)).toEqual([]);
+    const unknownTool = `ReferenceError: mcp__github__search_codes is not defined${AT}`;
+    expect(await adviseFailed("ScriptError", unknownTool)).toEqual([]);
   });
 });
 

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { buildContainerRequest } from "../../../sandbox/docker/container-profile.ts";
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
+import { DockerSandboxEngine, OWNER_LABEL } from "../../../sandbox/docker/docker-sandbox-engine.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { NO_OUTPUT } from "../outputs.ts";
 
@@ -149,4 +150,18 @@ test("a container is told to pause, to be cleared and to go on, and is left by c
   container.leave();
   container.resume();
   expect(await said).toBe("pkr");
+});
+
+test("the sandboxes of all ptc processes are listed with whose they are", async () => {
+  const { engine } = await fakeDocker({
+    "GET json": json(200, [
+      { Id: "c1", Labels: { [OWNER_LABEL]: "me", other: "x" } },
+      { Id: "c2", Labels: {} },
+    ]),
+  });
+  const sandboxes = new DockerSandboxEngine(engine, { folder: newFolder(), runners: RUNNER_STARTS });
+  expect(await sandboxes.list()).toEqual([
+    { id: "c1", owner: "me" },
+    { id: "c2", owner: "" },
+  ]);
 });

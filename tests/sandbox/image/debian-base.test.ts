@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import {
   debianBaseReference,
+  describeDebianBase,
   describePythonPackages,
+  ensureDebianBase,
   fallbackNodeVersion,
   findNodeBinary,
   parseDistribution,
 } from "../../../sandbox/image/debian-base.ts";
+import type { ImageStore } from "../../../sandbox/sandbox-engine.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
 const inputs = { distribution: "debian-12", architecture: "x64", nodeVersion: "24.1.0" };
@@ -38,7 +41,30 @@ test("the base's name is a valid reference and changes with everything that the 
 test("an image gets the Node.js that the project is developed with, fetched or from node_modules", () => {
   const manifest = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8"));
   expect(fallbackNodeVersion).toBe(manifest.devDependencies.node);
-  expect(findNodeBinary().version).toBe(manifest.devDependencies.node);
+  const { version, path } = findNodeBinary();
+  expect(version).toBe(manifest.devDependencies.node);
+  if (path !== undefined)
+    expect(execFileSync(path, ["--version"], { encoding: "utf8" }).trim()).toBe(`v${version}`);
+});
+
+test("a base that is there is not built again, and is found by what is to be in it", async () => {
+  const asked: string[] = [];
+  const store = {
+    inspect: async (reference: string) => {
+      asked.push(reference);
+      return { digest: "sha256:1", content: undefined };
+    },
+  } as unknown as ImageStore;
+  const told: string[] = [];
+  const ensure = (packages?: string[]) =>
+    ensureDebianBase(store, (message) => void told.push(message), packages);
+  expect(await ensure()).toEqual({ digest: "sha256:1", content: undefined, reference: asked[0] });
+  expect(asked[0]).toBe(await describeDebianBase());
+  await ensure(["numpy", "python3-numpy"]);
+  await ensure(["python3-numpy"]);
+  expect(asked[1]).toBe(asked[2]);
+  expect(asked[1]).not.toBe(asked[0]);
+  expect(told).toEqual([]);
 });
 
 test.skipIf(spawnSync("dpkg-deb", ["--version"]).status !== 0)(

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -160,4 +162,17 @@ test("a removed group is gone, and removing it again does nothing", async () => 
   expect(existsSync(path)).toBe(false);
   await group.remove();
   chmodSync(folder, 0o755);
+});
+
+test("whatever still runs in a group is killed when the group is removed", async () => {
+  const { folder, group } = found(2);
+  const path = join(folder, `ptc/${OWNER}~abc123`);
+  const left = spawn("sleep", ["600"], { stdio: "ignore" });
+  await once(left, "spawn");
+  writeFileSync(join(path, "cgroup.procs"), String(left.pid));
+  const removed = group.remove();
+  expect(await once(left, "exit")).toEqual([null, "SIGKILL"]);
+  for (const name of readdirSync(path)) rmSync(join(path, name));
+  await removed;
+  expect(existsSync(path)).toBe(false);
 });

@@ -219,6 +219,31 @@ test("crane's export of an image becomes a base", async () => {
   expect(readFileSync(join(root?.path ?? "", "usr/local/bin/node"), "utf8")).toBe("node");
 });
 
+test.each([
+  ["becomes a base", true],
+  ["that fails leaves no container either", false],
+])("podman's export of an image %s", async (_, isGood) => {
+  const tar = tarOf(folderWith({ "usr/local/bin/node": "node" }));
+  const log = join(newFolder(), "log");
+  writeFileSync(log, "");
+  const exported = isGood ? `/bin/cat ${tar}` : "exit 1";
+  standIn("podman", `echo "$*" >>${log}; case "$1" in export) ${exported};; esac`);
+  const { store } = storeIn();
+  const pulled = store.pull("node:24-slim", () => {});
+  if (isGood) {
+    const root = await store.findRoot((await pulled).digest);
+    expect(readFileSync(join(root?.path ?? "", "usr/local/bin/node"), "utf8")).toBe("node");
+  } else await expect(pulled).rejects.toThrow("node:24-slim could not be fetched");
+  const lines = readFileSync(log, "utf8").trim().split("\n");
+  const name = /--name=(\S+)/.exec(lines[1] ?? "")?.[1];
+  expect(lines).toEqual([
+    "pull --quiet node:24-slim",
+    `create --quiet --name=${name} node:24-slim true`,
+    `export ${name}`,
+    `rm ${name}`,
+  ]);
+});
+
 test("layers that skopeo fetched lie over each other, and hide what they say is gone", async () => {
   const layers = [
     { "a/kept": "1", "a/gone": "1", "b/old": "1", "c/replaced": "1" },

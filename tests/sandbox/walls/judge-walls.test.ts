@@ -48,36 +48,48 @@ describe("judging walls", () => {
     expect(findings.filter(({ verdict }) => verdict !== "holds")).toEqual([]);
   });
 
-  it.each<[WallName, WallEvidence]>([
-    ["kernel", withFacts({ kernel: { noNewPrivileges: true, log: "Linux version 6.1" } })],
-    ["network", withFacts({ network: { interfaces: ["eth0"], reached: {} } })],
-    ["network", withFacts({ network: { interfaces: [], reached: { "a name": "ok" } } })],
-    ["names", withFacts({ nameServers: "# a comment\nnameserver 192.0.2.1\n" })],
-    ["read-only", withFacts({ writable: [["/etc", "ok"]] })],
-    ["read-only", withFacts({ rootIsReadOnly: false })],
-    ["user", withFacts({ ids: [65_534, 0] })],
-    ["capabilities", withFacts({ capabilities: { CapBnd: "00000000a80425fb" } })],
-    ["new-privileges", withFacts({ kernel: { noNewPrivileges: false, log: "gVisor" } })],
-    ["mounts", withFacts({ mounts: ["/", "/srv"] })],
-    ["files", withFacts({ seen: ["/home/somebody"] })],
-    ["engine", withFacts({ engineSockets: ["/run/docker.sock"] })],
-    ["engine", withFacts({ socketFolder: ["broker.sock", "docker.sock"] })],
-    ["devices", withFacts({ devices: ["null", "kvm"] })],
-    ["processes", withFacts({ processes: { started: 80, refused: false } })],
-    ["disk", withFacts({ disk: { "/tmp": 256 } })],
-    ["processors", withFacts({ processors: 1.9 })],
-    ["open-files", withFacts({ files: 4_096 })],
-    ["core", withFacts({ core: ["0", "unlimited"] })],
-    ["sentry", { ...EVIDENCE, keepsKernelUnprivileged: false }],
-    ["log", { ...EVIDENCE, keepsOutput: true }],
-    ["removal", { ...EVIDENCE, remains: true }],
-    ["memory", { ...EVIDENCE, exceedsMemory: true }],
-    ["time", { ...EVIDENCE, survivesKill: true }],
-    ["orphan", { ...EVIDENCE, survivesOwner: true }],
-  ])("sees that %s does not hold, and says what to do", (wall, evidence) => {
+  it.each<[WallName, WallEvidence, string]>([
+    [
+      "kernel",
+      withFacts({ kernel: { noNewPrivileges: true, log: "Linux version 6.1" } }),
+      "the kernel that a program sees is not gVisor's",
+    ],
+    ["network", withFacts({ network: { interfaces: ["eth0"], reached: {} } }), "reached interface eth0"],
+    ["network", withFacts({ network: { interfaces: [], reached: { "a name": "ok" } } }), "reached a name"],
+    [
+      "names",
+      withFacts({ nameServers: "# a comment\nnameserver 192.0.2.1\n" }),
+      "/etc/resolv.conf names servers",
+    ],
+    ["read-only", withFacts({ writable: [["/etc", "ok"]] }), "wrote to /etc"],
+    ["read-only", withFacts({ rootIsReadOnly: false }), "the root is mounted writable"],
+    ["user", withFacts({ ids: [65_534, 0] }), "runs as 0"],
+    ["capabilities", withFacts({ capabilities: { CapBnd: "00000000a80425fb" } }), "CapBnd 00000000a80425fb"],
+    [
+      "new-privileges",
+      withFacts({ kernel: { noNewPrivileges: false, log: "gVisor" } }),
+      "no_new_privs is not set",
+    ],
+    ["mounts", withFacts({ mounts: ["/", "/srv"] }), "mounted are /srv"],
+    ["files", withFacts({ seen: ["/home/somebody"] }), "sees /home/somebody"],
+    ["engine", withFacts({ engineSockets: ["/run/docker.sock"] }), "sees /run/docker.sock"],
+    ["engine", withFacts({ socketFolder: ["broker.sock", "docker.sock"] }), "sees docker.sock"],
+    ["devices", withFacts({ devices: ["null", "kvm"] }), "has kvm"],
+    ["processes", withFacts({ processes: { started: 80, refused: false } }), "started 80 processes at once"],
+    ["disk", withFacts({ disk: { "/tmp": 256 } }), "wrote 256 MB to /tmp"],
+    ["processors", withFacts({ processors: 1.9 }), "does the work of 1.9 processors"],
+    ["open-files", withFacts({ files: 4_096 }), "opened 4096 files"],
+    ["core", withFacts({ core: ["0", "unlimited"] }), "core dumps are allowed"],
+    ["sentry", { ...EVIDENCE, keepsKernelUnprivileged: false }, ""],
+    ["log", { ...EVIDENCE, keepsOutput: true }, ""],
+    ["removal", { ...EVIDENCE, remains: true }, ""],
+    ["memory", { ...EVIDENCE, exceedsMemory: true }, ""],
+    ["time", { ...EVIDENCE, survivesKill: true }, ""],
+    ["orphan", { ...EVIDENCE, survivesOwner: true }, ""],
+  ])("sees that %s does not hold, and says why and what to do", (wall, evidence, why) => {
     const finding = verdictOf(evidence, wall);
     expect(finding).toMatchObject({ verdict: "does not hold" });
-    expect(finding?.detail).toContain(`; mend ${wall}`);
+    expect(finding?.detail).toContain(`${why}; mend ${wall}`);
     expect(judge(evidence).filter(({ verdict }) => verdict === "does not hold")).toHaveLength(1);
   });
 

@@ -189,6 +189,23 @@ describe("a local tool", () => {
     expect([asked, connection.secrets()]).toEqual([3, ["read-at-last"]]);
   });
 
+  it("is no longer waited for while its secret is read, when its call is cancelled or the connection closes", async () => {
+    const why = { "tool/KEY": "it takes long" };
+    const again = (signal: AbortSignal) =>
+      new Promise<ServerCredentials>((_, reject) => {
+        const stop = () => reject(new Error("no longer read"));
+        if (signal.aborted) stop();
+        else signal.addEventListener("abort", stop);
+      });
+    const { connection, call } = connect({ command: ["true"] }, {}, { why, again });
+    const controller = new AbortController();
+    const cancelled = call({}, controller.signal);
+    controller.abort();
+    await expect(cancelled).rejects.toThrow("no longer read");
+    const closed = call();
+    await Promise.all([connection.close(), expect(closed).rejects.toThrow("no longer read")]);
+  });
+
   it("is killed with all that it has started when it is late, prints too much, or is cancelled", async () => {
     const children = join(newFolder(), "children");
     /** Has a child that outlives it, and says which. */

@@ -48,6 +48,24 @@ describe("resources and prompts of a real server", () => {
   });
 });
 
+it("what resources and prompts take and surely give is as MCP has it", async () => {
+  const connection = await connect(fixture("", { args: [EVERYTHING] }));
+  const listed = (await connection.list()).tools as {
+    name: string;
+    inputSchema: { required?: string[] };
+    outputSchema?: { required: string[]; properties: object };
+  }[];
+  const shapes = listed
+    .filter(({ name }) => name.includes("/"))
+    .map(({ name, inputSchema, outputSchema }) => [name, inputSchema.required ?? [], outputSchema?.required]);
+  expect(Object.fromEntries(shapes.map(([name, ...shape]) => [name, shape]))).toEqual({
+    "resources/list": [[], ["resources", "resourceTemplates"]],
+    "resources/read": [["uri"], ["contents"]],
+    "prompts/get": [["name"], ["messages"]],
+    "prompts/list": [[], ["prompts"]],
+  });
+});
+
 describe("a list on several pages", () => {
   const next: Record<string, string | undefined> = { "": "2", "2": "3", "3": undefined };
 

@@ -149,14 +149,31 @@ describe("the time that a server has to start", () => {
   });
 });
 
-it.each([
-  ["npx", "npx may be downloading it"],
+const INSTALLERS = [
+  "npx",
+  "npm",
+  "pnpm",
+  "pnpx",
+  "yarn",
+  "bunx",
+  "bun",
+  "deno",
+  "uvx",
+  "uv",
+  "pipx",
+  "docker",
+  "podman",
+];
+
+it.each<[command: string, why: string | undefined]>([
+  ...INSTALLERS.map((name): [string, string] => [name, `${name} may be downloading it`]),
   ["/usr/local/bin/uvx", "uvx may be downloading it"],
   ["npx.cmd", "npx may be downloading it"],
   ["/x/docker.EXE", "docker may be downloading it"],
   ["node", undefined],
   ["npx.cmd.sh", undefined],
   ["npxcmd", undefined],
+  ["", undefined],
 ])("the start of %s is explained", (command, why) => {
   expect(whySlow(command)).toBe(why);
   expect(notReadyInTime("x", 1_000, false, why).message).toContain(

@@ -220,6 +220,20 @@ describe("a server that cannot be used", () => {
       "Error: no database; run its command by hand to see why$",
     ],
     [
+      "answers with an error that has no form",
+      fixture("", {
+        args: [
+          "-e",
+          `process.stdin.on("data", (text) => {
+            for (const line of String(text).trim().split("\\n"))
+              console.log(JSON.stringify({ jsonrpc: "2.0", id: JSON.parse(line).id, error: "no" }));
+          });`,
+        ],
+      }),
+      "handshake_failed",
+      `^server 'x' did not complete the MCP handshake: the answer is not usable \\(malformed_error\\); is it an MCP server\\?$`,
+    ],
+    [
       "answers with nothing of use",
       fixture("refuses-initialize.mjs"),
       "handshake_failed",

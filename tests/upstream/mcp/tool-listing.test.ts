@@ -38,6 +38,33 @@ describe("a page of a listing", () => {
     expect(problemsOf(parseListingPage(page(100, 5)))).toHaveLength(500);
   });
 
+  it("keeps of a tool what can be read, and a digest of each schema that cannot", () => {
+    const read = (rest: string) => {
+      const result = parseListingPage(`{"tools":[{"name":"t",${rest}}]}`);
+      const [tool] = (result as unknown as { tools: Record<string, { $comment?: string }>[] }).tools;
+      return { tool, problems: problemsOf(result) };
+    };
+    const comment = (rest: string) => read(rest).tool?.inputSchema?.$comment;
+    const twice = '"inputSchema":{"a":1},"inputSchema":{"b":1}';
+    expect(read(`${twice},"title":1e999,"annotations":{"a":1e999},"description":"kept"`)).toEqual({
+      tool: {
+        name: "t",
+        description: "kept",
+        inputSchema: { $comment: expect.stringMatching(/^left out by ptc: is there twice, sha256:/) },
+        annotations: { destructiveHint: true },
+      },
+      problems: [
+        { tool: "t", message: "its inputSchema is there twice, and is left out" },
+        { tool: "t", message: expect.stringMatching(/^its title holds a number .*, and is left out$/) },
+        { tool: "t", message: expect.stringMatching(/^its annotations holds a number .*, and is left out$/) },
+      ],
+    });
+    expect(comment(`${twice},"title":"other"`)).toBe(comment(twice));
+    for (const other of ['"inputSchema":{"a":1},"inputSchema":{"b":2}', '"inputSchema":{"a":1e999}'])
+      expect(comment(other)).not.toBe(comment(twice));
+    expect(comment('"inputSchema":{"a":2e999}')).not.toBe(comment('"inputSchema":{"a":1e999}'));
+  });
+
   it("is refused as a whole when that is so of a great many", () => {
     expect(() => parseListingPage(page(3_000, 99))).toThrow("holds a number beyond");
   });

@@ -75,9 +75,35 @@ test.each([
       headers: { ...json, "retry-after": after },
       body: '{"message":"slow down"}',
     };
-    await expect(answered(answer)).rejects.toMatchObject({ retryable: true, message });
+    await expect(answered(answer)).rejects.toMatchObject({ code: "remote_error", retryable: true, message });
   },
 );
+
+test.each([408, 425, 429, 502, 503, 504])("what fails with %i may be tried again", async (status) => {
+  await expect(answered({ status })).rejects.toMatchObject({ code: "remote_error", retryable: true });
+});
+
+test.each([400, 401, 403, 404, 409, 500, 501])("what fails with %i is the answer", async (status) => {
+  expect(await answered({ status })).toMatchObject({
+    isError: true,
+    structuredContent: { status, body: {} },
+  });
+});
+
+test.each([
+  ['"no"', "no"],
+  ['{"message":"","detail":"no"}', "no"],
+  ['{"error_description":"no","error":"invalid"}', "no"],
+  ['{"errors":[{"errorMessage":"no"},{"title":"later"}]}', "no"],
+  ['{"errors":["no"]}', "no"],
+  ['{"title":"no","code":5}', "no"],
+  ['{"code":5}', "Bad Request"],
+  ["null", "Bad Request"],
+  ['""', "Bad Request"],
+])("a failure says what its body %s says", async (body, said) => {
+  const text = `HTTP 400: ${said}`;
+  expect(await answered({ status: 400, headers: json, body })).toMatchObject({ content: [{ text }] });
+});
 
 test("a redirect is followed within the API's origin alone, and for requests that change nothing alone", async () => {
   const other = await serveApi();

@@ -175,6 +175,26 @@ describe("a schema", () => {
     expect(tool.inputSchema.properties.a).toEqual(written);
   });
 
+  test("keeps what JSON Schema says of values, and nothing else", () => {
+    const kept = {
+      ...{ type: "object", title: "t", description: "d", deprecated: true, default: {}, const: 1, enum: [1] },
+      ...{ format: "f", pattern: "p", required: ["a"], minimum: 1, maximum: 2, exclusiveMinimum: 0 },
+      ...{ exclusiveMaximum: 3, multipleOf: 1, minLength: 1, maxLength: 2, minItems: 1, maxItems: 2 },
+      ...{ uniqueItems: true, minContains: 1, maxContains: 2, minProperties: 1, maxProperties: 2 },
+      ...{ dependentRequired: { a: ["b"] }, contentEncoding: "base64", contentMediaType: "text/csv" },
+      ...{ items: {}, additionalProperties: false, unevaluatedProperties: false, unevaluatedItems: false },
+      ...Object.fromEntries(
+        ["not", "contains", "propertyNames", "if", "then", "else"].map((name) => [name, {}]),
+      ),
+      ...{ allOf: [{}], anyOf: [{}], oneOf: [{}], prefixItems: [{}] },
+      ...{ properties: { a: {} }, patternProperties: { b: {} }, dependentSchemas: { c: {} } },
+    };
+    const more = { xml: {}, example: 1, externalDocs: {}, "x-own": 1, discriminator: {}, $id: "https://x" };
+    const parameters = [{ name: "a", in: "query", schema: { ...kept, ...more } }];
+    const tool = toolOf(described("/x", "get", { parameters }));
+    expect(tool.inputSchema.properties.a).toEqual(kept);
+  });
+
   test("that leads to itself, or to ten thousand others, ends", () => {
     const schemas: Record<string, unknown> = { Loop: { $ref: "#/components/schemas/Loop" } };
     for (let n = 0; n < 10_000; n++)
@@ -293,6 +313,14 @@ describe("a description that is somewhere", () => {
       ["/api.json", "k"],
       ["/v2/x", "k"],
     ]);
+  });
+
+  test("may be on this machine, by its name, with its API", async () => {
+    const api = await serveApi(({ url }) =>
+      url === "/api.json" ? { body: JSON.stringify(DESCRIPTION) } : {},
+    );
+    const { called } = await open(`${api.url.replace("127.0.0.1", "localhost")}/api.json`);
+    expect(await called()).toMatchObject({ structuredContent: {} });
   });
 
   test.each<[what: string, answer: Answer, code: string, message: RegExp]>([

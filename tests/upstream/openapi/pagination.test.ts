@@ -65,6 +65,20 @@ describe("a header Link", () => {
     expect((await nextOf({ parameters }, args, linked(link))).next).toEqual(next);
   });
 
+  test("that tells of pages, and of no next one, says more than a member of the answer", async () => {
+    const schema = { type: "object", properties: { next_cursor: { type: "string" } } };
+    const body = JSON.stringify({ next_cursor: "c" });
+    const nextWith = async (link: string) => {
+      const answer = { ...linked(link), body };
+      return (await nextOf({ parameters: [parameter("cursor")], schema }, {}, answer)).next;
+    };
+    for (const relation of ["prev", "previous", "first", "last", "up prev", "LAST"])
+      expect([relation, await nextWith(`</v1/x?page=2>; rel="${relation}"`)]).toEqual([relation, undefined]);
+    for (const relation of ["preload", "up", "lasting", "not-first"])
+      expect(await nextWith(`</v1/x?page=2>; rel="${relation}"`)).toEqual({ cursor: "c" });
+    expect(await nextWith("</v1/x?page=1>; rel=first, </style>; rel=preload")).toBeUndefined();
+  });
+
   test("keeps the arguments of the path where its path is another, and takes them where it is the same", async () => {
     const operation = {
       path: "/repos/{owner}/items/{n}",
@@ -154,6 +168,14 @@ describe("a member of the answer", () => {
       {},
       { next: "https://evil.example/?offset=20&tags=a&tags=b" },
       { offset: 20, tags: ["a", "b"] },
+    ],
+    [
+      "a URL that is none",
+      [parameter("offset", "integer")],
+      object({ next: string }),
+      {},
+      { next: "20" },
+      undefined,
     ],
     [
       "a URL of HAL",

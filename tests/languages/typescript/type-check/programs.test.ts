@@ -142,6 +142,33 @@ describe("a property that a result has not by its type", () => {
   });
 });
 
+describe("a result that has one form or another", () => {
+  const forms = {
+    anyOf: [
+      { type: "array", items: { type: "string" } },
+      { type: "object", properties: { items: { type: "array" } }, required: ["items"] },
+    ],
+  };
+  const said = async (use: string) => {
+    const tools = [{ name: "pick", inputSchema: { type: "object" }, outputSchema: forms }];
+    const { text } = await generateModule(tools, "forms", "forms");
+    const code = `import { pick } from "./servers/forms/index.js";\nconst picked = await pick();\n${use}`;
+    return await verdict(checker, modulesOf({ forms: text }), code);
+  };
+
+  it.each([
+    "for (const each of picked) console.log(each);",
+    "result = [...picked];",
+    "result = picked.items;",
+  ])("may have the one that the program takes it for: %s", async (use) => {
+    expect(await said(use)).toBe("clean");
+  });
+
+  it("has no property that none of them has", async () => {
+    expect(await said("result = picked.nothing;")).toContain("'nothing' is not a property of picked");
+  });
+});
+
 describe("the data of a saved program", () => {
   const inputSchema = {
     type: "object",
