@@ -132,7 +132,7 @@ function* pieces(file: number, from: number, to: number): Generator<Buffer> {
     const piece = Buffer.alloc(PIECE_BYTES);
     const bytesRead = readSync(file, piece, 0, PIECE_BYTES, at);
     if (bytesRead === 0) return;
-    yield piece.subarray(0, bytesRead);
+    yield piece.subarray(0, Math.min(bytesRead, to - at));
     at += bytesRead;
   }
 }
