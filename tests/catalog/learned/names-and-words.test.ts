@@ -86,6 +86,8 @@ describe("a name", () => {
     "bead-f00",
     "a b",
     "a:b:c",
+    "a:b.c",
+    "a:b c",
     "1st",
     "",
     "a1b2",

@@ -161,6 +161,7 @@ describe("what is learned of values", () => {
     ["6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "uuid"],
     ['{"text":"that is JSON"}', "json"],
     [" [1,\n2] ", "json"],
+    [`[${" ".repeat(2_046)}]`, "json"],
     ["{}\n", "json"],
   ])("is the format that all texts have: %s", (text, format) => {
     expect(learned(text, text)).toEqual({ type: "string", format });

@@ -142,6 +142,22 @@ describe("a module in Python", () => {
       't(arguments: Mapping[str, Any] = ..., /, **others: Any) -> dict[str, Literal["File", "y"]]',
     ],
     [
+      "with the narrower of two kinds of numbers, and nothing where no value is of both kinds",
+      {
+        inputSchema: {
+          type: "object",
+          properties: {
+            a: { allOf: [{ type: "integer" }, { type: "number" }] },
+            b: { allOf: [{ type: "number" }, { type: "integer" }] },
+            c: { allOf: [{ type: "number" }, { type: "number" }] },
+            d: { allOf: [{ type: "number" }, { type: "boolean" }] },
+          },
+          required: ["a", "b", "c", "d"],
+        },
+      },
+      "t(*, a: int, b: int, c: float, d: Never) -> Any",
+    ],
+    [
       "in each of its forms",
       {
         inputSchema: {

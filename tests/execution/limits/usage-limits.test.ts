@@ -143,6 +143,60 @@ describe("programs of a principal", () => {
     expect(await heldIn(HOLD_MS)).toEqual([1]);
   });
 
+  it("end once, however often that is said", async () => {
+    const { use, admit } = setUp(each({ maxParallelPrograms: 2 }));
+    const [one] = [await admit("ada"), await admit("ada")];
+    one.end();
+    one.end();
+    await admit("ada");
+    expect(await use.admit({ principal: "ada" })).toMatchObject({
+      kind: "later",
+      failure: {
+        retryAfterSeconds: undefined,
+        message:
+          "0 of 2 programs at a time are left (limits.each.max_parallel_programs); wait for one to end",
+      },
+    });
+  });
+
+  it("are told of the limit for which they have to wait longest", async () => {
+    const { use, admit } = setUp(each({ maxProgramsPerMinute: 1, maxResultBytesPerDay: 1 }));
+    (await admit("ada")).useBytes(5);
+    await use.close();
+    const message = expect.stringMatching(
+      /\(limits\.each\.max_result_bytes_per_day\); there is more in 43180 s$/,
+    );
+    expect(await use.admit({ principal: "ada" })).toMatchObject({ kind: "refused", failure: { message } });
+  });
+
+  it("hold nothing any more once ptc closes", async () => {
+    const { use, admit, counted } = setUp(each({ maxParallelPrograms: 1 }));
+    await admit("ada");
+    await use.close();
+    expect(counted.at(-1)).toMatchObject({ holds: {}, admissions: [[]] });
+    await admit("ada");
+  });
+
+  it("are counted in one request at a time, in which those go together that come meanwhile", async () => {
+    const { use, counters } = setUp(each({ maxProgramsPerMinute: 9 }));
+    const count = counters.count.bind(counters);
+    const [together, waiting]: [number[], (() => void)[]] = [[], []];
+    counters.count = async (request) => {
+      together.push(request.admissions.length);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return count(request);
+    };
+    const admitted = [use.admit({ principal: "ada" })];
+    await expect.poll(() => together).toEqual([1]);
+    for (const principal of ["ada", "bob", "eve"]) admitted.push(use.admit({ principal }));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(together).toEqual([1]);
+    waiting.shift()?.();
+    await expect.poll(() => together).toEqual([1, 3]);
+    waiting.shift()?.();
+    expect((await Promise.all(admitted)).map(({ kind }) => kind)).toEqual(Array(4).fill("admitted"));
+  });
+
   it("count for its groups, of the configuration and of its login", async () => {
     const limits = { groups: { staff: { together: { maxProgramsPerMinute: 2 }, each: {} } } };
     const { use, admit } = setUp(limits, { staff: ["ada"] });
@@ -165,6 +219,7 @@ describe("programs of a principal", () => {
       { span: "day", amount: 1_900 },
       { span: "minute", amount: -9 },
     ]);
+    expect(counted[1]?.holds).toEqual({});
   });
 
   it("are not begun once the day's processor time is used up", async () => {
@@ -235,6 +290,22 @@ describe("calls of programs", () => {
     expect(await last.takeCall()).toContain("0 of 8 calls");
   });
 
+  it("that a program took for a minute are not made in the next", async () => {
+    const { admit, pass, counted } = setUp(each({ maxCallsPerMinute: 80 }));
+    const program = await admit("ada");
+    await program.takeCall();
+    await program.takeCall();
+    expect(counted).toHaveLength(1);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 60_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    pass(60_000);
+    await program.takeCall();
+    expect(counted).toHaveLength(2);
+    await program.takeCall();
+    expect(counted).toHaveLength(2);
+  });
+
   it("go by the smaller of two limits, and take no more than that of the other", async () => {
     const { admit, counted, use } = setUp({
       each: { maxCallsPerMinute: 3 },
@@ -258,5 +329,36 @@ describe("calls of programs", () => {
     expect(await program.takeCall()).toBeUndefined();
     program.useBytes(120);
     expect(await program.takeCall()).toMatch(/^0 of 100 bytes of results a day are left/);
+  });
+
+  it.each([
+    ["together", { each: { maxResultBytesPerDay: 100 }, together: { maxResultBytesPerDay: 80 } }],
+    ["each", { each: { maxResultBytesPerDay: 80 }, together: { maxResultBytesPerDay: 100 } }],
+  ])("end sooner in a program that begins after others have used some of that: %s", async (whose, limits) => {
+    const { admit } = setUp(limits);
+    (await admit("ada")).useBytes(60);
+    const program = await admit("ada");
+    program.useBytes(19);
+    expect(await program.takeCall()).toBeUndefined();
+    program.useBytes(1);
+    expect(await program.takeCall()).toContain(
+      `0 of 80 bytes of results a day are left (limits.${whose}.max_result_bytes_per_day)`,
+    );
+  });
+
+  it("by themselves are limited as those of programs are, and not as programs", async () => {
+    const { use, admit } = setUp(
+      each({ maxProgramsPerMinute: 1, maxParallelPrograms: 1, maxCpuSecondsPerDay: 2 }),
+    );
+    const program = await admit("ada");
+    expect(await use.admit({ principal: "ada" }, true)).toMatchObject({ kind: "admitted" });
+    program.useCpu(2_000);
+    await use.close();
+    expect(await use.admit({ principal: "ada" }, true)).toMatchObject({
+      kind: "refused",
+      failure: { message: expect.stringContaining("(limits.each.max_cpu_seconds_per_day)") },
+    });
+    expect(use.whyNot({ principal: "ada" }, true)).toBeDefined();
+    expect(use.whyNot({ principal: "bob" }, true)).toBeUndefined();
   });
 });

@@ -112,6 +112,35 @@ describe("a tool", () => {
     });
   });
 
+  test("takes a body in any of its forms, and the name of the form where there are several", () => {
+    const form = (schema: object) => ({ schema });
+    const text = { type: "object", properties: { text: { type: "string" } } };
+    const content = {
+      "application/json": form(text),
+      "application/x-www-form-urlencoded": form(text),
+      "text/plain": form({ type: "string" }),
+    };
+    const bodyOf = (names: (keyof typeof content)[], required?: boolean) => {
+      const chosen = Object.fromEntries(names.map((name) => [name, content[name]]));
+      const requestBody = { content: chosen, description: "What to say", ...(required && { required }) };
+      return toolOf(described("/x", "post", { requestBody })).inputSchema;
+    };
+    expect(bodyOf(["application/json"], true)).toMatchObject({
+      properties: { body: { ...text, description: "What to say" } },
+      required: ["body"],
+    });
+    expect(bodyOf(["application/json"]).required).toEqual([]);
+    expect(Object.keys(bodyOf(["application/json"]).properties)).toEqual(["body"]);
+    const several = bodyOf(["application/json", "application/x-www-form-urlencoded", "text/plain"]);
+    expect(several.properties).toMatchObject({
+      body: { anyOf: [text, { type: "string" }] },
+      content_type: {
+        enum: ["application/json", "application/x-www-form-urlencoded", "text/plain"],
+        description: "the form of the body; application/json by default",
+      },
+    });
+  });
+
   test("returns what any of its successful answers is", () => {
     const json = (schema: object) => ({ content: { "application/json": { schema } } });
     const responses = {
@@ -173,6 +202,18 @@ describe("a schema", () => {
     const parameters = [{ name: "a", in: "query", schema }];
     const tool = toolOf(described("/x", "get", { parameters }, { openapi: "3.0.3" }));
     expect(tool.inputSchema.properties.a).toEqual(written);
+  });
+
+  test("that nests deeper than 200 levels accepts anything there", () => {
+    const nested = (levels: number): object =>
+      levels === 0 ? { type: "string" } : { type: "array", items: nested(levels - 1) };
+    const levelsOf = (levels: number) => {
+      const parameters = [{ name: "a", in: "query", schema: nested(levels) }];
+      const text = JSON.stringify(toolOf(described("/x", "get", { parameters })).inputSchema.properties.a);
+      return [text.split('"array"').length - 1, text.includes('"string"'), text.includes("{}")];
+    };
+    expect(levelsOf(200)).toEqual([200, true, false]);
+    expect(levelsOf(201)).toEqual([201, false, true]);
   });
 
   test("keeps what JSON Schema says of values, and nothing else", () => {
