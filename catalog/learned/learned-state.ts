@@ -85,7 +85,7 @@ export function shapeToJson(shape: Shape): ShapeJson {
   };
 }
 
-export function shapeFromJson(json: ShapeJson): Shape {
+function shapeFromJson(json: ShapeJson): Shape {
   const { seen, number, string, items, object } = json;
   return {
     seen,

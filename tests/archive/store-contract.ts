@@ -7,6 +7,7 @@ import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import { readRunFile, writeRunFile } from "../../archive/portable/run-files.ts";
+import { digestsIn } from "../../archive/run-record.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { archiveRun, parseHead } from "./made-archives.ts";
 import { type SampleOptions, sampleCall, sampleRun } from "./sample-runs.ts";
@@ -324,6 +325,19 @@ export function describeStore<Store extends ArchiveStore>(
           expect(await after.textOf(call.outcome)).toBe(await before.textOf(call.outcome));
       }
       expect(await home.verify()).toMatchObject({ runs: 2, problems: [] });
+    });
+
+    it("says of a run that was taken in where it came from, whatever characters that has", async () => {
+      const there = another(other);
+      const { run } = await keep(there, { code: "theirs" });
+      const { record, recordDigest, textOf } = await there.read(run.facts.run_id);
+      const origin = { importedAt: NOON, origin: "a\0b\ue000E\ue0000 c" };
+      const taking = await archive.beginImport(origin);
+      for (const digest of digestsIn(record)) await taking.addText(await textOf(digest));
+      expect(await taking.addRun(record, recordDigest)).toEqual({ kind: "added" });
+      await taking.end();
+      expect(await archive.read(run.facts.run_id)).toMatchObject({ ...origin, record });
+      expect(await archive.verify()).toMatchObject({ runs: 1, problems: [] });
     });
 
     it("takes in nothing where another run is here under the same id", async () => {

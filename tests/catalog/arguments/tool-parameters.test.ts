@@ -5,6 +5,8 @@ import { sampleSchema } from "../../fuzz/targets/schema.ts";
 
 const object = (properties: object, rest: object = {}) => ({ type: "object", properties, ...rest });
 
+const NUMBERS = Array.from({ length: 14 }, (_, i) => i);
+
 /** What `text` is read as, for an argument with that schema. */
 function read(schema: unknown, text: string): unknown {
   const [parameter] = toolParameters(object({ a: schema })).parameters;
@@ -41,6 +43,8 @@ describe("an argument that is written as text", () => {
     [{}, "five", "five"],
     [true, '{"a": 1}', { a: 1 }],
     [{}, "12345678901234567890", "12345678901234567890"],
+    [{ type: "number" }, "0.5", 0.5],
+    [{ type: "array" }, "a", ["a"]],
   ])("with %j, %s is %j", (schema, text, value) => {
     expect(read(schema, text)).toEqual(value);
   });
@@ -57,6 +61,15 @@ describe("an argument that is written as text", () => {
     [{ type: ["integer", "null"] }, "x", "must be a whole number or null"],
     [{ enum: ["quick", "slow"] }, "fast", 'must be one of "quick", "slow"'],
     [{ type: "array", items: { enum: ["a"] } }, "b", 'must be one of "a"'],
+    [{ enum: NUMBERS.slice(0, 12) }, "20", `must be one of ${NUMBERS.slice(0, 12).join(", ")}`],
+    [{ enum: NUMBERS }, "20", `must be one of ${NUMBERS.slice(0, 12).join(", ")}, and 2 others`],
+    [{ type: "array", items: { type: "integer" } }, " [1,", "must be a list, as JSON"],
+    [{ type: "object" }, "{", "must be an object, as JSON"],
+    [
+      { type: "integer" },
+      " 12345678901234567890 ",
+      "is a number with more digits than JSON can carry exactly",
+    ],
   ])("with %j, %s is refused", (schema, text, why) => {
     expect(read(schema, text)).toEqual(new Error(why));
   });

@@ -501,6 +501,11 @@ describe("objects that are maps", () => {
       "map",
       [{ title: { id: 1 }, size: { id: 1 }, url: { id: 1 }, quux: { id: 1 } }],
     ],
+    [
+      "four names, one of null alone",
+      "map",
+      [{ title: { id: 1 }, size: { id: 1 }, url: { id: 1 }, quux: null }],
+    ],
     ["three of them", "members", [{ title: { id: 1 }, size: { id: 1 }, quux: { id: 1 } }]],
     [
       "four known names, each in a third of the objects",
@@ -534,6 +539,7 @@ describe("objects that are maps", () => {
     ["pt-BRA en-USA", false],
     ["EUR Usd", false],
     ["de xde", false],
+    ["de", false],
     ["id to", false],
     ["id de", false],
     ["id de fr", true],

@@ -49,6 +49,26 @@ describe("the console of a program", () => {
     ]);
   });
 
+  it.each([
+    ["", undefined],
+    ['console.log("first"); console.log("second");', "second"],
+    ['console.log("one\\ntwo\\n\\n");', "two"],
+    ['console.log("kept"); console.log("  "); console.error("of the log");', "kept"],
+    ['console.log("x".repeat(10));', "x".repeat(10)],
+    ['console.log("x".repeat(11));', undefined],
+    ['console.log("kept"); console.log("x".repeat(11)); console.log("");', undefined],
+    ['console.log("x".repeat(11)); console.log("after");', "after"],
+    ['console.log("x".repeat(9)); console.log("cut");', "cut"],
+  ])("knows its last line, unless that alone is longer than the cap: %s", (program, line) => {
+    const source = `import { captureConsole } from ${JSON.stringify(MODULE)};
+      const capture = captureConsole();
+      capture.begin(10, 1000);
+      ${program}
+      process.stdout.write(JSON.stringify([capture.lastLine()]));`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", source]);
+    expect(JSON.parse(String(stdout))).toEqual([line ?? null]);
+  });
+
   it("prints values that hold themselves, and cuts what is longer than the cap", () => {
     const [circular] = printed("const a = { name: 'a' }; a.self = a; console.log(a);");
     expect(circular?.text).toBe("<ref *1> { name: 'a', self: [Circular *1] }\n");

@@ -83,15 +83,17 @@ describe("runsc", () => {
 
   test("is called as root of this machine, or as root of a namespace of the user's own", () => {
     const command = runscCommand({ path: "/bin/runsc", identity: "" }, ["run", "id"]);
-    if (isRoot) expect(command).toEqual(["/bin/runsc", "run", "id"]);
-    else expect(command.slice(-4)).toEqual(["/bin/runsc", "--rootless", "run", "id"]);
+    const namespace = ["unshare", "--user", "--map-root-user", "--mount", "/bin/runsc", "--rootless"];
+    expect(isRoot).toBe(process.getuid?.() === 0);
+    expect(command).toEqual([...(isRoot ? ["/bin/runsc"] : namespace), "run", "id"]);
   });
 
-  test("is told where its files are and which platform it has", () => {
+  test("is told where its files are, and to let a sandbox have nothing of this machine", () => {
     vi.stubEnv("PTC_RUNSC_PLATFORM", "");
-    expect(runscFlags("/folder")).toEqual(
-      expect.arrayContaining(["--root=/folder", "--platform=ptrace", "--network=none"]),
-    );
+    expect(runscFlags("/folder")).toEqual([
+      ...["--root=/folder", "--platform=ptrace", "--network=none", "--host-uds=none", "--overlay2=none"],
+      ...["--directfs=false", "--ignore-cgroups"],
+    ]);
     vi.stubEnv("PTC_RUNSC_PLATFORM", "kvm");
     expect(runscFlags("/folder")).toContain("--platform=kvm");
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ForeignJsonError } from "../../../base/json.ts";
 import { listAllPages, parseListingPage, problemsOf } from "../../../upstream/mcp/tool-listing.ts";
 
 describe("a listing", () => {
@@ -14,6 +15,24 @@ describe("a listing", () => {
     [page(["x".repeat(200)]), "lists tools of more than 100 bytes"],
   ])("cannot have the page %j", async (first, message) => {
     await expect(listAllPages(async () => first, listed, limits)).rejects.toThrow(message);
+  });
+
+  it("may be as long as its limits are", async () => {
+    const items = ["x".repeat(94), 1, 2, 3];
+    expect(await listAllPages(async () => page(items), listed, { ...limits, bytes: 99 })).toEqual(items);
+  });
+
+  it("is asked for page by page, and never for one of them twice", async () => {
+    const cursors: unknown[] = [];
+    const cursorAfter: Record<string, string> = { "": "a", a: "b", b: "a" };
+    const next = async (cursor = "") => {
+      cursors.push(cursor);
+      return page([cursors.length], cursorAfter[cursor]);
+    };
+    await expect(listAllPages(next, listed, { ...limits, pages: 9 })).rejects.toThrow(
+      "sent the same cursor twice in tools/list, which would never end",
+    );
+    expect(cursors).toEqual(["", "a", "b"]);
   });
 
   it("cannot have pages without end", async () => {
@@ -63,6 +82,36 @@ describe("a page of a listing", () => {
     for (const other of ['"inputSchema":{"a":1},"inputSchema":{"b":2}', '"inputSchema":{"a":1e999}'])
       expect(comment(other)).not.toBe(comment(twice));
     expect(comment('"inputSchema":{"a":2e999}')).not.toBe(comment('"inputSchema":{"a":1e999}'));
+  });
+
+  it("leaves out a tool whose name cannot be read, and says so", () => {
+    const result = parseListingPage(
+      '{"nextCursor":"c","tools":[{"name":1e999},{"name":"t"},{"name":"a","name":"b"}]}',
+    );
+    expect(result).toMatchObject({ tools: [{ name: "t" }], nextCursor: "c" });
+    expect(problemsOf(result).map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^a tool without a readable name is left out: it holds a number/),
+      expect.stringMatching(/^a tool without a readable name is left out: it /),
+    ]);
+  });
+
+  it("has no problems where all of it can be read, and an output schema that cannot is left out", () => {
+    expect(problemsOf(parseListingPage('{"tools":[{"name":"t"}]}'))).toEqual([]);
+    for (const value of [undefined, null, "a page", 5]) expect(problemsOf(value)).toEqual([]);
+    expect(parseListingPage('{"tools":[{"name":"t","outputSchema":{"a":1e999}}]}')).toMatchObject({
+      tools: [{ outputSchema: { $comment: expect.stringMatching(/^left out by ptc: /) } }],
+    });
+  });
+
+  it.each([
+    ["what is no page", "[1e999]"],
+    ["one without tools", '{"tool":[1e999]}'],
+    ["one with its tools twice", '{"tools":[1e999],"tools":[]}'],
+    ["one whose tools are no list", '{"tools":{"a":1e999}}'],
+    ["one with two cursors", '{"tools":[{"name":"t","f":1e999}],"nextCursor":"a","nextCursor":"b"}'],
+    ["one whose cursor cannot be read", '{"tools":[{"name":"t"}],"nextCursor":1e999}'],
+  ])("is refused as a whole where it is %s", (_, text) => {
+    expect(() => parseListingPage(text)).toThrow(ForeignJsonError);
   });
 
   it("is refused as a whole when that is so of a great many", () => {

@@ -217,6 +217,25 @@ describe("the clocks of a program that is replayed", () => {
   });
 });
 
+describe("the clocks of a program that runs", () => {
+  it("go by the same time, each in its own unit", () => {
+    const units = {
+      "performance.now()": 1_000,
+      "process.uptime()": 1,
+      "require('node:os').uptime()": 1,
+      "Number(process.hrtime.bigint())": 1e9,
+      "process.hrtime().reduce((seconds, ns) => seconds * 1e9 + ns)": 1e9,
+      "performance.mark('end').startTime": 1_000,
+    };
+    const code = `await new Promise((done) => setTimeout(done, 20)); return [${Object.keys(units).join(", ")}];`;
+    const values = runOne(code).value as number[];
+    const read = Object.values(units).map((perSecond, index) => (values[index] as number) / perSecond);
+    const seconds = read.map((each) => Math.round(each * 1e5) / 1e5);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => a - b));
+    expect(seconds[0]).toBeGreaterThan(0);
+  });
+});
+
 describe("the trace of a program", () => {
   const begun = () => {
     const environment = new Environment();
