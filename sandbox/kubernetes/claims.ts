@@ -29,6 +29,8 @@ const RENEW_AFTER_MS = 30 * 60_000;
 const LOOK_S = 60;
 /** How often a claim that waits is looked at in addition, in case that a watch has missed something. */
 const LOOK_MS = 2_000;
+/** How long claims are followed after the last one is gone, because another one often comes soon. */
+const LINGER_MS = 60_000;
 const ID_BYTES = 8;
 const MAX_WHY_CHARS = 400;
 
@@ -116,6 +118,7 @@ export class Claims {
   /** Claims of this process that are to go and whose removal has failed. */
   readonly #unremoved = new Set<string>();
   #following: AbortController | undefined;
+  #lingering: NodeJS.Timeout | undefined;
 
   constructor(api: ClusterApi) {
     this.#api = api;
@@ -167,7 +170,8 @@ export class Claims {
       throw error;
     } finally {
       this.#listeners.delete(name);
-      if (this.#listeners.size === 0) this.#unfollow();
+      clearTimeout(this.#lingering);
+      if (this.#listeners.size === 0) this.#lingering = setTimeout(() => this.#unfollow(), LINGER_MS).unref();
     }
   }
 
@@ -289,6 +293,7 @@ export class Claims {
   }
 
   #follow(owner: string): void {
+    clearTimeout(this.#lingering);
     if (this.#following !== undefined) return;
     const following = new AbortController();
     this.#following = following;
@@ -302,6 +307,7 @@ export class Claims {
   }
 
   #unfollow(): void {
+    clearTimeout(this.#lingering);
     this.#following?.abort();
     this.#following = undefined;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect, type SecureContextOptions } from "node:tls";
+import { connect, createSecureContext, type SecureContext } from "node:tls";
 import { messageOf } from "../../base/faults.ts";
 import { GUARD_COMMANDS } from "../../protocol/guard.ts";
 import {
@@ -22,13 +22,26 @@ const CONNECT_PAUSE_MS = 100;
 const MAX_UNANSWERED = 4;
 
 /** What proves to a launcher who ptc is, and to ptc what a launcher is. */
-export type LauncherKeys = Required<Pick<SecureContextOptions, "ca" | "cert" | "key">>;
+export type LauncherKeys = SecureContext;
 
-/** Reads `ca.crt`, `tls.crt` and `tls.key`, the files of a Secret for TLS. @throws SandboxError `start_failed` */
+/** The keys of a folder as they were read last. */
+const known = new Map<string, { texts: string; keys: LauncherKeys }>();
+
+/**
+ * Reads `ca.crt`, `tls.crt` and `tls.key`, the files of a Secret for TLS. They are parsed when they have changed.
+ *
+ * @throws SandboxError `start_failed`
+ */
 export function readLauncherKeys(folder: string): LauncherKeys {
-  const read = (name: string) => readFileSync(join(folder, name));
+  const read = (name: string) => readFileSync(join(folder, name), "utf8");
   try {
-    return { ca: read("ca.crt"), cert: read("tls.crt"), key: read("tls.key") };
+    const [ca, cert, key] = [read("ca.crt"), read("tls.crt"), read("tls.key")];
+    const texts = JSON.stringify([ca, cert, key]);
+    const before = known.get(folder);
+    if (before?.texts === texts) return before.keys;
+    const keys = createSecureContext({ ca, cert, key, minVersion: "TLSv1.3" });
+    known.set(folder, { texts, keys });
+    return keys;
   } catch (cause) {
     throw new SandboxError(
       "start_failed",
@@ -66,9 +79,8 @@ function connectOnce(address: string, keys: LauncherKeys): Promise<Duplex> {
     const socket = connect({
       host: address,
       port: LAUNCHER_PORT,
-      ...keys,
+      secureContext: keys,
       servername: LAUNCHER_NAME,
-      minVersion: "TLSv1.3",
     });
     const fail = (cause: Error) => {
       socket.destroy();
