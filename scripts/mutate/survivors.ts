@@ -12,7 +12,7 @@ export function lineOf({ fileName, location, status, mutatorName, replacement }:
   const { line, column } = location.start;
   const to = (replacement ?? "").replaceAll(/\s+/g, " ").slice(0, 100);
   const why = status === "NoCoverage" ? "no test runs it" : "no test notices";
-  return `${relative("", fileName)}:${line}:${column + 1} ${mutatorName} -> ${to || "(removed)"}: ${why}`;
+  return `${relative("", fileName)}:${line}:${column} ${mutatorName} -> ${to || "(removed)"}: ${why}`;
 }
 
 export const strykerPlugins = [
