@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import type { RunnerName } from "../../../protocol/runners.ts";
 import { ClusterNamespace, whyNoCluster } from "./namespace.ts";
 
-export { LIMITS, makeCertificates, TEST_CLUSTER } from "./namespace.ts";
+export { killDaemon, LIMITS, makeCertificates, TEST_CLUSTER } from "./namespace.ts";
 
 /** `describe` for what needs a cluster. Where there is none the tests are skipped, and their title says why. */
 export function describeClustered(name: string, tests: () => void): void {

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import type { RunnerName } from "../../../protocol/runners.ts";
 import type { Right } from "../../../sandbox/kubernetes/examination.ts";
@@ -39,6 +40,24 @@ export const TEST_CLUSTER =
         up: () => void execFileSync(join(CLUSTER, "up.sh"), { stdio: "ignore" }),
       }
     : undefined;
+
+/**
+ * Kills a process of the cluster that these tests start, by its name there, and waits until it is gone: what starts the cluster again
+ * leaves alone what is still there.
+ */
+export async function killDaemon(name: string): Promise<void> {
+  const pid = Number(readFileSync(join(TEST_CLUSTER?.root ?? "", `run/${name}.pid`), "utf8"));
+  process.kill(pid, "SIGKILL");
+  while (existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid))) await delay(20);
+}
+
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "State: Z";
+  }
+}
 
 /** A namespace of the cluster with pods for programs. */
 export class ClusterNamespace {

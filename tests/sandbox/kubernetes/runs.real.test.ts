@@ -6,7 +6,7 @@ import { envelopeOf, fixtureServer, type Project, type PtcProcess, usePtc } from
 import { eventually } from "../../eventually.ts";
 import { processesIn } from "../../soak/served-ptc.ts";
 import { newFolder } from "../../temporary-folder.ts";
-import { describeClustered, TEST_CLUSTER, TestNamespace } from "./cluster.ts";
+import { describeClustered, killDaemon, TEST_CLUSTER, TestNamespace } from "./cluster.ts";
 
 /** A call, and then nothing more. */
 const LASTING = `await mcp__x__note({ id: "once" });
@@ -118,7 +118,7 @@ describeClustered("a run in a cluster", () => {
         "steady.ts",
       );
       await steady.printed(/called/);
-      for (const name of ["kubelet", "agent-sandbox", "kube-apiserver"]) killDaemon(name);
+      for (const name of ["kubelet", "agent-sandbox", "kube-apiserver"]) await killDaemon(name);
       const late = start(
         folder,
         'await mcp__x__note({ id: "late" }); globalThis.result = "late";',
@@ -137,7 +137,7 @@ describeClustered("a run in a cluster", () => {
     "whose node is dead ends with what to do, after one call, and the next runs when there is a node again",
     async () => {
       const { folder, ptc, calls } = await startLasting();
-      killDaemon("kubelet");
+      await killDaemon("kubelet");
       onTestFinished(() => TEST_CLUSTER?.up());
       // Their sockets are not closed, as when a machine loses its power.
       endSandboxes();
@@ -251,10 +251,6 @@ describeClustered("a run in a cluster", () => {
     expect(calls()).toEqual([]);
   });
 });
-
-function killDaemon(name: string): void {
-  process.kill(Number(readFileSync(join(TEST_CLUSTER?.root ?? "", `run/${name}.pid`), "utf8")), "SIGKILL");
-}
 
 /** Ends all gVisor sandboxes of the cluster's node, with the network that each has of its own. */
 function endSandboxes(): void {

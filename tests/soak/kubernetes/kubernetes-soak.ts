@@ -9,6 +9,7 @@ import { PostgresServer } from "../../archive/postgres/server.ts";
 import {
   ClusterNamespace,
   importImage,
+  killDaemon,
   TEST_CLUSTER,
   whyNoCluster,
 } from "../../sandbox/kubernetes/namespace.ts";
@@ -271,7 +272,7 @@ class KubernetesSoak {
 
   async #killDaemon(name: string): Promise<void> {
     if (TEST_CLUSTER === undefined) return;
-    process.kill(Number(readFileSync(join(TEST_CLUSTER.root, `run/${name}.pid`), "utf8")), "SIGKILL");
+    await killDaemon(name);
     await promisify(execFile)(TEST_CLUSTER.script);
   }
 
