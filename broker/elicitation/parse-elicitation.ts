@@ -88,7 +88,7 @@ class Reader {
         const format = FORMATS.find((each) => each === property.format);
         const [minLength, maxLength] = [lengthOf(property.minLength), lengthOf(property.maxLength)];
         const byDefault =
-          typeof property.default === "string"
+          typeof property.default === "string" && property.default !== ""
             ? this.#exact(property.default, "a default of a field", MAX_TEXT_CHARS)
             : undefined;
         return { ...common, kind: "text", minLength, maxLength, format, byDefault };

@@ -42,11 +42,8 @@ export interface OwnerReference {
  * The pod that this process runs in, by the variables that the chart sets; undefined where it is none of this namespace, because an
  * object can belong to objects of its own namespace alone.
  */
-export function podOfThisProcess(
-  namespace: string,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): OwnerReference | undefined {
-  const { PTC_POD_NAMESPACE, PTC_POD_NAME: name, PTC_POD_UID: uid } = env;
+function podOfThisProcess(namespace: string): OwnerReference | undefined {
+  const { PTC_POD_NAMESPACE, PTC_POD_NAME: name, PTC_POD_UID: uid } = process.env;
   if (PTC_POD_NAMESPACE !== namespace || !name || !uid) return undefined;
   return { apiVersion: "v1", kind: "Pod", name, uid };
 }

@@ -21,6 +21,13 @@ const problemOf = (params: unknown) => {
 };
 
 describe("what a server asks", () => {
+  it("has no default where a server says an empty one", () => {
+    const fields = fieldsOf(
+      form({ a: { type: "string", default: "Ann" }, b: { type: "string", default: "" } }),
+    );
+    expect(fields.map(({ byDefault }) => byDefault)).toEqual(["Ann", undefined]);
+  });
+
   it("is read with every kind of field that the protocol knows", () => {
     const fields = fieldsOf(
       form(
