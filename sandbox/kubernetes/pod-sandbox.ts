@@ -109,9 +109,9 @@ export class PodSandbox implements StartedSandbox {
    * outside is told apart from what its program does.
    */
   async #end(findPod: () => Promise<Pod | undefined>): Promise<SandboxExit> {
-    // A pod that is killed for its memory, or whose node is gone, closes no connection.
-    const lost = this.#claim.lost.then(() => delay(LAST_BYTES_MS, undefined, { ref: false }));
-    const code = await Promise.race([this.#channel.ended, lost.then(() => undefined)]);
+    const over = new AbortController();
+    const code = await Promise.race([this.#channel.ended, this.#ended(findPod, over.signal)]);
+    over.abort();
     this.#channel.end();
     this.#stream.destroy();
     if (code !== undefined) return { code };
@@ -134,6 +134,21 @@ export class PodSandbox implements StartedSandbox {
     throw lostPod(
       "the connection to its pod was lost, while the cluster says that the pod runs: its node or the network may be down",
     );
+  }
+
+  /**
+   * Resolves when the cluster says that the pod has ended, since one that is killed for its memory closes no connection. A claim is
+   * also said not to be ready while the cluster's controller has trouble of its own, so the pod itself is looked at.
+   */
+  async #ended(findPod: () => Promise<Pod | undefined>, over: AbortSignal): Promise<undefined> {
+    await this.#claim.lost;
+    for (let isEnded = false; !isEnded && !over.aborted; ) {
+      await delay(LAST_BYTES_MS, undefined, { ref: false, signal: over }).catch(() => {});
+      isEnded = await findPod().then(
+        (pod) => endOf(pod, this.#podName) !== undefined,
+        () => false,
+      );
+    }
   }
 }
 
