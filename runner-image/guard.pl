@@ -19,9 +19,10 @@
 # the other has granted. This bounds all buffers, and the program's output, ptc's commands and the channel never block each other.
 #
 # With --direct, the guard's stdin is the channel, which the runner gets unchanged, and its stdout is a socket over which the guard
-# and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two, and in
-# a pod the launcher is in ptc's place. ptc then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with the exit code, so that ptc can end the sandbox
-# without waiting for the kernel of the sandbox to clear up. In both modes, ptc sends `b` now and then, which the guard answers with a `b`.
+# and ptc exchange the same frames except those of the channel. A sandbox that is restored from a snapshot has only these two, and
+# in a pod the launcher is in ptc's place. ptc then sends `s` to start the sandbox's seconds. The guard's last frame is an `x` with
+# the exit code, so that ptc can end the sandbox without waiting for the kernel of the sandbox to clear up. In both modes, ptc sends
+# `b` now and then, which the guard answers with a `b`.
 #
 # With --alone, the guard itself builds the walls that an engine builds elsewhere, because it starts with a network, for example
 # in a pod. The runner gets an empty network namespace, the resource limits of each `--limit=NAME:NUMBER`, and a folder in memory

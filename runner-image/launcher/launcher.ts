@@ -134,8 +134,8 @@ function openRemote() {
 }
 
 /**
- * Makes one connection to itself, so that the first one of ptc finds all code of a handshake loaded and compiled. Nothing is said over
- * it, and neither end looks at who the other is.
+ * Makes one connection to itself, so that the first one of ptc finds all code of a handshake loaded and compiled. One
+ * line feed is said over it, and neither end looks at who the other is.
  */
 function rehearse(identity: SecureContextOptions): void {
   const path = `\0${LAUNCHER_SOCKET}-rehearsal`;

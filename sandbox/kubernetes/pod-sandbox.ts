@@ -110,7 +110,7 @@ export class PodSandbox implements StartedSandbox {
    */
   async #end(findPod: () => Promise<Pod | undefined>): Promise<SandboxExit> {
     const over = new AbortController();
-    const code = await Promise.race([this.#channel.ended, this.#ended(findPod, over.signal)]);
+    const code = await Promise.race([this.#channel.ended, this.#podEnded(findPod, over.signal)]);
     over.abort();
     this.#channel.end();
     this.#stream.destroy();
@@ -140,7 +140,7 @@ export class PodSandbox implements StartedSandbox {
    * Resolves when the cluster says that the pod has ended, since one that is killed for its memory closes no connection. A claim is
    * also said not to be ready while the cluster's controller has trouble of its own, so the pod itself is looked at.
    */
-  async #ended(findPod: () => Promise<Pod | undefined>, over: AbortSignal): Promise<undefined> {
+  async #podEnded(findPod: () => Promise<Pod | undefined>, over: AbortSignal): Promise<undefined> {
     await this.#claim.lost;
     for (let isEnded = false; !isEnded && !over.aborted; ) {
       await delay(LAST_BYTES_MS, undefined, { ref: false, signal: over }).catch(() => {});

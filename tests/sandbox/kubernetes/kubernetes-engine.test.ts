@@ -120,7 +120,10 @@ async function clusterWith({ statuses = [], objects = {}, refusals = {}, options
   return { engine, start, made, asked, claims, leases, deleted };
 }
 
-const podPath = (name: string) => `/api/v1/namespaces/programs/pods/${name}`;
+/** A pod by its path. */
+const podWith = (name: string, status: object) => ({
+  [`/api/v1/namespaces/programs/pods/${name}`]: { metadata: { name, uid: name }, spec: SPEC, status },
+});
 
 test("a claim whose pod has ended before it was ready is given up at once, and another is made", async () => {
   const { start, made, claims } = await clusterWith({ statuses: [FAILED, READY, READY] });
@@ -131,17 +134,12 @@ test("a claim whose pod has ended before it was ready is given up at once, and a
 });
 
 test("where each of three pods has ended before it was ready, the last one's end is told", async () => {
-  const pod = {
-    metadata: { name: "pod-3", uid: "3" },
-    spec: SPEC,
-    status: {
-      phase: "Failed",
-      containerStatuses: [{ state: { terminated: { exitCode: 121, reason: "Error" } } }],
-    },
-  };
   const { start, made, claims } = await clusterWith({
     statuses: [FAILED, FAILED, FAILED, READY],
-    objects: { [podPath("pod-3")]: pod },
+    objects: podWith("pod-3", {
+      phase: "Failed",
+      containerStatuses: [{ state: { terminated: { exitCode: 121, reason: "Error" } } }],
+    }),
   });
   await expect(start()).rejects.toMatchObject({
     code: "start_failed",
@@ -193,15 +191,9 @@ test.each<[what: string, given: Given, message: RegExp]>([
     "whose image no node can pull",
     {
       statuses: [WAITING],
-      objects: {
-        [podPath("pod-1")]: {
-          metadata: { name: "pod-1", uid: "1" },
-          spec: SPEC,
-          status: {
-            containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "no such image" } } }],
-          },
-        },
-      },
+      objects: podWith("pod-1", {
+        containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "no such image" } } }],
+      }),
     },
     /^the cluster has no pod for the program: ErrImagePull: no such image; see that the nodes can pull .*`kubectl describe pod pod-1 -n programs`$/,
   ],
@@ -214,15 +206,9 @@ test.each<[what: string, given: Given, message: RegExp]>([
     "that waits for too long, with what the scheduler says",
     {
       statuses: [WAITING],
-      objects: {
-        [podPath("pod-1")]: {
-          metadata: { name: "pod-1", uid: "1" },
-          spec: SPEC,
-          status: {
-            conditions: [{ type: "PodScheduled", status: "False", message: "0/3 nodes have enough memory" }],
-          },
-        },
-      },
+      objects: podWith("pod-1", {
+        conditions: [{ type: "PodScheduled", status: "False", message: "0/3 nodes have enough memory" }],
+      }),
       options: { kubernetes: { readyTimeoutMs: 300 } },
     },
     /none was ready within 1 s: 0\/3 nodes have enough memory; raise the replicas/,
