@@ -381,7 +381,10 @@ describe("what is no fault", () => {
     expect(await verifyLog(path)).toMatchObject({
       lines: 6,
       problems: [],
-      notes: [expect.stringContaining(":3: 21 bytes that were in no chain when line 4 was written"), UNPROVEN],
+      notes: [
+        expect.stringContaining(":3: 21 bytes that were in no chain when line 4 was written"),
+        UNPROVEN,
+      ],
     });
   });
 
