@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isInherited } from "../../../secrets/inherited-environment.ts";
 import type { McpServerTarget } from "../../../upstream/mcp/mcp-server-target.ts";
 import { MessageGate } from "../../../upstream/mcp/message-gate.ts";
@@ -173,6 +173,20 @@ describe("the tools of a server", () => {
       { name: 7, inputSchema: "odd", extra: { kept: true } },
       "not even an object",
     ]);
+  });
+
+  it("are listed within five minutes, however many pages they have", async () => {
+    const connection = await connect(fixture("lists-in-pages.mjs"));
+    const now = performance.now.bind(performance);
+    let asked = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 150_000 * asked++);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(await upstreamErrorOf(connection.list())).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' took 300 s to list its tools",
+    });
+    vi.restoreAllMocks();
+    expect((await connection.list()).tools).toHaveLength(6);
   });
 
   it("cannot be listed in a circle", async () => {
