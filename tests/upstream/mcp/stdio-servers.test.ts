@@ -222,6 +222,22 @@ describe("a server that cannot be used", () => {
       `${START}: it exited with code 3: loading \\| Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
     ],
     [
+      "says several things before it ends",
+      fixture("", {
+        args: ["-e", "console.error('first\\nsecond\\n \\nthird\\nfourth'); process.exit(2)"],
+      }),
+      "start_failed",
+      `${START}: it exited with code 2: second \\| third \\| fourth; run its command by hand to see why$`,
+    ],
+    [
+      "says much before it ends",
+      fixture("", {
+        args: ["-e", "console.error(`first\\nsecond\\n${'x'.repeat(400)}\\nthe end`); process.exit(2)"],
+      }),
+      "start_failed",
+      `${START}: it exited with code 2: x{290} \\| the end; run its command by hand to see why$`,
+    ],
+    [
       "is killed",
       fixture("", { args: ["-e", "process.kill(process.pid, 'SIGKILL')"] }),
       "start_failed",

@@ -110,7 +110,7 @@ describe("bundling a program", () => {
     ["../../runtime.js", "cannot be imported"],
     ["../report.ts", "cannot be imported"],
     ["@servers/files", "cannot be imported; did you mean"],
-    ...["@tools/fil", "npm:fil", "fil/index.mts", "./lib:fil.js", "lib/fil"].map((path) => [
+    ...["@tools/fil", "npm:fil", "fil/index.mts", "./lib:fil.js", "lib/a/b/c/fil"].map((path) => [
       path,
       `'${path}' cannot be imported; did you mean ./servers/files/index.js?`,
     ]),
