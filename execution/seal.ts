@@ -70,10 +70,13 @@ function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict
   return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: count };
 }
 
+/** The ends of texts that were cut: of console text, whose mark is on a separate line, and of messages. */
+const CUT_ENDS = [`\n${TRUNCATION_MARK}`, TRUNCATION_MARK];
+
 /** Redacts a text that may have been cut inside a secret. A tail that could begin a secret is not shown. */
 function redactCutText(text: string, redactor: Redactor): { text: string; count: number } {
   const stream = redactor.stream();
-  const mark = text.endsWith(TRUNCATION_MARK) ? TRUNCATION_MARK : "";
+  const mark = CUT_ENDS.find((end) => text.endsWith(end)) ?? "";
   const shown = stream.push(text.slice(0, text.length - mark.length));
   return { text: mark === "" ? shown + stream.end() : shown + stream.cutOff() + mark, count: stream.count };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { settlesWithin } from "../../base/waiting.ts";
 import {
   type ApprovalAnswer,
   type ApprovalRequest,
@@ -39,7 +39,7 @@ export function shareQuestions(options: SharedQuestionsOptions): QuestionInterce
       const request = { ...asked, ticket };
       const elsewhere = new AbortController();
       const answer = next.ask(request, AbortSignal.any([signal, elsewhere.signal]));
-      if (await isSettled(answer, GRACE_MS)) return answer;
+      if (await settlesWithin(answer, GRACE_MS)) return answer;
       const offer = await offerQuestion(request, options);
       if (offer === undefined) return answer;
       const over = new AbortController();
@@ -91,17 +91,4 @@ async function offerQuestion(
     if (!(error instanceof PendingError)) throw error;
     return undefined;
   }
-}
-
-/** Whether a promise settles within this time. */
-async function isSettled(promise: Promise<unknown>, withinMs: number): Promise<boolean> {
-  const over = new AbortController();
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  const late = delay(withinMs, false, { signal: over.signal }).catch(() => false);
-  const isIn = await Promise.race([settled, late]);
-  over.abort();
-  return isIn;
 }

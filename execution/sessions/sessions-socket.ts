@@ -87,8 +87,10 @@ export async function findSessions(project: string, env: EnvironmentVariables): 
   const socketOf = new Map(own.map(({ pid, path }) => [pid, path]));
   return {
     sessions: found.sort((a, b) => a.started.localeCompare(b.started)),
-    end: async ({ pid, name }) =>
-      (await ask(socketOf.get(pid) ?? "", { wants: "end", name }))?.hasEnded === true,
+    end: async ({ pid, name }) => {
+      const path = socketOf.get(pid);
+      return path !== undefined && (await ask(path, { wants: "end", name }))?.hasEnded === true;
+    },
   };
 }
 

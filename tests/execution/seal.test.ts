@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Verdict } from "../../execution/outcome.ts";
-import { type EnvelopeFacts, renderEnvelope, sealEnvelope } from "../../execution/seal.ts";
+import { type EnvelopeFacts, renderEnvelope, sealEnvelope, sealVerdict } from "../../execution/seal.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
+import { Redactor } from "../../secrets/redaction.ts";
 
 const MAX = 4_096;
 
@@ -118,4 +119,58 @@ describe("sealing an envelope", () => {
       });
     },
   );
+});
+
+describe("what came of a program", () => {
+  const SECRET = "s3cr3t-of-a-server";
+  const failed = (message: string): Verdict => ({ ok: false, error: buildFailure("ScriptError", message) });
+
+  it.each<[what: string, verdict: Verdict, shown: Verdict, redactions: number]>([
+    [
+      "a result",
+      { ok: true, data: { [SECRET]: [SECRET, 1] }, from: "result" },
+      { ok: true, data: { "[REDACTED]": ["[REDACTED]", 1] }, from: "result" },
+      2,
+    ],
+    [
+      "console text",
+      { ok: true, data: `a ${SECRET} b s3cr3t`, from: "console" },
+      { ok: true, data: "a [REDACTED] b s3cr3t", from: "console" },
+      1,
+    ],
+    [
+      "console text that was cut within a secret",
+      { ok: true, data: "a s3cr3t-of\n... (truncated)", from: "console" },
+      { ok: true, data: "a \n... (truncated)", from: "console" },
+      0,
+    ],
+    ["a message", failed(`no ${SECRET}`), failed("no [REDACTED]"), 1],
+    [
+      "a message that was cut within a secret",
+      failed("no s3cr3t-of... (truncated)"),
+      failed("no ... (truncated)"),
+      0,
+    ],
+  ])("is shown without its secrets: %s", (_, verdict, shown, redactions) => {
+    const sealed = sealVerdict(facts, verdict, new Redactor([SECRET]), MAX, MAX);
+    expect(sealed).toEqual({ verdict: shown, redactions, envelope: sealEnvelope(facts, shown, MAX) });
+    expect(sealed.envelope.result.ok).toBe(verdict.ok);
+  });
+
+  it("is not shown at all where it cannot be redacted", () => {
+    const redactor = new Redactor([]);
+    redactor.redactValue = () => {
+      throw new Error("planted");
+    };
+    const { verdict, redactions, envelope } = sealVerdict(
+      facts,
+      { ok: true, data: SECRET, from: "result" },
+      redactor,
+      MAX,
+      MAX,
+    );
+    const error = buildFailure("InternalError", "what came of the run cannot be reported: planted");
+    expect({ verdict, redactions }).toEqual({ verdict: { ok: false, error }, redactions: 0 });
+    expect(envelope).toEqual(sealEnvelope(facts, { ok: false, error }, MAX));
+  });
 });

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { TimeLimit } from "../../execution/time-limit.ts";
+import type { ApprovalRequest, Approver } from "../../broker/approvals/approvals.ts";
+import { interceptQuestions } from "../../broker/approvals/question-interceptors.ts";
+import type { ElicitationAnswer, ElicitationRequest } from "../../broker/elicitation/elicitation.ts";
+import { pauseWhileAsked, TimeLimit } from "../../execution/time-limit.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -94,5 +97,94 @@ describe("a time limit", () => {
     time.close();
     expect(await passed(1_000)).toBe(false);
     expect(program.said).toEqual(["pause"]);
+  });
+});
+
+describe("a question to a person", () => {
+  const about = { server: "desk", tool: "mcp__desk__a", runId: "run-1" };
+  const FORM: ElicitationRequest = { ...about, mode: "form", message: "which?", fields: [] };
+  const ACCEPTED: ElicitationAnswer = { action: "accept", values: {} };
+  const ONCE = { decision: "once", by: "ann" } as const;
+
+  /** A program that has started, and questions to a person who answers when `give` is called. */
+  function asking() {
+    const { time, program, start, passed } = limit(100);
+    const given = Promise.withResolvers<unknown>();
+    const approver = { ask: () => given.promise, elicit: () => given.promise } as unknown as Approver;
+    const run = new AbortController();
+    start();
+    return {
+      questions: interceptQuestions(approver, [pauseWhileAsked(time)]),
+      give: (answer: unknown) => given.resolve(answer),
+      fail: (fault: Error) => given.reject(fault),
+      ...{ run, time, program, passed },
+    };
+  }
+
+  /** A request to visit a URL, which the person does when `visit` is called. */
+  function visiting() {
+    const { promise: visited, resolve: visit, reject: leave } = Promise.withResolvers<void>();
+    const request = {
+      ...about,
+      mode: "url",
+      message: "log in",
+      url: "https://a.example/",
+      host: "a.example",
+    };
+    return { request: { ...request, visited } as ElicitationRequest, visit, leave };
+  }
+
+  it("stops the time of the program until it is answered, also with a fault", async () => {
+    for (const [kind, answer] of [
+      ["ask", ONCE],
+      ["elicit", ACCEPTED],
+    ] as const) {
+      const { questions, give, run, program, passed } = asking();
+      const asked =
+        kind === "ask"
+          ? questions.ask({} as ApprovalRequest, run.signal)
+          : questions.elicit(FORM, run.signal);
+      expect(await passed(10_000)).toBe(false);
+      give(answer);
+      expect(await asked).toBe(answer);
+      expect(program.said).toEqual(["pause", "resume"]);
+      expect(await passed(100 - SOON_MS)).toBe(true);
+    }
+    const { questions, fail, run, passed } = asking();
+    const failing = questions.elicit(FORM, run.signal).catch(({ message }: Error) => message);
+    expect(await passed(10_000)).toBe(false);
+    fail(new Error("planted"));
+    expect(await failing).toBe("planted");
+    expect(await passed(100 - SOON_MS)).toBe(true);
+  });
+
+  it.each(["visit", "leave"] as const)(
+    "to visit a URL stops it until the person has been there, if they agree, however that ends: %s",
+    async (end) => {
+      const { questions, give, run, program, passed } = asking();
+      const there = visiting();
+      const asked = questions.elicit(there.request, run.signal);
+      await passed(SOON_MS);
+      give(ACCEPTED);
+      expect(await passed(10_000)).toBe(false);
+      expect(program.said).toEqual(["pause"]);
+      there[end]();
+      expect(await asked).toBe(ACCEPTED);
+      expect(program.said).toEqual(["pause", "resume"]);
+    },
+  );
+
+  it("to visit a URL stops it no longer where the person declines, or the run ends", async () => {
+    const declining = asking();
+    const declined = declining.questions.elicit(visiting().request, declining.run.signal);
+    declining.give({ action: "decline" });
+    expect(await declined).toEqual({ action: "decline" });
+    const ending = asking();
+    const ended = ending.questions.elicit(visiting().request, ending.run.signal);
+    ending.give(ACCEPTED);
+    await ending.passed(SOON_MS);
+    ending.run.abort();
+    expect(await ended).toBe(ACCEPTED);
+    expect(ending.program.said).toEqual(["pause", "resume"]);
   });
 });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
+import { RecentlyUsed } from "../../base/recently-used.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
 import type { Authorization } from "../authorization/authorization.ts";
@@ -77,35 +78,26 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
 
 /** A description that was read, with what was made of it, by filter and credentials. */
 interface KnownDescription {
-  readonly chars: number;
   readonly description: ApiDescription;
-  readonly read: Map<string, ReturnType<typeof readOperations>>;
+  readonly read: RecentlyUsed<string, ReturnType<typeof readOperations>>;
 }
 
-/** By the digest of its text, the one that was used last at the end: each principal has a connection, and a large text takes seconds. */
-const knownDescriptions = new Map<string, KnownDescription>();
-const MAX_KNOWN = 32;
-const MAX_KNOWN_CHARS = 64 * 1024 * 1024;
+/** By the digest of its text: each principal has a connection, and a large text takes seconds. It weighs its characters. */
+const knownDescriptions = new RecentlyUsed<string, KnownDescription>({
+  maxEntries: 32,
+  maxWeight: 64 * 1024 * 1024,
+});
 /** Filters of one description. */
 const MAX_READ = 8;
 
 function readOnce(text: string, from: string): KnownDescription {
   const digest = createHash("sha256").update(text).digest("base64");
-  const found = knownDescriptions.get(digest);
-  const known = found ?? {
-    chars: text.length,
-    description: parseDescription(text, from),
-    read: new Map(),
-  };
-  knownDescriptions.delete(digest);
-  knownDescriptions.set(digest, known);
-  let chars = [...knownDescriptions.values()].reduce((sum, each) => sum + each.chars, 0);
-  for (const [key, each] of knownDescriptions) {
-    if (key === digest || (chars <= MAX_KNOWN_CHARS && knownDescriptions.size <= MAX_KNOWN)) break;
-    knownDescriptions.delete(key);
-    chars -= each.chars;
-  }
-  return known;
+  const known = knownDescriptions.get(digest);
+  if (known !== undefined) return known;
+  const description = parseDescription(text, from);
+  const found: KnownDescription = { description, read: new RecentlyUsed({ maxEntries: MAX_READ }) };
+  knownDescriptions.set(digest, found, text.length);
+  return found;
 }
 
 function operationsOf(
@@ -116,7 +108,6 @@ function operationsOf(
   const own = credentials.map(({ in: place, name }) => [place, name]);
   const key = JSON.stringify([filter.include, filter.exclude, own]);
   const made = read.get(key) ?? readOperations(description, filter, credentials);
-  if (read.size >= MAX_READ && !read.has(key)) read.clear();
   read.set(key, made);
   return made;
 }

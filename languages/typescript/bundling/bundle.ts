@@ -274,8 +274,7 @@ function refuseImport(path: string, { code }: Program, source: ModuleSource) {
 
 /** The part of a path that may be a server's name. */
 function lastName(path: string): string {
-  const parts = path.replace(/(?:\/index)?(?:\.[cm]?[jt]s)?$/, "").split(/[/:]/);
-  return parts.at(-1) ?? "";
+  return path.replace(/(?:\/index)?(?:\.[cm]?[jt]s)?$/, "").replace(/^.*[/:]/s, "");
 }
 
 function namesImportedFrom(path: string, code: string): string[] {

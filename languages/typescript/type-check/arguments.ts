@@ -6,7 +6,6 @@ import {
   isAwaitExpression,
   isBindingElement,
   isCallExpression,
-  isElementAccessExpression,
   isIdentifier,
   isObjectLiteralExpression,
   isPropertyAccessExpression,
@@ -121,8 +120,7 @@ async function nearestOf(value: Node, name: string, checker: Checker): Promise<s
 /** Whether a value certainly has its inferred type. That is uncertain for a property or a variable that may be reassigned. */
 function isReliable(value: Node, declaration: Node | undefined): boolean {
   if (isIdentifier(value)) return isSettled(value, declaration);
-  if (isPropertyAccessExpression(value)) return false;
-  return true;
+  return !isPropertyAccessExpression(value);
 }
 
 /** Whether an object may have properties that its inferred type lacks. */
@@ -238,8 +236,7 @@ function takenFrom(declaration: Node | undefined): Node | undefined {
 
 /** Whether an expression certainly has its inferred type: a call, or a variable that is assigned only once. */
 export function isSettled(expression: Node, declaration: Node | undefined): boolean {
-  if (isPropertyAccessExpression(expression) || isElementAccessExpression(expression)) return false;
   if (!isIdentifier(expression)) return isCallExpression(expression) || isAwaitExpression(expression);
-  if (declaration === undefined || !isVariableDeclaration(declaration)) return !isIdentifier(expression);
+  if (declaration === undefined || !isVariableDeclaration(declaration)) return false;
   return (declaration.parent.flags & NodeFlags.Const) !== 0;
 }

@@ -1,3 +1,4 @@
+import { domainToUnicode } from "node:url";
 import tlds from "tlds" with { type: "json" };
 import type { Excerpt, PiiRange } from "../pii-kinds.ts";
 
@@ -67,11 +68,17 @@ function domainTo(text: string, from: number): number | undefined {
   // Text after the domain can look like a part of it: `at a@b.org.Then`, `a@b.com-`.
   const [last = ""] = labels.slice(count, count + 1);
   const begun = /^[\p{L}\p{N}]+/u.exec(last)?.[0];
-  if (begun !== undefined && begun.length <= 63 && TLDS.has(begun.toLowerCase())) {
+  if (begun !== undefined && begun.length <= 63 && isTopLevel(begun)) {
     labels[count] = begun;
     count++;
   }
-  while (count > 1 && !TLDS.has((labels[count - 1] ?? "").toLowerCase())) count--;
+  while (count > 1 && !isTopLevel(labels[count - 1] ?? "")) count--;
   if (count < 2) return undefined;
   return from + labels.slice(0, count).join(".").length;
+}
+
+/** Whether a label is a top-level domain, which may be written in ASCII (RFC 5890, section 2.3.2.1). */
+function isTopLevel(label: string): boolean {
+  const name = label.toLowerCase();
+  return TLDS.has(name.startsWith("xn--") ? domainToUnicode(name) : name);
 }

@@ -159,14 +159,61 @@ describe("programs of a principal", () => {
     });
   });
 
-  it("are told of the limit for which they have to wait longest", async () => {
-    const { use, admit } = setUp(each({ maxProgramsPerMinute: 1, maxResultBytesPerDay: 1 }));
+  it("wait for the limit of programs at a time where a minute has one left, the first of such limits", async () => {
+    const { use, admit } = setUp({
+      each: { maxParallelPrograms: 1, maxProgramsPerMinute: 2 },
+      together: { maxParallelPrograms: 1 },
+    });
+    await admit("ada");
+    expect(await use.admit({ principal: "ada" })).toMatchObject({
+      kind: "later",
+      failure: {
+        message:
+          "0 of 1 programs at a time are left (limits.each.max_parallel_programs); wait for one to end",
+      },
+    });
+  });
+
+  it("are admitted at once after their limit was raised, though it was used up", async () => {
+    const limits = { each: { maxProgramsPerMinute: 1 } };
+    const { use, admit } = setUp(limits);
+    await admit("ada");
+    expect(await use.admit({ principal: "ada" })).toMatchObject({ kind: "refused" });
+    limits.each = { maxProgramsPerMinute: 2 };
+    expect(use.whyNot({ principal: "ada" })).toBeUndefined();
+    await admit("ada");
+  });
+
+  const DAY = { maxResultBytesPerDay: 1 };
+  const MINUTE = { maxProgramsPerMinute: 1 };
+  it.each<[limits: Partial<LimitSettings>, told: string]>([
+    [
+      { each: { ...MINUTE, ...DAY } },
+      "bytes of results a day are left (limits.each.max_result_bytes_per_day)",
+    ],
+    [
+      { each: DAY, together: MINUTE },
+      "bytes of results a day are left (limits.each.max_result_bytes_per_day)",
+    ],
+    [
+      { each: MINUTE, together: DAY },
+      "bytes of results a day are left (limits.together.max_result_bytes_per_day)",
+    ],
+    [{ each: MINUTE, together: MINUTE }, "programs a minute are left (limits.each.max_programs_per_minute)"],
+  ])("are told of the limit for which they have to wait longest: of %j, %s", async (limits, told) => {
+    const { use, admit } = setUp(limits);
     (await admit("ada")).useBytes(5);
     await use.close();
-    const message = expect.stringMatching(
-      /\(limits\.each\.max_result_bytes_per_day\); there is more in 43180 s$/,
-    );
-    expect(await use.admit({ principal: "ada" })).toMatchObject({ kind: "refused", failure: { message } });
+    const seconds = told.includes("day") ? 43_180 : 40;
+    expect(await use.admit({ principal: "ada" })).toEqual({
+      kind: "refused",
+      failure: {
+        type: "Busy",
+        retryable: true,
+        retryAfterSeconds: seconds,
+        message: `0 of 1 ${told}; there is more in ${seconds} s`,
+      },
+    });
   });
 
   it("hold nothing any more once ptc closes", async () => {

@@ -21,6 +21,7 @@ function archived(
     language?: string;
     decision?: string;
     modules?: [string, string][];
+    errorType?: string;
   } = {},
 ) {
   const call = {
@@ -37,7 +38,7 @@ function archived(
     started_at: 1,
     calls: [call],
   };
-  const error = { type: "SomethingElse", server: "a", tool: "b", message: "no", retryable: false };
+  const error = { type: change.errorType, server: "a", tool: "b", message: "no", retryable: false };
   return {
     record,
     code: "",
@@ -72,9 +73,16 @@ describe("a record that is to be replayed", () => {
     expect(await modules?.load("y")).toBeUndefined();
   });
 
-  it("gives programs no errors but those that there are", async () => {
-    const outcome = await toReplayable(archived(), PRINTER)?.run.calls[0]?.outcome();
-    expect(outcome).toMatchObject({ error: { type: "ToolError" } });
+  it.each([
+    ["ToolError", "ToolError"],
+    ["ApprovalDenied", "ApprovalDenied"],
+    ["SomethingElse", "ToolError"],
+  ])("gives programs no errors but those that there are: for %s, %s", async (errorType, type) => {
+    const outcome = await toReplayable(archived({ errorType }), PRINTER)?.run.calls[0]?.outcome();
+    expect(outcome).toEqual({
+      ok: false,
+      error: { type, server: "a", tool: "b", message: "no", retryable: false },
+    });
   });
 
   it.each([

@@ -176,4 +176,27 @@ describe("a replay that ends by itself", () => {
     const refused = { failed: "TypeCheckError", message: "program:2:2: no" } as const;
     expect((await replay(refused, { preparation: mistaken })).divergence).toContain("the result differs");
   });
+
+  it.each<[Recorded, TypecheckOptions["mode"]]>([
+    [{ data: 1 }, "off"],
+    [{ failed: "ScriptError", message: "no" }, "off"],
+    [{ failed: "Timeout", message: "it took too long" }, "off"],
+    [{ failed: "TypeCheckError", message: "program:1:1: no" }, "error"],
+    [{ failed: "BundleError", message: "no such module" }, "error"],
+  ])(
+    "checks the types of a program again only where it was refused before it ran: after %j, %s",
+    async (recorded, mode) => {
+      const { checks } = await replay(recorded);
+      expect(checks.map((check) => check.mode)).toEqual([mode]);
+    },
+  );
+
+  it("is the same though the types of a program that ran cannot be checked now", async () => {
+    const preparation = { ok: true, bundle: "1", unchecked: "type checking took longer than 1 ms" } as const;
+    expect(await replay({ data: 1 }, { preparation })).toMatchObject({
+      came: 1,
+      divergence: undefined,
+      undecided: undefined,
+    });
+  });
 });

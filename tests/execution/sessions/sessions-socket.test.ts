@@ -18,6 +18,8 @@ test("other processes of the user find the sessions of a project, and end them",
   expect(found.sessions).toMatchObject([{ name: "a", through: "serve", programs: 1, pid: process.pid }]);
   expect((await findSessions("/another/ptc.yaml", env)).sessions).toEqual([]);
   const [session] = found.sessions;
+  expect(session && (await found.end({ ...session, pid: process.ppid }))).toBe(false);
+  expect(session && (await found.end({ ...session, name: "b" }))).toBe(false);
   expect(session && (await found.end(session))).toBe(true);
   expect(session && (await found.end(session))).toBe(false);
   expect((await findSessions(projectOf(configuration), env)).sessions).toEqual([]);

@@ -1,8 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openArchive } from "../../../archive/open-archive.ts";
+import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
 import { loadReplayable } from "../../../execution/replay/load-replayable.ts";
+import { Sessions } from "../../../execution/sessions/sessions.ts";
 import { GUARD_EXITS } from "../../../protocol/guard.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { eventually } from "../../eventually.ts";
+import { ProcessEngine } from "../../runner-image/process-engine.ts";
 import { missingFor } from "../../runner-image/runner-process.ts";
 import { openHost, UNSAID } from "./session-host.ts";
 
@@ -51,6 +55,47 @@ test("the reply says when what a session kept is lost", async () => {
   await eventually(async () => expect(await own.list()).toEqual([]));
   expect((await run("a", "globalThis.result = 2;")).advice).toEqual([
     "session 'a' is a new one: the one before ended because a program had left a thread running, which could have acted in the next one, and its names and files are lost",
+  ]);
+});
+
+test("a session whose sandbox ends after its program, while that is cleared away, is lost at once", async () => {
+  const engine = new ProcessEngine();
+  const starter = new SandboxStarter({
+    ...{ engine, owner: "me", image: "none", runtime: "none" },
+    limits: { memoryMb: 512, cpus: 1, pids: 64 },
+  });
+  const sessions = new Sessions({
+    sandboxesWith: () => starter,
+    settings: () => ({ max: 1, idleMs: 60_000 }),
+    clock: { wallMs: () => 0 },
+  });
+  onTestFinished(() => sessions.close());
+  const { signal } = new AbortController();
+  const context = { principal: "local", source: "serve" } as const;
+  const run = async (cleared: Promise<void>) => {
+    const entered = await sessions.enter("a", { context, signal }, "typescript");
+    return entered.execute(async ({ sandboxes }) => {
+      const sandbox = await sandboxes.acquire({ onStdout() {}, onStderr() {} }, signal);
+      await sandbox.dispose();
+      const envelope = { run_id: "run", result: { ok: true } };
+      return {
+        program: { code: "1", data: {} },
+        envelope,
+        advice: [],
+        cleared,
+      } as unknown as ExecutedProgram;
+    });
+  };
+  const cleared = Promise.withResolvers<void>();
+  await run(cleared.promise);
+  for (const child of engine.live.values()) child.kill("SIGKILL");
+  await eventually(() => expect(engine.live.size).toBe(0));
+  expect(sessions.list("local")).toMatchObject([{ name: "a", programs: 1 }]);
+  cleared.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(sessions.list("local")).toEqual([]);
+  expect((await run(Promise.resolve())).advice).toEqual([
+    "session 'a' is a new one: the one before ended because its sandbox ended, and its names and files are lost",
   ]);
 });
 

@@ -80,6 +80,47 @@ describe("a program that failed", () => {
     expect((await adviseFailed("ScriptError", message, code)).join("\n")).toContain(advice);
   });
 
+  const SERVERS = " (servers: filesystem, github, my_notes, odd)";
+  const NO_NETWORK = `a program has no network: call a tool of a server instead${SERVERS}`;
+  const NO_PROGRAMS = `there are no other programs in the sandbox, and no shell: use Node.js, or call a tool of a server${SERVERS}`;
+  const NO_FILES =
+    "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+  const NO_WRITING =
+    "a program may write in /workspace only, which is gone when it ends: to keep something, set globalThis.result or call a tool of a server";
+  const NO_PACKAGES =
+    "there are no packages in the sandbox, and a program is one file: use the modules of Node.js and of servers";
+
+  it.each<[error: string, code: string, advice: string]>([
+    ["fetch failed", "", NO_NETWORK],
+    ["getaddrinfo ENOTFOUND a.example", "", NO_NETWORK],
+    ["queryA ENOTFOUND a.example", "", NO_NETWORK],
+    ["queryMx ECONNREFUSED a.example", "", NO_NETWORK],
+    ["connect ENETUNREACH 1.2.3.4:80", "", NO_NETWORK],
+    ["send ENETUNREACH 1.2.3.4:53", "", NO_NETWORK],
+    ["bind EACCES 0.0.0.0:80", "", NO_NETWORK],
+    ["listen EACCES: permission denied 0.0.0.0:80", "", NO_NETWORK],
+    ["spawn git ENOENT", "", NO_PROGRAMS],
+    ["spawnSync git ENOENT", "", NO_PROGRAMS],
+    ["Command failed: git status", "", NO_PROGRAMS],
+    ["Cannot find module 'lodash'", "", NO_PACKAGES],
+    ["Cannot find package 'lodash' imported from /program.mjs", "", NO_PACKAGES],
+    ["ENOENT: no such file or directory, open '/home/a'", "", NO_FILES],
+    ["ENOENT: no such file or directory, open '/home/a'", "await writeFile(path, text)", NO_WRITING],
+    ["ENOENT: no such file or directory, open '/workspace/a/b'", "await writeFile(path, text)", NO_FILES],
+    ["EROFS: read-only file system, mkdir '/srv/a'", "mkdirSync('/srv/a')", NO_WRITING],
+    ["EACCES: permission denied, open '/etc/shadow'", "", NO_FILES],
+    ["EPERM: operation not permitted, rename '/a' -> '/b'", "fs.renameSync('/a', '/b')", NO_WRITING],
+    ["unable to open database file", "", NO_FILES],
+  ])(
+    "with '%s' of Node.js is told what the sandbox lacks, and not where a server says so",
+    async (error, code, advice) => {
+      for (const name of ["", "Error: ", "SystemError: "])
+        expect(await adviseFailed("ScriptError", `${name}${error}${AT}`, code)).toEqual([advice]);
+      for (const said of [`Error: it said: ${error}`, `Error: '${error}'`, `Error: no\n${error}`])
+        expect(await adviseFailed("ScriptError", `${said}${AT}`, code)).toEqual([]);
+    },
+  );
+
   it("is told that there are no credentials where it reads one, whatever else went wrong", async () => {
     const code = "const { a } = process.env; await mcp__github__whoami({ key: process.env.GITHUB_TOKEN });";
     expect(

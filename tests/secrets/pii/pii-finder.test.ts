@@ -84,6 +84,13 @@ describe("personal data", () => {
       );
   });
 
+  it("is replaced once where what follows in another part is only what nobody sees", () => {
+    expect(mask.redactText("alice@example.com\n\u200b")).toEqual({
+      value: "[REDACTED:email]\n\u200b",
+      count: 1,
+    });
+  });
+
   it("is one where a part of it is found as it is written, and all of it as it reads", () => {
     expect(mask.redactText("ali\u200bce@example.com").value).toBe("[REDACTED:email]");
     expect(mask.redactText("x 4111 1111 \u0661111 1111, \ud835\udfdc111 1111 1111 1111").value).toBe(

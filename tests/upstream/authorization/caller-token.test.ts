@@ -97,6 +97,25 @@ describe("the token of a caller", () => {
     );
   });
 
+  test("is that of the person's latest request in progress, and each request ends its own alone", () => {
+    const callers = new Callers();
+    const endFirst = callers.hold("idp#ada", () => "first");
+    const endSecond = callers.hold("idp#ada", () => "second");
+    callers.hold("idp#bob", () => "another");
+    callers.hold("idp#ada", undefined)();
+    expect(callers.tokenOf("idp#ada")).toBe("second");
+    endSecond();
+    expect(callers.tokenOf("idp#ada")).toBe("first");
+    endFirst();
+    expect(callers.tokenOf("idp#ada")).toBeUndefined();
+    const endThird = callers.hold("idp#ada", () => "third");
+    for (const end of [endFirst, endSecond]) end();
+    expect(callers.tokenOf("idp#ada")).toBe("third");
+    endThird();
+    expect(callers.tokenOf("idp#ada")).toBeUndefined();
+    expect(callers.tokenOf("idp#bob")).toBe("another");
+  });
+
   test("that is refused leaves nothing else to be tried, though there is a machine's login", async () => {
     const idp = await serveExchanging();
     idp.refused.add("mallory");

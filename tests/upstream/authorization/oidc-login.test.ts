@@ -409,9 +409,21 @@ describe("a machine with credentials of its own", () => {
     const { user } = await serveMachine({ client_secret: "wrong secret" });
     const why = /^server 'guarded' got no token for its client_credentials: invalid_client/;
     await expect(user.connect()).rejects.toThrow(why);
-    const auth = { type: "client_credentials", client_id: "m", private_key: "no key" };
-    const bad = useUser(user.server.url, { auth });
-    await expect(bad.connect()).rejects.toThrow(/has a `private_key` in ptc\.yaml that cannot sign/);
+    const pem = { type: "pkcs8", format: "pem" } as const;
+    const keys = [
+      "no key",
+      '{"kty":"none"}',
+      generateKeyPairSync("ed25519").privateKey.export(pem).toString(),
+      generateKeyPairSync("ec", { namedCurve: "secp256k1" }).privateKey.export(pem).toString(),
+    ];
+    for (const private_key of keys) {
+      const bad = useUser(user.server.url, {
+        auth: { type: "client_credentials", client_id: "m", private_key },
+      });
+      await expect(bad.connect()).rejects.toThrow(
+        "server 'guarded' has a `private_key` in ptc.yaml that cannot sign; write a key in PKCS#8 PEM or as a JWK, for RSA or an EC curve",
+      );
+    }
   });
 });
 

@@ -35,6 +35,7 @@ it.each<[what: string, pieces: string[], left: string]>([
     'data: {"a":1}\n\n',
   ],
   ["one after a byte order mark", ['\ufeffdata: {"a":1}\n\n'], 'data: {"a":1}\n\n'],
+  ["such a mark within one", ['data: {"a":"\ufeffb"}\n\n'], 'data: {"a":"\ufeffb"}\n\n'],
   ["its id", ['id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n'], 'id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n'],
   ["the id of one that is dropped", ['id: 7\ndata: "drop"\n\ndata: "drop"\n\n'], "id: 7\ndata: \n\n"],
   ["no id that is too long or no text", [`id: ${"7".repeat(4_097)}\nid: \0\ndata: "drop"\n\n`], ""],

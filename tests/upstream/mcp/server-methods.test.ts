@@ -1,7 +1,8 @@
 import { createRequire } from "node:module";
 import { describe, expect, it, vi } from "vitest";
-import { callMethod } from "../../../upstream/mcp/server-methods.ts";
+import { callMethod, withMethods } from "../../../upstream/mcp/server-methods.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
+import { generateModule } from "../../codegen/list-tools.ts";
 import { eventually } from "../../eventually.ts";
 import { connect, fixture, jsonOf, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
 
@@ -65,6 +66,96 @@ it("what resources and prompts take and surely give is as MCP has it", async () 
     "prompts/list": [[], ["prompts"]],
   });
 });
+
+it("what resources and prompts take and give is what programs are told", async () => {
+  const definitions = withMethods([], new Set(["resources", "prompts"] as const));
+  expect(definitions).toMatchObject(
+    [
+      ["resources/list", "List resources"],
+      ["resources/read", "Read a resource"],
+      ["prompts/get", "Get a prompt"],
+      ["prompts/list", "List prompts"],
+    ].map(([name, title]) => ({ name, method: name, title, annotations: { readOnlyHint: true } })),
+  );
+  const { text } = await generateModule(definitions, "hub", "hub");
+  const told = text.slice(text.indexOf("export interface"), text.indexOf("export const resources ="));
+  expect(told.trim()).toBe(TOLD.trim());
+});
+
+const TOLD = `
+export interface PromptsGetInput {
+  name: string;
+  arguments?: { [k: string]: string };
+}
+
+export interface PromptsGetOutput {
+  description?: string;
+  messages: {
+    role: "user" | "assistant";
+    content: any;
+  }[];
+}
+
+/** Gets the messages of a prompt of this server. In a program also \`prompts.get(name, args)\`. */
+export const promptsGet = tool<PromptsGetInput, PromptsGetOutput>("mcp__hub__prompts/get");
+
+export interface PromptsListInput { [k: string]: never }
+
+export interface PromptsListOutput {
+  prompts: {
+    name: string;
+    title?: string;
+    description?: string;
+    arguments?: {
+      name: string;
+      description?: string;
+      required?: boolean;
+    }[];
+  }[];
+}
+
+/** Lists the prompts of this server and their arguments. In a program also \`prompts.list()\`. */
+export const promptsList = tool<PromptsListInput, PromptsListOutput>("mcp__hub__prompts/list");
+
+export interface ResourcesListInput { [k: string]: never }
+
+export interface ResourcesListOutput {
+  resources: {
+    uri: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+    size?: number;
+  }[];
+  resourceTemplates: {
+    uriTemplate: string;
+    name: string;
+    title?: string;
+    description?: string;
+    mimeType?: string;
+  }[];
+}
+
+/** Lists the resources of this server, and the templates (RFC 6570) of the URIs of those that it does not list. In a program also \`resources.list()\`. */
+export const resourcesList = tool<ResourcesListInput, ResourcesListOutput>("mcp__hub__resources/list");
+
+export interface ResourcesReadInput {
+  uri: string;
+}
+
+export interface ResourcesReadOutput {
+  contents: {
+    uri: string;
+    mimeType?: string;
+    text?: string;
+    blob?: string;
+  }[];
+}
+
+/** Reads a resource of this server: each of its contents is \`text\`, or a \`blob\` in base64, which \`bytesOf\` decodes. In a program also \`resources.read(uri)\`. */
+export const resourcesRead = tool<ResourcesReadInput, ResourcesReadOutput>("mcp__hub__resources/read");
+`;
 
 describe("a list on several pages", () => {
   const next: Record<string, string | undefined> = { "": "2", "2": "3", "3": undefined };

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isInherited } from "../../../secrets/inherited-environment.ts";
 import type { McpServerTarget } from "../../../upstream/mcp/mcp-server-target.ts";
 import { MessageGate } from "../../../upstream/mcp/message-gate.ts";
@@ -175,6 +175,20 @@ describe("the tools of a server", () => {
     ]);
   });
 
+  it("are listed within five minutes, however many pages they have", async () => {
+    const connection = await connect(fixture("lists-in-pages.mjs"));
+    const now = performance.now.bind(performance);
+    let asked = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 150_000 * asked++);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(await upstreamErrorOf(connection.list())).toMatchObject({
+      code: "protocol_error",
+      message: "server 'x' took 300 s to list its tools",
+    });
+    vi.restoreAllMocks();
+    expect((await connection.list()).tools).toHaveLength(6);
+  });
+
   it("cannot be listed in a circle", async () => {
     const connection = await connect(fixture("repeats-cursor.mjs"));
     expect(await upstreamErrorOf(connection.list())).toMatchObject({
@@ -206,6 +220,22 @@ describe("a server that cannot be used", () => {
       fixture("exits-at-once.mjs", { env: { API_KEY: SECRET } }),
       "start_failed",
       `${START}: it exited with code 3: loading \\| Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
+    ],
+    [
+      "says several things before it ends",
+      fixture("", {
+        args: ["-e", "console.error('first\\nsecond\\n \\nthird\\nfourth'); process.exit(2)"],
+      }),
+      "start_failed",
+      `${START}: it exited with code 2: second \\| third \\| fourth; run its command by hand to see why$`,
+    ],
+    [
+      "says much before it ends",
+      fixture("", {
+        args: ["-e", "console.error(`first\\nsecond\\n${'x'.repeat(400)}\\nthe end`); process.exit(2)"],
+      }),
+      "start_failed",
+      `${START}: it exited with code 2: x{290} \\| the end; run its command by hand to see why$`,
     ],
     [
       "is killed",

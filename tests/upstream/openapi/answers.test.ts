@@ -66,6 +66,10 @@ test.each<[string, Answer, unknown]>([
 test.each([
   ["17", "HTTP 429: slow down; it may be tried again in 17 s"],
   [new Date(Date.now() - 60_000).toUTCString(), "HTTP 429: slow down; it may be tried again in 0 s"],
+  ["Wed, 21 Oct 2015", "HTTP 429: slow down; it may be tried again in 0 s"],
+  ["21 Oct 2015 07:28:00 GMT", "HTTP 429: slow down; it may be tried again in 0 s"],
+  ["999999999", "HTTP 429: slow down; it may be tried again in 999999999 s"],
+  ["12345678901", "HTTP 429: slow down"],
   ["soon", "HTTP 429: slow down"],
 ])(
   "a limit of rates is a failure that may be tried again, with Retry-After %j as it says",

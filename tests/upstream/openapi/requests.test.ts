@@ -211,12 +211,27 @@ describe("a body", () => {
     expect(await call("op")).not.toMatchObject({ isError: true });
   });
 
-  test("of bytes is sent as they are", async () => {
-    const bytes = { base64: Buffer.from([1, 2, 255]).toString("base64") };
-    expect(await send({ "application/octet-stream": {} }, { body: bytes })).toEqual({
-      type: "application/octet-stream",
-      body: "\u0001\u0002\u00ff",
-    });
+  const bytes = { base64: Buffer.from([1, 2, 255]).toString("base64") };
+  test.each([
+    [bytes, "application/octet-stream", "\u0001\u0002\u00ff"],
+    [{ ...bytes, content_type: "image/png" }, "image/png", "\u0001\u0002\u00ff"],
+    ["a\u00e9", "application/octet-stream", "a\u00c3\u00a9"],
+  ])("of bytes is sent as they are: %j", async (body, type, sent) => {
+    expect(await send({ "application/octet-stream": {} }, { body })).toEqual({ type, body: sent });
+  });
+
+  const OBJECT = "'body' must be an object, whose members are the fields of a form";
+  test.each([
+    ["application/octet-stream", { bytes: 1 }, "'body' must be a text, or { base64 }"],
+    ["application/octet-stream", 5, "'body' must be a text, or { base64 }"],
+    ["application/x-www-form-urlencoded", "a=b", OBJECT],
+    ["multipart/form-data", ["a"], OBJECT],
+  ])("of %s cannot be %j, and the answer says what it must be", async (type, body, message) => {
+    const api = await serveApi();
+    const operation = { requestBody: { required: true, content: { [type]: {} } } };
+    const { call } = openDescribed(described("/x", "post", operation), api.url);
+    expect(await call("op", { body })).toEqual({ isError: true, content: [{ type: "text", text: message }] });
+    expect(api.asked).toEqual([]);
   });
 });
 

@@ -13,11 +13,11 @@ const source: ModuleSource = {
   modules: () => ["broken", "edited", "files"],
 };
 
+const bundled = (code: string) =>
+  bundleProgram({ code, data: {}, language: "typescript", fileName: "report.ts" }, source);
+
 async function reasonsOf(code: string): Promise<unknown> {
-  const outcome = await bundleProgram(
-    { code, data: {}, language: "typescript", fileName: "report.ts" },
-    source,
-  );
+  const outcome = await bundled(code);
   return outcome.ok ? "bundled" : outcome.reasons;
 }
 
@@ -38,6 +38,18 @@ describe("why a program cannot be bundled", () => {
     ["its depth", `${"[".repeat(2_001)}${"]".repeat(2_001)}`, { code: "invalid_text" }],
   ])("is told as data: %s", async (_what, code, reason) => {
     expect(await reasonsOf(code)).toEqual([reason]);
+  });
+
+  it.each([
+    ['import "lodash"; import "./servers/mail/index.js";', "imports"],
+    ['import "./servers/edited/index.js";', "imports"],
+    ['import { rm } from "./servers/files/index.js"; rm();', "exports"],
+    ['import "./servers/broken/index.js";', "text"],
+    ['import "lodash"; import "./servers/broken/index.js";', "text"],
+    ["const = 1;", "text"],
+    ["return 1;", "text"],
+  ])("lies in its text, in what it imports, or in names of that: %s, %s", async (code, subject) => {
+    expect(await bundled(code)).toMatchObject({ ok: false, subject });
   });
 
   it("has each error that the message shows, in its order", async () => {

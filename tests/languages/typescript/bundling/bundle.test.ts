@@ -110,6 +110,10 @@ describe("bundling a program", () => {
     ["../../runtime.js", "cannot be imported"],
     ["../report.ts", "cannot be imported"],
     ["@servers/files", "cannot be imported; did you mean"],
+    ...["@tools/fil", "npm:fil", "fil/index.mts", "./lib:fil.js", "lib/a/b/c/fil"].map((path) => [
+      path,
+      `'${path}' cannot be imported; did you mean ./servers/files/index.js?`,
+    ]),
   ])("refuses to import %s and says what can be imported", async (path, message) => {
     for (const code of [
       `import "${path}";`,

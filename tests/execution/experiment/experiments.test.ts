@@ -1,0 +1,215 @@
+import { describe, expect, it } from "vitest";
+import type { CallingRun, CallOutcome } from "../../../broker/dispatcher.ts";
+import type { RunFlow } from "../../../broker/flow/run-flow.ts";
+import { type ExperimentParts, Experiments } from "../../../execution/experiment/experiments.ts";
+import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
+import { eventually } from "../../eventually.ts";
+import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+
+const LIMITS = {
+  timeoutMs: 60_000,
+  maxOutputBytes: 65_536,
+  maxStderrBytes: 65_536,
+  maxParallelCalls: 10,
+  maxToolCalls: 100,
+};
+const READ = "mcp__mail__read";
+const SEND = "mcp__out__send";
+const MAIL = { from: "Eve", isUrgent: true, pages: 12, subject: "invoice" };
+const MOST_BYTES = 32 * 1024 * 1024;
+
+const answer = (data: unknown, bytes = 10): CallOutcome => ({
+  ...{ ok: true, data, raw: { content: [] } },
+  ...{ decision: "allowed", bytes },
+});
+
+interface Recorded {
+  /** The answers to its calls of `READ`, which came before its call of `SEND`. */
+  answers?: CallOutcome[];
+  /** The numbers of the calls whose answers have labels. */
+  labelled?: number[];
+  code?: string;
+  parts?: Partial<ExperimentParts>;
+}
+
+/** A program that has made some calls and now sends something, and the experiments of its run. */
+async function recorded(
+  program: ProgramFunction,
+  { answers = [answer(MAIL)], labelled = [1], code = "", parts = {} }: Recorded = {},
+) {
+  const engine = new InProcessEngine(program);
+  const experiments = new Experiments(
+    {
+      scope: { limits: LIMITS, clock: { monotonicMs: () => 0 }, redactor: new Redactor([]) },
+      program: { code, data: {}, language: "javascript", fileName: "p.js" },
+      prepared: {
+        ...{ ok: true, bundle: "1", runner: "javascript", hints: [] },
+        idioms: { output: "say", value: "value" },
+      } as unknown as ExperimentParts["prepared"],
+      environment: { seed: "0" },
+      sandboxes: new SandboxStarter({
+        ...{ engine, owner: "me", image: "none", runtime: "none" },
+        limits: { memoryMb: 512, cpus: 1, pids: 64 },
+      }),
+      flow: {
+        labelsOfCall: (seq: number) => (labelled.includes(seq) ? ["secret"] : []),
+      } as unknown as RunFlow,
+      signal: new AbortController().signal,
+      ...parts,
+    },
+    0,
+  );
+  let seq = 0;
+  for (const outcome of answers) {
+    const call = experiments.aroundCalls(async () => outcome);
+    expect(await call({ tool: READ, arguments: {} }, { seq: ++seq } as CallingRun)).toBe(outcome);
+  }
+  /** Which of the sent values stay the same, asked while the call is made. */
+  const stays = async (sent: Record<string, unknown>, paths = Object.keys(sent)) => {
+    let found: ReadonlyMap<string, boolean> = new Map();
+    const target = { tool: SEND, arguments: sent, seq: ++seq };
+    const call = experiments.aroundCalls(async () => {
+      found = await experiments.try(target, paths);
+      return answer(null);
+    });
+    await call({ tool: SEND, arguments: sent }, { seq } as CallingRun);
+    await eventually(() => expect(engine.live.size).toBe(0));
+    return Object.fromEntries(found);
+  };
+  return { stays, engine };
+}
+
+/** A program that reads some mails and sends what it makes of the data of the last. */
+const sending =
+  (make: (data: typeof MAIL) => unknown, reads = 1): ProgramFunction =>
+  async ({ call }) => {
+    let mail = MAIL;
+    for (let read = 0; read < reads; read++) {
+      const reply = await call(READ, {});
+      mail = reply.ok ? (reply.data as typeof MAIL) : { ...MAIL, from: reply.error.message };
+    }
+    await call(SEND, make(mail));
+    return null;
+  };
+
+describe("an experiment", () => {
+  it("tells the values that change with what the program has read from those that do not", async () => {
+    const { stays, engine } = await recorded(
+      sending(({ from, pages }) => ({ to: from, text: "hi", count: pages, inside: { also: from } })),
+    );
+    const sent = { to: "Eve", text: "hi", count: 12, inside: { also: "Eve" } };
+    expect(await stays(sent, ["to", "text", "count", "inside.also", "nowhere"])).toEqual({
+      ...{ to: false, text: true, count: false },
+      ...{ "inside.also": false, nowhere: true },
+    });
+    expect(engine.programs.map(({ environment }) => environment)).toEqual(
+      Array(2).fill({ seed: "0", replay: { started_ms: 0, clock: "", events: "" } }),
+    );
+  });
+
+  it("gives each call of a tool the answer that it had, and others where that has labels", async () => {
+    const answers = [answer({ ...MAIL, from: "Ann" }), answer({ ...MAIL, from: "Bob" })];
+    const program = sending(({ from }) => ({ to: from }), 2);
+    for (const [labelled, to] of [
+      [[1], true],
+      [[2], false],
+      [[], true],
+    ] as const) {
+      const { stays } = await recorded(program, { answers, labelled: [...labelled] });
+      expect(await stays({ to: "Bob" })).toEqual({ to });
+    }
+  });
+
+  it("changes what a failed call said, too", async () => {
+    const error = { server: "mail", tool: "read", message: "no mail of Eve", retryable: false };
+    const failed: CallOutcome = {
+      ok: false,
+      error: { type: "ToolError", ...error },
+      decision: "allowed",
+      bytes: 10,
+    };
+    const { stays } = await recorded(
+      sending(({ from }) => ({ text: from, length: from.length })),
+      { answers: [failed] },
+    );
+    expect(await stays({ text: "no mail of Eve", length: 14 })).toEqual({ text: false, length: true });
+  });
+
+  it("leaves the words that the program looks for, unless it is asked about them", async () => {
+    const program = sending(({ subject }) => ({ folder: subject === "invoice" ? "bills" : "rest" }));
+    expect(await (await recorded(program, { code: "s === 'invoice'" })).stays({ folder: "bills" })).toEqual({
+      folder: true,
+    });
+    expect(await (await recorded(program)).stays({ folder: "bills" })).toEqual({ folder: false });
+    const { stays } = await recorded(
+      sending(({ subject }) => ({ subject })),
+      { code: "s === 'invoice'" },
+    );
+    expect(await stays({ subject: "invoice" })).toEqual({ subject: false });
+  });
+
+  it("turns what is true or false where it is asked about such a value", async () => {
+    const program = sending(({ isUrgent }) => ({ isUrgent, color: isUrgent ? "red" : "blue" }));
+    const asked = async (sent: Record<string, unknown>) => (await recorded(program)).stays(sent);
+    expect(await asked({ color: "red" })).toEqual({ color: true });
+    expect(await asked({ isUrgent: true })).toEqual({ isUrgent: false });
+    expect(await asked({ isUrgent: true, color: "red" })).toEqual({ isUrgent: false, color: false });
+  });
+
+  it("takes a value for one that changes where it does so in one of two runs", async () => {
+    let runs = 0;
+    const { stays } = await recorded(sending(() => ({ text: runs++ === 0 ? "hi" : "ho", other: "hi" })));
+    expect(await stays({ text: "hi", other: "hi" })).toEqual({ text: false, other: true });
+  });
+
+  it.each<[string, ProgramFunction, Partial<ExperimentParts>]>([
+    ["does not make the call again", async () => null, {}],
+    [
+      "makes it only for certain data",
+      async ({ call }) => {
+        const reply = await call(READ, {});
+        if (reply.ok && (reply.data as typeof MAIL).from === "Eve") await call(SEND, { text: "hi" });
+        return null;
+      },
+      {},
+    ],
+    [
+      "first makes a call that the run did not make",
+      async ({ call }) => {
+        await call("mcp__other__read", {});
+        await call(SEND, { text: "hi" });
+        return null;
+      },
+      { signal: AbortSignal.timeout(200) },
+    ],
+    [
+      "gets no sandbox",
+      async () => null,
+      { sandboxes: { acquire: () => Promise.reject(new Error("there is none")) } },
+    ],
+  ])("takes a value for one that changes where the program %s", async (_, program, parts) => {
+    const { stays } = await recorded(program, { parts });
+    expect(await stays({ text: "hi" })).toEqual({ text: false });
+  });
+
+  it("is made eight times in a run at most", async () => {
+    const { stays, engine } = await recorded(sending(() => ({ text: "hi" })));
+    expect(await stays({ text: "hi" })).toEqual({ text: true });
+    for (let made = 1; made < 8; made++) expect(Object.keys(await stays({ text: "hi" }))).toEqual(["text"]);
+    const before = engine.programs.length;
+    expect(await stays({ text: "hi" })).toEqual({});
+    expect(engine.programs).toHaveLength(before);
+  });
+
+  it.each([
+    [MOST_BYTES, { text: true }],
+    [MOST_BYTES + 1, {}],
+  ])("is made where the run has read no more than can be held: %i bytes", async (bytes, found) => {
+    const { stays } = await recorded(
+      sending(() => ({ text: "hi" })),
+      { answers: [answer(MAIL, bytes)] },
+    );
+    expect(await stays({ text: "hi" })).toEqual(found);
+  });
+});
