@@ -153,6 +153,11 @@ describe("types", () => {
       },
       ["Said.", "One.", "Part."],
     ],
+    [
+      "of alternatives, but for its own",
+      { description: "Said.", anyOf: [{ description: "Said." }, { description: "One." }] },
+      ["Said.", "One."],
+    ],
     ["of nothing that is no text", { description: 5, anyOf: ["x", { description: " " }] }, []],
     ["of four levels", { anyOf: [{ anyOf: [{ anyOf: [{ anyOf: [{ description: "4" }] }] }] }] }, ["4"]],
     [
