@@ -146,6 +146,24 @@ describe("a log that nobody touched", () => {
   });
 });
 
+test("a file is followed by another once it has the size that it may have, and an append says all that it wrote", async () => {
+  const sizeOf = async () => (await stat(path)).size;
+  const textOf = () => readFile(path, "utf8");
+  const first = await open().append(numbered(2), false);
+  expect(first).toEqual({ written: 2, lines: expect.any(Array), problem: undefined });
+  expect(first.lines.join("")).toBe(await textOf());
+  await open((await sizeOf()) + 1).append(numbered(1, 3), true);
+  expect(await files()).toEqual(["audit.jsonl"]);
+  const after = await open(await sizeOf()).append(numbered(1, 4), true);
+  expect(await files()).toEqual([...rotatedNames(1), "audit.jsonl"]);
+  expect(after).toEqual({ written: 1, lines: expect.any(Array), problem: undefined });
+  expect(after.lines.join("")).toBe(await textOf());
+  expect(after.lines.map((line) => JSON.parse(line))).toMatchObject([
+    { seq: 4, event: "log", what: "continued" },
+    { seq: 5, event: "call", tool: "tool-4" },
+  ]);
+});
+
 describe("a change of the log is found", () => {
   test("of a line", async () => {
     const lines = await written(9);
