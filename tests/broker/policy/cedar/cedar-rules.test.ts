@@ -93,6 +93,25 @@ describe("rules", () => {
     });
   });
 
+  it.each([
+    [
+      '@id("it") @reason("Not on Sundays.")',
+      "it (x.cedar:2)",
+      "it is forbidden by rule it (x.cedar:2): Not on Sundays.",
+      true,
+    ],
+    ['@id("it")', "it (x.cedar:2)", "it is forbidden by rule it (x.cedar:2)", false],
+    ['@reason("")', "x.cedar:2", "it is forbidden by rule x.cedar:2", false],
+  ])(
+    "deny by their name, and with their reason where they say one: %s",
+    async (annotations, rule, reason, isSaid) => {
+      const { rules } = await open(
+        `${PERMIT}${annotations} forbid(principal, action == Action::"call", resource);`,
+      );
+      expect(rules.decide(callOf())).toEqual({ kind: "deny", rule, reason, isSaid });
+    },
+  );
+
   it("deny what cannot be decided, with the reason", async () => {
     const overflow = await open(
       `${PERMIT}@id("big") forbid(principal, action == Action::"call", resource) when { context.run.calls * 9223372036854775807 > 1 };`,
