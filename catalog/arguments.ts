@@ -161,8 +161,7 @@ class SchemaReader {
   ): void {
     if (!isObject(schema) || depth > MAX_DEPTH || this.#steps++ > MAX_STEPS) return;
     visit(schema, isCertain);
-    const target = this.#target(schema);
-    if (target !== undefined) this.#collect(target, depth + 1, isCertain, visit);
+    this.#collect(this.#target(schema), depth + 1, isCertain, visit);
     for (const part of partsOf(schema, "allOf")) this.#collect(part, depth + 1, isCertain, visit);
     for (const keyword of ["anyOf", "oneOf"])
       for (const part of partsOf(schema, keyword)) this.#collect(part, depth + 1, false, visit);

@@ -9,7 +9,8 @@ const NUMBERS = Array.from({ length: 14 }, (_, i) => i);
 
 /** What `text` is read as, for an argument with that schema. */
 function read(schema: unknown, text: string): unknown {
-  const [parameter] = toolParameters(object({ a: schema })).parameters;
+  const $defs = { x: { type: "boolean" } };
+  const [parameter] = toolParameters(object({ a: schema }, { $defs })).parameters;
   if (parameter === undefined) throw new Error("there is no parameter");
   const result = readArgument(text, parameter);
   return result.ok ? result.value : new Error(result.why);
@@ -45,6 +46,9 @@ describe("an argument that is written as text", () => {
     [{}, "12345678901234567890", "12345678901234567890"],
     [{ type: "number" }, "0.5", 0.5],
     [{ type: "array" }, "a", ["a"]],
+    [{ anyOf: [{ enum: ["a"] }, { type: "string" }] }, "b", "b"],
+    [{ anyOf: [{ type: "integer" }, {}] }, "x", "x"],
+    [{ enum: "none" }, "x", "x"],
   ])("with %j, %s is %j", (schema, text, value) => {
     expect(read(schema, text)).toEqual(value);
   });
@@ -59,6 +63,12 @@ describe("an argument that is written as text", () => {
     [{ type: "array", items: { type: "integer" } }, "x", "must be a whole number"],
     [{ type: "object" }, "[]", "must be an object"],
     [{ type: ["integer", "null"] }, "x", "must be a whole number or null"],
+    [{ $ref: "#/$defs/x" }, "yes", "must be true or false"],
+    [{ anyOf: [{ type: "integer" }, { type: "null" }] }, "x", "must be a whole number or null"],
+    [{ oneOf: [{ type: "boolean" }, { $ref: "#/$defs/x" }] }, "x", "must be true or false"],
+    [{ allOf: [{ type: ["string", "integer"] }, { type: "number" }] }, "x", "must be a whole number"],
+    [{ const: 5 }, "x", "must be a whole number"],
+    [{ enum: [null, 0.5, true] }, "x", "must be null or a number or true or false"],
     [{ enum: ["quick", "slow"] }, "fast", 'must be one of "quick", "slow"'],
     [{ type: "array", items: { enum: ["a"] } }, "b", 'must be one of "a"'],
     [{ enum: NUMBERS.slice(0, 12) }, "20", `must be one of ${NUMBERS.slice(0, 12).join(", ")}`],
@@ -138,6 +148,7 @@ describe("the arguments of a tool", () => {
     [object({ a: {} }, { additionalProperties: false }), false],
     [object({ a: {} }, { additionalProperties: { type: "string" } }), true],
     [object({ a: {} }, { patternProperties: { "^x": {} } }), true],
+    [{ allOf: [object({ a: {} })] }, false],
     [{ type: "object" }, true],
     [{ type: "object", additionalProperties: false }, false],
     [{}, true],
