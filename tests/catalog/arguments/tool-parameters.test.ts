@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { describeTypes, readArgument, toolParameters } from "../../../catalog/arguments.ts";
+import {
+  describeTypes,
+  misnamedArgument,
+  readArgument,
+  takesNothing,
+  toolParameters,
+} from "../../../catalog/arguments.ts";
 import { Random } from "../../fuzz/random.ts";
 import { sampleSchema } from "../../fuzz/targets/schema.ts";
 
@@ -173,4 +179,59 @@ describe("the arguments of a tool", () => {
       }
     }
   });
+});
+
+describe("a tool without arguments", () => {
+  const silent = {
+    $comment: "",
+    $defs: {},
+    $id: "x",
+    $schema: "x",
+    definitions: {},
+    description: "",
+    title: "",
+  };
+  it.each<[schema: unknown, isOne: boolean]>([
+    [object({}), true],
+    [{ properties: {} }, true],
+    [object({}, { required: [], additionalProperties: false, ...silent }), true],
+    [{ type: "object" }, false],
+    [object({ a: {} }), false],
+    [object({}, { additionalProperties: {} }), false],
+    [object({}, { required: ["a"] }), false],
+    [object({}, { required: "a" }), false],
+    [object({}, { patternProperties: {} }), false],
+    [object([]), false],
+    [{}, false],
+    [true, false],
+    [null, false],
+  ])("has an empty list of properties and nothing that allows others: %j: %s", (schema, isOne) => {
+    expect(takesNothing(schema)).toBe(isOne);
+  });
+});
+
+describe("a wrong name of an argument", () => {
+  const byId = object({ userId: {}, all: {} });
+  it.each<
+    [schema: unknown, args: unknown, misnamed: { name: string; meant: string | undefined } | undefined]
+  >([
+    [byId, { user_id: 1 }, { name: "user_id", meant: "userId" }],
+    [byId, { all: 1, "USER-ID": 1 }, { name: "USER-ID", meant: "userId" }],
+    [byId, { userId: 1 }, undefined],
+    [byId, { userId: 1, user_id: 1 }, undefined],
+    [byId, { userId: 1, all: 1, ALL: 1 }, undefined],
+    [byId, { user: 1 }, undefined],
+    [byId, {}, undefined],
+    [byId, "user_id", undefined],
+    [object({ userId: {}, user_id: {} }), { user_id: 1 }, undefined],
+    [object({ userId: {} }, { additionalProperties: true }), { user_id: 1 }, undefined],
+    [object({}), { first: 1, second: 2 }, { name: "first", meant: undefined }],
+    [object({}), {}, undefined],
+    [{ type: "object" }, { any: 1 }, undefined],
+  ])(
+    "differs from a missing one only by case, _ or -, or is any where there is none: %j, %j",
+    (schema, args, misnamed) => {
+      expect(misnamedArgument(schema, args)).toEqual(misnamed);
+    },
+  );
 });
