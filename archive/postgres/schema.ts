@@ -255,53 +255,6 @@ export const MIGRATIONS: readonly string[] = [
     RETURN coalesce(v_ids, '{}');
   END $$;
 
-  -- Appends records to the chain, with the rows by which they are found. Returns what came of each: the digest of the record
-  -- that is there under its id, and whether it was there before.
-  CREATE FUNCTION ptc_append(p_month bigint, p_digests bytea, p_codecs smallint[], p_sizes bigint[], p_lengths integer[], p_contents bytea, p_runs jsonb)
-  RETURNS TABLE (found_digest text, was_there boolean) LANGUAGE plpgsql AS $$
-  DECLARE
-    v_ids bigint[];
-    v_id bigint;
-    v_link text;
-    v_run jsonb;
-    v_new jsonb[] := '{}';
-  BEGIN
-    -- Planning takes longer than each of the statements.
-    PERFORM set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
-    v_ids := ptc_put(p_month, p_digests, p_codecs, p_sizes, p_lengths, p_contents);
-    INSERT INTO tools (name, server)
-      SELECT DISTINCT name, server FROM jsonb_array_elements(p_runs) AS run,
-        jsonb_to_recordset(run.value->'tools') AS called(name text, server text)
-      WHERE NOT EXISTS (SELECT FROM tools WHERE tools.name = called.name AND tools.server = called.server)
-      ORDER BY 1, 2 ON CONFLICT DO NOTHING;
-    -- From here on, nobody else appends.
-    SELECT id, link INTO STRICT v_id, v_link FROM chain_ends WHERE name = 'head' FOR UPDATE;
-    FOR v_run IN SELECT value FROM jsonb_array_elements(p_runs) LOOP
-      SELECT record_digest INTO found_digest FROM runs WHERE run_id = v_run->>'run_id';
-      was_there := FOUND;
-      IF NOT was_there THEN
-        found_digest := v_run->>'record_digest';
-        v_id := v_id + 1;
-        v_run := v_run || jsonb_build_object('month', p_month, 'id', v_id, 'previous', v_link);
-        v_link := ${LINK_TO("v_link", "(v_run->>'entry')")};
-        v_new := v_new || (v_run || jsonb_build_object('link', v_link));
-      END IF;
-      RETURN NEXT;
-    END LOOP;
-    INSERT INTO runs SELECT * FROM jsonb_populate_recordset(NULL::runs, to_jsonb(v_new));
-    INSERT INTO run_tools (month, tool, started_at, run, replay, calls, failed_calls, duration_ms, result_bytes)
-      SELECT p_month, tools.id, (run->>'started_at')::bigint, (run->>'id')::bigint, run->>'source' = 'replay', called.calls,
-        called.failed_calls, called.duration_ms, called.result_bytes
-      FROM unnest(v_new) AS run, jsonb_to_recordset(run->'tools') AS called(name text, server text, calls bigint,
-        failed_calls bigint, duration_ms double precision, result_bytes bigint)
-      JOIN tools ON tools.name = called.name AND tools.server = called.server;
-    INSERT INTO run_blobs (month, run, blob)
-      SELECT DISTINCT p_month, (run->>'id')::bigint, v_ids[at.value::integer]
-      FROM unnest(v_new) AS run, jsonb_array_elements_text(run->'blobs') AS at;
-    DELETE FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run);
-    UPDATE chain_ends SET id = v_id, link = v_link WHERE name = 'head';
-  END $$;
-
   -- The audit log: its lines, and the newest of them. What somebody wrote without an answer is found by its batch.
   CREATE TABLE audit_lines (seq bigint PRIMARY KEY, at bigint NOT NULL, batch text NOT NULL, line text NOT NULL);
   CREATE INDEX audit_lines_by_time ON audit_lines USING brin (at);
@@ -452,6 +405,63 @@ export const MIGRATIONS: readonly string[] = [
     until timestamptz NOT NULL
   );
   CREATE INDEX shared_facts_by_until ON shared_facts (until);
+  `,
+  `
+  -- Appends records to the chain, with the rows by which they are found. Returns what came of each: the digest of the record
+  -- that is there under its id, and whether it was there before.
+  CREATE OR REPLACE FUNCTION ptc_append(p_month bigint, p_digests bytea, p_codecs smallint[], p_sizes bigint[], p_lengths integer[], p_contents bytea, p_runs jsonb)
+  RETURNS TABLE (found_digest text, was_there boolean) LANGUAGE plpgsql AS $$
+  DECLARE
+    v_ids bigint[];
+    v_id bigint;
+    v_link text;
+    v_run jsonb;
+    v_new jsonb[] := '{}';
+  BEGIN
+    -- Planning takes longer than each of the statements.
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
+    v_ids := ptc_put(p_month, p_digests, p_codecs, p_sizes, p_lengths, p_contents);
+    INSERT INTO tools (name, server)
+      SELECT DISTINCT name, server FROM jsonb_array_elements(p_runs) AS run,
+        jsonb_to_recordset(run.value->'tools') AS called(name text, server text)
+      WHERE NOT EXISTS (SELECT FROM tools WHERE tools.name = called.name AND tools.server = called.server)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    -- From here on, nobody else appends.
+    SELECT id, link INTO STRICT v_id, v_link FROM chain_ends WHERE name = 'head' FOR UPDATE;
+    FOR v_run IN SELECT value FROM jsonb_array_elements(p_runs) LOOP
+      SELECT record_digest INTO found_digest FROM runs WHERE run_id = v_run->>'run_id';
+      was_there := FOUND;
+      IF NOT was_there THEN
+        found_digest := v_run->>'record_digest';
+        v_id := v_id + 1;
+        v_run := v_run || jsonb_build_object('month', p_month, 'id', v_id, 'previous', v_link);
+        v_link := ${LINK_TO("v_link", "(v_run->>'entry')")};
+        v_new := v_new || (v_run || jsonb_build_object('link', v_link));
+      END IF;
+      RETURN NEXT;
+    END LOOP;
+    INSERT INTO runs SELECT * FROM jsonb_populate_recordset(NULL::runs, to_jsonb(v_new));
+    INSERT INTO run_tools (month, tool, started_at, run, replay, calls, failed_calls, duration_ms, result_bytes)
+      SELECT p_month, tools.id, (run->>'started_at')::bigint, (run->>'id')::bigint, run->>'source' = 'replay', called.calls,
+        called.failed_calls, called.duration_ms, called.result_bytes
+      FROM unnest(v_new) AS run, jsonb_to_recordset(run->'tools') AS called(name text, server text, calls bigint,
+        failed_calls bigint, duration_ms double precision, result_bytes bigint)
+      JOIN tools ON tools.name = called.name AND tools.server = called.server;
+    -- A text that somebody else keeps at the same time may be there twice, in two months. A run has the one that is held for it.
+    IF EXISTS (SELECT FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run)) THEN
+      SELECT array_agg(coalesce(own.id, known.id) ORDER BY at) INTO v_ids
+        FROM unnest(v_ids) WITH ORDINALITY AS known(id, at) LEFT JOIN LATERAL (
+          SELECT blobs.id FROM blobs JOIN held_blobs ON blob = blobs.id
+          WHERE digest = substring(p_digests FROM 32 * (known.at::integer - 1) + 1 FOR 32)
+            AND holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run) LIMIT 1
+        ) AS own ON true;
+    END IF;
+    INSERT INTO run_blobs (month, run, blob)
+      SELECT DISTINCT p_month, (run->>'id')::bigint, v_ids[at.value::integer]
+      FROM unnest(v_new) AS run, jsonb_array_elements_text(run->'blobs') AS at;
+    DELETE FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run);
+    UPDATE chain_ends SET id = v_id, link = v_link WHERE name = 'head';
+  END $$;
   `,
 ];
 

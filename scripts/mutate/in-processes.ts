@@ -26,6 +26,9 @@ const OTHER_HALF = pathToFileURL(join(import.meta.dirname, "mutated-process.ts")
 
 const namespace = () =>
   (globalThis as unknown as Record<string, MutantNamespace>)[inject("globalNamespace" as never)] ?? {};
+// One process runs all files of tests, and Stryker reports after each file what ran so far. What ran in earlier files is reported.
+for (const test of Object.keys(namespace().mutantCoverage?.perTest ?? {}))
+  delete namespace().mutantCoverage?.perTest[test];
 const folder = mkdtempSync(join(tmpdir(), "ptc-mutate-"));
 /** The tests that have spawned processes, and the files in which these note what they ran. */
 const noted: { test: string; notes: string }[] = [];

@@ -132,6 +132,8 @@ describe("dispatching a call", () => {
     ["not to be started", "unreachable", { answer: () => raise("start_failed") }],
     ["lost while it lists", "unreachable", { connectError: failure("disconnected") }],
     ["lost while it works", "allowed", { answer: () => raise("disconnected") }],
+    ["not waited for until it lists", "allowed", { connectError: failure("cancelled") }],
+    ["not waited for until it answers", "allowed", { answer: () => raise("cancelled") }],
   ])("knows whether a server that is %s may have had the call", async (_what, decision, scene) => {
     expect((await play(scene)).outcome).toMatchObject({ ok: false, decision });
   });

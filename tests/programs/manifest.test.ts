@@ -59,10 +59,28 @@ describe("the name of a saved program", () => {
     },
   );
 
-  it.each(["delete", "import", "call-tool", "lambda", "index", "execute-program", "extract", "print", "sum"])(
-    "cannot be '%s', which means something else",
+  const files = ["index", "resources", "prompts", "servers", "programs"];
+  const tools = ["execute-program", "search-tools", "inspect-tool", "list-callable-tools", "read-output"];
+  it.each([...files, ...tools, "emit", "extract", "bytes-of", "tool-error"])(
+    "cannot be '%s', which ptc uses itself",
     (name) => {
-      expect(whyNoName(name)).toMatch(/choose another/);
+      expect(whyNoName(name)).toBe("is a name that ptc uses itself; choose another");
+    },
+  );
+
+  it.each(["delete", "import", "call-tool", "lambda", "print", "sum"])(
+    "cannot be '%s', which is a word of a language",
+    (name) => {
+      expect(whyNoName(name)).toBe(
+        "is a word of TypeScript or Python, which no function can be called; choose another",
+      );
+    },
+  );
+
+  it.each(["inspect", "search-tool", "read-outputs", "weekly-report", "a".repeat(48)])(
+    "can be '%s'",
+    (name) => {
+      expect(whyNoName(name)).toBeUndefined();
     },
   );
 });

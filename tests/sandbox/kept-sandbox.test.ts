@@ -77,7 +77,7 @@ function open(clearing: Promise<void> = Promise.resolve(), answer?: () => void) 
   /** Waits until the next program's hello is asked for. */
   const asked = () => eventually(() => expect(received.at(-1)).toMatchObject({ type: "next" }));
   const print = (text: string) => output?.onStdout(Buffer.from(text));
-  return { kept, acquire, send, sendBare, greet, asked, print, told, received, printed, settle };
+  return { kept, acquire, send, sendBare, greet, asked, print, told, received, printed, settle, outside };
 }
 
 test("passes on nothing that comes between programs, or before the next one's hello", async () => {
@@ -214,4 +214,49 @@ test("has a program hear that its sandbox has ended under it", async () => {
   const { turn } = await acquire();
   settle({ code: 137 });
   expect(await turn.exited).toEqual({ code: 137 });
+});
+
+test("is lost to further programs as soon as it is asked to be killed", async () => {
+  const { acquire, kept } = open();
+  const { turn } = await acquire();
+  const killing = turn.kill();
+  expect(kept.isLost).toBe(true);
+  await killing;
+});
+
+test("is left to its program when it is forsaken, and removed after it", async () => {
+  const { acquire, kept, told, send } = open();
+  const { turn, came } = await acquire();
+  told.length = 0;
+  kept.forsake();
+  await expect(acquire()).rejects.toThrow("the session has ended");
+  send({ type: "call", id: 1 });
+  await eventually(() => expect(came).toEqual([HELLO, { type: "call", id: 1 }]));
+  expect(told).toEqual([]);
+  await turn.dispose();
+  expect(told).toEqual(["dispose"]);
+});
+
+test("is removed at once when it is forsaken between programs", async () => {
+  const { acquire, kept, told } = open();
+  await (await acquire()).turn.dispose();
+  told.length = 0;
+  kept.forsake();
+  expect(told).toEqual(["dispose"]);
+});
+
+test("is removed even under its program when it is closed", async () => {
+  const { acquire, kept, told } = open();
+  await acquire();
+  told.length = 0;
+  await kept.close();
+  expect([kept.isLost, told]).toEqual([true, ["dispose"]]);
+});
+
+test("takes what is written to a sandbox whose channel has ended, and drops it", async () => {
+  const { acquire, outside } = open();
+  const { turn } = await acquire();
+  outside.end();
+  const failure = await new Promise((resolve) => turn.channel.write("late", resolve));
+  expect(failure ?? undefined).toBeUndefined();
 });

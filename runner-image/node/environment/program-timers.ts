@@ -259,7 +259,7 @@ function makeTimerPromises(timers: Timers) {
       timer.close();
       wake();
     };
-    signal?.addEventListener("abort", abort, { once: true });
+    signal?.addEventListener("abort", abort);
     try {
       for (;;) {
         for (; due > 0; due--) yield value;

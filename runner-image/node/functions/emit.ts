@@ -77,7 +77,7 @@ function blockFor(value: unknown, { mimeType, name }: EmitOptions): EmittedBlock
 
 function placed(name: unknown, mimeType: unknown): object {
   const file = name === undefined ? "file" : String(name);
-  return { uri: `emitted:///${encodeURIComponent(file)}`, ...(mimeType === undefined ? {} : { mimeType }) };
+  return { uri: `emitted:///${encodeURIComponent(file)}`, mimeType };
 }
 
 function bytesIn(value: unknown): Uint8Array | undefined {

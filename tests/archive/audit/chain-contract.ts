@@ -6,6 +6,7 @@ import { AuditLog } from "../../../archive/audit/audit-log.ts";
 import type { AuditChain } from "../../../archive/audit/chain/audit-chain.ts";
 import type { ChainEnd } from "../../../archive/audit/chain/chain-head.ts";
 import type { AuditSource } from "../../../archive/audit/reading/audit-source.ts";
+import type { AuditFilter } from "../../../archive/audit/reading/read-log.ts";
 
 const DAY_MS = 86_400_000;
 const RUN = { runId: "3f9a2c00-1", traceId: "ab".repeat(16), principal: "local", codeDigest: "sha256:0" };
@@ -132,6 +133,41 @@ export function describeAudit(kind: AuditKind): void {
       await following.return(undefined);
       expect((await runs({ run: "later" })).length).toBeGreaterThan(0);
       expect(await runs({ principal: "x" })).toEqual([]);
+    });
+
+    it("is shown by a beginning, an end, and what its lines say of who did what where", async () => {
+      const startMs = nowMs;
+      const said = [
+        { event: "run", run_id: "aa-1", principal: "p", user: "ada", outcome: "ok" },
+        { event: "call", run_id: "aa-2", server: "files", tool: "mcp__files__read", decision: "allowed" },
+        { event: "call", run_id: "b-aa", server: "web", tool: "mcp__web__get", decision: "denied" },
+        { event: "run", run_id: "c", host: "desk", client: "claude", client_session: "s1-x", outcome: "ok" },
+        { event: "run", run_id: "d", client_session: "x-s1", outcome: "ok" },
+      ];
+      for (const [index, members] of said.entries()) {
+        const time = new Date(startMs + index * 1000).toISOString();
+        await chain().append([`${JSON.stringify({ time, ...members })}\n`], true);
+      }
+      const [second, third] = [startMs + 1000, startMs + 2000];
+      const cases: [filter: AuditFilter, shown: string[]][] = [
+        [{}, ["aa-1", "aa-2", "b-aa", "c", "d"]],
+        [{ sinceMs: third }, ["b-aa", "c", "d"]],
+        [{ untilMs: third }, ["aa-1", "aa-2"]],
+        [{ sinceMs: second, untilMs: third }, ["aa-2"]],
+        [{ events: ["call", "access"] }, ["aa-2", "b-aa"]],
+        [{ run: "aa" }, ["aa-1", "aa-2"]],
+        [{ server: "web" }, ["b-aa"]],
+        [{ tool: "mcp__files__*" }, ["aa-2"]],
+        [{ decision: "allowed" }, ["aa-2"]],
+        [{ principal: "p" }, ["aa-1"]],
+        [{ user: "ada" }, ["aa-1"]],
+        [{ host: "desk" }, ["c"]],
+        [{ client: "claude" }, ["c"]],
+        [{ clientSession: "s1" }, ["c"]],
+        [{ isUnwanted: true }, ["b-aa"]],
+        [{ run: "aa", server: "web" }, []],
+      ];
+      for (const [filter, shown] of cases) expect([filter, await runs(filter)]).toEqual([filter, shown]);
     });
 
     it("has a whole run of the log's own, whose last line is waited for", async () => {

@@ -371,6 +371,23 @@ describe("what is no fault", () => {
     expect((await verifyLog(path)).problems).toEqual([expect.stringContaining("that no line accounts for")]);
   });
 
+  test("half a line at the end of a full file, which the file itself accounts for before another follows", async () => {
+    await open(10).append(numbered(2), false);
+    await appendFile(path, '{"event":"call","too');
+    await open(10).append(numbered(1, 3), false);
+    expect(await files()).toEqual(["audit.jsonl"]);
+    await open(10).append(numbered(1, 4), false);
+    expect(await files()).toEqual([...rotatedNames(1), "audit.jsonl"]);
+    expect(await verifyLog(path)).toMatchObject({
+      lines: 6,
+      problems: [],
+      notes: [
+        expect.stringContaining(":3: 21 bytes that were in no chain when line 4 was written"),
+        UNPROVEN,
+      ],
+    });
+  });
+
   test("lines whose head could not be written", async () => {
     await written(3);
     const head = join(folder, "audit.head");
@@ -386,6 +403,8 @@ describe("what is no fault", () => {
     const moved = join(folder, "moved");
     await rename(path, moved);
     await open().append(numbered(3, 4), false);
+    const [begun = ""] = (await readFile(path, "utf8")).split("\n");
+    expect(JSON.parse(begun)).toMatchObject({ seq: 4, event: "log", what: "begun" });
     expect(await problems()).toEqual(["lines 1 to 3 are missing"]);
     expect((await verifyLog(path, { also: [moved] })).problems).toEqual([]);
   });

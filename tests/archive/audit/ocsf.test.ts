@@ -65,6 +65,10 @@ it("a line names the person, the machine and the client, and one of an earlier v
   expect(remote).toMatchObject({
     actor: { user: { name: "Eve", uid: "https://l.test#eve", groups: [{ name: "leads" }, { name: "ci" }] } },
   });
+  const alone = { ...CALL, decision: "allowed", ...WHO, principal: "https://l.test#eve" };
+  expect(renderOcsf({ time, ...alone }, "1")).toHaveProperty("actor.user", {
+    ...{ name: "https://l.test#eve", uid: "https://l.test#eve" },
+  });
   expect(renderOcsf({ time, ...CALL, decision: "allowed" }, "1")).toMatchObject({
     actor: { user: { name: "local" }, app_name: "ptc" },
     src_endpoint: { name: "localhost" },

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { writeRunFile } from "../../../archive/portable/run-files.ts";
 import type { Database } from "../../../archive/sqlite/database.ts";
 import { pruneRuns } from "../../../archive/sqlite/prune.ts";
 import { canonicalJson } from "../../../protocol/canonical-json.ts";
@@ -101,6 +102,24 @@ describe("an export", () => {
     const none = join(folder.path, "none.ptc");
     await expect(exportRuns(made.target, [second], none)).rejects.toMatchObject({ code: "tampered" });
     expect(existsSync(none)).toBe(false);
+  });
+
+  test("of a run that is changed meanwhile is given up, and leaves no file", async () => {
+    const file = join(folder.path, "changed.ptc");
+    const [first = ""] = runIds;
+    await importRuns(made.target, exported, NOW);
+    const archive = {
+      async read(runId: string) {
+        const run = await readRun(made.target, runId);
+        made.target.run("UPDATE blobs SET codec = 0, size = 2, content = ?", Buffer.from("[]"));
+        return run;
+      },
+    };
+    await expect(writeRunFile(archive, [first], file)).rejects.toMatchObject({
+      code: "tampered",
+      message: `run ${first} was changed while it was exported: start again`,
+    });
+    expect(existsSync(file)).toBe(false);
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod/mini";
 import { openPool } from "../../../archive/postgres/database.ts";
 import { openPostgresArchive } from "../../../archive/postgres/postgres.ts";
-import { pruneDaily, sweepAbandoned } from "../../../archive/postgres/prune.ts";
+import { pruneDaily, releaseHeld, sweepAbandoned } from "../../../archive/postgres/prune.ts";
 import { archiveRun } from "../made-archives.ts";
 import { sampleCall, sampleRun } from "../sample-runs.ts";
 import { usePostgres, WITHOUT_POSTGRES } from "./server.ts";
@@ -135,5 +135,28 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`in PostgreSQL${WITHOUT_POSTGRES}`, () 
     // The run that goes on all the same is told, and not archived in part.
     expect(await recording.finish(run)).toMatchObject({ ok: false });
     expect(await archive.verify()).toMatchObject({ runs: 1, problems: [] });
+  });
+
+  it("a run keeps what was held for it, also where another month has the same, so that nothing is left of no run", async () => {
+    const { archive, db, count, keep } = await open();
+    const month = Date.UTC(2020, 0);
+    await keep(month, "earlier");
+    const { run } = sampleRun({ calls: 0 });
+    const recording = archive.begin(run.facts.run_id);
+    for (let seq = 0; seq < 4; seq++)
+      await recording.addCall(sampleCall(seq, randomBytes(1_500_000).toString("base64")));
+    await expect.poll(() => count("held_blobs")).toBeGreaterThan(0);
+    // Another run of that month hands the same over at the same time.
+    await db.run(
+      `WITH copy AS (INSERT INTO blobs (month, digest, codec, size, content)
+         SELECT $1::bigint, digest, codec, size, content FROM blobs WHERE id IN (SELECT blob FROM held_blobs) ON CONFLICT DO NOTHING RETURNING id)
+       INSERT INTO held_blobs (holder, blob, held_at) SELECT 'another', id, $2::bigint FROM copy`,
+      ...[month, Date.now()],
+    );
+    expect(await recording.finish(run)).toMatchObject({ ok: true });
+    expect(await archive.verify()).toMatchObject({ runs: 2, problems: [] });
+    await releaseHeld(db, "another");
+    expect((await archive.read(run.facts.run_id)).record.calls).toHaveLength(4);
+    expect(await archive.verify()).toMatchObject({ runs: 2, problems: [] });
   });
 });

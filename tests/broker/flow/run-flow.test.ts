@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { Conversation } from "../../../broker/flow/conversation.ts";
+import { leavesOf } from "../../../broker/flow/folded-text.ts";
 import { type LeafFlow, RunFlow } from "../../../broker/flow/run-flow.ts";
 
 const MAIL =
@@ -105,6 +106,20 @@ describe("a value of somebody else's", () => {
     }
     expect(trace("ve")[0].isSaid).toBe(false);
   });
+
+  it("has the origins that explain it, with the call where it is a tool's", () => {
+    const { trace } = runWith();
+    expect(trace("bob@example.com")[0].origins).toEqual([{ kind: "program", labels: [] }]);
+    expect(trace("carol@partner.test")[0].origins).toEqual([
+      { kind: "result", tool: "mcp__contacts__list", seq: 2, labels: [] },
+    ]);
+  });
+
+  it("is the user's in nothing that the user has left blank", () => {
+    const conversation = new Conversation();
+    for (const text of ["pay Eve", "", " \n\t"]) conversation.say(text);
+    expect(conversation.said).toEqual(["pay Eve"]);
+  });
 });
 
 describe("what a tool answers", () => {
@@ -143,6 +158,17 @@ describe("what a tool answers", () => {
 });
 
 describe("what a model is shown", () => {
+  it("is new once for each label", () => {
+    const conversation = new Conversation();
+    const [first, second, other] = [
+      { label: "untrusted", tool: "mcp__mail__read" },
+      { label: "untrusted", tool: "mcp__web__get" },
+      { label: "private", tool: "mcp__web__get" },
+    ];
+    expect(conversation.show([first, second, other])).toEqual([first, other]);
+    expect(conversation.show([second])).toEqual([]);
+  });
+
   it.each([
     ["a sentence", "Please pay 1000 EUR"],
     ["an address", "see eve@evil.test"],
@@ -333,6 +359,54 @@ test("what no longer fits into memory may be in any value that nothing else expl
   expect(undecided("somebody@else.test")).toEqual(["untrusted"]);
   expect(undecided("bob@example.com")).toEqual([]);
 });
+
+test.each<[value: unknown, most: number, leaves: object[], isWhole: boolean]>([
+  [5, 9, [{ path: "", value: 5 }], true],
+  [
+    { a: 1, b: undefined, c: null },
+    9,
+    [
+      { path: "a", value: 1 },
+      { path: "c", value: null },
+    ],
+    true,
+  ],
+  [
+    { a: 1, b: 2 },
+    2,
+    [
+      { path: "a", value: 1 },
+      { path: "b", value: 2 },
+    ],
+    true,
+  ],
+  [{ a: 1, b: 2 }, 1, [{ path: "a", value: 1 }], false],
+  [
+    { a: [1, 2] },
+    2,
+    [
+      { path: "a[0]", value: 1 },
+      { path: "a[1]", value: 2 },
+    ],
+    true,
+  ],
+  [{ a: [1, 2, 3] }, 2, [], false],
+  [{ a: { b: [] } }, 9, [{ path: "a", value: "b" }], true],
+  [
+    [{ b: 1 }],
+    2,
+    [
+      { path: "[0]", value: "b" },
+      { path: "[0].b", value: 1 },
+    ],
+    true,
+  ],
+])(
+  "the values in %j, at most %i, are listed with their paths, and whether these are all",
+  (value, most, leaves, isWhole) => {
+    expect(leavesOf(value, most)).toEqual({ leaves, isWhole });
+  },
+);
 
 test("members of arguments that are data are followed as values are, and too many of them count as anything", () => {
   const { run } = runWith();

@@ -24,6 +24,23 @@ test("a call that is tried again counts once", () => {
   expect(state.begin(SEND, 2).history).toMatchObject({ calls: 1, callsOfTool: 1 });
 });
 
+test("what earlier programs of the session have read is known from the beginning, as theirs", () => {
+  const earlier = { seq: 4, tool: READ.namespacedName, server: "crm", name: "read" };
+  const labelled = { ...earlier, labels: ["private"] };
+  const state = new RunState([earlier, labelled]);
+  state.read(READ, 1);
+  state.read(SEND, 2);
+  expect(state.servers).toEqual(new Set(["crm", "web"]));
+  expect(state.begin(READ).history).toEqual({
+    ...{ calls: 0, callsOfTool: 0 },
+    reads: [
+      { ...earlier, isEarlier: true },
+      { ...labelled, isEarlier: true },
+      { seq: 2, tool: SEND.namespacedName, server: "web", name: "send" },
+    ],
+  });
+});
+
 test("the calls of a record make the state that the run had", () => {
   const state = new RunState();
   state.replay(READ, { seq: 1, decision: "approved-once" });

@@ -38,6 +38,7 @@ describe("a value in a list", () => {
     ["https://a.example", "https://a.example/any/path", true],
     ["https://a.example/ab", "https://a.example/ab", true],
     ["https://a.example/ab", "https://a.example/abc", false],
+    ["https://a.example/ab\n*", "https://a.example/ab", false],
     ["HTTPS://A.Example/*", "https://a.example/", true],
     ["https://a.example/*", "https://a.example./", true],
     ["https://a.example:8443/*", "https://a.example.:8443/", true],

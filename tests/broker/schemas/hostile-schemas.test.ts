@@ -259,7 +259,7 @@ describe("what is checked at once", () => {
     [
       "characters of a member's name",
       { additionalProperties: { minLength: 1, maxLength: 9 } },
-      { ["x".repeat(50_000)]: "" },
+      { ["x".repeat(40_000)]: "" },
     ],
     ["names in an enum", { items: { enum: list(2_500, (i) => `v${i}`) } }, list(120, () => "x")],
     [

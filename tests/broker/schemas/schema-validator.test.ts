@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
+import { checkAgainstSchema } from "../../../broker/schemas/schema-check.ts";
 import { describeProblem, type SchemaProblem } from "../../../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../../../broker/schemas/schema-validator.ts";
 import { rowsBeside } from "../../rows.ts";
@@ -46,9 +47,10 @@ describe("checking arguments against a schema", () => {
   });
 
   it.each<Row>(rows("schemas that are none"))(
-    "understands of a schema that is none: %s",
+    "understands of a schema that is none, wherever it is checked: %s",
     async (_name, schema, value, problem) => {
       expect(inWords(await validator.check(schema, value))).toBe(problem);
+      expect(inWords(checkAgainstSchema(JSON.stringify(schema), value))).toBe(problem);
     },
   );
 });

@@ -98,6 +98,41 @@ describe("the arguments of a tool", () => {
     ).toEqual([false, "page!: a whole number", "q: a text", "id: a whole number", "name: ?"]);
   });
 
+  it("have the description, the default, the types, the choices and the items that the schema states first", () => {
+    const level = { description: "How loud.", default: 3, type: "integer", enum: [1, 3] };
+    const unstated = { isRequired: false, description: undefined, default: undefined, choices: undefined };
+    expect(
+      toolParameters({
+        ...object({ level, words: { type: "array", items: { type: "string" } }, odd: { description: 5 } }),
+        required: ["level", 7],
+        oneOf: [object({ level: { type: "string" }, either: { const: "x" } })],
+      }),
+    ).toEqual({
+      parameters: [
+        {
+          ...{ name: "level", isRequired: true, description: "How loud.", default: 3 },
+          ...{ types: new Set(["integer"]), choices: [1, 3], items: undefined },
+        },
+        {
+          ...{ ...unstated, name: "words", types: new Set(["array"]) },
+          items: { types: new Set(["string"]), choices: undefined, items: undefined },
+        },
+        { ...unstated, name: "odd", types: undefined, items: undefined },
+        { ...unstated, name: "either", types: new Set(["string"]), choices: ["x"], items: undefined },
+      ],
+      isOpen: false,
+    });
+  });
+
+  it.each([
+    { goesRound: "in its items", endless: { type: "array", items: { $ref: "#/properties/endless" } } },
+    { goesRound: "in its parts", endless: { type: "array", allOf: [{ $ref: "#/properties/endless" }] } },
+  ])("are read to the last, though the first goes round $goesRound", ({ endless }) => {
+    expect(summary(object({ endless, last: { type: "integer" } }))).toEqual([
+      ...[false, "endless: a list", "last: a whole number"],
+    ]);
+  });
+
   it.each<[schema: unknown, isOpen: boolean]>([
     [object({}), false],
     [object({ a: {} }, { additionalProperties: false }), false],

@@ -8,6 +8,9 @@ describe("the distance of two texts", () => {
     ["isue", "issue", 1],
     ["isseu", "issue", 1],
     ["kitten", "sitting", 3],
+    ["label", "lapel", 1],
+    ["read_line", "read_fine", 1],
+    ["get_a_b_get", "get_b_a_get", 2],
     ["", "abc", 3],
     ["abcdef", "", 6],
   ];

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { describedText, fuse, parseVector, queryTexts } from "../../../catalog/search/meaning.ts";
+import {
+  askForChoice,
+  describedText,
+  fuse,
+  likeness,
+  parseChosen,
+  parseVector,
+  putFirst,
+  queryTexts,
+} from "../../../catalog/search/meaning.ts";
 import { tool } from "./catalog-of-tools.ts";
 
 const tools = Array.from({ length: 30 }, (_, i) => tool("s", `t${String(i).padStart(2, "0")}`));
@@ -125,10 +134,62 @@ describe("an embedding", () => {
     expect(parseVector(Array(16_384).fill(1))).toHaveLength(16_384);
   });
 
+  it.each<[a: number[], b: number[], cosine: number]>([
+    [[3, 4], [6, 8], 1],
+    [[1, 0], [0, 1], 0],
+    [[1, 0], [-2, 0], -1],
+    [[1, 0, 1], [1, 1, 0], 0.5],
+  ])("is as near to another as their directions are: %j and %j", (a, b, cosine) => {
+    const [first, second] = [a, b].map((each) => parseVector(each) ?? new Float32Array());
+    expect(likeness(first as Float32Array, second as Float32Array)).toBeCloseTo(cosine);
+  });
+
   it.each([[[]], [Array(16_385).fill(1)], ["text"], [{ 0: 1 }], [[1, "2"]], [[1, null]], [[0, 0]]])(
     "is none: %j",
     (value) => {
       expect(parseVector(value)).toBeUndefined();
     },
   );
+});
+
+describe("a model that chooses", () => {
+  it("is asked with the need and the tools, a line each, numbered from 1", () => {
+    const [system, user] = askForChoice("send\nit", [
+      tool("s", "a", { title: "A title", description: "Does\na." }),
+      tool("s", "b", { title: "A title" }),
+      tool("s", "c"),
+    ]);
+    expect(system?.role).toBe("system");
+    expect(user).toEqual({
+      role: "user",
+      content: "Need: send it\n\nTools:\n1. mcp__s__a: Does a.\n2. mcp__s__b: A title\n3. mcp__s__c: ",
+    });
+  });
+
+  it.each<[answer: unknown, chosen: number[] | undefined]>([
+    ["[2,1]", [1, 0]],
+    ["[\n  2,\n  1\n]", [1, 0]],
+    ["[12]", [11]],
+    ["[2, 2, 1]", [1, 0]],
+    ["[]", []],
+    ["I thought of [1] and [2], and take\n[3].", [2]],
+    ["[2] is better than [a1]", [1]],
+    ["[0]", undefined],
+    ["[1, 13]", undefined],
+    ["2", undefined],
+    ["", undefined],
+    [[2], undefined],
+  ])("has chosen of twelve with %j: %j", (answer, chosen) => {
+    expect(parseChosen(answer, 12)).toEqual(chosen);
+  });
+
+  it("has what it chose put first, and the others after it as they were", () => {
+    const hits = tools.slice(0, 4).map((each) => ({ tool: each, score: 9 }));
+    expect(putFirst(hits, [2, 0, 7]).map((hit) => [hit.tool.name, hit.score])).toEqual([
+      ["t02", 1],
+      ["t00", 1 / 2],
+      ["t01", 1 / 3],
+      ["t03", 1 / 4],
+    ]);
+  });
 });

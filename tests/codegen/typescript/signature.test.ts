@@ -210,6 +210,43 @@ describe("signatures", () => {
     expect((await signaturesOf({ name: "t", ...tool })).full).toBe(full);
   });
 
+  const names = (count: number) => Array.from({ length: count }, (_, i) => `m${i}`);
+  const wide = (count: number) => ({
+    type: "object",
+    properties: Object.fromEntries(names(count).map((name) => [name, { type: "number" }])),
+  });
+  const shown = (count: number) => `Partial<{${names(count).map((name) => `${name}:number`)}}>`;
+  const deep = { type: "object", properties: { deep: wide(30) } };
+  const object = (properties: object) => ({ type: "object", properties });
+  const orNull = (schema: object) => ({ anyOf: [schema, { type: "null" }] });
+  test.each<[what: string, outputSchema: object, result: string]>([
+    ["all that fits", wide(24), shown(24)],
+    ["the first members", wide(25), `{[k:string]:any}&${shown(24)}`],
+    ["of lists", { type: "array", items: wide(25) }, `({[k:string]:any}&${shown(24)})[]`],
+    ["of alternatives", orNull(wide(25)), `{[k:string]:any}&${shown(24)}|null`],
+    ["all levels that fit", object({ a: wide(11), b: wide(11) }), `{a?:${shown(11)},b?:${shown(11)}}`],
+    ["the outer levels", object({ a: wide(11), b: wide(12) }), "{a?:object,b?:object}"],
+    [
+      "in lists of alternatives",
+      object({ rows: { type: "array", items: orNull(deep) } }),
+      "{rows?:({deep?:object}|null)[]}",
+    ],
+    [
+      "in objects of any names",
+      { type: "object", additionalProperties: deep },
+      "{[k:string]:{deep?:object}}",
+    ],
+  ])(
+    "show of a result that was observed only as much as is read quickly: %s",
+    async (_what, outputSchema, result) => {
+      const [model] = modelsOf([{ name: "t", outputSchema }]);
+      if (model === undefined) throw new Error("no tool");
+      expect(await printCompactSignature({ ...model, observedCalls: 3 })).toBe(
+        `t():Promise<${result}>// result as observed in 3 calls`,
+      );
+    },
+  );
+
   test("of a tool without arguments and results are its name", async () => {
     expect(await signaturesOf({ name: "ping" })).toEqual({ full: "ping()", compact: "ping()" });
   });

@@ -17,6 +17,16 @@ describe("types", () => {
     expect(await generateInput(property(schema))).toBe(`export interface TInput {\n  a: ${type};\n}`);
   });
 
+  test.each<[what: string, value: unknown, type: string]>([
+    ["64 items", Array(64).fill(0), `[${Array(64).fill(0).join(", ")}]`],
+    ["65 items", Array(65).fill(0), "unknown[]"],
+    ["65 members", Object.fromEntries(Array(65).entries()), "{ [k: string]: unknown }"],
+  ])("a constant of %s is spelled out only up to 64", async (_what, value, type) => {
+    expect(await generateInput(property({ const: value }))).toBe(
+      `export interface TInput {\n  a: ${type};\n}`,
+    );
+  });
+
   test("property names that are no identifiers are quoted, and stay apart", async () => {
     const schema = object({
       "If-Match": { type: "string" },

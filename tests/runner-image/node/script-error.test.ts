@@ -9,12 +9,16 @@ const STACK = `TypeError: boom
     at callTool (file:///opt/ptc/runner.mjs:1:2345)
     at new Thing (program:my report (1).ts:9:2)
     at program:report.ts:12:1
+    at <anonymous> (program:report.ts:13:2)
+    at async <anonymous> (file:///workspace/program:report.ts:14:3)
     at node:internal/process/task_queues:105:5`;
 const FRAMES = [
   "inner (report.ts:3:9)",
   "load (report.ts:7:3)",
   "new Thing (my report (1).ts:9:2)",
   "report.ts:12:1",
+  "report.ts:13:2",
+  "report.ts:14:3",
 ];
 
 describe("what a program threw", () => {

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import type { Agent } from "node:https";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { dockerOptions } from "../../../sandbox/docker/docker-client.ts";
+import { dockerOptions, explainDockerFault } from "../../../sandbox/docker/docker-client.ts";
 import { findDockerEndpoint } from "../../../sandbox/docker/docker-endpoint.ts";
 import { newFolder } from "../../temporary-folder.ts";
 
@@ -126,5 +126,54 @@ describe("the options of the Docker client", () => {
     expect(() => dockerOptions({ host, source: "DOCKER_HOST" })).toThrow(
       /^DOCKER_HOST does not name an engine/,
     );
+  });
+});
+
+describe("a failure of the engine", () => {
+  const failureOf = (message: string, more: object = {}) => Object.assign(new Error(message), more);
+
+  it.each([
+    [
+      failureOf("connect ENOENT /run/docker.sock", { code: "ENOENT" }),
+      "engine_unreachable",
+      /^no Docker engine answers \(connect ENOENT \/run\/docker\.sock, which is DOCKER_HOST\); start it, or install Docker \(http\S+\) and gVisor \(http\S+\)$/,
+    ],
+    [
+      failureOf("connect ECONNREFUSED", { code: "ECONNREFUSED" }),
+      "engine_unreachable",
+      /^no Docker engine answers \(connect ECONNREFUSED, which is DOCKER_HOST\); start it/,
+    ],
+    [
+      failureOf("connect EACCES /run/docker.sock", { code: "EACCES" }),
+      "engine_unreachable",
+      /^the Docker socket refuses this user \(connect EACCES \/run\/docker\.sock\); add your user to the group that owns it, usually `docker`$/,
+    ],
+    [
+      failureOf("exec /usr/bin/perl: no such file or directory", { statusCode: 400 }),
+      "start_failed",
+      /^the image has nothing to guard a sandbox with; run `ptc image build`, with a base that has Perl if you name one$/,
+    ],
+    [
+      failureOf("unknown runtime: runsc", { statusCode: 400 }),
+      "runtime_missing",
+      /^Docker does not know the sandbox runtime \(unknown runtime: runsc\); /,
+    ],
+    [
+      failureOf("the runtime is tired", { statusCode: 500 }),
+      "start_failed",
+      /^Docker: the runtime is tired$/,
+    ],
+    [failureOf("no\n  space\tleft"), "start_failed", /^Docker: no space left$/],
+    ["no error", "start_failed", /^Docker: no error$/],
+  ])("says in one line what to do (case %#)", (failure, code, message) => {
+    const explained = explainDockerFault(failure, "start_failed", { source: "DOCKER_HOST" });
+    expect(explained).toMatchObject({ code, cause: failure });
+    expect(explained.message).toMatch(message);
+  });
+
+  it("is passed on if it was explained before", () => {
+    const explained = explainDockerFault(failureOf("x"), "engine_unreachable");
+    expect(explained.code).toBe("engine_unreachable");
+    expect(explainDockerFault(explained, "start_failed")).toBe(explained);
   });
 });

@@ -32,12 +32,14 @@ const onItsWay: Answer = (response) =>
 /** An engine on a socket, which answers as the test says; by method and end of path. */
 async function fakeDocker(
   answers: Record<string, Answer>,
-): Promise<{ engine: DockerEngine; server: Server; attached: Duplex[] }> {
+): Promise<{ engine: DockerEngine; server: Server; attached: Duplex[]; asked: URLSearchParams[] }> {
   const attached: Duplex[] = [];
+  const asked: URLSearchParams[] = [];
   const socketPath = join(newFolder(), "docker.sock");
   const server = createServer((request, response) => {
     request.resume();
     const { pathname, searchParams } = new URL(request.url ?? "", "http://docker");
+    asked.push(searchParams);
     const condition = searchParams.get("condition");
     const name = `${request.method} ${pathname.split("/").at(-1)}${condition === null ? "" : ` ${condition}`}`;
     (answers[name] ?? json(500, { message: `not expected: ${name}` }))(response);
@@ -54,7 +56,7 @@ async function fakeDocker(
     server.closeAllConnections();
     server.close();
   });
-  return { engine: new DockerEngine(new Docker({ socketPath })), server, attached };
+  return { engine: new DockerEngine(new Docker({ socketPath })), server, attached, asked };
 }
 
 const STARTS = {
@@ -153,7 +155,7 @@ test("a container is told to pause, to be cleared and to go on, and is left by c
 });
 
 test("the sandboxes of all ptc processes are listed with whose they are", async () => {
-  const { engine } = await fakeDocker({
+  const { engine, asked } = await fakeDocker({
     "GET json": json(200, [
       { Id: "c1", Labels: { [OWNER_LABEL]: "me", other: "x" } },
       { Id: "c2", Labels: {} },
@@ -163,5 +165,8 @@ test("the sandboxes of all ptc processes are listed with whose they are", async 
   expect(await sandboxes.list()).toEqual([
     { id: "c1", owner: "me" },
     { id: "c2", owner: "" },
+  ]);
+  expect(asked.map((query) => Object.fromEntries(query))).toEqual([
+    { all: "true", filters: JSON.stringify({ label: [OWNER_LABEL] }) },
   ]);
 });

@@ -139,6 +139,34 @@ test("a base that was asked for by name is never replaced by another", async () 
   expect(store.asked).toEqual(["pull mine:1"]);
 });
 
+test("a base of this machine's packages is taken where no registry can be reached", async () => {
+  const local = await describeDebianBase();
+  const store = storeWith();
+  store.pull = async () => {
+    // Another process has made it meanwhile.
+    store.images.set(local, { digest: "sha256:local" });
+    throw new SandboxError("base_unavailable", "no registry");
+  };
+  const { lines } = await build(store);
+  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+  expect(lines).toEqual([
+    "Fetching node:24-slim ...",
+    "No registry can be reached.",
+    expect.stringContaining("ptc-runner"),
+    expect.stringContaining("ptc-runner"),
+  ]);
+});
+
+test.each([new SandboxError("engine_unreachable", "the engine is gone"), new Error("a defect")])(
+  "a base is not replaced by another for any other reason: %s",
+  async (failure) => {
+    const store = storeWith();
+    store.pull = () => Promise.reject(failure);
+    await expect(build(store)).rejects.toBe(failure);
+    expect(store.asked).toEqual([]);
+  },
+);
+
 test("what one part of the content loses to another changes its digest", () => {
   const digest = (files: Record<string, string>, base = "d") =>
     digestContent(new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)])), base);

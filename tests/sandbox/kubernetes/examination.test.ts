@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { adviseRights, type ClusterNeeds, examineCluster } from "../../../sandbox/kubernetes/examination.ts";
@@ -53,6 +54,52 @@ test("rights are looked at where agent-sandbox is missing, and pools are not", a
     ["agent-sandbox", false],
     ["rights", true],
   ]);
+});
+
+test("each thing that ptc does in the namespace is asked about, and the others are not", async () => {
+  const asked: { verb: string; resource: string }[] = [];
+  const api = await clusterThatAnswers(async (request, response) => {
+    const path = request.url ?? "";
+    const body = await text(request);
+    const attributes = body === "" ? undefined : JSON.parse(body).spec?.resourceAttributes;
+    if (attributes !== undefined) asked.push(attributes);
+    // All but two are allowed.
+    const allowed = !["watch", "patch"].includes(attributes?.verb);
+    const answers: Record<string, object> = {
+      ...VERSION,
+      ...ALLOWED,
+      "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": { status: { allowed } },
+    };
+    response.writeHead(answers[path] === undefined ? 404 : 200).end(JSON.stringify(answers[path] ?? {}));
+  });
+  const rights = async (isAttached: boolean) => {
+    asked.length = 0;
+    for await (const part of examineCluster(api, new Pools(api, "ptc"), { ...NEEDS, isAttached }))
+      if (part.part === "rights") return part;
+    return undefined;
+  };
+  expect(await rights(true)).toEqual({
+    ...{ part: "rights", ok: false },
+    detail: expect.stringMatching(
+      /^ann may not watch, patch sandboxclaims\.extensions\.agents\.x-k8s\.io; patch leases\.coordination\.k8s\.io in the namespace programs: /,
+    ),
+  });
+  const claims = ["create", "get", "list", "watch", "patch", "delete"];
+  const of = (group: string, resource: string, verbs: string[], more = {}) =>
+    verbs.map((verb) => ({ namespace: "programs", group, resource, verb, ...more }));
+  const inGroup = "extensions.agents.x-k8s.io";
+  const always = [
+    ...of(inGroup, "sandboxclaims", claims),
+    ...of(inGroup, "sandboxtemplates", ["get"]),
+    ...of(inGroup, "sandboxwarmpools", ["get"]),
+    ...of("coordination.k8s.io", "leases", ["create", "get", "list", "patch", "delete"]),
+    ...of("", "pods", ["get"]),
+  ];
+  const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row, Object.keys(row).sort())).sort();
+  const exec = of("", "pods", ["get", "create"], { subresource: "exec" });
+  expect(sorted(asked)).toEqual(sorted([...always, ...exec]));
+  await rights(false);
+  expect(sorted(asked)).toEqual(sorted(always));
 });
 
 test("what a user may not do is said as kubectl writes it", () => {

@@ -208,3 +208,9 @@ test("what callers wait for counts as a refill: no more is started than the pool
   await Promise.all(asked);
   await settled(engine, 3 + 2);
 });
+
+test("a pool that is full, and has no more than it keeps at rest, waits for nothing but the age of what waits", async () => {
+  await useWarmPool({ size: 2, maxSize: 5 });
+  await pass(120_000, 1_000);
+  expect(vi.getTimerCount()).toBe(2);
+});

@@ -301,6 +301,29 @@ test("a program whose segments are extended to whole pages runs as before, and i
   expect(execFileSync(path, ["--ignore-environment", "A=1", path], { encoding: "utf8" })).toBe("A=1\n");
 });
 
+test("the programs of an image are extended to whole pages in a file system of one file, and stay programs", async () => {
+  const bin = withoutErofs();
+  const archive = 'while [ $# -gt 2 ]; do shift; done; exec /bin/tar --create --file="$1" --directory="$2" .';
+  writeFileSync(join(bin, "mkfs.erofs"), `#!/bin/sh\n${archive}\n`, { mode: 0o755 });
+  const env = readFileSync("/usr/bin/env");
+  const folder = folderWith(TREE);
+  for (const [name, mode] of [
+    ["usr/bin/env", 0o755],
+    ["usr/lib/env.so", 0o644],
+  ] as const)
+    writeFileSync(join(folder, name), env, { mode });
+  const { store } = storeIn();
+  await store.importRootfs({ tar: createReadStream(tarOf(folder)), reference: BASE });
+  const packed = await store.findRoot((await build(store)).digest);
+  expect(packed?.kind).toBe("erofs");
+  const root = newFolder();
+  execFileSync("tar", ["--extract", `--file=${packed?.path}`, `--directory=${root}`]);
+  expect(readFileSync(join(root, "usr/bin/env")).equals(extendToPages(env) ?? env)).toBe(true);
+  expect(statSync(join(root, "usr/bin/env")).mode & 0o777).toBe(0o755);
+  // What is not executed is as it was.
+  expect(readFileSync(join(root, "usr/lib/env.so")).equals(env)).toBe(true);
+});
+
 test("a segment is not extended over the next one, nor a writable one, and the file is as long as its last segment", () => {
   const file = Buffer.alloc(5_000);
   Buffer.from("\x7fELF\x02\x01", "latin1").copy(file);

@@ -210,6 +210,14 @@ permit(principal, action == Action::"cal", resource)`);
     ]);
   });
 
+  it.each(["@", "@ask", '@ask("x', "permit", "permit (principal, action"])(
+    "name the line of a rule that ends too early: %s",
+    async (text) => {
+      const { problems } = await open(`${PERMIT}${text}`);
+      expect(problems.errors).toEqual([expect.objectContaining({ line: 2 })]);
+    },
+  );
+
   it("are told apart in one process, however many configurations there have been", async () => {
     const [one, other] = [await open(PERMIT), await open(PERMIT.replace("permit", "forbid"))];
     for (let i = 0; i < 3; i++) {

@@ -74,6 +74,14 @@ describe("what is another's", () => {
     ["forbid (principal, action, resource is Tool);", ["read_runs", "approve", "audit"]],
     ['forbid (principal, action, resource in Server::"mail");', ["read_runs", "approve", "audit"]],
     ['forbid (principal == User::"eve", action, resource);', ["read_runs", "approve", "audit"]],
+    [
+      "forbid (principal, action, resource) when { resource.claims has readOnly };",
+      ["read_runs", "approve", "audit"],
+    ],
+    [
+      'forbid (principal, action == Action::"call", resource) when { context.run.calls > 5 };',
+      ["read_runs", "approve", "audit"],
+    ],
   ])("is closed again by what forbids it: %s", async ([rule, left]) => {
     expect(await openedTo(ada, EVERYTHING + OPEN + rule)).toEqual(left);
   });
