@@ -44,14 +44,32 @@ describe("the calls of a server", () => {
   it("leave the queue when their time is up, or when they are cancelled", async () => {
     const { call, made, endOne } = gateOf();
     void call("a0");
-    await expect(call("a1", 5)).rejects.toMatchObject({ code: "busy" });
+    await expect(call("a1", 5)).rejects.toMatchObject({
+      code: "busy",
+      message:
+        "server 'x' was not sent the call: 1 calls, the most at a time, are being made, and its turn did not come in 0.005 s",
+    });
     const cancel = new AbortController();
     const cancelled = call("a2", 60_000, cancel.signal);
     void call("a3");
     cancel.abort();
-    await expect(cancelled).rejects.toMatchObject({ code: "cancelled" });
+    const message = "server 'x' was not called: the call is cancelled";
+    await expect(cancelled).rejects.toMatchObject({ code: "cancelled", message });
+    await expect(call("a4", 60_000, cancel.signal)).rejects.toMatchObject({ code: "cancelled", message });
     await endOne();
     expect(made).toEqual(["a0", "a3"]);
+  });
+
+  it("that wait are not overtaken where there may be more at a time meanwhile", async () => {
+    const limits = { maxParallelCalls: 1, maxQueuedCalls: 100 };
+    const { call, made, endOne } = gateOf(limits);
+    for (const who of ["a0", "a1"]) void call(who);
+    limits.maxParallelCalls = 2;
+    void call("b0");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(made).toEqual(["a0"]);
+    await endOne();
+    expect(made.toSorted()).toEqual(["a0", "a1", "b0"]);
   });
 });
 

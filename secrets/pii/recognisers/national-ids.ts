@@ -94,7 +94,10 @@ function isDigitId(
     const isTold =
       (count === 1 && form.telling?.includes(digits.length) === true) || form.written?.test(written) === true;
     if (!isTold && !isCalled()) return false;
-    return validators.some((validator) => isIdOf(validator, written) || isIdOf(validator, digits));
+    const { signBefore } = form;
+    const signed =
+      signBefore === undefined ? [] : [`${digits.slice(0, -signBefore)}-${digits.slice(-signBefore)}`];
+    return [written, digits, ...signed].some((id) => validators.some((validator) => isIdOf(validator, id)));
   });
 }
 
@@ -139,6 +142,8 @@ interface IdForm {
   readonly written?: RegExp;
   /** The lengths at which fewer than one in two hundred numbers pass the check, so that digits alone suffice. */
   readonly telling?: readonly number[];
+  /** How many digits come after the sign without which the check takes no id, although people leave it out. */
+  readonly signBefore?: number;
   /** The form of ids that contain letters, without signs. */
   readonly lettered?: RegExp;
 }
@@ -213,7 +218,7 @@ const ID_FORMS: Readonly<Record<string, IdForm>> = {
   RO: { lengths: [13], telling: [13] },
   RS: { lengths: [13], telling: [13] },
   RU: { lengths: [12] },
-  SE: { lengths: [10, 12], written: /^(?:\d{2})?\d{6}[-+]\d{4}$/ },
+  SE: { lengths: [10, 12], written: /^(?:\d{2})?\d{6}[-+]\d{4}$/, signBefore: 4 },
   SI: { lengths: [13], telling: [13] },
   SK: { lengths: [9, 10], written: /^\d{6}\/\d{3,4}$/ },
   SV: { lengths: [14], written: /^\d{4}-\d{6}-\d{3}-\d$/ },

@@ -66,6 +66,60 @@ describe("a program in Python that failed", () => {
     expect(lines).toHaveLength(1);
   });
 
+  const servers = () => ` (servers: ${modules.modules().join(", ")})`;
+  const noNetwork = () => `a program has no network: call a tool of a server instead${servers()}`;
+  const NO_WRITING =
+    "a program may write in /workspace only, which is gone when it ends: to keep something, set result or call a tool of a server";
+  const NO_FILES =
+    "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+
+  it.each([
+    ...["requests", "httpx", "aiohttp", "urllib3", "websockets", "mcp", "fastmcp", "openai", "anthropic"],
+    "requests.auth",
+  ])("is told that there is no network where it imports %s", async (name) => {
+    const line = `ModuleNotFoundError: No module named '${name}'`;
+    expect(await advise("ScriptError", traced(line))).toEqual([noNetwork()]);
+  });
+
+  it.each([
+    "socket.gaierror: [Errno -2] Name or service not known",
+    "urllib.error.URLError: <urlopen error [Errno 101] Network is unreachable>",
+    "http.client.ConnectionError: no",
+    "httpx.ConnectError: no",
+    "OSError: [Errno 101] Network is unreachable",
+    "OSError: [Errno 99] Cannot assign requested address",
+    "OSError: [Errno 97] Address family not supported by protocol",
+    "my.OwnError: Temporary failure in name resolution",
+  ])("is told that there is no network after '%s', and not where it only quotes that", async (line) => {
+    expect(await advise("ScriptError", traced(line))).toEqual([noNetwork()]);
+    expect(await advise("ScriptError", traced(`ValueError: 1 ${line.replace(/: .*/, "")}`))).toEqual([]);
+  });
+
+  it.each(["sh", "/bin/sh", "bash", "curl", "git", "node", "npm", "pip"])(
+    "is told that there are no other programs where it starts %s",
+    async (name) => {
+      const line = `FileNotFoundError: [Errno 2] No such file or directory: '${name}'`;
+      expect(await advise("ScriptError", traced(line))).toEqual([
+        `there are no other programs in the sandbox, and no shell: use Python, or call a tool of a server${servers()}`,
+      ]);
+    },
+  );
+
+  it.each([
+    ["OSError: [Errno 30] Read-only file system: '/a'", "", NO_WRITING],
+    ["PermissionError: [Errno 13] Permission denied: '/a'", "", NO_WRITING],
+    ["PermissionError: [Errno 1] Operation not permitted: '/a'", "", NO_WRITING],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", "", NO_FILES],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", "open(path)", NO_FILES],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", "open(path, 'w')", NO_WRITING],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", 'open(path, mode="a")', NO_WRITING],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", "p.write_text(t)", NO_WRITING],
+    ["FileNotFoundError: [Errno 2] No such file or directory: '/a/b'", "os.makedirs(d)", NO_WRITING],
+    ["OSError: [Errno 28] No space left on device", "", undefined],
+  ])("is told after '%s' of '%s' which files there are", async (line, code, advice) => {
+    expect(await advise("ScriptError", traced(line), code)).toEqual(advice === undefined ? [] : [advice]);
+  });
+
   it("learns of the tool that it may have meant, and where calls get more time", async () => {
     const unknown = "ToolError: 'mcp__filesystem__serch_code' is not available in execute_program";
     expect(await advise("ToolError", traced(unknown))).toEqual(["did you mean servers.github.search_code?"]);

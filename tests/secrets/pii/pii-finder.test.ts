@@ -7,7 +7,7 @@ import { countriesWith, PII_KINDS, type PiiKind, wordsBefore } from "../../../se
 import { PiiMasks, segmentEnd } from "../../../secrets/pii/pii-mask.ts";
 import { NumberingPlan } from "../../../secrets/pii/recognisers/phone-numbers.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
-import { IMPERSONAL, PERSONAL } from "./samples.ts";
+import { IMPERSONAL, NATIONAL_IDS, PERSONAL } from "./samples.ts";
 
 const COUNTRIES = ["US", "DE", "GB", "FR", "ES", "IT", "PL", "FI"];
 const masks = new PiiMasks({ kinds: PII_KINDS, countries: COUNTRIES });
@@ -106,6 +106,14 @@ describe("personal data", () => {
     ["email", "alice\ufe6bexample\u3002com"],
   ])("is found with the hyphens, spaces and points of others: %s in %s", (kind, text) => {
     expect(mask.redactText(`x ${text} y`)).toEqual({ value: `x [REDACTED:${kind}] y`, count: 1 });
+  });
+
+  it.each(NATIONAL_IDS)("is an id of %s, told %s: %s", (country, told, id) => {
+    const own = new PiiMasks({ kinds: ["national_id"], countries: [country] }).mask();
+    const redacted = "[REDACTED:national_id]";
+    expect(own.redactText(id).value).toBe(told === "alone" ? redacted : id);
+    expect(own.redactText(`id number: ${id}`).value).toBe(`id number: ${redacted}`);
+    expect(own.redactText(`x${id}x`).value).toBe(`x${id}x`);
   });
 
   it("is the id of a person, and not that of an organisation, which passes the same checks", () => {

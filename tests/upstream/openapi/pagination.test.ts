@@ -113,6 +113,14 @@ describe("a member of the answer", () => {
       { next_cursor: "c" },
       { cursor: "c" },
     ],
+    ...["anyOf", "oneOf"].map((keyword): [string, object[], object, object, unknown, object] => [
+      `a cursor that may be null, by ${keyword}`,
+      [parameter("cursor")],
+      object({ next_cursor: { [keyword]: [{ type: "null" }, string] } }),
+      {},
+      { next_cursor: "c" },
+      { cursor: "c" },
+    ]),
     [
       "a cursor at the end",
       [parameter("cursor")],

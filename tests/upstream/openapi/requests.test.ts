@@ -172,6 +172,28 @@ describe("a body", () => {
     expect([...(await read.formData())]).toEqual(fields);
   });
 
+  test.each([
+    [{}, ["x", "y"], "a=x&a=y"],
+    [{ explode: false }, ["x", "y"], "a=x,y"],
+    [{ explode: "no" }, ["x", "y"], "a=x&a=y"],
+    [{ style: "pipeDelimited" }, ["x", "y"], "a=x%7Cy"],
+    [{ style: "pipeDelimited", explode: true }, ["x", "y"], "a=x&a=y"],
+    [{ style: "spaceDelimited" }, ["x", "y"], "a=x+y"],
+    [{ style: "form" }, { b: 1, c: 2 }, "b=1&c=2"],
+    [{ style: "form", explode: false }, { b: 1, c: 2 }, "a=b,1,c,2"],
+    [{}, { b: 1 }, "a=%7B%22b%22%3A1%7D"],
+    [{}, [{ b: 1 }], "a=%5B%7B%22b%22%3A1%7D%5D"],
+    [{ contentType: "application/json" }, ["x"], "a=%5B%22x%22%5D"],
+    [{ contentType: "text/plain" }, ["x"], "a=x"],
+    [{ allowReserved: true }, "x/y", "a=x/y"],
+    [{}, "x/y", "a=x%2Fy"],
+  ])("of a form has a field as its encoding %j says: %j as %s", async (encoding, field, sent) => {
+    const content = {
+      "application/x-www-form-urlencoded": { schema: { type: "object" }, encoding: { a: encoding } },
+    };
+    expect((await send(content, { body: { a: field } })).body).toBe(sent);
+  });
+
   test("of several parts carries files with their names and types", async () => {
     const schema = {
       type: "object",
