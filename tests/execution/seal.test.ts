@@ -157,6 +157,20 @@ describe("what came of a program", () => {
     expect(sealed.envelope.result.ok).toBe(verdict.ok);
   });
 
+  const PNG = "iVBORw0KGgo".padEnd(64, "A");
+  const NOTE = "[image/png, 48 B]";
+  it.each<[what: string, verdict: Verdict, shown: Verdict]>([
+    ["a result", { ok: true, data: [PNG], from: "result" }, { ok: true, data: [NOTE], from: "result" }],
+    [
+      "console text",
+      { ok: true, data: `a ${PNG}`, from: "console" },
+      { ok: true, data: `a ${NOTE}`, from: "console" },
+    ],
+    ["a message", failed(`no ${PNG}`), failed(`no ${NOTE}`)],
+  ])("has a note for each image: %s", (_, verdict, shown) => {
+    expect(sealVerdict(facts, verdict, new Redactor([]), MAX, MAX).verdict).toEqual(shown);
+  });
+
   it("is not shown at all where it cannot be redacted", () => {
     const redactor = new Redactor([]);
     redactor.redactValue = () => {
