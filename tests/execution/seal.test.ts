@@ -139,6 +139,12 @@ describe("what came of a program", () => {
       1,
     ],
     [
+      "what is said to be console text and is none",
+      { ok: true, data: [SECRET], from: "console" },
+      { ok: true, data: ["[REDACTED]"], from: "console" },
+      1,
+    ],
+    [
       "console text that was cut within a secret",
       { ok: true, data: "a s3cr3t-of\n... (truncated)", from: "console" },
       { ok: true, data: "a \n... (truncated)", from: "console" },
