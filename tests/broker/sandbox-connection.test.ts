@@ -5,12 +5,14 @@ import type { CallAnswer } from "../../broker/dispatcher.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import {
+  MAX_QUEUED_CALL_BYTES,
   MAX_QUEUED_CALLS,
   MAX_TRACE_SERIES_CHARS,
   MAX_TRACES,
   PROTOCOL_VERSION,
 } from "../../protocol/limits.ts";
 import type { Call } from "../../protocol/messages.ts";
+import { eventually } from "../eventually.ts";
 
 const HELLO = { type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" };
 const BIG = 64 * 1024 * 1024;
@@ -43,7 +45,7 @@ function open(
   const send = (...messages: unknown[]) => {
     for (const message of messages) sandbox.write(encodeFrame(message, BIG));
   };
-  return { connection, sandbox, send, until };
+  return { connection, host, sandbox, send, until };
 }
 
 const call = (id: number, rest: object = {}) => ({
@@ -111,6 +113,28 @@ describe("a broker connection", () => {
     connection.finish();
     expect(await connection.ended).toEqual({ kind: "done", lineBytes: 9, consoleBytes: 3 });
   });
+
+  it.each([
+    ["calls", MAX_QUEUED_CALLS, {}],
+    ["bytes", 4, { arguments: "x".repeat(MAX_QUEUED_CALL_BYTES / 4) }],
+  ])(
+    "reads on until it holds the last of the %s that may wait, and again when one is answered",
+    async (_what, most, rest) => {
+      const answers: ((answer: CallAnswer) => void)[] = [];
+      const dispatch = () => new Promise<CallAnswer>((resolve) => answers.push(resolve));
+      const { connection, host, sandbox, send } = open(dispatch, { maxParallelCalls: 1, maxToolCalls: 1e9 });
+      send(HELLO, call(0));
+      await connection.ready;
+      for (let id = 1; id < most; id++) send(call(id, rest));
+      await eventually(() => expect(sandbox.writableLength).toBe(0));
+      expect(host.isPaused()).toBe(false);
+      send(call(most, rest));
+      await eventually(() => expect(host.isPaused()).toBe(true));
+      answers[0]?.({ ok: true, data: null, raw: null, bytes: 0 });
+      await eventually(() => expect(host.isPaused()).toBe(false));
+      connection.close();
+    },
+  );
 
   it("cancels calls in flight when it closes", async () => {
     let cancelled = false;

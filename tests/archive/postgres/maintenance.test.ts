@@ -124,6 +124,18 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
       db.close();
     });
 
+    it("fifty entries at a time, and tells how many are done", async () => {
+      const url = server().url();
+      const { path, db } = fileOf("large.db", Array<SampleOptions>(60).fill({ calls: 0 }));
+      const shown: [number, number][] = [];
+      await readSqliteRows(path, (rows) => takeOver(url, rows, (...done) => void shown.push(done)));
+      expect(shown).toEqual([
+        [50, 60],
+        [60, 60],
+      ]);
+      db.close();
+    });
+
     it("of which runs were pruned, also from its beginning, and which proves as much as before", async () => {
       const url = server().url();
       const old = { startedAt: T0 - 90 * DAY_MS };

@@ -91,6 +91,40 @@ describe("a schema that cannot be compiled in time", { timeout: 120_000 }, () =>
   });
 });
 
+describe("a schema", { timeout: 120_000 }, () => {
+  const found = (place: string, message: string) => ({ state: "checked", problem: { place, message } });
+  const [inThread, inProcess, inQuarantine] = [
+    found("thread", ""),
+    found("process", '{"compileMs":60000,"checkMs":60000}'),
+    found("process", '{"compileMs":60000,"checkMs":30000}'),
+  ];
+
+  it.for<[value: string, outcome: object, later: object]>([
+    ["fine", inThread, inThread],
+    ["late", { state: "overtime", of: "value" }, inQuarantine],
+    ["end", { state: "died" }, inQuarantine],
+    ["late schema", { state: "overtime", of: "schema" }, { state: "overtime", of: "schema" }],
+  ])(
+    "is checked in quarantine for a minute, with half of the time, only if it took too long before: %s",
+    async ([value, outcome, later]) => {
+      const pool = new CheckingPool(new URL("./fixtures/telling-worker.ts", import.meta.url), {
+        ...{ compileMs: 60_000, checkMs: 60_000 },
+      });
+      onTestFinished(() => pool.close());
+      const check = (schema: string, each: unknown, mayUseThread = true) =>
+        pool.check({ owner: "a", schema, json: "true", value: each, mayUseThread });
+      expect(await check("s", "fine")).toEqual(inThread);
+      expect(await check("s", "fine", false)).toEqual(inProcess);
+      expect(await check("s", value)).toEqual(outcome);
+      expect(await check("s", "fine")).toEqual(later);
+      expect(await check("another", "fine")).toEqual(inThread);
+      const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 61_000);
+      onTestFinished(() => clock.mockRestore());
+      expect(await check("s", "fine")).toEqual(inThread);
+    },
+  );
+});
+
 describe("a value that cannot be checked", { timeout: 120_000 }, () => {
   it("is refused when the processes end", async () => {
     const validator = new IsolatingValidator();

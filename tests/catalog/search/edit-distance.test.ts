@@ -9,6 +9,7 @@ describe("the distance of two texts", () => {
     ["isseu", "issue", 1],
     ["kitten", "sitting", 3],
     ["label", "lapel", 1],
+    ["lab", "xlb", 2],
     ["read_line", "read_fine", 1],
     ["get_a_b_get", "get_b_a_get", 2],
     ["", "abc", 3],

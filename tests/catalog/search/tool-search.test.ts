@@ -89,6 +89,16 @@ describe("search", () => {
     expect(found(two, "run")).toEqual(["mcp__b__run", "mcp__evil__run_run"]);
   });
 
+  it("puts a tool that has all words before one that repeats one of them", () => {
+    const two = indexOf(
+      tool("a", "chatty", { description: "invoice ".repeat(30) }),
+      tool("b", "useful", { description: "invoice email customer" }),
+      tool("c", "other", { description: "something else" }),
+    );
+    expect(found(two, "invoice email customer")).toEqual(["mcp__b__useful", "mcp__a__chatty"]);
+    expect(found(two, "invoice")).toEqual(["mcp__a__chatty", "mcp__b__useful"]);
+  });
+
   it("takes a word that is written with a seam as the one word that it is elsewhere", () => {
     const two = indexOf(tool("git", "hub_status", { description: "Git hub" }), tool("x", "stars_of_github"));
     expect(found(two, "GitHub")).toEqual(["mcp__x__stars_of_github"]);

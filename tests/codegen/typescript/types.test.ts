@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { normalizeSchema } from "../../../catalog/model/normalize-schema.ts";
 import { generateInput } from "../list-tools.ts";
 
 const property = (schema: unknown) => ({ type: "object", properties: { a: schema }, required: ["a"] });
@@ -123,6 +124,47 @@ describe("types", () => {
         "  c?: string[];",
         "}",
       ].join("\n"),
+    );
+  });
+
+  test.each<[what: string, schema: object, documentation: string[]]>([
+    [
+      "of items and of values",
+      { type: "array", items: { additionalProperties: { description: "V." } } },
+      ["Items: Values: V."],
+    ],
+    ["of one alternative", { anyOf: [{ description: "One." }] }, ["One."]],
+    [
+      "of alternatives, each once",
+      { anyOf: [{ description: "One." }, { description: "One." }, {}], oneOf: [{ description: "Two." }] },
+      ["- One.", "- Two."],
+    ],
+    [
+      "of parts, but for what is said already",
+      {
+        description: " Said. ",
+        anyOf: [{ description: "One." }],
+        allOf: [
+          { description: "Part." },
+          { description: "One." },
+          { description: "Said." },
+          { description: " Said. " },
+        ],
+      },
+      ["Said.", "One.", "Part."],
+    ],
+    ["of nothing that is no text", { description: 5, anyOf: ["x", { description: " " }] }, []],
+    ["of four levels", { anyOf: [{ anyOf: [{ anyOf: [{ anyOf: [{ description: "4" }] }] }] }] }, ["4"]],
+    [
+      "of no more than four",
+      { anyOf: [{ anyOf: [{ anyOf: [{ anyOf: [{ anyOf: [{ description: "5" }] }] }] }] }] },
+      [],
+    ],
+  ])("the description of a property has the descriptions %s", (_what, schema, documentation) => {
+    const { root } = normalizeSchema(object({ a: schema }), () => {});
+    const [property] = root.kind === "object" ? root.properties : [];
+    expect(property?.documentation.description).toBe(
+      documentation.length === 0 ? undefined : documentation.join("\n"),
     );
   });
 });

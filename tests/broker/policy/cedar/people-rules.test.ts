@@ -78,6 +78,7 @@ describe("what is another's", () => {
       "forbid (principal, action, resource) when { resource.claims has readOnly };",
       ["read_runs", "approve", "audit"],
     ],
+    ["forbid (principal, action, resource) when { context has tool };", ["read_runs", "approve", "audit"]],
     [
       'forbid (principal, action == Action::"call", resource) when { context.run.calls > 5 };',
       ["read_runs", "approve", "audit"],

@@ -50,6 +50,22 @@ it("reads the words that a text has, whatever it read before", () => {
   );
 });
 
+it.each<[text: string, words: string[]]>([
+  ["e-mail to-do", ["e-mail", "to-do"]],
+  ["a-b-c", ["a-b-c"]],
+  ["a--b", ["a", "b"]],
+  ["a- b -c", ["a", "b", "c"]],
+  ["a-_b", ["a", "b"]],
+  ["-a", ["a"]],
+  ["a-", ["a"]],
+  ["--", []],
+  ["", []],
+])("reads a hyphen as part of a word only between letters or digits: %j", (text, words) => {
+  const { read } = numbering();
+  read("abc-def");
+  expect(read(text)).toEqual(words);
+});
+
 it("asks once what a word is", () => {
   const { words, read } = numbering();
   read("create an issue, create-issue");
