@@ -139,6 +139,12 @@ describe("what came of a program", () => {
       1,
     ],
     [
+      "what is said to be console text and is none",
+      { ok: true, data: [SECRET], from: "console" },
+      { ok: true, data: ["[REDACTED]"], from: "console" },
+      1,
+    ],
+    [
       "console text that was cut within a secret",
       { ok: true, data: "a s3cr3t-of\n... (truncated)", from: "console" },
       { ok: true, data: "a \n... (truncated)", from: "console" },
@@ -155,6 +161,20 @@ describe("what came of a program", () => {
     const sealed = sealVerdict(facts, verdict, new Redactor([SECRET]), MAX, MAX);
     expect(sealed).toEqual({ verdict: shown, redactions, envelope: sealEnvelope(facts, shown, MAX) });
     expect(sealed.envelope.result.ok).toBe(verdict.ok);
+  });
+
+  const PNG = "iVBORw0KGgo".padEnd(64, "A");
+  const NOTE = "[image/png, 48 B]";
+  it.each<[what: string, verdict: Verdict, shown: Verdict]>([
+    ["a result", { ok: true, data: [PNG], from: "result" }, { ok: true, data: [NOTE], from: "result" }],
+    [
+      "console text",
+      { ok: true, data: `a ${PNG}`, from: "console" },
+      { ok: true, data: `a ${NOTE}`, from: "console" },
+    ],
+    ["a message", failed(`no ${PNG}`), failed(`no ${NOTE}`)],
+  ])("has a note for each image: %s", (_, verdict, shown) => {
+    expect(sealVerdict(facts, verdict, new Redactor([]), MAX, MAX).verdict).toEqual(shown);
   });
 
   it("is not shown at all where it cannot be redacted", () => {

@@ -163,8 +163,8 @@ describe("an experiment", () => {
     expect(await stays({ text: "hi", other: "hi" })).toEqual({ text: false, other: true });
   });
 
-  it.each<[string, ProgramFunction, Partial<ExperimentParts>]>([
-    ["does not make the call again", async () => null, {}],
+  it.each<[string, ProgramFunction, () => Partial<ExperimentParts>]>([
+    ["does not make the call again", async () => null, () => ({})],
     [
       "makes it only for certain data",
       async ({ call }) => {
@@ -172,7 +172,7 @@ describe("an experiment", () => {
         if (reply.ok && (reply.data as typeof MAIL).from === "Eve") await call(SEND, { text: "hi" });
         return null;
       },
-      {},
+      () => ({}),
     ],
     [
       "first makes a call that the run did not make",
@@ -181,15 +181,15 @@ describe("an experiment", () => {
         await call(SEND, { text: "hi" });
         return null;
       },
-      { signal: AbortSignal.timeout(200) },
+      () => ({ signal: AbortSignal.timeout(200) }),
     ],
     [
       "gets no sandbox",
       async () => null,
-      { sandboxes: { acquire: () => Promise.reject(new Error("there is none")) } },
+      () => ({ sandboxes: { acquire: () => Promise.reject(new Error("there is none")) } }),
     ],
   ])("takes a value for one that changes where the program %s", async (_, program, parts) => {
-    const { stays } = await recorded(program, { parts });
+    const { stays } = await recorded(program, { parts: parts() });
     expect(await stays({ text: "hi" })).toEqual({ text: false });
   });
 

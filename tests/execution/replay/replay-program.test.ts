@@ -57,6 +57,7 @@ interface Machine {
   preparation?: Preparation;
   sandboxes?: ProgramScope["sandboxes"];
   signal?: AbortSignal;
+  advise?: Language["advise"];
 }
 
 /** Replays on a machine where things go so. */
@@ -68,7 +69,7 @@ async function replay(recorded: Recorded, machine: Machine = {}) {
     suffixes: {},
     runner: "node",
     idioms: { output: "say", value: "value" },
-    advise: async () => [],
+    advise: machine.advise ?? (async () => []),
     async prepare(_program: unknown, _modules: unknown, check: TypecheckOptions) {
       checks.push(check);
       return preparation;
@@ -198,5 +199,13 @@ describe("a replay that ends by itself", () => {
       divergence: undefined,
       undecided: undefined,
     });
+  });
+
+  it("says what its language advises, after the hints of its check, and nothing where it cannot be advised", async () => {
+    const preparation = { ok: true, bundle: "1", hints: ["look at x"] } as const;
+    const advice = async (advise: Language["advise"]) =>
+      (await replay({ data: 1 }, { preparation, advise })).advice;
+    expect(await advice(async () => ["print it"])).toEqual(["look at x", "print it"]);
+    expect(await advice(() => Promise.reject(new Error("planted")))).toEqual(["look at x"]);
   });
 });

@@ -75,6 +75,24 @@ describe("bundling a program", () => {
     expect(outcome).toMatchObject({ ok: true, bundle: expect.stringContaining('"mcp__files__sta_t"') });
   });
 
+  it.each([
+    ['import { readFile } from "./servers/files/index.js"; readFile({});', ["files"]],
+    ['import * as files from "./servers/files/index.js"; files.stat({});', ["files"]],
+    ["mcp__files__read_file({});", ["files"]],
+    ["mcp__files__readDir({});", ["files"]],
+    ["mcp__files__copy_file({});", []],
+    ["mcp__files__none({}); mcp__mail__send({});", []],
+    ["globalThis.value = 1;", []],
+  ])("tells which modules it certainly uses: %s, %j", async (code, named) => {
+    const told = new Set<string>();
+    const outcome = await bundleProgram(
+      { code, data: {}, language: "typescript", fileName: "report.ts" },
+      { ...source, named: (module) => void told.add(module) },
+    );
+    expect(outcome.ok).toBe(true);
+    expect([...told]).toEqual(named);
+  });
+
   it("fails where a name that may mean several tools is called, and names them", async () => {
     await expect(run("mcp__files__copy_file({});")).rejects.toThrow(
       "'mcp__files__copy_file' may mean 'mcp__files__copy-file' (write mcp__files__copyFile) or 'mcp__files__copy.file' (write mcp__files__copyFile_1)",
