@@ -99,7 +99,6 @@ export function misnamedArgument(inputSchema: unknown, args: unknown): MisnamedA
   const missing = new Map(
     parameters.filter(({ name }) => !Object.hasOwn(args, name)).map(({ name }) => [folded(name), name]),
   );
-  if (missing.size === 0) return undefined;
   for (const name of names) {
     const meant = known.has(name) ? undefined : missing.get(folded(name));
     if (meant !== undefined) return { name, meant };
