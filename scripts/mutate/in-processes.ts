@@ -6,7 +6,7 @@ import childProcess from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
-import { isAbsolute, join, relative } from "node:path";
+import { dirname, isAbsolute, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, inject } from "vitest";
 
@@ -42,15 +42,18 @@ function about(): MutatedProcess | undefined {
   return told;
 }
 
-/** Whether a process runs a source of ptc, not a server or client of a test, to which the variables would be strange. */
+/**
+ * Whether a process runs a source of ptc, itself or from a folder `processes` of the tests. To a server or client of a test the
+ * variables would be strange.
+ */
 function isMutated(args: unknown): boolean {
   const script: unknown = Array.isArray(args) ? args.find((arg) => isAbsolute(String(arg))) : undefined;
   const path = script === undefined ? ".." : relative(root, String(script));
-  return !path.startsWith("..") && !path.startsWith("tests");
+  return !path.startsWith("..") && (!path.startsWith("tests") || dirname(path).endsWith("/processes"));
 }
 
-const { spawn } = childProcess;
-childProcess.spawn = function spawnMutated(command: string, ...rest: unknown[]) {
+/** The arguments of `spawn` or `spawnSync`, with what the process is told. */
+function telling([command, ...rest]: [string, ...unknown[]]): [string, ...unknown[]] {
   const at = Array.isArray(rest[0]) ? 1 : 0;
   const { env = process.env, ...options } = (rest[at] ?? {}) as childProcess.SpawnOptions;
   const told = command === process.execPath && isMutated(rest[0]) ? about() : undefined;
@@ -58,8 +61,16 @@ childProcess.spawn = function spawnMutated(command: string, ...rest: unknown[]) 
     const NODE_OPTIONS = [env.NODE_OPTIONS ?? "", `--import=${OTHER_HALF}`].join(" ").trim();
     rest[at] = { ...options, env: { ...env, NODE_OPTIONS, PTC_MUTATED_PROCESS: JSON.stringify(told) } };
   }
-  return spawn(command, ...(rest as [readonly string[], childProcess.SpawnOptions]));
-} as typeof spawn;
+  return [command, ...rest];
+}
+
+const { spawn, spawnSync } = childProcess;
+const wrapped = (start: (...args: never[]) => unknown) =>
+  function startMutated(...args: [string, ...unknown[]]) {
+    return start(...(telling(args) as unknown as never[]));
+  };
+childProcess.spawn = wrapped(spawn) as typeof spawn;
+childProcess.spawnSync = wrapped(spawnSync) as typeof spawnSync;
 syncBuiltinESMExports();
 
 afterAll(() => {
@@ -70,7 +81,7 @@ afterAll(() => {
     for (const mutant of ran) if (mutant !== "") coverage.perTest[test][mutant] ??= 1;
   }
   namespace().mutantCoverage = coverage;
-  childProcess.spawn = spawn;
+  Object.assign(childProcess, { spawn, spawnSync });
   syncBuiltinESMExports();
   rmSync(folder, { recursive: true, force: true });
 });
