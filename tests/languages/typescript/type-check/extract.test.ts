@@ -7,7 +7,8 @@ import { createTypeChecker } from "../../../../languages/typescript/typescript.t
 import { generateModule } from "../../../codegen/list-tools.ts";
 import { verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker();
+// As long as a busy machine may need.
+const checker = createTypeChecker({ checkLimitMs: 60_000 });
 afterAll(() => checker.close());
 
 /** The modules of a configuration with a model, whose tool may be called or not. */

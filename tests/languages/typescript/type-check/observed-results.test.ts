@@ -29,7 +29,7 @@ async function source(printer: typeof TYPESCRIPT_PRINTER): Promise<ModuleSource>
 }
 
 describe("what contradicts results that were observed and not declared", () => {
-  const typescript = createTypeChecker();
+  const typescript = createTypeChecker({ checkLimitMs: 60_000 });
   const python = createPythonTypeChecker({ limitMs: 60_000 });
   beforeAll(() => python.warm());
   afterAll(() => Promise.all([typescript.close(), python.close()]));

@@ -8,7 +8,8 @@ import { modulesOf } from "../../module-texts.ts";
 import { readPrograms, type SampleProgram } from "../../read-programs.ts";
 import { checkedModules, verdict } from "./sample-modules.ts";
 
-const checker = createTypeChecker();
+// As long as a busy machine may need.
+const checker = createTypeChecker({ checkLimitMs: 60_000 });
 let modules: ModuleSource;
 beforeAll(async () => {
   modules = await checkedModules();
