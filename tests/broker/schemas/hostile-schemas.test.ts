@@ -282,6 +282,25 @@ describe("what is checked at once", () => {
     const cost = costOfSchema(schema);
     expect(cost !== undefined && isCheap(cost, value)).toBe(false);
   });
+
+  it.each<[string, (schema: object) => object]>([
+    ...["not", "if", "then", "else"].map((keyword): [string, (schema: object) => object] => [
+      keyword,
+      (schema) => ({ [keyword]: schema }),
+    ]),
+    ["allOf", (schema) => ({ allOf: [{}, schema] })],
+    ["anyOf", (schema) => ({ anyOf: [schema] })],
+    ["oneOf", (schema) => ({ oneOf: [schema, {}] })],
+    ["dependentSchemas", (schema) => ({ dependentSchemas: { a: schema } })],
+  ])("counts what is said of the same value by %s", (_keyword, within) => {
+    const costly = { items: { required: list(25, (i) => `r${i}`) } };
+    const rows = list(3_000, () => 1);
+    const isCheapIn = (schema: object) => {
+      const cost = costOfSchema(schema);
+      return cost !== undefined && isCheap(cost, rows);
+    };
+    expect([isCheapIn(within({})), isCheapIn(within(costly))]).toEqual([true, false]);
+  });
 });
 
 it("keeps few of the schemas that pass through", () => {
