@@ -447,7 +447,7 @@ export const MIGRATIONS: readonly string[] = [
       FROM unnest(v_new) AS run, jsonb_to_recordset(run->'tools') AS called(name text, server text, calls bigint,
         failed_calls bigint, duration_ms double precision, result_bytes bigint)
       JOIN tools ON tools.name = called.name AND tools.server = called.server;
-    -- A text that somebody else keeps at the same time may be there twice, in two months. A run has the one that is held for it.
+    -- Two runs that store the same text at the same time can store it in two months. A run refers to the copy that is held for it.
     IF EXISTS (SELECT FROM held_blobs WHERE holder IN (SELECT run->>'run_id' FROM unnest(v_new) AS run)) THEN
       SELECT array_agg(coalesce(own.id, known.id) ORDER BY at) INTO v_ids
         FROM unnest(v_ids) WITH ORDINALITY AS known(id, at) LEFT JOIN LATERAL (

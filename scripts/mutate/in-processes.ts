@@ -26,9 +26,9 @@ const OTHER_HALF = pathToFileURL(join(import.meta.dirname, "mutated-process.ts")
 
 const namespace = () =>
   (globalThis as unknown as Record<string, MutantNamespace>)[inject("globalNamespace" as never)] ?? {};
-// One process runs all files of tests, and Stryker reports after each file what ran so far. What ran in earlier files is reported.
-for (const test of Object.keys(namespace().mutantCoverage?.perTest ?? {}))
-  delete namespace().mutantCoverage?.perTest[test];
+// After each file of tests Stryker reports all that its process has run, and one process runs all files. So each begins with nothing.
+const ranBefore = namespace().mutantCoverage?.perTest ?? {};
+for (const test of Object.keys(ranBefore)) delete ranBefore[test];
 const folder = mkdtempSync(join(tmpdir(), "ptc-mutate-"));
 /** The tests that have spawned processes, and the files in which these note what they ran. */
 const noted: { test: string; notes: string }[] = [];
@@ -52,8 +52,10 @@ function isMutated(args: unknown): boolean {
   return !path.startsWith("..") && (!path.startsWith("tests") || dirname(path).endsWith("/processes"));
 }
 
+type Arguments = [command: string, ...rest: unknown[]];
+
 /** The arguments of `spawn` or `spawnSync`, with what the process is told. */
-function telling([command, ...rest]: [string, ...unknown[]]): [string, ...unknown[]] {
+function telling([command, ...rest]: Arguments): Arguments {
   const at = Array.isArray(rest[0]) ? 1 : 0;
   const { env = process.env, ...options } = (rest[at] ?? {}) as childProcess.SpawnOptions;
   const told = command === process.execPath && isMutated(rest[0]) ? about() : undefined;
@@ -65,12 +67,10 @@ function telling([command, ...rest]: [string, ...unknown[]]): [string, ...unknow
 }
 
 const { spawn, spawnSync } = childProcess;
-const wrapped = (start: (...args: never[]) => unknown) =>
-  function startMutated(...args: [string, ...unknown[]]) {
-    return start(...(telling(args) as unknown as never[]));
-  };
-childProcess.spawn = wrapped(spawn) as typeof spawn;
-childProcess.spawnSync = wrapped(spawnSync) as typeof spawnSync;
+childProcess.spawn = ((...args: Arguments) =>
+  spawn(...(telling(args) as Parameters<typeof spawn>))) as typeof spawn;
+childProcess.spawnSync = ((...args: Arguments) =>
+  spawnSync(...(telling(args) as Parameters<typeof spawnSync>))) as typeof spawnSync;
 syncBuiltinESMExports();
 
 afterAll(() => {

@@ -142,7 +142,7 @@ interface IdForm {
   readonly written?: RegExp;
   /** The lengths at which fewer than one in two hundred numbers pass the check, so that digits alone suffice. */
   readonly telling?: readonly number[];
-  /** How many digits come after the sign without which the check takes no id, although people leave it out. */
+  /** How many digits follow the sign, in ids that people also write without it and that the check takes only with it. */
   readonly signBefore?: number;
   /** The form of ids that contain letters, without signs. */
   readonly lettered?: RegExp;

@@ -11,6 +11,12 @@ const $defs = {
   tag: { type: "object", properties: { name: { type: "string" }, within: { $ref: "#/$defs/tag" } } },
 };
 
+const WALK_TAG = [
+  "class WalkTag(TypedDict):",
+  "    name: NotRequired[str]",
+  "    within: NotRequired[WalkTag]",
+];
+
 /** The lines of a stub that declare types, of a tool with this schema of its result. */
 async function typesOf(outputSchema: object): Promise<string> {
   const listing = listingOf([
@@ -29,9 +35,7 @@ test("a result that is a definition has one type, and the other definitions have
       "    next: NotRequired[WalkOutput]",
       "    tag: WalkTag",
       "",
-      "class WalkTag(TypedDict):",
-      "    name: NotRequired[str]",
-      "    within: NotRequired[WalkTag]",
+      ...WALK_TAG,
     ].join("\n"),
   );
 });
@@ -46,9 +50,7 @@ test("a result with definitions has a type beside theirs", async () => {
       "    next: NotRequired[WalkNode]",
       "    tag: WalkTag",
       "",
-      "class WalkTag(TypedDict):",
-      "    name: NotRequired[str]",
-      "    within: NotRequired[WalkTag]",
+      ...WALK_TAG,
     ].join("\n"),
   );
 });
