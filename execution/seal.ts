@@ -4,7 +4,7 @@ import { digestOf } from "../protocol/canonical-json.ts";
 import type { ApprovalState, Envelope, Metrics, RunResult } from "../protocol/envelope.ts";
 import { boundMessage, buildFailure, type Failure } from "../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES } from "../protocol/limits.ts";
-import { cutToJsonBytes, TRUNCATION_MARK } from "../protocol/text-cap.ts";
+import { cutToJsonBytes, markAtEnd, TRUNCATION_MARK } from "../protocol/text-cap.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import { fail, type Verdict } from "./outcome.ts";
 import { noteMedia, noteMediaIn } from "./output/media-notes.ts";
@@ -70,15 +70,18 @@ function redactVerdict(verdict: Verdict, redactor: Redactor): { verdict: Verdict
   return { verdict: { ok: false, error: { ...verdict.error, message: text } }, redactions: count };
 }
 
-/** The ends of texts that were cut: of console text, whose mark is on a separate line, and of messages. */
-const CUT_ENDS = [`\n${TRUNCATION_MARK}`, TRUNCATION_MARK];
+/** What messages of programs in Python have in place of their middle. */
+const CUT_MIDDLE = `\n${TRUNCATION_MARK}\n`;
 
-/** Redacts a text that may have been cut inside a secret. A tail that could begin a secret is not shown. */
+/** Redacts a text that may have been cut inside a secret. What could begin a secret before a mark is not shown. */
 function redactCutText(text: string, redactor: Redactor): { text: string; count: number } {
   const stream = redactor.stream();
-  const mark = CUT_ENDS.find((end) => text.endsWith(end)) ?? "";
-  const shown = stream.push(text.slice(0, text.length - mark.length));
-  return { text: mark === "" ? shown + stream.end() : shown + stream.cutOff() + mark, count: stream.count };
+  const mark = markAtEnd(text);
+  const parts = text.slice(0, text.length - mark.length).split(CUT_MIDDLE);
+  const last = parts.pop() ?? "";
+  const cut = parts.map((part) => stream.push(part) + stream.cutOff() + CUT_MIDDLE).join("");
+  const shown = cut + stream.push(last) + (mark === "" ? stream.end() : stream.cutOff() + mark);
+  return { text: shown, count: stream.count };
 }
 
 /**

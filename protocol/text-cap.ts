@@ -1,5 +1,16 @@
 export const TRUNCATION_MARK = "... (truncated)";
 
+/**
+ * The truncation mark that ends a text, with the line feed before it if there is one; "" for a text that no mark ends.
+ *
+ * @param after what follows the mark.
+ */
+export function markAtEnd(text: string, after: "" | "\n" = ""): string {
+  const mark = `${TRUNCATION_MARK}${after}`;
+  if (!text.endsWith(mark)) return "";
+  return text.endsWith(`\n${mark}`) ? `\n${mark}` : mark;
+}
+
 /** Passes text up to a number of UTF-8 bytes, then one truncation mark, then nothing. */
 export class TextCap {
   readonly #maxBytes: number;

@@ -1,7 +1,7 @@
 import type { CallLimits } from "../../broker/sandbox-connection.ts";
 import { ConsoleDecoder, type ConsoleEntry, type DecodedEntry } from "../../protocol/console-stream.ts";
 import { MAX_RAW_STREAM_BYTES } from "../../protocol/limits.ts";
-import { TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+import { markAtEnd, TextCap } from "../../protocol/text-cap.ts";
 import type { SandboxOutput } from "../../sandbox/sandbox.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import type { TextStream } from "../../secrets/text-redaction.ts";
@@ -165,9 +165,6 @@ export class RunnerOutput implements SandboxOutput {
   }
 }
 
-/** The ends of texts that the runner has cut. The mark is on a separate line. The second form is for an empty text. */
-const CUT_ENDS = [`\n${TRUNCATION_MARK}\n`, `${TRUNCATION_MARK}\n`];
-
 interface ConsoleTextOptions {
   redactor: TextStream;
   /** Bounds what is shown while the program runs. Several texts may share one cap. */
@@ -196,9 +193,9 @@ class ConsoleText {
   push(text: string): void {
     // Text past both bounds is not even redacted, so that a flood costs nothing more.
     if (this.#shown.truncated && this.#kept.truncated) return;
-    const cut = CUT_ENDS.find((end) => text.endsWith(end));
-    this.#isRunnersCut = cut !== undefined;
-    if (cut === undefined) this.#take(this.#redactor.push(noteMedia(text)));
+    const cut = markAtEnd(text, "\n");
+    this.#isRunnersCut = cut !== "";
+    if (cut === "") this.#take(this.#redactor.push(noteMedia(text)));
     // The rest of a secret may have been cut off, so a tail that could begin one is not shown.
     else
       this.#take(this.#redactor.push(noteMedia(text.slice(0, -cut.length))) + this.#redactor.cutOff() + cut);

@@ -157,6 +157,12 @@ describe("what came of a program", () => {
       failed("no ... (truncated)"),
       0,
     ],
+    [
+      "a message whose middle was cut out within a secret",
+      failed(`${SECRET}: no s3cr3t-of\n... (truncated)\n  at ${SECRET}`),
+      failed("[REDACTED]: no \n... (truncated)\n  at [REDACTED]"),
+      2,
+    ],
   ])("is shown without its secrets: %s", (_, verdict, shown, redactions) => {
     const sealed = sealVerdict(facts, verdict, new Redactor([SECRET]), MAX, MAX);
     expect(sealed).toEqual({ verdict: shown, redactions, envelope: sealEnvelope(facts, shown, MAX) });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutToBytes, TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
+import { cutToBytes, markAtEnd, TextCap, TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 
 describe("a text cap", () => {
   it("lets exactly its bytes through", () => {
@@ -28,4 +28,16 @@ describe("a text cap", () => {
       }),
     );
   });
+});
+
+it.each<[text: string, after: "" | "\n", mark: string]>([
+  [`a\n${TRUNCATION_MARK}`, "", `\n${TRUNCATION_MARK}`],
+  [`a${TRUNCATION_MARK}`, "", TRUNCATION_MARK],
+  [`a\n${TRUNCATION_MARK}\n`, "", ""],
+  [`a\n${TRUNCATION_MARK}\n`, "\n", `\n${TRUNCATION_MARK}\n`],
+  [`${TRUNCATION_MARK}\n`, "\n", `${TRUNCATION_MARK}\n`],
+  [TRUNCATION_MARK, "\n", ""],
+  [`${TRUNCATION_MARK} b`, "", ""],
+])("the mark that ends %j before %j is %j", (text, after, mark) => {
+  expect(markAtEnd(text, after)).toBe(mark);
 });
