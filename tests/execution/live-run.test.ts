@@ -6,14 +6,7 @@ import { Redactor } from "../../secrets/redaction.ts";
 import type { BegunRunFacts, CalledTool } from "../../telemetry/telemetry.ts";
 import { serversOf } from "../catalog/tool-of.ts";
 import { parse } from "../configuration/parse-text.ts";
-
-const LIMITS = {
-  timeoutMs: 1_000,
-  maxOutputBytes: 65_536,
-  maxStderrBytes: 65_536,
-  maxParallelCalls: 1,
-  maxToolCalls: 1,
-};
+import { LIMITS } from "./program-parts.ts";
 
 /** How a tool of a server with these settings is described to the collector of a run. */
 async function described(server: object, called: string): Promise<CalledTool | undefined> {

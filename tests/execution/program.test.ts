@@ -10,14 +10,7 @@ import { SandboxStarter } from "../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
-
-const LIMITS = {
-  timeoutMs: 60_000,
-  maxOutputBytes: 65_536,
-  maxStderrBytes: 65_536,
-  maxParallelCalls: 1,
-  maxToolCalls: 1,
-};
+import { LIMITS } from "./program-parts.ts";
 
 const OK: CallOutcome = { ok: true, data: 1, raw: {}, bytes: 1, decision: "allowed" };
 

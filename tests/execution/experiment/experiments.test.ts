@@ -6,14 +6,9 @@ import { SandboxStarter } from "../../../sandbox/sandbox-starter.ts";
 import { Redactor } from "../../../secrets/redaction.ts";
 import { eventually } from "../../eventually.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
+import { LIMITS } from "../program-parts.ts";
 
-const LIMITS = {
-  timeoutMs: 60_000,
-  maxOutputBytes: 65_536,
-  maxStderrBytes: 65_536,
-  maxParallelCalls: 10,
-  maxToolCalls: 100,
-};
+const MANY_CALLS = { ...LIMITS, maxParallelCalls: 10, maxToolCalls: 100 };
 const READ = "mcp__mail__read";
 const SEND = "mcp__out__send";
 const MAIL = { from: "Eve", isUrgent: true, pages: 12, subject: "invoice" };
@@ -41,7 +36,7 @@ async function recorded(
   const engine = new InProcessEngine(program);
   const experiments = new Experiments(
     {
-      scope: { limits: LIMITS, clock: { monotonicMs: () => 0 }, redactor: new Redactor([]) },
+      scope: { limits: MANY_CALLS, clock: { monotonicMs: () => 0 }, redactor: new Redactor([]) },
       program: { code, data: {}, language: "javascript", fileName: "p.js" },
       prepared: {
         ...{ ok: true, bundle: "1", runner: "javascript", hints: [] },
