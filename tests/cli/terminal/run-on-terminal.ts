@@ -9,7 +9,13 @@ const TERMINAL = join(import.meta.dirname, "../../fixtures/on-a-terminal.py");
 export const hasPython = spawnSync("python3", ["-c", "import pty"]).status === 0;
 export const WITHOUT_PYTHON = hasPython ? "" : " (skipped: there is no python3 to make a terminal with)";
 
-/** Runs ptc on a terminal, on which each text is typed once its pattern was shown. Returns all that it showed. */
+/** What ptc says where a check of types takes long, as on a busy machine. */
+const SLOW_CHECK = "ptc: checking types ...\n";
+
+/**
+ * Runs ptc on a terminal, on which each text is typed once its pattern was shown. Returns all that it showed but
+ * `SLOW_CHECK`.
+ */
 export async function onTerminal(
   folder: Pick<Project, "command" | "directory">,
   steps: [string, string][],
@@ -29,5 +35,5 @@ export async function onTerminal(
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [screen] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return screen.replaceAll("\r\n", "\n");
+  return screen.replaceAll("\r\n", "\n").replace(SLOW_CHECK, "");
 }
