@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
-import { placeOf, type SourceLocation } from "./only-sampled.ts";
+import { type NodePath, placeOf, placesFrom, runsOnlyWhileLoading, type SourceLocation } from "./only-sampled.ts";
 
 export interface Sample {
   /** In Stryker's form for ranges of files: `FILE:LINE:COLUMN-LINE:COLUMN`. No range lies within another. */
@@ -11,7 +11,7 @@ export interface Sample {
   places: string[];
   /** How many mutants there are at these places. */
   mutants: number;
-  /** How many mutants there are in all files. */
+  /** How many mutants there are to draw from. */
   outOf: number;
 }
 
@@ -22,21 +22,34 @@ const LOGGER = {
   ...{ isWarnEnabled: () => false, isErrorEnabled: () => false, isFatalEnabled: () => false },
 };
 
-/** Draws places from files until there are at least `wanted` mutants at them. */
+/** Draws places from files until there are at least `wanted` mutants at them. Leaves out what runs only while a module loads. */
 export async function drawSample(files: readonly string[], wanted: number, seed: number): Promise<Sample> {
   const sources = files.map((name) => ({ name, mutate: true, content: readFileSync(name, "utf8") }));
-  const { mutants } = await new Instrumenter(LOGGER).instrument(sources, {
+  const whileLoading = new Set<string>();
+  const noteLoading = {
+    shouldIgnore(path: NodePath) {
+      const [own = ""] = placesFrom(path);
+      if (runsOnlyWhileLoading(path)) whileLoading.add(own);
+      return undefined;
+    },
+  };
+  const instrumented = await new Instrumenter(LOGGER).instrument(sources, {
     plugins: null,
-    ignorers: [],
+    ignorers: [noteLoading],
     excludedMutations: [],
   });
+  const lengths = new Map(sources.map(({ name, content }) => [name, content.length]));
+  const place = (file: string, location: SourceLocation) =>
+    placeOf(lengths.get(file) ?? 0, fromOne(location));
+  const mutants = instrumented.mutants.filter(
+    ({ fileName, location }) => !whileLoading.has(place(fileName, location)),
+  );
   const byPlace = new Map<string, { file: string; location: SourceLocation; mutants: number }>();
   for (const { fileName, location } of mutants) {
     const known = byPlace.get(keyOf(fileName, location));
     if (known) known.mutants++;
     else byPlace.set(keyOf(fileName, location), { file: fileName, location, mutants: 1 });
   }
-  const lengths = new Map(sources.map(({ name, content }) => [name, content.length]));
   const lines = new Map(sources.map(({ name, content }) => [name, content.split("\n")]));
   const order = orderOf(
     [...byPlace.values()].map((place) => ({
@@ -55,7 +68,7 @@ export async function drawSample(files: readonly string[], wanted: number, seed:
   }
   return {
     ranges: chosen.map(({ file, location }) => keyOf(file, location)),
-    places: chosen.map(({ file, location }) => placeOf(lengths.get(file) ?? 0, fromOne(location))),
+    places: chosen.map(({ file, location }) => place(file, location)),
     mutants: count,
     outOf: mutants.length,
   };

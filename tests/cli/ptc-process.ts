@@ -40,7 +40,16 @@ const NOT_SOURCES = new Set([".git", "dist", "generated", "node_modules", "tests
 export interface Exited {
   code: number | null;
   stdout: string;
+  /** Without what ptc says only on a busy machine. */
   stderr: string;
+}
+
+/** Leaves out the lines that ptc prints where a check of types, or the start of a server, takes seconds. */
+export function withoutSlowness(printed: string): string {
+  return printed.replace(
+    /^ptc: (?:checking types \.\.\.|warning: server '[^']+' is still starting after .*)\n/gm,
+    "",
+  );
 }
 
 export interface StartOptions {
@@ -211,7 +220,7 @@ export class Project {
     const env = this.#env(options.env);
     const stdin = Readable.from(options.stdin ? [Buffer.from(options.stdin)] : []);
     const code = await withEnvironment(env, () => main({ ...surroundings, env, stdin }));
-    return { code, stdout: surroundings.stdout.text, stderr: surroundings.stderr.text };
+    return { code, stdout: surroundings.stdout.text, stderr: withoutSlowness(surroundings.stderr.text) };
   }
 
   #env(more: StartOptions["env"] = {}): NodeJS.ProcessEnv {
@@ -263,7 +272,7 @@ export class PtcProcess {
     this.exited = once(child, "close").then(([code]) => ({
       code: code as number | null,
       stdout: this.#stdout,
-      stderr: this.#stderr,
+      stderr: withoutSlowness(this.#stderr),
     }));
   }
 

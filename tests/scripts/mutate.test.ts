@@ -58,4 +58,19 @@ describe("the sample of mutants", () => {
     expect(places.length).toBeGreaterThan(20);
     expect(nested).toEqual([]);
   });
+
+  it("leaves out what runs only while a module loads, which no test can notice", async () => {
+    const other = join(folder, "loaded.ts");
+    writeFileSync(
+      other,
+      `const NAMES = ["a", "b"].map((name) => name + "!");
+export const late = later(() => NAMES.length > 1);
+class Counter { static first = 1 + 1; next = 2 + 2; #last = 3 + 3; }
+`,
+    );
+    const { places, ranges } = await drawSample([other], 100, 1);
+    const drawn = ranges.map((range) => Number(/:(\d+):/.exec(range)?.[1]));
+    expect(places).toHaveLength(drawn.length);
+    expect(drawn.sort()).toEqual([2, 3, 3]);
+  });
 });

@@ -2,20 +2,14 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Project } from "../ptc-process.ts";
+import { type Project, withoutSlowness } from "../ptc-process.ts";
 
 const TERMINAL = join(import.meta.dirname, "../../fixtures/on-a-terminal.py");
 
 export const hasPython = spawnSync("python3", ["-c", "import pty"]).status === 0;
 export const WITHOUT_PYTHON = hasPython ? "" : " (skipped: there is no python3 to make a terminal with)";
 
-/** What ptc says where a check of types takes long, as on a busy machine. */
-const SLOW_CHECK = "ptc: checking types ...\n";
-
-/**
- * Runs ptc on a terminal, on which each text is typed once its pattern was shown. Returns all that it showed but
- * `SLOW_CHECK`.
- */
+/** Runs ptc on a terminal, on which each text is typed once its pattern was shown. Returns all that it showed. */
 export async function onTerminal(
   folder: Pick<Project, "command" | "directory">,
   steps: [string, string][],
@@ -35,5 +29,5 @@ export async function onTerminal(
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [screen] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return screen.replaceAll("\r\n", "\n").replace(SLOW_CHECK, "");
+  return withoutSlowness(screen.replaceAll("\r\n", "\n"));
 }
