@@ -2,7 +2,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
-import { type NodePath, placeOf, placesFrom, runsOnlyWhileLoading, type SourceLocation } from "./only-sampled.ts";
+import {
+  type NodePath,
+  placeOf,
+  placesFrom,
+  runsOnlyWhileLoading,
+  type SourceLocation,
+} from "./only-sampled.ts";
 
 export interface Sample {
   /** In Stryker's form for ranges of files: `FILE:LINE:COLUMN-LINE:COLUMN`. No range lies within another. */
