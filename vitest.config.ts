@@ -1,4 +1,4 @@
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
@@ -33,6 +33,9 @@ process.env.PTC_KEYRING = "off";
 // What Node.js has compiled for one process serves the next: one from sources takes a third of the time.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "node-compile-cache");
 
+/** Many of the fast tests wait for a process or a timer. */
+const FAST_WORKERS = Math.ceil(availableParallelism() * 1.5);
+
 /** Most of the real tests wait for sandboxes and servers. */
 const REAL_WORKERS = 4;
 
@@ -48,8 +51,7 @@ export default defineConfig({
           ...WITHOUT_ENGINE,
           // With a process for each file, a third of the time would go into starting them.
           isolate: false,
-          // Many of these tests wait for a process or a timer.
-          maxWorkers: "100%",
+          maxWorkers: FAST_WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
@@ -59,7 +61,7 @@ export default defineConfig({
           include: alone,
           ...PATIENCE,
           ...WITHOUT_ENGINE,
-          maxWorkers: "100%",
+          maxWorkers: FAST_WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
