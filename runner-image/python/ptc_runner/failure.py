@@ -16,9 +16,27 @@ class Failure(TypedDict):
 
 
 def make_failure(kind: FailureType, message: str, retryable: bool = False) -> Failure:
-    """Shortens the message if necessary. The end of a traceback says more than its middle, so both ends are kept."""
-    text = message.encode("utf-8", "replace").decode()
-    if len(text) > MAX_ERROR_MESSAGE_CHARS:
-        head = text[: MAX_ERROR_MESSAGE_CHARS - _TAIL_CHARS - len(TRUNCATION_MARK) - 2]
-        text = f"{head}\n{TRUNCATION_MARK}\n{text[-_TAIL_CHARS:]}"
-    return {"type": kind, "message": text, "retryable": retryable}
+    return {
+        "type": kind,
+        "message": _shorten(message.encode("utf-8", "replace").decode()),
+        "retryable": retryable,
+    }
+
+
+def _shorten(text: str) -> str:
+    """Keeps both ends of a text that is too long, as the end of a traceback says more than its middle.
+
+    The end begins with a whole line: the host removes secrets from messages, and would not know the end of one.
+    """
+    if len(text) <= MAX_ERROR_MESSAGE_CHARS:
+        return text
+    head = text[: MAX_ERROR_MESSAGE_CHARS - _TAIL_CHARS - len(TRUNCATION_MARK) - 2]
+    line_end = text.find("\n", len(text) - _TAIL_CHARS - 1)
+    if 0 <= line_end < len(text) - 1:
+        return f"{head}\n{TRUNCATION_MARK}\n{text[line_end + 1 :]}"
+    # The last line is too long. Its beginning says what failed.
+    last = text.rfind("\n", 0, -1) + 1
+    if last <= len(head):
+        return f"{text[: MAX_ERROR_MESSAGE_CHARS - len(TRUNCATION_MARK)]}{TRUNCATION_MARK}"
+    end = text[last : last + _TAIL_CHARS - len(TRUNCATION_MARK)]
+    return f"{head}\n{TRUNCATION_MARK}\n{end}{TRUNCATION_MARK}"
