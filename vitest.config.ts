@@ -4,6 +4,13 @@ import { defineConfig } from "vitest/config";
 
 const real = ["tests/**/*.real.test.ts"];
 
+/**
+ * Real tests of what does not depend on the engine: of commands, clients and the library. They run on the engine that takes less of a
+ * processor, runsc, except those of what Docker is left with; the project `postgres` runs some of them on Docker.
+ */
+const onEitherEngine = ["tests/{cli,clients,library}/**/*.real.test.ts"];
+const onDocker = ["tests/!(cli|clients|library)/**/*.real.test.ts", "tests/cli/leftovers.real.test.ts"];
+
 /** Tests that measure or disturb the process that they run in. */
 const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
 
@@ -80,12 +87,25 @@ export default defineConfig({
       {
         test: {
           name: "real",
-          include: real,
+          include: onDocker,
           ...PATIENCE,
           ...ENVIRONMENT,
           maxWorkers: REAL_WORKERS,
           sequence: { groupOrder: 1 },
           globalSetup: ["tests/sandbox/require-sandbox.ts"],
+        },
+      },
+      {
+        test: {
+          name: "real-without-docker",
+          include: onEitherEngine,
+          exclude: onDocker,
+          ...PATIENCE,
+          env: { ...ENVIRONMENT.env, PTC_ENGINE: "runsc" },
+          maxWorkers: REAL_WORKERS,
+          sequence: { groupOrder: 1 },
+          globalSetup: ["tests/sandbox/require-sandbox.ts"],
+          setupFiles: ["tests/sandbox/either-engine.ts"],
         },
       },
     ],

@@ -86,6 +86,8 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
   const logged = ending.kind === "suspended" ? log.abandon() : log.end();
+  // What the program wrote before the call that it waits for may still be on its way.
+  if (ending.kind === "suspended") await Promise.race([sandbox.clear?.(), sandbox.exited]).catch(() => {});
   if (ending.kind === "failed") await sandbox.kill().catch(() => {});
   else if (ending.kind !== "exited" && ending.kind !== "done") await sandbox.kill();
   connection.close();

@@ -5,7 +5,7 @@
 #
 # On stdin ptc sends `p` to pause all processes of the program, `k` to pause the runner and end all other processes, as between
 # two programs of a session, and `r` to resume. The guard ignores anything else. It answers a `k` with a `k` on stdout when it is
-# done. The first `k` comes before the first program of a session. After each later `k`, the runner must have the same threads as
+# done, after all that was written until then. The first `k` comes before the first program of a session. After each later `k`, the runner must have the same threads as
 # then, and no code of a program, or the sandbox ends: the effects of such a thread or code could not be separated from the next
 # program. The exit code is the runner's, 128 + signal if a signal ended it, or one of the codes below.
 #
@@ -182,9 +182,12 @@ sub obey {
         end_others();
         compare_runner();
         $held = 1;
-        # ptc waits for this before it sends the next program.
-        if ($framed) { $to_host .= pack 'aN', $CLEAR, 0 }
-        else         { syswrite STDOUT, $CLEAR }
+        # ptc waits for this before it sends the next program, or ends the sandbox. What the program wrote comes first.
+        if ($framed) {
+            take_left(\&take_out, \&take_err);
+            $to_host .= pack 'aN', $CLEAR, 0;
+        }
+        else { syswrite STDOUT, $CLEAR }
     }
     elsif ($_[0] eq $RESUME) {
         kill $SIGCONT, -1;
@@ -305,12 +308,17 @@ sub send_to_host {
     substr($to_host, 0, $written) = '' if defined $written;
 }
 
-# Passes the last output of an ended runner to ptc, as long as ptc reads it.
-sub pass_on_the_rest {
-    for my $take (\&take_out, \&take_err, \&take_channel) {
+# Reads all that is left in pipes and the channel, each by its own function.
+sub take_left {
+    for my $take (@_) {
         my $most = length($to_host) + $MAX_LEFT_BYTES;
         1 while length $to_host < $most && $take->() > 0;
     }
+}
+
+# Passes the last output of an ended runner to ptc, as long as ptc reads it.
+sub pass_on_the_rest {
+    take_left(\&take_out, \&take_err, \&take_channel);
     my $end = time() + $READ_PATIENCE_S;
     while ($to_host ne '' && time() < $end) {
         my $writable = '';

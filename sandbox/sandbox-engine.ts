@@ -90,7 +90,7 @@ export interface StartedSandbox {
   pause(): void;
   /**
    * Ends every process of the program except its runner, and stops the runner until {@link resume}. Resolves when the processes are
-   * gone; never if the sandbox ends first.
+   * gone and all that they wrote has been passed on; never if the sandbox ends first.
    */
   clear(): Promise<void>;
   resume(): void;

@@ -48,7 +48,10 @@ export interface Sandbox {
    */
   pause?(): void;
   resume?(): void;
-  /** Ends every process of the program except its runner, and stops the runner until `resume`. Resolves when they are gone. */
+  /**
+   * Ends every process of the program except its runner, and stops the runner until `resume`. Resolves when they are gone and all that
+   * they wrote has been delivered; never if the sandbox ends meanwhile.
+   */
   clear?(): Promise<void>;
   /** Says what it is used for, where it was started for something else. */
   assign?(use: SandboxUse): void;

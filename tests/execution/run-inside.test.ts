@@ -6,7 +6,9 @@ import type { ObservedCall } from "../../execution/call-log.ts";
 import { RunnerOutput } from "../../execution/output/runner-output.ts";
 import type { OpenRun } from "../../execution/run.ts";
 import { type InsideRun, runInside } from "../../execution/run-inside.ts";
+import type { Suspension } from "../../execution/suspension/suspension.ts";
 import { TimeLimit } from "../../execution/time-limit.ts";
+import { encodeConsoleEntry } from "../../protocol/console-stream.ts";
 import { encodeFrame, FrameDecoder } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES, PROTOCOL_VERSION } from "../../protocol/limits.ts";
 
@@ -30,17 +32,28 @@ const CLOCK = { monotonicMs: () => 0 };
 /** A sandbox whose runner has said hello, and the other end of its channel. */
 function greetingSandbox({
   kill = async () => {},
+  clear = async () => {},
   lingerMs,
   exited = new Promise(() => {}),
 }: {
   kill?: () => Promise<void>;
+  clear?: () => Promise<void>;
   lingerMs?: number | undefined;
   exited?: Promise<{ code: number }>;
 }) {
   const [channel, inside] = duplexPair();
   const send = (message: object) => inside.write(encodeFrame(message, 4_096));
   send({ type: "hello", protocol: PROTOCOL_VERSION, language: "javascript", runtime: "v24" });
-  const sandbox = { id: "1", image: "sha256:0", channel, lingerMs, exited, kill, dispose: async () => {} };
+  const sandbox = {
+    id: "1",
+    image: "sha256:0",
+    channel,
+    lingerMs,
+    exited,
+    kill,
+    clear,
+    dispose: async () => {},
+  };
   return { sandbox, inside, send };
 }
 
@@ -119,6 +132,27 @@ describe("a program inside", () => {
       error: { type: "InternalError", message: "the node is down", retryable: false },
     });
     expect([metrics?.tool_calls, calls.length]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ["what it wrote before", async (write: () => void) => write(), "said\n"],
+    ["no more where its sandbox ends before that is there", () => new Promise<void>(() => {}), ""],
+  ])("that is suspended shows %s", async (_, clearing, shown) => {
+    const ended = Promise.withResolvers<{ code: number }>();
+    const inside = programWith(async () => OK, new AbortController().signal);
+    const write = () => inside.output.onStderr(encodeConsoleEntry({ stream: "out", text: "said\n" }));
+    const { sandbox } = greetingSandbox({
+      exited: ended.promise,
+      clear() {
+        if (shown === "") ended.resolve({ code: 137 });
+        return clearing(write);
+      },
+    });
+    const suspended = { ticket: "t", tool: "mcp__a__x", expiresAt: 0 };
+    const suspension = { begin() {}, suspended: Promise.resolve(suspended) } as unknown as Suspension;
+    const running = runInside(sandbox, { ...inside, run: { ...inside.run, suspension } });
+    expect((await running).suspended).toBe(suspended);
+    expect(inside.output.consoleText).toBe(shown);
   });
 
   it.each([[undefined], [40]])(

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { encodeFrame } from "../../protocol/frames.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -196,6 +197,19 @@ export function describeEngine(
       sandbox.started.resume();
       await sandbox.started.exited;
       expect(JSON.parse(sandbox.written.out)).toMatchObject({ ok: true, data: 1 });
+    });
+
+    test("has passed on all that a program wrote before a call when it is cleared after that", async () => {
+      const sandbox = await start();
+      const { started, written } = sandbox;
+      await sandbox.send(`
+        console.error("x".repeat(100_000));
+        await globalThis[Symbol.for("ptc.tool")]("mcp__x__waits_for_people")({});
+      `);
+      const channel = await started.connected;
+      while (!written.channel.includes("waits_for_people")) await once(channel, "data");
+      await started.clear();
+      expect(written.err.split("x")).toHaveLength(100_001);
     });
 
     test("ends a sandbox that it has left, and one that is removed", async () => {

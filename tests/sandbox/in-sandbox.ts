@@ -1,5 +1,5 @@
 import { describe, inject } from "vitest";
-import { ENGINE_NAMES, type SandboxEngine } from "../../sandbox/sandbox-engine.ts";
+import type { SandboxEngine } from "../../sandbox/sandbox-engine.ts";
 import { openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
 /** `describe` for what needs a real sandbox. Where there is none the tests are skipped, and their title says why. */
@@ -17,7 +17,7 @@ export function describeOnEngines(
   name: string,
   tests: (open: (folder: string) => SandboxEngine) => void,
 ): void {
-  for (const engine of ENGINE_NAMES) {
+  for (const engine of ["docker", "runsc"] as const) {
     const title = `${name} (${engine})`;
     const problem = inject(engine === TESTED_ENGINE ? "sandboxProblem" : "otherEngineProblem");
     const run = () => tests((folder) => openTestedEngine(folder, undefined, engine));

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import type { EngineName } from "../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
-import { openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
+import { type LocalEngine, openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
 const OLDEST_NODE = 22;
 const RUNTIME = "runsc";
@@ -12,6 +11,8 @@ const IMAGE = "ptc-runner";
 
 declare module "vitest" {
   interface ProvidedContext {
+    /** The engine that real tests run on. */
+    testedEngine: LocalEngine;
     /** Why no sandbox can be started here; empty when one can. */
     sandboxProblem: string;
     /** The same of the other engine than the tested one. */
@@ -28,15 +29,19 @@ export async function setup(project: TestProject): Promise<() => void> {
   if (major < OLDEST_NODE) {
     throw new Error(`the tests need Node.js ${OLDEST_NODE} or newer, and this is ${process.version}`);
   }
-  const problem = await findProblem(TESTED_ENGINE);
-  if (problem !== "" && isRequired(process.env)) throw new Error(`the sandbox is missing: ${problem}`);
-  provide("sandboxProblem", problem);
+  const wanted = project.config.env.PTC_ENGINE === "runsc" ? "runsc" : TESTED_ENGINE;
+  const problems = { docker: await findProblem("docker"), runsc: await findProblem("runsc") };
+  // Tests that can do with either engine run on Docker where there is nothing else.
+  const tested = problems[wanted] !== "" && problems[TESTED_ENGINE] === "" ? TESTED_ENGINE : wanted;
+  const other = tested === "docker" ? "runsc" : "docker";
+  if (problems[tested] !== "" && isRequired(process.env))
+    throw new Error(`the sandbox is missing: ${problems[tested]}`);
   // Docker needs runsc too. Where there is no Docker, it is not asked for.
-  const other = TESTED_ENGINE === "docker" ? "runsc" : "docker";
-  const otherProblem = await findProblem(other);
-  if (otherProblem !== "" && other === "runsc" && isRequired(process.env))
-    throw new Error(`sandboxes without Docker are missing: ${otherProblem}`);
-  provide("otherEngineProblem", otherProblem);
+  if (problems.runsc !== "" && isRequired(process.env))
+    throw new Error(`sandboxes without Docker are missing: ${problems.runsc}`);
+  provide("testedEngine", tested);
+  provide("sandboxProblem", problems[tested]);
+  provide("otherEngineProblem", problems[other]);
   const folder = mkdtempSync(join(tmpdir(), "ptc-built-"));
   provide("buildFolder", folder);
   // In watch mode the sources may be others by then.
@@ -48,7 +53,7 @@ function isRequired({ CI, PTC_REQUIRE_SANDBOX }: NodeJS.ProcessEnv): boolean {
   return PTC_REQUIRE_SANDBOX === "1" || (CI !== undefined && CI !== "" && CI !== "false");
 }
 
-async function findProblem(name: EngineName): Promise<string> {
+async function findProblem(name: LocalEngine): Promise<string> {
   const engine = openTestedEngine(tmpdir(), undefined, name);
   try {
     const { runtimes } = await engine.describe();
