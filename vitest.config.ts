@@ -5,11 +5,13 @@ import { defineConfig } from "vitest/config";
 const real = ["tests/**/*.real.test.ts"];
 
 /**
- * Real tests of what does not depend on the engine: of commands, clients and the library. They run on the engine that takes less of a
- * processor, runsc, except those of what Docker is left with; the project `postgres` runs some of them on Docker.
+ * Real tests of what does not depend on the engine run on the one that takes less of a processor, runsc. Docker has all others, what it
+ * is left with among them, and those of the project `postgres`.
  */
-const onEitherEngine = ["tests/{cli,clients,library}/**/*.real.test.ts"];
-const onDocker = ["tests/!(cli|clients|library)/**/*.real.test.ts", "tests/cli/leftovers.real.test.ts"];
+const onEitherEngine = [
+  "tests/{cli,clients,library}/**/!(leftovers).real.test.ts",
+  "tests/sandbox/{claims,programs/*}.real.test.ts",
+];
 
 /** Tests that measure or disturb the process that they run in. */
 const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
@@ -87,7 +89,8 @@ export default defineConfig({
       {
         test: {
           name: "real",
-          include: onDocker,
+          include: real,
+          exclude: onEitherEngine,
           ...PATIENCE,
           ...ENVIRONMENT,
           maxWorkers: REAL_WORKERS,
@@ -99,7 +102,6 @@ export default defineConfig({
         test: {
           name: "real-without-docker",
           include: onEitherEngine,
-          exclude: onDocker,
           ...PATIENCE,
           env: { ...ENVIRONMENT.env, PTC_ENGINE: "runsc" },
           maxWorkers: REAL_WORKERS,
