@@ -36,7 +36,7 @@ export function continueChain(file: number, size: number, head: ChainHead | unde
   for (const piece of pieces(file, from, size)) reader.take(piece);
   reader.finish(prefix);
   const { end, rest } = reader;
-  if (rest.bytes > 0 && head === undefined && end === NO_LINE) return wholeUnlinked(file, size, prefix);
+  if (end === NO_LINE) return wholeUnlinked(file, size, prefix);
   const uncovered = rest.bytes === 0 ? {} : { bytes: rest.bytes, digest: rest.digest };
   const what = head === undefined ? "head_missing" : "unlinked";
   const found = head === undefined || rest.bytes > 0 ? { event: "log", what, ...uncovered } : undefined;

@@ -53,7 +53,8 @@ function matchesFilter(fields: AuditFields, filter: AuditFilter): boolean {
     is(filter.host, "host") &&
     is(filter.client, "client") &&
     is(filter.decision, "decision") &&
-    (filter.tool === undefined || matchesPattern(filter.tool, String(fields.tool ?? ""))) &&
+    (filter.tool === undefined ||
+      (typeof fields.tool === "string" && matchesPattern(filter.tool, fields.tool))) &&
     (filter.clientSession === undefined ||
       String(fields.client_session ?? "").startsWith(filter.clientSession)) &&
     (filter.run === undefined || String(fields.run_id ?? "").startsWith(filter.run)) &&

@@ -158,6 +158,7 @@ export function describeAudit(kind: AuditKind): void {
         [{ run: "aa" }, ["aa-1", "aa-2"]],
         [{ server: "web" }, ["b-aa"]],
         [{ tool: "mcp__files__*" }, ["aa-2"]],
+        [{ tool: "*" }, ["aa-2", "b-aa"]],
         [{ decision: "allowed" }, ["aa-2"]],
         [{ principal: "p" }, ["aa-1"]],
         [{ user: "ada" }, ["aa-1"]],

@@ -371,6 +371,18 @@ test("a log of which no line is in a chain is told as that, and has no head", as
     });
 });
 
+test("a log without its head goes on from its last whole line, and accounts for half a line after that", async () => {
+  await written(3);
+  await rm(join(folder, "audit.head"));
+  await appendFile(path, '{"event":"call","too');
+  await open().append(numbered(2, 4), false);
+  expect(await verifyLog(path)).toMatchObject({
+    lines: 6,
+    problems: [expect.stringContaining(":5: the head was missing")],
+    notes: [expect.stringContaining(":4: 21 bytes that were in no chain when line 5 was written"), UNPROVEN],
+  });
+});
+
 describe("what is no fault", () => {
   test("lines of before there were links, and half a line of a ptc that died, are accounted for", async () => {
     await writeFile(path, '{"event":"call"}\n{"event":"run"}\n');
