@@ -362,7 +362,7 @@ export class BoundClaim {
   /** Why it will never have a pod. */
   get hopeless(): string | undefined {
     if (this.#isGone) return "the claim was removed by somebody else";
-    return HOPELESS.has(this.#ready?.reason ?? "") ? line(this.message ?? "") : undefined;
+    return HOPELESS.has(this.#ready?.reason ?? "") ? line(this.message) : undefined;
   }
 
   /** Whether its pod has ended before the claim was ready. */

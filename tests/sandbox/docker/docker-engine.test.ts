@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -169,4 +171,20 @@ test("the sandboxes of all ptc processes are listed with whose they are", async 
   expect(asked.map((query) => Object.fromEntries(query))).toEqual([
     { all: "true", filters: JSON.stringify({ label: [OWNER_LABEL] }) },
   ]);
+});
+
+test("the rights of a sandbox's kernel are told where its process can be seen from this machine", async () => {
+  const id = "ab".repeat(32);
+  // It waits for its input to end, under the name of gVisor's kernel.
+  const kernel = spawn("/bin/sh", ["-c", "echo; read line", id], { argv0: "runsc-sandbox" });
+  onTestFinished(() => void kernel.kill("SIGKILL"));
+  await once(kernel.stdout, "data");
+  let pid = kernel.pid;
+  const { engine } = await fakeDocker({
+    "GET json": (response) => json(200, { Id: id, State: { Pid: pid } })(response),
+  });
+  const sandboxes = new DockerSandboxEngine(engine, { folder: newFolder(), runners: RUNNER_STARTS });
+  expect(await sandboxes.keepsKernelUnprivileged(id)).toBe(process.getuid?.() !== 0);
+  pid = process.pid;
+  expect(await sandboxes.keepsKernelUnprivileged(id)).toBeUndefined();
 });

@@ -1,7 +1,17 @@
-import { execFileSync } from "node:child_process";
-import { createReadStream, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { text } from "node:stream/consumers";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { RunscEngine } from "../../../sandbox/runsc/runsc-engine.ts";
 import { newFolder } from "../../temporary-folder.ts";
@@ -19,6 +29,24 @@ function open(script = "exit 1") {
   const folders = { images: newFolder(), snapshots: newFolder() };
   const options = { folder, runners: RUNNER_STARTS, folders, allowsWeakerIsolation: true };
   return { engine: new RunscEngine(options), folder };
+}
+
+/** Has the engine build an image. @param files what its base has. */
+async function build(engine: RunscEngine, files: readonly string[]) {
+  const tree = newFolder();
+  for (const name of files) {
+    mkdirSync(dirname(join(tree, name)), { recursive: true });
+    writeFileSync(join(tree, name), "");
+  }
+  const tar = join(newFolder(), "it.tar");
+  execFileSync("tar", ["--create", `--file=${tar}`, `--directory=${tree}`, "."]);
+  const images = await engine.openImages();
+  await images.importRootfs({ tar: createReadStream(tar), reference: "base" });
+  return images.build({
+    ...{ reference: "ptc-runner", base: "base", content: `sha256:${"c".repeat(64)}` },
+    files: new Map([["runner.mjs", Buffer.from("the runner")]]),
+    onProgress() {},
+  });
 }
 
 const REQUEST = {
@@ -40,29 +68,104 @@ describe("the engine without an engine", () => {
     expect(await engine.findImage("ptc-runner")).toBeUndefined();
     expect(readdirSync(folder)).toEqual([]);
   });
+
+  test("starts a sandbox of an image, and leaves nothing of one that has ended", async () => {
+    const seen = join(newFolder(), "seen");
+    const { engine, folder } = open(
+      `echo "$*" >${seen}; for each; do case $each in --bundle=*) cp "\${each#--bundle=}/owner" ${seen}.owner;; esac; done; printf hello >&0; exit 5`,
+    );
+    const { digest: image } = await build(engine, ["etc/hosts"]);
+    expect(await engine.findImage("ptc-runner")).toEqual({ digest: image });
+    const told: string[] = [];
+    const sandbox = await engine.start(
+      { ...REQUEST, image, onRequested: () => told.push("asked") },
+      NO_OUTPUT,
+    );
+    expect(told).toEqual(["asked"]);
+    expect(await text(await sandbox.connected)).toBe("hello");
+    expect(await sandbox.exited).toEqual({ code: 5 });
+    await sandbox.removed();
+    expect(readFileSync(seen, "utf8")).toMatch(
+      new RegExp(`--network=none .* run --bundle=${folder}/${sandbox.id} ${sandbox.id}\n$`),
+    );
+    expect(readFileSync(`${seen}.owner`, "utf8")).toBe("test");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("says why a sandbox cannot have a folder", async () => {
+    const { engine, folder } = open();
+    const { digest: image } = await build(engine, ["etc/hosts"]);
+    rmdirSync(folder);
+    await expect(engine.start({ ...REQUEST, image }, NO_OUTPUT)).rejects.toMatchObject({
+      code: "start_failed",
+      message: expect.stringMatching(/^a sandbox cannot be started: ENOENT: .*mkdir/),
+    });
+  });
+});
+
+describe("sandboxes of another ptc", () => {
+  const ID = "abcdef";
+
+  /** A sandbox that another ptc has left, whose kernel is a process of the given name that waits for its input to end. */
+  async function leave(name: string) {
+    const base = newFolder();
+    const options = { folder: join(base, "own"), runners: RUNNER_STARTS, allowsWeakerIsolation: true };
+    const folders = { images: newFolder(), snapshots: newFolder() };
+    const engine = new RunscEngine({ ...options, folders });
+    const kernel = spawn("/bin/sh", ["-c", "echo; read line", ID], { argv0: name });
+    onTestFinished(() => void kernel.kill("SIGKILL"));
+    await once(kernel.stdout, "data");
+    const folder = join(base, "other", ID);
+    for (const place of [folder, join(base, "other", "logs"), join(base, "other", "012345")])
+      mkdirSync(place, { recursive: true });
+    writeFileSync(join(folder, "owner"), "another ptc");
+    writeFileSync(join(base, "other", "logs", "owner"), "another ptc");
+    const state = { sandbox: { pid: kernel.pid } };
+    writeFileSync(join(folder, `${ID}_sandbox:${ID}.state`), JSON.stringify(state));
+    return { engine, kernel, folder, other: join(base, "other") };
+  }
+
+  test("are listed by their folders, and removed with their kernels", async () => {
+    const { engine, kernel, folder, other } = await leave("runsc-sandbox");
+    const listed = await engine.list();
+    expect(listed.filter(({ owner }) => owner === "another ptc")).toEqual([{ id: ID, owner: "another ptc" }]);
+    expect(await engine.keepsKernelUnprivileged(ID)).toBe(process.getuid?.() !== 0);
+    expect(await engine.keepsOutput()).toBe(false);
+    const ended = once(kernel, "exit");
+    await engine.remove(ID);
+    expect(await ended).toEqual([null, "SIGKILL"]);
+    expect(existsSync(folder)).toBe(false);
+    expect(readdirSync(other).sort()).toEqual(["012345", "logs"]);
+  });
+
+  test("that are not there have no kernel, and are removed without an effect", async () => {
+    const { engine, folder } = await leave("runsc-sandbox");
+    expect(await engine.keepsKernelUnprivileged("fedcba")).toBeUndefined();
+    await engine.remove("fedcba");
+    expect(existsSync(folder)).toBe(true);
+  });
+
+  test("are removed without ending a process that is no kernel of theirs", async () => {
+    const { engine, kernel, folder } = await leave("sh");
+    expect(await engine.keepsKernelUnprivileged(ID)).toBeUndefined();
+    await engine.remove(ID);
+    expect(existsSync(folder)).toBe(false);
+    kernel.stdin.end("\n");
+    expect(await once(kernel, "exit")).toEqual([0, null]);
+  });
 });
 
 describe("what an image needs to run while it is built", () => {
-  async function build(script: string) {
+  function buildWith(script: string) {
     const { engine, folder } = open(script);
-    const tree = newFolder();
-    for (const name of ["usr/bin/python3", "usr/lib/python3.11/a.py", "etc/hosts"]) {
-      mkdirSync(dirname(join(tree, name)), { recursive: true });
-      writeFileSync(join(tree, name), "");
-    }
-    const tar = join(newFolder(), "it.tar");
-    execFileSync("tar", ["--create", `--file=${tar}`, `--directory=${tree}`, "."]);
-    const images = await engine.openImages();
-    await images.importRootfs({ tar: createReadStream(tar), reference: "base" });
-    const files = new Map([["runner.mjs", Buffer.from("the runner")]]);
-    const content = `sha256:${"c".repeat(64)}`;
-    const built = images.build({ reference: "ptc-runner", base: "base", files, content, onProgress() {} });
+    const built = build(engine, ["usr/bin/python3", "usr/lib/python3.11/a.py", "etc/hosts"]);
+    built.catch(() => {});
     return { built, folder };
   }
 
   test("runs as root in the image's own root, which it may write to, without a network", async () => {
     const seen = join(newFolder(), "seen");
-    const { built, folder } = await build(
+    const { built, folder } = buildWith(
       `for each; do case $each in --bundle=*) cat "\${each#--bundle=}/config.json" >${seen}; echo "$*" >${seen}.args;; esac; done`,
     );
     await built;
@@ -83,7 +186,7 @@ describe("what an image needs to run while it is built", () => {
     ],
     ["how it ended, where it says nothing", "exit 1", /python3 failed: Command failed: /],
   ])("fails with %s", async (_, script, why) => {
-    const { built, folder } = await build(script);
+    const { built, folder } = buildWith(script);
     await expect(built).rejects.toMatchObject({
       code: "build_failed",
       message: expect.stringMatching(why),

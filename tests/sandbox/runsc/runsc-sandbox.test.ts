@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -55,5 +56,29 @@ test("a sandbox in which runsc has mounted something clears up by itself", async
   expect((await sandbox.outcome()).code).toBe(7);
   await sandbox.removed();
   expect(existsSync(folder)).toBe(false);
+  sandbox.release();
+});
+
+test("a sandbox is connected when its runner says the first word, of which nothing is lost", async () => {
+  const { sandbox } = start("head -c 1 >/dev/null; printf hello >&0; cat >/dev/null");
+  expect(await Promise.race([sandbox.connected, Promise.resolve("not yet")])).toBe("not yet");
+  sandbox.wake();
+  const [said] = await once(await sandbox.connected, "data");
+  expect(String(said)).toBe("hello");
+  await sandbox.kill();
+  expect(await sandbox.exited).toEqual({ code: 137 });
+  sandbox.release();
+});
+
+test.each([
+  ["what runsc complains of", "echo 'no such'; echo 'no such\n  platform' >&2; exit 3", "no such platform"],
+  ["how runsc ended, where it says nothing", "exit 3", "runsc ended with exit code 3"],
+])("a sandbox that does not start says %s", async (_, script, why) => {
+  const { sandbox } = start(script);
+  await expect(sandbox.connected).rejects.toMatchObject({
+    code: "start_failed",
+    message: `the sandbox did not start: ${why}`,
+  });
+  await sandbox.removed();
   sandbox.release();
 });
