@@ -130,7 +130,7 @@ export class PostgresRunWriter {
 
   /** Resolves when everything is done, and closes the connections. */
   async close(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    await this.idle();
     await (await this.#opening?.catch(() => undefined))?.close();
     this.#opening = undefined;
   }
@@ -255,7 +255,21 @@ export class PostgresRunWriter {
     for (const [index, { run, settle }] of group.entries()) {
       const recordDigest = appended[index]?.found_digest;
       if (recordDigest === run.recordDigest) settle({ ok: true, recordDigest });
-      else settle({ ok: false, message: describe(idIsTaken(run.runId)) });
+      else {
+        await this.#removeValues(run);
+        settle({ ok: false, message: describe(idIsTaken(run.runId)) });
+      }
+    }
+  }
+
+  /** Removes the values that were stored with a run whose id is taken, and that no other run has. */
+  async #removeValues({ runId, month, values }: PreparedRun): Promise<void> {
+    try {
+      const db = await this.#open();
+      await holdValues(db, values, { holder: runId, month, nowMs: Date.now() });
+      await releaseHeld(db, runId);
+    } catch {
+      // What is held is swept later.
     }
   }
 
