@@ -27,14 +27,18 @@ export interface StarterOptions {
   onRequested?: (() => void) | undefined;
 }
 
+/** What starting takes of an engine. */
+export type StartingEngine = Pick<SandboxEngine, "describe" | "findImage" | "prepare" | "start">;
+type Options = Omit<StarterOptions, "engine"> & { engine: StartingEngine };
+
 /**
  * Starts a sandbox for each request, waits until its runner has connected, and ends it when it is returned. Pools
  * (pool/sandbox-pool.ts) get their sandboxes from here.
  */
 export class SandboxStarter implements SandboxSource {
-  readonly #options: StarterOptions;
+  readonly #options: Options;
 
-  constructor(options: StarterOptions) {
+  constructor(options: Options) {
     this.#options = options;
   }
 

@@ -12,7 +12,7 @@ import { WaitingSandbox } from "../pool/waiting-sandbox.ts";
 import type { Sandbox } from "../sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { SandboxStarter, type StarterOptions } from "../sandbox-starter.ts";
+import { SandboxStarter, type StarterOptions, type StartingEngine } from "../sandbox-starter.ts";
 import { ProbeFacts, type WallEvidence } from "./judge-walls.ts";
 
 /** The memory of the sandbox whose program tries to use twice as much. It is small to spare the machine. */
@@ -81,24 +81,21 @@ async function tryInside(
   try {
     const address = listener.address();
     const port = typeof address === "object" ? address?.port : undefined;
-    const experiment = await Experiment.start(options);
-    const id = experiment.sandbox.id;
-    const keepsOutput = await engine.keepsOutput(id);
-    const keepsKernelUnprivileged = await engine.keepsKernelUnprivileged?.(id);
     const threads = Math.ceil(limits.cpus) + 1;
     const hostPaths = options.hostPaths.filter((path) => existsSync(path));
-    const line = await experiment.run(
-      options.probe,
-      { port, threads, processors: limits.cpus, hostPaths },
-      PROBE_PATIENCE_MS,
-    );
-    await experiment.sandbox.dispose();
+    const data = { port, threads, processors: limits.cpus, hostPaths };
+    const { id, line, ...kept } = await inSandbox(options, async (experiment) => {
+      const { id } = experiment.sandbox;
+      const keepsOutput = await engine.keepsOutput(id);
+      const keepsKernelUnprivileged = await engine.keepsKernelUnprivileged?.(id);
+      const line = await experiment.run(options.probe, data, PROBE_PATIENCE_MS);
+      return { id, line, keepsOutput, keepsKernelUnprivileged };
+    });
     const left = await engine.list();
     const remains = left.some((sandbox) => sandbox.id === id);
     const { facts, problem } = readFacts(line);
     return {
-      keepsKernelUnprivileged,
-      keepsOutput,
+      ...kept,
       remains,
       facts,
       ...(problem === undefined ? {} : { problem }),
@@ -124,25 +121,37 @@ async function tryMemory(options: WallOptions): Promise<boolean> {
   const { engine = options.engine } = (await options.engine.settled?.()) ?? {};
   const memoryMb = engine.hasFixedLimits === true ? options.limits.memoryMb : MEMORY_MB;
   const limits = { ...options.limits, memoryMb };
-  const experiment = await Experiment.start({ ...options, limits });
-  const line = await experiment.run(GREEDY, { mb: 2 * memoryMb }, PROBE_PATIENCE_MS);
-  await experiment.sandbox.dispose();
+  const line = await inSandbox({ ...options, limits }, (experiment) =>
+    experiment.run(GREEDY, { mb: 2 * memoryMb }, PROBE_PATIENCE_MS),
+  );
   return line !== "";
 }
 
 /** Whether a program still runs after it has been ended in the given way. */
-async function tryEnding(
+function tryEnding(
   options: WallOptions,
   code: string,
   end: (experiment: Experiment) => Promise<void>,
 ): Promise<boolean> {
+  return inSandbox(options, async (experiment) => {
+    experiment.send(code, {});
+    await experiment.wrote("started", PROBE_PATIENCE_MS);
+    await end(experiment);
+    return !(await settlesWithin(experiment.sandbox.exited, options.endPatienceMs ?? END_PATIENCE_MS));
+  });
+}
+
+/** Makes an experiment in a sandbox of its own, which is removed however the experiment ends. */
+async function inSandbox<T>(
+  options: StarterOptions,
+  make: (experiment: Experiment) => Promise<T>,
+): Promise<T> {
   const experiment = await Experiment.start(options);
-  experiment.send(code, {});
-  await experiment.wrote("started", PROBE_PATIENCE_MS);
-  await end(experiment);
-  const ended = await settlesWithin(experiment.sandbox.exited, options.endPatienceMs ?? END_PATIENCE_MS);
-  await experiment.sandbox.dispose();
-  return !ended;
+  try {
+    return await make(experiment);
+  } finally {
+    await experiment.sandbox.dispose();
+  }
 }
 
 /** One sandbox with the normal profile and one program. */
@@ -218,15 +227,10 @@ class Output {
   }
 }
 
-function observing(engine: SandboxEngine, onStarted: (started: StartedSandbox) => void): SandboxEngine {
+function observing(engine: SandboxEngine, onStarted: (started: StartedSandbox) => void): StartingEngine {
   return {
-    name: engine.name,
-    advice: engine.advice,
     describe: () => engine.describe(),
     findImage: (reference) => engine.findImage(reference),
-    list: () => engine.list(),
-    keepsOutput: (id) => engine.keepsOutput(id),
-    remove: (id) => engine.remove(id),
     async start(request, output) {
       const started = await engine.start(request, output);
       onStarted(started);

@@ -23,10 +23,12 @@ interface InProcessProgram {
   /** Resolves with what the host answers. */
   call(tool: string, args: unknown): Promise<Extract<HostMessage, { type: "reply" }>>;
   print(text: string): void;
+  /** Ends the sandbox with a line of output, whatever it says. Does not resolve. */
+  exit(line: string): Promise<never>;
 }
 
 /** Resolves with the value that the program comes to. */
-export type ProgramFunction = (program: InProcessProgram) => Promise<unknown>;
+export type ProgramFunction = (program: InProcessProgram, message: ProgramMessage) => Promise<unknown>;
 
 /** Starts sandboxes that are functions in this process. There is no container and no socket: messages go through a pair of streams. */
 export class InProcessEngine implements SandboxEngine {
@@ -103,9 +105,14 @@ export class InProcessEngine implements SandboxEngine {
         printed += record.length;
         output.onStderr(record);
       },
+      exit(line) {
+        output.onStdout(Buffer.from(line));
+        inside.destroy();
+        return new Promise(() => {});
+      },
     };
-    const run = async () => {
-      const data = await this.#program(program);
+    const run = async (message: ProgramMessage) => {
+      const data = await this.#program(program, message);
       const claim = Buffer.from(`${JSON.stringify({ ok: true, data, from: "result" })}\n`);
       output.onStdout(claim);
       send({ type: "done", bytes: claim.length, console_bytes: printed });
@@ -115,7 +122,7 @@ export class InProcessEngine implements SandboxEngine {
         const message = JSON.parse(payload.toString()) as HostMessage;
         if (message.type === "program") {
           this.programs.push(message);
-          void run();
+          void run(message);
         } else if (message.type === "trace") send({ type: "trace", trace: NOTHING_SEEN });
         else if (message.type === "reply") open.get(message.id)?.(message);
       }
