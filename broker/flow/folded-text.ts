@@ -217,7 +217,5 @@ export function memberPath(path: string, name: string): string {
 /** Whether a path equals another or leads to something in it: `to[0]` and `to.name` are within `to`. */
 export function isWithin(path: string, other: string): boolean {
   if (!path.startsWith(other)) return false;
-  return (
-    path.length === other.length || other === "" || path[other.length] === "." || path[other.length] === "["
-  );
+  return path.length === other.length || path[other.length] === "." || path[other.length] === "[";
 }

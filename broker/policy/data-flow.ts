@@ -229,7 +229,7 @@ export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): R
 /** The entry of `accepts` for a path: the longest one that contains it, else `*`. A value without a path may be in any argument. */
 function argumentsOf(accepts: Readonly<Record<string, ArgumentAccepts>>, path: string): string[] {
   if (path === "") return Object.keys(accepts);
-  const entries = Object.keys(accepts).filter((entry) => entry !== "*" && isWithin(path, entry));
+  const entries = Object.keys(accepts).filter((entry) => isWithin(path, entry));
   const longest = entries.toSorted((a, b) => b.length - a.length)[0];
   if (longest !== undefined) return [longest];
   return Object.hasOwn(accepts, "*") ? ["*"] : [];
@@ -240,10 +240,10 @@ const MAX_SHOWN_CHARS = 80;
 /** Why a value is not accepted, and what can be done, in one line. */
 export function describeRefused({ leaf, label, isUndecided }: RefusedValue): string {
   const value = showValue(leaf.value);
-  const named = leaf.path === "" ? "its arguments" : `\`${leaf.path}\``;
+  const named = leaf.path === "" ? "its arguments do" : `\`${leaf.path}\` does`;
   const from = leaf.origins.filter(({ labels }) => labels.includes(label)).map(describeOrigin);
   const where = isUndecided ? `may depend on '${label}' data` : `comes from ${from[0] ?? `'${label}' data`}`;
-  return `${named} does not accept '${label}' data, and ${value} ${where}; ask the user to name the value: what the user says is accepted`;
+  return `${named} not accept '${label}' data, and ${value} ${where}; ask the user to name the value: what the user says is accepted`;
 }
 
 /** The rule that refuses a value, as named in records. */

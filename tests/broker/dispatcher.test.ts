@@ -6,6 +6,7 @@ import { PolicyAuthorizer } from "../../broker/policy/authorizer.ts";
 import type { Policy } from "../../broker/policy/policy.ts";
 import { IsolatingValidator } from "../../broker/schemas/schema-validator.ts";
 import type { Tool } from "../../catalog/tool.ts";
+import type { PolicyDecided } from "../../protocol/call-decision.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { ToolCall } from "../../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../../upstream/upstream-error.ts";
@@ -32,10 +33,14 @@ interface Scene {
   answeredAfterMs?: number;
   calls?: { tool: string; arguments: unknown }[];
   schemaMismatch?: "warn" | "error";
+  /** Why a server's tools are not known. */
+  unlisted?: [module: string, why: string][];
+  redact?: (message: string) => string;
 }
 
 async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, calls, ...rest }: Scene) {
   const called: unknown[][] = [];
+  const decided: PolicyDecided[] = [];
   const asked: ApprovalRequest[] = [];
   const known = toolOf("my-files", "get.file", {
     definitionDigest: "d1",
@@ -52,7 +57,7 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
   const connected: string[] = [];
   const dispatcher = new Dispatcher({
     context: { principal: "local", source: "run" },
-    tools: new Map([[NAME, known]]),
+    tools: Object.assign(new Map([[NAME, known]]), { unlisted: new Map(rest.unlisted) }),
     authorizer: new PolicyAuthorizer({ ...POLICY, ...policy }),
     servers: {
       async connect(name, _signal, { hasDrifted = false }) {
@@ -65,6 +70,7 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
     },
     validator: new IsolatingValidator(),
     schemaMismatch: rest.schemaMismatch,
+    redact: rest.redact ?? ((message) => message),
   });
   const approvals = new RunApprovals("run-1", {
     async ask(request) {
@@ -74,12 +80,13 @@ async function play({ tool, policy, answer, approve = [], answeredAfterMs = 0, c
       return { decision: approve.shift() ?? "denied", by: "somebody" };
     },
   });
-  const run = { approvals, signal: new AbortController().signal };
+  const events = { onDecision: (decision: PolicyDecided) => void decided.push(decision) };
+  const run = { approvals, events, signal: new AbortController().signal };
   const outcomes = [];
   for (const call of calls ?? [{ tool: NAME, arguments: { path: "a" } }]) {
     outcomes.push(await dispatcher.dispatch(call, run));
   }
-  return { outcomes, outcome: outcomes[0], called, asked, connected, state: approvals.state };
+  return { outcomes, outcome: outcomes[0], called, decided, asked, connected, state: approvals.state };
 }
 
 function failure(code: UpstreamErrorCode): UpstreamError {
@@ -154,6 +161,36 @@ describe("dispatching a call", () => {
     expect(outcome).toMatchObject(failed(`'${NAME}' failed: no such file`));
     expect(outcome).toHaveProperty("error.retryable", false);
     expect(outcome).toHaveProperty("raw.isError", true);
+  });
+
+  it.each<[Partial<Policy>, Omit<PolicyDecided, "server" | "tool">[]]>([
+    [{}, []],
+    [{ allow: [NAME] }, [{ decision: "allow", rule: `tools.allow: ${NAME}` }]],
+    [{ ask: ["*"] }, [{ decision: "ask", rule: "approvals.ask: *" }]],
+    [{ block: [NAME] }, [{ decision: "unavailable", rule: `tools.block: ${NAME}` }]],
+  ])("reports what the policy decided, unless nothing names the tool: %j", async (policy, wanted) => {
+    const { decided, outcome } = await play({ policy });
+    expect(decided).toEqual(wanted.map((each) => ({ server: "my-files", tool: NAME, ...each })));
+    expect(outcome?.rule).toBe(wanted[0]?.rule);
+  });
+
+  it("says of a tool whose server's tools are not known why they are not", async () => {
+    const calls = [{ tool: "mcp__slow__get", arguments: {} }];
+    const { outcome } = await play({ calls, unlisted: [["slow", "did not\nstart"]] });
+    const message = "'mcp__slow__get' is not available in execute_program: server 'slow': did not start";
+    expect(outcome).toMatchObject(failed(message));
+  });
+
+  it("redacts what a server says of its failure, and of what is wrong with its answer", async () => {
+    const redact = (text: string) => text.replaceAll("hunter2", "[redacted]");
+    const answer = () => ({ isError: true, content: [{ type: "text", text: "hunter2 is wrong" }] });
+    expect((await play({ answer, redact })).outcome).toMatchObject(
+      failed(`'${NAME}' failed: [redacted] is wrong`),
+    );
+    const structuredContent = { n: "hunter2" };
+    const tool = { outputSchema: { type: "object", properties: { n: { type: "number" } } } };
+    const { outcome } = await play({ tool, answer: () => ({ content: [], structuredContent }), redact });
+    expect(outcome).toMatchObject({ warning: expect.stringMatching(/must be number, not "\[redacted\]"$/) });
   });
 
   it("passes on whether a fault of the server may pass by itself", async () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { DataFlow, findForbiddenFlow } from "../../../broker/policy/data-flow.ts";
+import {
+  DataFlow,
+  describeRefused,
+  findForbiddenFlow,
+  refusedValues,
+  ruleOfRefused,
+  unfollowed,
+} from "../../../broker/policy/data-flow.ts";
 
 const flow = new DataFlow(
   new Map([
@@ -118,4 +125,67 @@ it("tells what a tool accepts as a whole from what its arguments accept", () => 
     expect(flow.argumentsOf(of(server, "x"))).toBeUndefined();
     expect(flow.acceptsOf(of(server, "x"))).toBeUndefined();
   }
+});
+
+describe("what an argument accepts", () => {
+  const accepts = {
+    to: { labels: [], lists: ["staff"] },
+    "to.name": ["personal"],
+    meta: ["untrusted", "personal"],
+    "*": ["untrusted"],
+  };
+  const tools = { send: { accepts }, strict: { accepts: { to: [] } } };
+  const mail = new DataFlow(new Map([["mail", { tools }]]), { lists: { staff: ["*@example.com"] } });
+  const refused = (args: unknown, labels: string[], tool = "send") =>
+    refusedValues(mail, of("mail", tool), unfollowed(args, labels));
+
+  it.each<[args: unknown, labels: string[], refused: [argument: string, label: string][]]>([
+    [{ to: "eve@evil.test" }, ["untrusted"], [["to", "untrusted"]]],
+    [{ to: "eve@evil.test" }, [], []],
+    [{ to: ["ada@example.com", "eve@evil.test"] }, ["untrusted"], [["to", "untrusted"]]],
+    [{ to: { mail: "eve@evil.test" } }, ["personal"], Array(2).fill(["to", "personal"])],
+    [{ to: { name: "Eve" } }, ["personal"], [["to", "personal"]]],
+    [{ to: "ada@example.com" }, ["untrusted"], []],
+    [{ told: "x", too: "x" }, ["untrusted"], []],
+    [{ told: "x" }, ["untrusted", "personal"], [["*", "personal"]]],
+    [{ meta: { a: ["x"] } }, ["untrusted", "personal"], []],
+    [
+      "anywhere",
+      ["untrusted"],
+      [
+        ["to", "untrusted"],
+        ["to.name", "untrusted"],
+      ],
+    ],
+  ])("goes by the longest name that leads to a value: %j with %j", (args, labels, wanted) => {
+    expect(refused(args, labels).map(({ argument, label }) => [argument, label])).toEqual(wanted);
+  });
+
+  it("is everything where neither the argument is named nor `*`", () => {
+    expect(refused({ cc: "x" }, ["untrusted"], "strict")).toEqual([]);
+    expect(refused({ to: "x" }, ["untrusted"], "strict")).toHaveLength(1);
+    expect(refusedValues(flow, of("free", "x"), unfollowed({ to: "x" }, ["untrusted"]))).toEqual([]);
+  });
+
+  it("is told with the value and where it comes from, and what certainly carries a label comes first", () => {
+    const leaf = { value: "x".repeat(90), origins: [], undecided: [], possible: [], isSaid: false };
+    const origin = { kind: "result", tool: "mcp__mail__read", seq: 1 } as const;
+    const unsure = unfollowed({ to: "eve" }, ["untrusted"]);
+    const leaves = [
+      ...unsure.leaves,
+      { ...leaf, path: "to[1]", labels: ["untrusted"] },
+      { ...leaf, path: "", value: 5, labels: ["personal"], origins: [{ ...origin, labels: ["personal"] }] },
+      { ...leaf, path: "to[2]", labels: ["untrusted"], isSaid: true },
+    ];
+    const found = refusedValues(mail, of("mail", "strict"), { ...unsure, leaves });
+    const advice = "; ask the user to name the value: what the user says is accepted";
+    expect(found.map(describeRefused)).toEqual([
+      `\`to[1]\` does not accept 'untrusted' data, and "${"x".repeat(79)}... comes from 'untrusted' data${advice}`,
+      `its arguments do not accept 'personal' data, and 5 comes from what mcp__mail__read answered (call 1) ('personal')${advice}`,
+      `\`to\` does not accept 'untrusted' data, and "eve" may depend on 'untrusted' data${advice}`,
+    ]);
+    expect(found.map((each) => ruleOfRefused(each, of("mail", "strict")))).toEqual(
+      Array(3).fill("accepts: mail.strict to"),
+    );
+  });
 });

@@ -14,7 +14,7 @@ import {
 } from "../../../../broker/policy/cedar/rule-set.ts";
 import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
-import type { RunHistory } from "../../../../broker/policy/run-history.ts";
+import type { RunHistory, RunRead } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
 import { rowsBeside } from "../../../rows.ts";
 import { tries } from "../../../tries.ts";
@@ -68,6 +68,11 @@ describe("rules", () => {
       'context.client.name == "agent" && context.client.id == "c-1"',
       { context: { principal: "ada", source: "serve", client: { name: "agent" }, clientId: "c-1" } },
       { context: { principal: "ada", source: "serve", client: { name: "agent" } } },
+    ],
+    [
+      'context.client.name == "" && context.client.id == "c-1"',
+      { context: { principal: "ada", source: "serve", clientId: "c-1" } },
+      { context: { principal: "ada", source: "serve", client: { name: "agent" }, clientId: "c-1" } },
     ],
     ['context.run.labels.contains("secret")', { run: readOf("a") }, { run: readOf("b") }],
     ['context.run.servers == ["b"]', { run: readOf("b") }, { run: readOf("a") }],
@@ -197,6 +202,26 @@ describe("rules", () => {
     expect(rules.decide(by("bob")).kind).toBe("deny");
     const approvals = ["ada", "eve"].map((principal) => rules.decideApproval(by(principal)).kind);
     expect(approvals).toEqual(["allow", "deny"]);
+  });
+
+  it("say what they looked at: what the run has read, with labelled data before all others, at most three", async () => {
+    const { rules } = await open(`${PERMIT}
+      forbid(principal == User::"ada", action == Action::"call", resource) when { context.run.labels.contains("secret") };
+      forbid(principal == User::"bob", action == Action::"call", resource) when { context.run.servers.contains("b") };
+      @ask @reason("Why?") forbid(principal == User::"eve", action == Action::"call", resource) when { context.run.calls > 0 };`);
+    const read = (seq: number, server: string) => ({ ...readOf(server).reads[0], seq }) as RunRead;
+    const reasonFor = (principal: string, ...servers: string[]) => {
+      const run = { calls: 1, callsOfTool: 0, reads: servers.map((server, i) => read(i + 1, server)) };
+      return rules.decide(callOf({ run, context: { principal, source: "run" } })).reason;
+    };
+    const [a, b] = ["mcp__a__get", "mcp__b__get"];
+    expect(reasonFor("ada", "b", "a")).toBe(
+      `it is forbidden by rule x.cedar:3; this run has read ${a} (call 2)`,
+    );
+    expect(reasonFor("bob", "b", "b", "b", "b")).toBe(
+      `it is forbidden by rule x.cedar:4; this run has read ${b} (call 1), ${b} (call 2), ${b} (call 3)`,
+    );
+    expect(reasonFor("eve", "a")).toBe("it needs an approval by rule x.cedar:5: Why?");
   });
 
   it("hide what somebody may not call however they call it, and what is hidden by name", async () => {

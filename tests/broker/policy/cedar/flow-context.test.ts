@@ -12,7 +12,7 @@ const FLOW = new DataFlow(new Map([["mail", { labels: ["untrusted"], tools: {} }
 const TOOL = toolOf("mail", "send");
 
 /** A run that has read a mail which names `eve@evil.test`, and whose user has named `dan@partner.test`. */
-async function decide(condition: string, args: unknown, isIndependent = false) {
+async function authorize(condition: string, args: unknown, isIndependent = false) {
   const text = `permit(principal, action, resource);\nforbid(principal, action == Action::"call", resource) when { ${condition} };`;
   const { rules, problems } = await Rules.open({
     files: [{ file: "x.cedar", text }],
@@ -32,8 +32,13 @@ async function decide(condition: string, args: unknown, isIndependent = false) {
   const authorizer = new RuleAuthorizer({ policy, flow: FLOW, rules, clock: { wallMs: () => 0 } });
   const flow = run.follow({ tool: TOOL.namespacedName, seq: 2, arguments: args });
   const history = { calls: 1, callsOfTool: 0, reads: [], flow: () => flow, shown: run.conversationLabels };
-  return (await authorizer.authorize({ principal: "ada", source: "run" }, TOOL, args, history)).kind;
+  return await authorizer.authorize({ principal: "ada", source: "run" }, TOOL, args, history);
 }
+
+const decide = async (...call: Parameters<typeof authorize>) => {
+  const decision = await authorize(...call);
+  return typeof decision === "string" ? decision : decision?.kind;
+};
 
 describe("rules about where values come from", () => {
   it.each([
@@ -94,6 +99,22 @@ describe("rules about where values come from", () => {
     expect(await decide(condition, { to: "made@up.test" })).toBe("deny");
     expect(await decide(condition, { to: "made@up.test" }, true)).toBe("allow");
     expect(await decide(condition, { to: "eve@evil.test" }, true)).toBe("deny");
+  });
+
+  it("say of at most three values what they come from or may depend on, and nothing of others", async () => {
+    const condition = 'context.labels.hasTag("a")';
+    const reasonFor = (args: object) => authorize(condition, args);
+    const because = (values: string) => ({
+      kind: "deny",
+      reason: `it is forbidden by rule x.cedar:2${values}`,
+    });
+    expect(await reasonFor({ a: "bob@example.com" })).toMatchObject(because(""));
+    const [eve, made] = ["eve@evil.test", "made@up.test"];
+    const from = "comes from what mcp__mail__read answered (call 1) (written by a stranger)";
+    const may = "may depend on 'untrusted' data";
+    expect(await reasonFor({ a: eve, b: "bob@example.com", c: made, d: [eve], e: eve })).toMatchObject(
+      because(`; \`a\` ${from}, \`c\` ${may}, \`d[0]\` ${from}`),
+    );
   });
 
   it("are refused where a tag is read that may not be there, as the page says", async () => {
