@@ -62,9 +62,8 @@ export function printPythonModule(server: ServerModel): { text: string; warnings
       ),
     ),
   );
-  const blocks = server.tools.flatMap((tool) => {
+  const blocks = [...names].flatMap(([tool, own]) => {
     const name = functions.get(tool) ?? tool.identifier;
-    const own = names.get(tool) ?? { input: `${pascalCase(name)}Input`, definitions: new Map() };
     const print = (printed: ToolModel): string[] => {
       const { types, declaration } = printTool(printed, name, own, allocator);
       const declared = types.flatMap(({ definition, declared }) =>

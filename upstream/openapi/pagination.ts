@@ -340,14 +340,15 @@ function ofUrl({ parameters, path, paging }: PagedOperation, target: string, { u
   });
   // A path of another form is another way to the same list.
   const own = path.split("/").slice(1);
-  const theirs = next.pathname.split("/").slice(-own.length);
+  const theirs = next.pathname.split("/").slice(1).slice(-own.length);
   const named = own.map((part) => /^\{([^{}]*)\}$/.exec(part)?.[1]);
-  if (!own.every((part, i) => named[i] !== undefined || part === theirs[i])) return changes;
-  for (const [i, name] of named.entries()) {
-    const parameter = parameters.find((each) => each.in === "path" && each.name === name);
+  if (!own.every((part, i) => (named[i] === undefined ? part === theirs[i] : Boolean(theirs[i]))))
+    return changes;
+  for (const [i, text] of theirs.entries()) {
+    const parameter = parameters.find((each) => each.in === "path" && each.name === named[i]);
     const type = paging.types.get(parameter?.argument ?? "");
     if (parameter?.style === "simple" && type !== "array" && type !== "object")
-      changes.push([[parameter.argument], asType(decodeURIComponentOr(theirs[i] ?? ""), type)]);
+      changes.push([[parameter.argument], asType(decodeURIComponentOr(text), type)]);
   }
   return changes;
 }

@@ -243,11 +243,7 @@ function formData({ encoding }: ApiMedia, value: unknown): FormData {
       const said = isObject(encoding[name]) ? encoding[name].contentType : undefined;
       const type = typeof said === "string" ? said.split(",")[0]?.trim() : undefined;
       if (file !== undefined)
-        form.append(
-          name,
-          new Blob([file.bytes], { type: file.type ?? type ?? "application/octet-stream" }),
-          file.filename ?? name,
-        );
+        form.append(name, new Blob([file.bytes], { type: file.type ?? type ?? "" }), file.filename ?? name);
       else if (typeof each === "object" && each !== null)
         form.append(name, new Blob([JSON.stringify(each)], { type: type ?? "application/json" }), name);
       else form.append(name, String(each ?? ""));

@@ -4,6 +4,7 @@ import {
   type Approver,
   complete,
   countsProven,
+  isProven,
   LATER,
   NOT_PROVEN,
   questionDigest,
@@ -364,3 +365,16 @@ it.each<[ApprovalAnswer, ApprovalAnswer]>([
   expect(countsProven(answer, "terminal")).toEqual(counted);
   expect(countsProven(answer, "any")).toBe(answer);
 });
+
+it.each<[proof: ApprovalAnswer["proof"], any: boolean, terminal: boolean, passkey: boolean]>([
+  [undefined, true, false, false],
+  [{ way: "terminal" }, true, true, false],
+  [{ way: "passkey", credential: "k" }, true, false, true],
+])(
+  "an approval with the proof %j counts as %s where any does, %s at a terminal, %s by passkey",
+  (proof, ...counts) => {
+    expect(
+      (["any", "terminal", "passkey"] as const).map((required) => isProven({ proof }, required)),
+    ).toEqual(counts);
+  },
+);

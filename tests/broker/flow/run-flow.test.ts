@@ -122,6 +122,30 @@ describe("a value of somebody else's", () => {
   });
 });
 
+describe("a value too long to be compared whole", () => {
+  it("carries the labels of the pieces in it, and is undecided about all others", () => {
+    const { run, trace } = runWith();
+    run.answered({ tool: "mcp__web__get", server: "web", seq: 3 }, ["private"], undefined, ["x"]);
+    const filler = "bob@example.com ".repeat(13_000);
+    const [mixed] = trace(`${MAIL} ${filler}`);
+    expect(mixed).toMatchObject({
+      labels: ["untrusted"],
+      undecided: ["private"],
+      origins: [],
+      isSaid: false,
+    });
+    const [clean] = trace(filler);
+    expect(clean).toMatchObject({ labels: [], undecided: ["private", "untrusted"] });
+  });
+
+  it("is one of more than 200000 characters", () => {
+    const { trace } = runWith();
+    const text = "bob@example.com ".repeat(12_500);
+    expect(trace(text)[0].undecided).toEqual([]);
+    expect(trace(`${text} `)[0].undecided).toEqual(["untrusted"]);
+  });
+});
+
 describe("what a tool answers", () => {
   const answer = (sent: unknown, data: unknown, server = "texts") => {
     const rig = runWith();

@@ -91,6 +91,20 @@ describe("a header Link", () => {
     expect(same.next).toEqual({ ...args, n: 2 });
   });
 
+  test.each(["/x?page=2", "/?page=2", "/v1/a//2?page=2", "/v1/a/b/2/?page=2"])(
+    "keeps the arguments of the path where its path lacks one: %s",
+    async (target) => {
+      const inPath = (name: string) => ({ name, in: "path", required: true, schema: { type: "string" } });
+      const operation = {
+        path: "/{owner}/{repo}/{n}",
+        parameters: [...parameters, ...["owner", "repo", "n"].map(inPath)],
+      };
+      const args = { owner: "a", repo: "b", n: "1" };
+      const { next } = await nextOf(operation, args, linked(`<${target}>; rel=next`));
+      expect(next).toEqual({ ...args, page: 2 });
+    },
+  );
+
   test("is told to models where the description has it", async () => {
     const response = { headers: { Link: { schema: { type: "string" } } } };
     expect(await nextOf({ parameters, response }, {}, linked(""))).toEqual({ isTold: true, next: undefined });

@@ -220,6 +220,40 @@ describe("a body", () => {
     expect(sent.body).toContain('Content-Type: application/json\r\n\r\n{"a":1}\r\n');
   });
 
+  test("of several parts has of each file and object the type that it has, its encoding names, or none tells", async () => {
+    const base64 = Buffer.from("x").toString("base64");
+    const encoding = {
+      logo: { contentType: "image/png, image/jpeg" },
+      about: { contentType: "application/ld+json" },
+      note: { contentType: "text/markdown" },
+    };
+    const body = {
+      plain: { base64 },
+      typed: { base64, content_type: "text/csv; charset=utf-8", filename: "t.csv" },
+      odd: { base64, content_type: "a/b\r\nX-Evil: 1", filename: 5 },
+      logo: { base64 },
+      about: { a: 1 },
+      many: [{ base64 }, { b: 2 }, "c", null, 4],
+      note: "n",
+    };
+    const sent = await send({ "multipart/form-data": { schema: { type: "object" }, encoding } }, { body });
+    const parts = sent.body.split(/--+formdata-[^\r]*\r\n/).slice(1, -1);
+    const file = (name: string, filename: string, type: string, text = "x") =>
+      `Content-Disposition: form-data; name="${name}"; filename="${filename}"\r\nContent-Type: ${type}\r\n\r\n${text}\r\n`;
+    const field = (name: string, text: string) =>
+      `Content-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`;
+    expect(parts).toEqual([
+      file("plain", "plain", "application/octet-stream"),
+      file("typed", "t.csv", "text/csv; charset=utf-8"),
+      file("odd", "odd", "application/octet-stream"),
+      file("logo", "logo", "image/png"),
+      file("about", "about", "application/ld+json", '{"a":1}'),
+      file("many", "many", "application/octet-stream"),
+      file("many", "many", "application/json", '{"b":2}'),
+      ...[field("many", "c"), field("many", ""), field("many", "4"), field("note", "n")],
+    ]);
+  });
+
   test("that a GET would have is no argument, and its description says so", async () => {
     const api = await serveApi();
     const requestBody = { required: true, content: { "application/json": { schema: { type: "object" } } } };
