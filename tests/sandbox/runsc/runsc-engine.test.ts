@@ -15,7 +15,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { RUNNER_STARTS } from "../../../languages/languages.ts";
 import { RunscEngine } from "../../../sandbox/runsc/runsc-engine.ts";
 import { newFolder } from "../../temporary-folder.ts";
-import { NO_OUTPUT } from "../outputs.ts";
+import { keptOutput, NO_OUTPUT } from "../outputs.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -152,6 +152,98 @@ describe("sandboxes of another ptc", () => {
     expect(existsSync(folder)).toBe(false);
     kernel.stdin.end("\n");
     expect(await once(kernel, "exit")).toEqual([0, null]);
+  });
+});
+
+/** A runner's hello, as its channel carries it. */
+const HELLO = `printf '\\000\\000\\000\\020{"type":"hello"}' >&0`;
+/** What a guard says when its program has ended: a claim of 28 characters, and exit code 0. */
+const claims = (claim: string) =>
+  `printf '1\\000\\000\\000\\034%s' "$(${claim})"; printf 'x\\000\\000\\000\\000'`;
+const DRAWS = `printf '{"ok":true,"data":"%07d"}' $$`;
+
+interface FakeSnapshots {
+  restore?: string;
+  checkpoint?: string;
+}
+
+describe.skipIf(process.getuid?.() !== 0)("a snapshot", () => {
+  /** An engine with an image, whose runsc saves and restores as the test says. */
+  async function openWith({
+    restore = `${HELLO}; ${claims(DRAWS)}`,
+    checkpoint = "for file in checkpoint pages pages_meta; do echo saved >$image/$file.img; done",
+  }: FakeSnapshots = {}) {
+    const restoring = join(newFolder(), "restoring");
+    writeFileSync(restoring, restore);
+    const { engine, folder } = open(`
+      for each; do case $each in run|restore|checkpoint) verb=$each;; --image-path=*) image=\${each#*=};; esac; done
+      case $verb in
+        run) ${HELLO}; ${HELLO};;
+        restore) . ${restoring};;
+        checkpoint) ${checkpoint}; exit;;
+      esac
+      exec cat >/dev/null`);
+    const { digest: image } = await build(engine, ["etc/hosts"]);
+    return { engine, folder, request: { ...REQUEST, image }, restoring };
+  }
+
+  const NONE = "none yet: sandboxes are booted, and one is made when ptc serves or `ptc image build` runs";
+
+  test("is made of a runner that has rehearsed, and sandboxes are restored from it", async () => {
+    const { engine, folder, request } = await openWith();
+    expect(await engine.describeSnapshot(request)).toBe(NONE);
+    await engine.snapshot(request);
+    expect(readdirSync(folder)).toEqual([]);
+    expect(await engine.describeSnapshot(request)).toBe("sandboxes are restored from one");
+    const { written, output } = keptOutput();
+    const told: string[] = [];
+    const restored = await engine.start({ ...request, onRequested: () => told.push("asked") }, output);
+    expect(await restored.exited).toEqual({ code: 0 });
+    expect(written.out).toMatch(/^{"ok":true,"data":"\d{7}"}$/);
+    expect(told).toEqual(["asked"]);
+    await restored.removed();
+    restored.release();
+    expect(await engine.describeSnapshot({ ...request, limits: { ...request.limits, pids: 65 } })).toBe(NONE);
+  });
+
+  test.each<[what: string, given: FakeSnapshots, why: string]>([
+    [
+      "from which two sandboxes draw the same",
+      { restore: `${HELLO}; ${claims(`printf '{"ok":true,"data":"%07d"}' 7`)}` },
+      "two sandboxes that are restored from it draw the same",
+    ],
+    [
+      "in which programs fail",
+      { restore: `${HELLO}; ${claims(`printf '{"ok":false,"why":"%07d"}' 7`)}` },
+      'a sandbox that is restored from it fails: {"ok":false,"why":"0000007"}',
+    ],
+    [
+      "that cannot be restored",
+      { restore: "echo too old >&2; exit 1" },
+      "the sandbox did not start: too old",
+    ],
+    ["that cannot be saved", { checkpoint: "exit 1" }, "Command failed: "],
+  ])("%s is not used, which is counted", async (_, given, why) => {
+    const { engine, folder, request } = await openWith(given);
+    await expect(engine.snapshot(request)).rejects.toThrow(why);
+    const described = await engine.describeSnapshot(request);
+    expect(described.startsWith(`${NONE}; 1 failed, the last one because ${why}`), described).toBe(true);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("that fails later makes no sandbox fail, which is booted instead", async () => {
+    const { engine, request, restoring } = await openWith();
+    await engine.snapshot(request);
+    writeFileSync(restoring, "exit 3");
+    const booted = await engine.start(request, NO_OUTPUT);
+    const [said] = await once(await booted.connected, "data");
+    expect(String(said)).toContain("hello");
+    expect(await engine.describeSnapshot(request)).toMatch(
+      /; 1 failed, the last one because the sandbox did not start: runsc ended with exit code 3$/,
+    );
+    await booted.kill();
+    await booted.removed();
+    booted.release();
   });
 });
 
