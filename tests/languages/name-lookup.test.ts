@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readModule } from "../../codegen/typescript/read-module.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
-import { findFunctions } from "../../languages/name-lookup.ts";
+import { adviseOnUnwrapped, findFunctions } from "../../languages/name-lookup.ts";
 
 const declare = (server: string, names: Record<string, string>) =>
   Object.entries(names)
@@ -51,5 +51,36 @@ describe("the functions that an undefined name may mean", () => {
     expect(found.isExact).toBe(isExact);
     expect(found.functions.map(({ identifier }) => identifier)).toEqual(identifiers);
     expect(loaded).toEqual(used);
+  });
+});
+
+describe("a program that failed and reads `result`", () => {
+  const text = [
+    'export const list = tool<Input, any>("mcp__crm__list_all"); // unwrapped\n',
+    'export const get = tool<Input, any>("mcp__crm__get");\n',
+    'export const drop = tool<Input, any>("mcp__crm__drop"); // unwrapped\n',
+  ].join("");
+  const source: ModuleSource = {
+    modules: () => ["crm", "gone"],
+    load: async (module) =>
+      module === "crm"
+        ? readModule(module, text, new Set(["mcp__crm__list_all", "mcp__crm__get"]))
+        : undefined,
+  };
+  const advice =
+    "list returns the value itself, which its server wraps as {result: ...}: leave out the 'result'";
+
+  it.each<[string, string | undefined]>([
+    ["(await crm.list()).result", advice],
+    ["x['result'] = callTool('mcp__crm__list_all')", advice],
+    ["const { result } = await crm.list()", advice],
+    ["gone.x().result; crm.list()", advice],
+    ["crm.list().results", undefined],
+    ["crm.get().result", undefined],
+    ["crm.drop().result", undefined],
+    ["list().result", undefined],
+    ["gone.list().result", undefined],
+  ])("is advised where the value of a tool that it names has none: %s", async (code, wanted) => {
+    expect(await adviseOnUnwrapped(code, source)).toBe(wanted);
   });
 });
