@@ -8,8 +8,11 @@ const declare = (server: string, names: Record<string, string>) =>
     .map(([name, tool]) => `export const ${name} = tool<Input, any>("mcp__${server}__${tool}");\n`)
     .join("");
 
+/** As no printer writes it: an archive may hold anything. */
+const UNREADABLE = 'export const odd = tool<Input, any>("mcp__odd");\n';
+
 const TEXTS: Readonly<Record<string, string>> = {
-  files: declare("files", { readFile: "read_file", readFiles: "read_files", stat: "stat" }),
+  files: `${declare("files", { readFile: "read_file", readFiles: "read_files", stat: "stat" })}${UNREADABLE}`,
   mail: declare("mail", { readMail: "read", stat: "stat" }),
 };
 
@@ -23,7 +26,7 @@ function modules() {
       : readModule(
           module,
           text,
-          new Set(["mcp__files__read_file", "mcp__files__read_files", "mcp__mail__read"]),
+          new Set(["mcp__files__read_file", "mcp__files__read_files", "mcp__mail__read", "mcp__odd"]),
         );
   };
   const source: ModuleSource = {
@@ -43,6 +46,7 @@ describe("the functions that an undefined name may mean", () => {
     ["read_file", true, ["readFile"], ["files"]],
     ["read", true, ["readMail"], ["mail"]],
     ["readFil", false, ["readFile", "readFiles"], ["files"]],
+    ["odd", true, ["odd"], ["files"]],
     ["stat", false, [], []],
     ["somethingElse", false, [], []],
   ])("are, for %s, those that may be called: exact %s, %j", async (name, isExact, identifiers, used) => {
