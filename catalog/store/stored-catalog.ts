@@ -210,8 +210,8 @@ export function parseFile<T>(path: string, text: Uint8Array, schema: z.ZodType<T
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const where = parsed.error.issues[0]?.path.join(".") ?? "";
-  throw broken(`is not what ptc writes${where === "" ? "" : ` (at '${shownName(where)}')`}`, parsed.error);
+  const where = parsed.error.issues[0]?.path.join(".");
+  throw broken(`is not what ptc writes${where ? ` (at '${shownName(where)}')` : ""}`, parsed.error);
 }
 
 const MAX_CHARS = 80;

@@ -35,6 +35,20 @@ describe("a definition that cannot be used as it is", () => {
     },
   );
 
+  test("is wider, with a warning, where too many alternatives would have to hold together", async () => {
+    const alternatives = (key: string) => ({
+      anyOf: Array.from({ length: 30 }, (_, i) => ({
+        properties: { [`${key}${i}`]: {} },
+        required: [`${key}${i}`],
+      })),
+    });
+    const inputSchema = { type: "object", allOf: ["a", "b", "c"].map(alternatives) };
+    const { warnings } = await generateModule([{ name: "wide", inputSchema }]);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      "input: an intersection of too many alternatives is wider",
+    ]);
+  });
+
   test.each<[string, unknown]>([
     ["a text", "harmless"],
     ["a list", [{ readOnlyHint: true }]],

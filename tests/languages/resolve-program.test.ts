@@ -64,3 +64,10 @@ it("is never taken for a language that is off", async () => {
   for (const code of PYTHON_TEXTS)
     expect((await resolveProgram({ code, data: {} }, [typescript])).language).toBe("typescript");
 });
+
+it("a program keeps the files that it is given and what it was saved as", async () => {
+  const given = { code: "x", data: {}, language: "python", fileName: "a.py" };
+  const kept = { files: [], savedAs: { tool: "mcp__programs__a", data: "open" as const } };
+  expect(await resolveProgram({ ...given, ...kept }, [python])).toStrictEqual({ ...given, ...kept });
+  expect(await resolveProgram(given, [python])).toStrictEqual(given);
+});

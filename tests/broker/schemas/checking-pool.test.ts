@@ -103,6 +103,7 @@ describe("a schema", { timeout: 120_000 }, () => {
     ["fine", inThread, inThread],
     ["late", { state: "overtime", of: "value" }, inQuarantine],
     ["end", { state: "died" }, inQuarantine],
+    ["ready", { state: "died" }, inQuarantine],
     ["late schema", { state: "overtime", of: "schema" }, { state: "overtime", of: "schema" }],
   ])(
     "is checked in quarantine for a minute, with half of the time, only if it took too long before: %s",
@@ -124,6 +125,23 @@ describe("a schema", { timeout: 120_000 }, () => {
     },
   );
 });
+
+test("a process that never answers is given up after its time and five seconds", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const bounds = { compileMs: 2_000, checkMs: 1_000 };
+  const pool = new CheckingPool(new URL("./fixtures/telling-worker.ts", import.meta.url), bounds);
+  onTestFinished(() => pool.close());
+  const check = (value: string) =>
+    pool.check({ owner: "a", schema: "s", json: "true", value, mayUseThread: false });
+  await check("fine");
+  const outcomes: unknown[] = [];
+  void check("silence").then((outcome) => outcomes.push(outcome));
+  await vi.advanceTimersByTimeAsync(7_999);
+  expect(outcomes).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(outcomes).toEqual([{ state: "died" }]);
+}, 120_000);
 
 describe("a value that cannot be checked", { timeout: 120_000 }, () => {
   it("is refused when the processes end", async () => {

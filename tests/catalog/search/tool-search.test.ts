@@ -120,6 +120,31 @@ describe("search", () => {
     expect(found(two, "old yellow car, red stone car, big city bridge")[0]).toBe("mcp__b__y");
   });
 
+  it("reads no clause into another after many of which no tool has a word", () => {
+    const two = indexOf(
+      tool("a", "x", { description: "red city bridge" }),
+      tool("b", "y", { description: "old yellow car" }),
+    );
+    const unknown = "qqqq, ".repeat(24);
+    expect(found(two, `${unknown}red sour apple, old yellow city car, big stone bridge`)[0]).toBe(
+      "mcp__b__y",
+    );
+  });
+
+  it("keeps a place for the best of each need, of up to three", () => {
+    const many = indexOf(
+      ...Array.from({ length: 9 }, (_, i) => tool("a", `red_apple_tree_${i}`)),
+      tool("b", "x", { description: "One of many ways to have an invoice at hand" }),
+      tool("c", "y", { description: "One of many ways to have a bridge at hand" }),
+      tool("d", "z", { description: "One of many ways to have a pencil at hand" }),
+    );
+    const servers = (query: string) => found(many, query, { limit: 4 }).map((name) => name.split("__")[1]);
+    const apples = "red apple tree";
+    expect(servers(`${apples}, shiny invoice`)).toEqual(["a", "a", "a", "b"]);
+    expect(servers(`${apples}, shiny invoice, shiny bridge`)).toEqual(["a", "a", "b", "c"]);
+    expect(servers(`${apples}, shiny invoice, shiny bridge, shiny pencil`)).toEqual(["a", "a", "a", "a"]);
+  });
+
   it("finds what each clause of a query names", () => {
     const query = "List the issues of the repository. After that, show me the weather forecast for Paris.";
     expect(found(search, query).slice(0, 2).sort()).toEqual([

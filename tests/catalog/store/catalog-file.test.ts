@@ -170,6 +170,17 @@ describe("the generated folder", () => {
     expect((error as Error).message).not.toContain("\n");
   });
 
+  test.each([
+    ["[]", "is not what ptc writes: run"],
+    ['{"version":2,"servers":[]}', "is not what ptc writes (at 'version'): run"],
+    ['{"version":1,"servers":[{"name":1}]}', "is not what ptc writes (at 'servers.0.name'): run"],
+    ["{", "is not JSON: run"],
+  ])("a catalog is broken at a place, if it is one of JSON: %s", async (text, problem) => {
+    await writeGenerated(dir, plan.files);
+    writeFileSync(join(dir, "catalog.json"), text);
+    await expect(readCatalog(dir)).rejects.toThrow(`${join(dir, "catalog.json")} ${problem}`);
+  });
+
   test("a lock that is missing beside a catalog is named", async () => {
     await writeGenerated(dir, plan.files);
     rmSync(join(dir, "ptc.lock.json"));

@@ -68,6 +68,17 @@ describe("a module that is read back", () => {
     expect(archived).toBe(text.replace(line, `${line} // not available`));
   });
 
+  it("shows in a signature all alternatives of a type, and no comment", async () => {
+    const of = (name: string) => ({
+      ...{ type: "object", properties: { [name]: { type: "string", description: `The ${name}.` } } },
+      required: [name],
+    });
+    const one = { name: "one", inputSchema: of("a"), outputSchema: { anyOf: [of("b"), of("c")] } };
+    const { text } = await generateModule([one]);
+    const [tool] = readModule("demo", text).tools;
+    expect(tool?.signature()).toBe("one({ a: string }): Promise<{ b: string } | { c: string }>");
+  });
+
   it("has each declaration where its place says", async () => {
     const { text } = await printed(['a"b', "c"]);
     const { tools } = readModule("demo", text, new Set());

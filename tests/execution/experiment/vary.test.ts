@@ -29,6 +29,17 @@ describe("other data of the same shape", () => {
     expect(Math.sign(varied as number) * Math.sign(number)).not.toBe(-1);
   });
 
+  it("has another digit in the place of each, and none before the others that is zero", () => {
+    for (let seed = 1; seed <= 200; seed++)
+      for (const text of ["1234567890", "9876543210", "1111111111", "0000", "5"]) {
+        const varied = vary(text, variation(seed)) as string;
+        expect(varied).toMatch(/^\d+$/);
+        expect(varied).toHaveLength(text.length);
+        for (const [index, digit] of [...text].entries()) expect(varied[index]).not.toBe(digit);
+        if (!/^0|^.$/.test(text)) expect(varied).toMatch(/^[1-9]/);
+      }
+  });
+
   it("has the same other word wherever a word stands, and names of members stay", () => {
     const { id, list } = vary({ id: "a-77", list: ["a-77", "b-78"] }, variation()) as {
       id: string;

@@ -100,7 +100,9 @@ describe("programs of a principal", () => {
     const asked = counted.length;
     pass(15_000);
     expect(use.whyNot({ principal: "ada" })?.retryAfterSeconds).toBe(25);
-    await use.admit({ principal: "ada" });
+    expect(await use.admit({ principal: "ada" })).toMatchObject({
+      ...{ kind: "refused", failure: { retryAfterSeconds: 25 } },
+    });
     expect(counted).toHaveLength(asked);
     await admit("bob");
     pass(25_000);

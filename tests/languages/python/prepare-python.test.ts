@@ -187,3 +187,18 @@ from servers.nowhere import send; import servers.elsewhere`;
     expect(files.get("__builtins__.pyi")).not.toContain("extract");
   });
 });
+
+it("refuses a program that imports a saved one of another language, and no other that has its name", async () => {
+  const others = [{ identifier: "report", fileName: "programs/report.ts", title: "TypeScript" }];
+  const saving = { ...source, saved: { load: async () => undefined, others } };
+  const messageOf = async (code: string) => {
+    const program = { code, data: {}, language: "python", fileName: "a.py" };
+    const prepared = await python.prepare(program, saving, { mode: "off" });
+    return prepared.ok ? undefined : prepared.message;
+  };
+  expect(await messageOf("from servers.programs import (\n  report,\n)\nreport()")).toBe(
+    "a.py: 'report' is programs/report.ts, which only programs in TypeScript can call: a saved program runs where its caller runs",
+  );
+  expect(await messageOf("report = 'from servers import programs'")).toBeUndefined();
+  expect(await messageOf("from programs import *\nreport = 1")).toBeUndefined();
+});

@@ -176,6 +176,11 @@ function advise(
 describe("a program without a result and without output", () => {
   it.each([
     ["const files = [1];\nfiles;", "globalThis.result = files"],
+    ["const x = { a: 1 };\nx.a;", "globalThis.result = x.a"],
+    ["const n = 1;\n[n, n];", "globalThis.result = [n, n]"],
+    ["const n = 1;\n`n ${n}`;", "globalThis.result = `n ${n}`"],
+    ["const n = 1;\nn + 1;", "globalThis.result = n + 1"],
+    ["const n = 1;\nn ? 2 : 3;", "globalThis.result = n ? 2 : 3"],
     ["const a: number[] = [1]; ({ a, n: a.length })", "globalThis.result = { a, n: a.length }"],
     ["await callTool('x', {});", 'globalThis.result = await callTool("x", {})'],
     ["async function main() { return 1; }\nmain();", "globalThis.result = await main()"],
