@@ -130,24 +130,32 @@ describe("the token of a caller", () => {
     expect(await list("token#ci")).toHaveLength(3);
   });
 
-  test("is exchanged for an assertion, for which the server's own authorization server gives a token", async () => {
-    const idp = await serveExchanging();
-    const theirs = await serveAsserted(idp);
-    const { server, list } = await setUp(theirs, {
-      ...{ issuer: theirs.issuer, client_id: CLIENT.id, client_secret: CLIENT.secret },
-      identity_assertion: client(idp.issuer),
-    });
-    const subject = await idp.callerToken("ada");
-    expect(await list("idp#ada", subject)).toHaveLength(3);
-    expect(await theirs.claimsOf(lastOf(server.tokens))).toMatchObject({ sub: "theirs ada" });
-    expect(Object.fromEntries(idp.tokenRequests[0] ?? [])).toMatchObject({
-      ...{ audience: theirs.issuer, resource: server.url },
-      requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
-    });
-    // What the caller came with stays at its own issuer.
-    expect(theirs.tokenRequests.map((request) => String(request)).join()).not.toContain(subject);
-    expect(idp.requests.concat(theirs.requests).filter((each) => each.includes("/token"))).toHaveLength(2);
-  });
+  test.each([
+    [null, {}],
+    ["read", { scopes: ["read"] }],
+  ])(
+    "is exchanged for an assertion of the scope %j, for which the server's own authorization server gives a token",
+    async (scope, scopes) => {
+      const idp = await serveExchanging();
+      const theirs = await serveAsserted(idp);
+      const { server, list } = await setUp(theirs, {
+        ...{ issuer: theirs.issuer, client_id: CLIENT.id, client_secret: CLIENT.secret, ...scopes },
+        identity_assertion: client(idp.issuer),
+      });
+      const subject = await idp.callerToken("ada");
+      expect(await list("idp#ada", subject)).toHaveLength(3);
+      expect(await theirs.claimsOf(lastOf(server.tokens))).toMatchObject({ sub: "theirs ada" });
+      expect(Object.fromEntries(idp.tokenRequests[0] ?? [])).toMatchObject({
+        ...{ audience: theirs.issuer, resource: server.url },
+        requested_token_type: "urn:ietf:params:oauth:token-type:id-jag",
+      });
+      for (const [request] of [idp.tokenRequests, theirs.tokenRequests])
+        expect(request?.get("scope")).toBe(scope);
+      // What the caller came with stays at its own issuer.
+      expect(theirs.tokenRequests.map((request) => String(request)).join()).not.toContain(subject);
+      expect(idp.requests.concat(theirs.requests).filter((each) => each.includes("/token"))).toHaveLength(2);
+    },
+  );
 
   test("never goes to an authorization server that the server names and the configuration does not", async () => {
     const [idp, other] = [await serveExchanging(), await serveExchanging()];
