@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/faults.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { type CallInterceptor, interceptCalls } from "../broker/call-interceptors.ts";
@@ -18,6 +19,9 @@ import { KeptCalls } from "./suspension/kept-calls.ts";
 import type { ResumedCalls } from "./suspension/resumed-calls.ts";
 import { stoppableProgram } from "./suspension/suspension.ts";
 import type { TimeLimit } from "./time-limit.ts";
+
+/** How long the channel of a sandbox that has ended may take to be read to its end. */
+const MAX_UNREAD_MS = 2_000;
 
 /** A prepared program, and everything that it needs to run. */
 export interface InsideRun {
@@ -82,6 +86,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
 
   const ending = await firstEnding(sandbox, connection, inside);
   const durationMs = clock.monotonicMs() - sentAt;
+  if (ending.kind === "exited") await readToTheEnd(connection);
   // Calls that arrive while the sandbox dies do not count for the program.
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
@@ -111,6 +116,14 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
     advice,
     suspended: ending.kind === "suspended" ? ending.suspended : undefined,
   };
+}
+
+/** Waits for what the runner said last, such as its trace: an engine may tell of the end before the channel was read. */
+async function readToTheEnd(connection: SandboxConnection): Promise<void> {
+  const stop = new AbortController();
+  const patience = delay(MAX_UNREAD_MS, undefined, { signal: stop.signal }).catch(() => {});
+  await Promise.race([connection.ended, patience]);
+  stop.abort();
 }
 
 /** Waits for the runner's hello. Resolves with `undefined` for a valid hello, otherwise with the outcome of the run. */

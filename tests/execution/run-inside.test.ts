@@ -134,6 +134,26 @@ describe("a program inside", () => {
     expect([metrics?.tool_calls, calls.length]).toEqual([1, 1]);
   });
 
+  it("has the trace and the blocks that were still unread when its sandbox had ended", async () => {
+    const ended = Promise.withResolvers<{ code: number }>();
+    const { sandbox, inside, send } = greetingSandbox({ exited: ended.promise });
+    const trace = { started_ms: 1, clock: "", events: "", complete: true };
+    const block = { type: "text", text: "said" };
+    inside.once("data", () => {
+      ended.resolve({ code: 0 });
+      setTimeout(() => {
+        for (const message of [
+          { type: "emit", block },
+          { type: "trace", trace },
+        ])
+          send(message);
+        inside.end();
+      }, 10);
+    });
+    const program = programWith(async () => OK, new AbortController().signal);
+    expect(await runInside(sandbox, program)).toMatchObject({ trace, emitted: [block] });
+  });
+
   it.each([
     ["what it wrote before", async (write: () => void) => write(), "said\n"],
     ["no more where its sandbox ends before that is there", () => new Promise<void>(() => {}), ""],
