@@ -5,8 +5,8 @@ import { defineConfig } from "vitest/config";
 const real = ["tests/**/*.real.test.ts"];
 
 /**
- * Real tests of what does not depend on the engine run on the one that takes less of a processor, runsc. Docker has all others, what it
- * is left with among them, and those of the project `postgres`.
+ * Real tests of what does not depend on the engine run on the one that uses less of the processor, runsc. All others run on Docker, and so
+ * do those of the project `postgres`.
  */
 const onEitherEngine = [
   "tests/{cli,clients,library}/**/!(leftovers).real.test.ts",

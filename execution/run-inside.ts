@@ -86,11 +86,11 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
 
   const ending = await firstEnding(sandbox, connection, inside);
   const durationMs = clock.monotonicMs() - sentAt;
-  if (ending.kind === "exited") await readToTheEnd(connection);
   // Calls that arrive while the sandbox dies do not count for the program.
   connection.finish();
   const advice = ending.kind === "timeout" ? adviseOnTimeout(log.pending) : [];
   const logged = ending.kind === "suspended" ? log.abandon() : log.end();
+  if (ending.kind === "exited") await readToTheEnd(connection);
   // What the program wrote before the call that it waits for may still be on its way.
   if (ending.kind === "suspended") await Promise.race([sandbox.clear?.(), sandbox.exited]).catch(() => {});
   if (ending.kind === "failed") await sandbox.kill().catch(() => {});

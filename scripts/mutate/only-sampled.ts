@@ -37,9 +37,7 @@ const RUNS_LATER =
 
 /** Methods of arrays that call a function at once. */
 const CALLS_AT_ONCE = new Set(
-  "every filter find findIndex findLast flatMap forEach from fromEntries map reduce some sort toSorted".split(
-    " ",
-  ),
+  "every filter find findIndex findLast flatMap forEach from map reduce some sort toSorted".split(" "),
 );
 
 /**

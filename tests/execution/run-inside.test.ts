@@ -1,5 +1,5 @@
 import { duplexPair } from "node:stream";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { RunApprovals, UNASKED } from "../../broker/approvals/approvals.ts";
 import type { CallDispatcher, CallOutcome } from "../../broker/dispatcher.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
@@ -134,7 +134,7 @@ describe("a program inside", () => {
     expect([metrics?.tool_calls, calls.length]).toEqual([1, 1]);
   });
 
-  it("has the trace and the blocks that were still unread when its sandbox had ended", async () => {
+  it("has the trace and the blocks that were still unread when its sandbox had ended, and makes no call any more", async () => {
     const ended = Promise.withResolvers<{ code: number }>();
     const { sandbox, inside, send } = greetingSandbox({ exited: ended.promise });
     const trace = { started_ms: 1, clock: "", events: "", complete: true };
@@ -150,8 +150,10 @@ describe("a program inside", () => {
         inside.end();
       }, 10);
     });
-    const program = programWith(async () => OK, new AbortController().signal);
+    const dispatch = vi.fn(async () => OK);
+    const program = programWith(dispatch, new AbortController().signal);
     expect(await runInside(sandbox, program)).toMatchObject({ trace, emitted: [block] });
+    expect(dispatch).not.toHaveBeenCalled();
   });
 
   it.each([

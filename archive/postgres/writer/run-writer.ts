@@ -269,7 +269,7 @@ export class PostgresRunWriter {
       await holdValues(db, values, { holder: runId, month, nowMs: Date.now() });
       await releaseHeld(db, runId);
     } catch {
-      // What is held is swept later.
+      // The run is refused all the same. What is already held is swept later.
     }
   }
 
