@@ -142,12 +142,10 @@ describe("a program inside", () => {
     inside.once("data", () => {
       ended.resolve({ code: 0 });
       setTimeout(() => {
-        for (const message of [
-          { type: "emit", block },
-          { type: "trace", trace },
-        ])
-          send(message);
-        inside.end();
+        send({ type: "call", id: 0, tool: "mcp__a__x", arguments: {} });
+        send({ type: "emit", block });
+        send({ type: "trace", trace });
+        setTimeout(() => inside.end(), 10);
       }, 10);
     });
     const dispatch = vi.fn(async () => OK);
