@@ -2,9 +2,11 @@ import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ArchiveResult } from "../../archive/archive-store.ts";
 import type { CallToArchive, RunToArchive } from "../../archive/build-record.ts";
 import { openForWriting } from "../../archive/sqlite/connection.ts";
 import type { Database } from "../../archive/sqlite/database.ts";
+import type { WriterReply } from "../../archive/writer/archive-writer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import type { RunResult } from "../../protocol/envelope.ts";
 
@@ -121,4 +123,15 @@ export function openQuickly(path: string): Database {
 export function temporaryFolder(): { path: string; remove: () => void } {
   const path = mkdtempSync(join(tmpdir(), "ptc-archive-"));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** What a writer of runs answers: the runs of which it has taken calls, and what became of those that have ended. */
+export function keptReplies() {
+  const taken: string[] = [];
+  const results = new Map<string, ArchiveResult>();
+  const reply = (answer: WriterReply) => {
+    if (answer.kind === "taken") taken.push(answer.runId);
+    else results.set(answer.runId, answer.result);
+  };
+  return { taken, results, reply };
 }

@@ -2,13 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod/mini";
-import type { ArchiveResult } from "../../../archive/archive-store.ts";
 import { openPool } from "../../../archive/postgres/database.ts";
 import { openPostgresArchive } from "../../../archive/postgres/postgres.ts";
 import { sweepAbandoned } from "../../../archive/postgres/prune.ts";
 import { monthAfter, monthOf, partitionOf } from "../../../archive/postgres/schema.ts";
 import { PostgresRunWriter } from "../../../archive/postgres/writer/run-writer.ts";
-import { sampleCall, sampleRun } from "../sample-runs.ts";
+import { keptReplies, sampleCall, sampleRun } from "../sample-runs.ts";
 import { usePostgres, WITHOUT_POSTGRES } from "./server.ts";
 
 const DAY_MS = 86_400_000;
@@ -22,12 +21,8 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a writer of runs to PostgreSQL${WITHOU
   const server = usePostgres();
 
   const open = async ({ url = server().url(), keepDays = 36_500, patienceMs = 60_000 } = {}) => {
-    const taken: string[] = [];
-    const results = new Map<string, ArchiveResult>();
-    const writer = new PostgresRunWriter({ url, keepDays, patienceMs }, (reply) => {
-      if (reply.kind === "taken") taken.push(reply.runId);
-      else results.set(reply.runId, reply.result);
-    });
+    const { taken, results, reply } = keptReplies();
+    const writer = new PostgresRunWriter({ url, keepDays, patienceMs }, reply);
     onTestFinished(() => writer.close());
     const idOf = ({ run }: Sample) => run.facts.run_id;
     const take = (sample: Sample, calls = sample.calls) =>

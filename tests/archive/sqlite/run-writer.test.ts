@@ -1,23 +1,18 @@
 /** What the writing thread for SQLite does with the runs that it is handed, in the thread of the test. */
 import { expect, onTestFinished, test } from "vitest";
-import type { ArchiveResult } from "../../../archive/archive-store.ts";
 import { openForReading } from "../../../archive/sqlite/connection.ts";
 import { RunWriter } from "../../../archive/sqlite/writer/run-writer.ts";
 import { useFolder } from "../made-archives.ts";
 import { readRun, verifyArchive } from "../on-connection.ts";
-import { sampleCall, sampleRun } from "../sample-runs.ts";
+import { keptReplies, sampleCall, sampleRun } from "../sample-runs.ts";
 
 type Sample = ReturnType<typeof sampleRun>;
 
 const at = useFolder();
 
 function open(path: string) {
-  const taken: string[] = [];
-  const results = new Map<string, ArchiveResult>();
-  const writer = new RunWriter({ path, keepDays: 36_500 }, (reply) => {
-    if (reply.kind === "taken") taken.push(reply.runId);
-    else results.set(reply.runId, reply.result);
-  });
+  const { taken, results, reply } = keptReplies();
+  const writer = new RunWriter({ path, keepDays: 36_500 }, reply);
   onTestFinished(() => writer.close());
   const idOf = ({ run }: Sample) => run.facts.run_id;
   const take = (sample: Sample, calls = sample.calls) =>
