@@ -39,10 +39,18 @@ function linesOf(key: string, schema: unknown, indent: string): string[] {
     const below = Object.entries(inner.shape).flatMap(([name, each]) => linesOf(name, each, `${indent}  `));
     return [`${indent}${key}:`, ...below];
   }
-  const value = line.value ?? (Array.isArray(fallback) ? `[${fallback.join(", ")}]` : String(fallback));
+  // A key without a default is shown with an example or not at all.
+  const value = line.value ?? (fallback === undefined ? undefined : renderDefault(fallback));
+  if (value === undefined) return [];
   const written = `${indent}${key}:${value.startsWith("\n") ? "" : " "}${value}`;
   const comment = line.comment === true ? description : line.comment;
   return (comment === undefined ? written : `${written.padEnd(COMMENT_COLUMN)}# ${comment}`).split("\n");
+}
+
+/** The default of a setting as YAML on one line. */
+export function renderDefault(fallback: unknown): string {
+  if (Array.isArray(fallback)) return `[${fallback.map(renderDefault).join(", ")}]`;
+  return typeof fallback === "object" ? JSON.stringify(fallback) : String(fallback);
 }
 
 /**

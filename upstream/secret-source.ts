@@ -1,3 +1,5 @@
+import { decodeFile } from "../base/file-text.ts";
+
 /** Where to read a value of `env`, `headers` or `auth` when its server starts, or when a token is needed. */
 export type SecretSource = {
   /** File, line and key of the value, for messages. */
@@ -42,7 +44,7 @@ export function parseSecret(bytes: Buffer, what: string): string {
   if (bytes.length > MAX_SECRET_BYTES) throw tooLarge(what);
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
+    text = decodeFile(bytes).replace(/\r?\n$/, "");
   } catch {
     throw new SecretSourceError(`${what} bytes that are not text in UTF-8`);
   }

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { BYTE_ORDER_MARK, withoutMark } from "../../base/file-text.ts";
 import { isObject } from "../../base/json.ts";
 import { type ClientPlace, isPtcEntry } from "./clients.ts";
 import type { PlacedEdit } from "./edit-json-entry.ts";
 import { ClientFileError, readClientFile } from "./read-client-file.ts";
-
-const BYTE_ORDER_MARK = "\ufeff";
 
 /** The place of a client's servers in its file. */
 export type EntryPlace = Pick<ClientPlace, "path" | "format" | "keys">;
@@ -46,7 +45,7 @@ export async function findEntry(
   text: string | undefined,
   name: string,
 ): Promise<FoundEntry | undefined> {
-  const plain = (text ?? "").replace(BYTE_ORDER_MARK, "");
+  const plain = withoutMark(text ?? "");
   if (plain.trim() === "") return undefined;
   const file = await readClientFile(format === "toml" ? "file.toml" : path, plain);
   const value = isObject(file) ? entryAt(file, keys, name) : undefined;

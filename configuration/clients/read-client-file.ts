@@ -1,3 +1,4 @@
+import { withoutMark } from "../../base/file-text.ts";
 import { type ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 
 /** The largest file that is read. Clients also keep other state in it, so it can be large. */
@@ -15,12 +16,13 @@ export class ClientFileError extends Error {
 
 /**
  * Reads the configuration file of an MCP client: JSON, JSON with comments and trailing commas, or TOML for a name that ends
- * in `.toml`.
+ * in `.toml`. A byte order mark before it is left out.
  *
  * @throws ClientFileError whose message continues a sentence that begins with the file's name.
  */
 export async function readClientFile(name: string, text: string): Promise<unknown> {
-  return name.endsWith(".toml") ? readToml(text) : readJson(text);
+  const own = withoutMark(text);
+  return name.endsWith(".toml") ? readToml(own) : readJson(own);
 }
 
 async function readJson(text: string): Promise<unknown> {

@@ -60,7 +60,7 @@ export const addCommand = defineCommand("add", add, (command) =>
     .option("--force", "write it even if the server does not answer")
     .option(
       "--config <file>",
-      "configuration file (default: ptc.yaml here, which is made where there is none)",
+      "configuration file (default: ptc.yaml here, or the nearest above; where there is none, it is made here)",
     )
     .addHelpText(
       "after",

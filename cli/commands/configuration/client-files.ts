@@ -5,6 +5,13 @@ import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
+import {
+  BYTE_ORDER_MARK,
+  decodeWithMark,
+  encodeFile,
+  encodingOf,
+  withoutMark,
+} from "../../../base/file-text.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { listUpTo, oneLine, visibleLine } from "../../../base/visible-text.ts";
 import {
@@ -29,7 +36,7 @@ import {
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { serverModule } from "../../../protocol/tool-names.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
+import { readMarkedFile, readTextFile } from "../../arguments/text-file.ts";
 import { EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "../../command.ts";
 import { layOutTable } from "../../terminal/terminal.ts";
 
@@ -267,13 +274,14 @@ export function renderChanges(changes: readonly KeptChange[], surroundings: Surr
   return layOutTable(rows).join("\n");
 }
 
+/** The text of a client's file, with its byte order mark; `undefined` if there is no file. @throws UsageError */
 export async function readIfThere(path: string, cwd: string): Promise<string | undefined> {
   try {
     realpathSync(path);
   } catch {
     return undefined;
   }
-  return readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
+  return readMarkedFile(path, cwd, MAX_CLIENT_FILE_BYTES);
 }
 
 /** A path as people write it: from here, or from home. */
@@ -304,7 +312,8 @@ export function refuseLinkOut(folder: string, path: string): void {
 }
 
 /**
- * Writes the whole file or nothing, also through a symbolic link. Without a text, removes the file.
+ * Writes the whole file or nothing, also through a symbolic link. Without a text, removes the file. A file that is there keeps its
+ * encoding and its byte order mark.
  *
  * @param before the content of the file when it was read; `undefined` if there was none.
  * @throws EditedMeanwhileError
@@ -322,12 +331,16 @@ export async function replaceFile(
       return await writeFile(path, next, { flag: "wx" });
     }
     const real = realpathSync(path);
-    if ((await readFile(real, "utf8")) !== before)
+    const there = await readFile(real);
+    const encoding = encodingOf(there);
+    const text = decodeWithMark(there);
+    if (withoutMark(text) !== withoutMark(before))
       throw new EditedMeanwhileError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
     if (next === undefined) return await rm(real);
     const draft = `${real}.${randomUUID()}`;
     try {
-      await writeFile(draft, next, { flag: "wx", mode: statSync(real).mode & 0o777 });
+      const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+      await writeFile(draft, encodeFile(`${mark}${withoutMark(next)}`, encoding), { flag: "wx", mode: statSync(real).mode & 0o777 });
       await rename(draft, real);
     } finally {
       await rm(draft, { force: true });

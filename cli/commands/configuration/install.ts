@@ -22,6 +22,7 @@ import {
 import { editEntry } from "../../../configuration/clients/edit-entry.ts";
 import { ClientFileError } from "../../../configuration/clients/read-client-file.ts";
 import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
+import { projectFolder } from "../../../configuration/configuration-paths.ts";
 import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";
 import {
@@ -84,7 +85,7 @@ export const installCommand = defineCommand("install", install, (command) =>
     )
     .option("--all", "with --undo: what ptc changed from any folder")
     .option("--yes", "write without a question")
-    .option("--config <file>", "configuration file that the client's ptc uses (default: ptc.yaml here)")
+    .option("--config <file>", "configuration file that the client's ptc uses (default: ptc.yaml here, or the nearest above)")
     .addHelpText(
       "after",
       "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n  ptc install --take-over\n  ptc install --undo --yes\n",
@@ -102,7 +103,7 @@ async function install(
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(flags.name))
     throw new UsageError("--name: a server's name has 1 to 64 letters, digits, `_` or `-`");
   const choice = takeOverChoice(flags);
-  const cwd = realpathSync(surroundings.cwd());
+  const cwd = projectFolder({ flag: flags.config, env, cwd: surroundings.cwd() });
   if (flags.undo) return undo(client, flags, cwd, surroundings);
   if (flags.all) throw new UsageError("--all goes with --undo");
   if (client === undefined) {
@@ -237,7 +238,7 @@ async function entryFor(
   const warn = warnOn(stderr);
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   if (found === undefined)
-    await warn("there is no ptc.yaml here, and ptc has no servers without one; `ptc init` writes it");
+    await warn("there is no ptc.yaml here or above, and ptc has no servers without one; `ptc init` writes it");
   const call = callOfPtc(surroundings);
   if (scope === "project" && call.length > 1)
     await warn(
