@@ -4,7 +4,12 @@ import { decodeFile } from "../base/file-text.ts";
 import { isObject } from "../base/json.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { configurationPaths, type FindOptions, namedConfiguration, shownFrom } from "./configuration-paths.ts";
+import {
+  configurationPaths,
+  type FindOptions,
+  namedConfiguration,
+  shownFrom,
+} from "./configuration-paths.ts";
 import { readManagedSettings } from "./managed-settings.ts";
 import { mergeManaged } from "./merge-managed.ts";
 import { parseConfiguration } from "./parse.ts";

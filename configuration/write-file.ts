@@ -9,17 +9,31 @@ import { Settings } from "./settings/settings.ts";
 /** The column of the comments after values. */
 const COMMENT_COLUMN = 34;
 
-/** The text of a new ptc.yaml: the servers, and every other key commented out with its default. */
-export function renderConfiguration(servers: readonly ServerEntry[]): string {
+/** Settings of a new ptc.yaml besides its servers. */
+export interface GivenSettings {
+  tools?: { allow: string[] } | { block: string[] };
+  approvals?: { ask: string[] };
+}
+
+/** The text of a new ptc.yaml: the servers and the given settings, and every other key commented out with its default. */
+export function renderConfiguration(
+  servers: readonly ServerEntry[],
+  { tools, approvals }: GivenSettings = {},
+): string {
+  const given: Readonly<Record<string, unknown>> = {
+    ...(servers.length > 0 && { servers }),
+    ...(tools && { tools }),
+    ...(approvals && { approvals }),
+  };
   const { inner } = unwrap(Settings);
   const shape = inner instanceof z.ZodObject ? inner.shape : {};
   return Object.entries(shape)
     .flatMap(([key, schema]) => {
       const { heading } = TEXTS.get(schema as z.ZodType)?.line ?? {};
       const above = heading === undefined ? [] : ["", ...commented(heading.split("\n"))];
-      const isGiven = key === "servers" && servers.length > 0;
-      const given = () => stringify({ servers }, { lineWidth: 0, blockQuote: false }).trimEnd();
-      return [...above, ...(isGiven ? [given()] : commented(linesOf(key, schema, "")))];
+      const render = () =>
+        stringify({ [key]: given[key] }, { lineWidth: 0, blockQuote: false, aliasDuplicateObjects: false });
+      return [...above, ...(key in given ? [render().trimEnd()] : commented(linesOf(key, schema, "")))];
     })
     .join("\n")
     .trimStart()

@@ -226,6 +226,8 @@ export interface ClientFile {
   /** Absolute: the folder of the plugin that the file belongs to. */
   pluginRoot?: string;
   isGemini?: boolean;
+  /** Whether the client counts a `timeout` in seconds. */
+  countsSeconds?: boolean;
 }
 
 const MAX_PLUGINS = 200;

@@ -388,10 +388,7 @@ export const Settings = section({
             "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
             {},
           ),
-          context: setting(
-            text(256).optional(),
-            "a context of the kubeconfig; by default its current one",
-          ),
+          context: setting(text(256).optional(), "a context of the kubeconfig; by default its current one"),
           kubeconfig: setting(
             text(4_096).optional(),
             "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
@@ -530,10 +527,7 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
     }),
   ),
-  http: headed(
-    "How `ptc serve --http` is reached by many people, and who may use it (docs/team.md).",
-    Http,
-  ),
+  http: headed("How `ptc serve --http` is reached by many people, and who may use it (docs/team.md).", Http),
   notify: headed(
     "Who is told of questions that wait for an approval, where no client shows them (docs/notify.md).",
     setting(Notify, undefined, {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { realpathSync, statSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, relative } from "node:path";
@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
 import {
   BYTE_ORDER_MARK,
+  decodeFile,
   decodeWithMark,
   encodeFile,
   encodingOf,
@@ -14,14 +15,20 @@ import {
 } from "../../../base/file-text.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { listUpTo, oneLine, visibleLine } from "../../../base/visible-text.ts";
+import { claudeRules } from "../../../configuration/clients/claude-code.ts";
 import {
   type ClientChange,
   ClientChanges,
   type KeptChange,
   undoChange,
 } from "../../../configuration/clients/client-changes.ts";
+import type { ServerTools } from "../../../configuration/clients/client-rules.ts";
 import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
-import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
+import {
+  type ImportedServers,
+  type ImportOptions,
+  importServers,
+} from "../../../configuration/clients/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
@@ -340,7 +347,10 @@ export async function replaceFile(
     const draft = `${real}.${randomUUID()}`;
     try {
       const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
-      await writeFile(draft, encodeFile(`${mark}${withoutMark(next)}`, encoding), { flag: "wx", mode: statSync(real).mode & 0o777 });
+      await writeFile(draft, encodeFile(`${mark}${withoutMark(next)}`, encoding), {
+        flag: "wx",
+        mode: statSync(real).mode & 0o777,
+      });
       await rename(draft, real);
     } finally {
       await rm(draft, { force: true });
@@ -371,9 +381,12 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   const found = new Map<string, FoundServer>();
   const skipped: ImportedServers["skipped"] = [];
   const sources = new Set<string>();
-  for (const { client, path, ...options } of findClientFiles(env, cwd)) {
+  const tools: ServerTools[] = [];
+  const notes: ImportedServers["notes"] = [];
+  for (const file of findClientFiles(env, cwd)) {
+    const { client, path } = file;
     const where = `${client}, ${shownPath(path, surroundings)}`;
-    const imported = await readQuietly(path, cwd, options);
+    const imported = await readQuietly(file, surroundings);
     if (typeof imported === "string") skipped.push({ name: where, why: imported });
     if (typeof imported === "string" || imported === undefined) continue;
     for (const { name, why } of imported.skipped) skipped.push({ name, why: `${why} (${where})` });
@@ -385,6 +398,8 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
       }
       found.set(module, { entry, from: where });
       sources.add(path);
+      tools.push(...imported.tools.filter(({ server }) => server === entry.name));
+      notes.push(...imported.notes.filter(({ name }) => name === entry.name));
     }
   }
   const all = [...found.values()];
@@ -397,8 +412,8 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   }
   const take = (chosen: readonly FoundServer[]) => ({
     servers: chosen.map(({ entry }) => entry),
-    skipped,
-    withValues: [],
+    ...{ skipped, withValues: [], tools },
+    notes: notes.filter(({ name }) => chosen.some(({ entry }) => entry.name === name)),
   });
   if (isAll) return take(all);
   const isTerminal = canAsk(surroundings);
@@ -411,14 +426,43 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   return take(await choose(all, surroundings));
 }
 
+/** What is known of a client's file before it is read. */
+export function importOptions(
+  file: ClientFile,
+  { env, cwd }: Pick<Surroundings, "env" | "cwd">,
+): ImportOptions {
+  const { path, client, pluginRoot } = file;
+  const isGemini = file.isGemini ?? /(?:^|[\\/])\.(?:gemini|qwen)[\\/]/.test(path);
+  const countsSeconds = file.countsSeconds ?? /cline|roo|kilo|[\\/]mcp_settings\.json$/i.test(path);
+  const isClaudes =
+    client.startsWith("Claude Code") || /(?:^|[\\/])\.(?:mcp\.json$|claude(?:\.json$|[\\/]))/.test(path);
+  return {
+    ...{ pluginRoot, isGemini, countsSeconds, home: env.HOME || homedir() },
+    rules: isClaudes ? claudeRules(env, cwd()) : undefined,
+    readFile: readVariables,
+  };
+}
+
+const MAX_VARIABLES_BYTES = 1024 * 1024;
+
+function readVariables(path: string): string | undefined {
+  try {
+    const { size } = statSync(path);
+    return size > MAX_VARIABLES_BYTES ? undefined : decodeFile(readFileSync(path));
+  } catch {
+    return undefined;
+  }
+}
+
 async function readQuietly(
-  path: string,
-  cwd: string,
-  options: { pluginRoot?: string; isGemini?: boolean },
+  file: ClientFile,
+  surroundings: Surroundings,
 ): Promise<ImportedServers | string | undefined> {
+  const { path } = file;
+  const cwd = surroundings.cwd();
   try {
     const text = await readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
-    return importServers(await readClientFile(path, text), cwd, options);
+    return importServers(await readClientFile(path, text), cwd, importOptions(file, surroundings));
   } catch (error) {
     if (error instanceof ClientFileError) return `its file ${error.message}`;
     if (error instanceof UsageError) return "its file cannot be read";

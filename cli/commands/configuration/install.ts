@@ -85,7 +85,10 @@ export const installCommand = defineCommand("install", install, (command) =>
     )
     .option("--all", "with --undo: what ptc changed from any folder")
     .option("--yes", "write without a question")
-    .option("--config <file>", "configuration file that the client's ptc uses (default: ptc.yaml here, or the nearest above)")
+    .option(
+      "--config <file>",
+      "configuration file that the client's ptc uses (default: ptc.yaml here, or the nearest above)",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n  ptc install --take-over\n  ptc install --undo --yes\n",
@@ -238,7 +241,9 @@ async function entryFor(
   const warn = warnOn(stderr);
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   if (found === undefined)
-    await warn("there is no ptc.yaml here or above, and ptc has no servers without one; `ptc init` writes it");
+    await warn(
+      "there is no ptc.yaml here or above, and ptc has no servers without one; `ptc init` writes it",
+    );
   const call = callOfPtc(surroundings);
   if (scope === "project" && call.length > 1)
     await warn(
