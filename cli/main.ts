@@ -2,13 +2,21 @@ import { Command, CommanderError } from "commander";
 import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
 import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
-import { configurationAbove } from "../configuration/configuration-paths.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { configurationAbove } from "../configuration/configuration-paths.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { version } from "../system/package.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "./command.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "./command.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {

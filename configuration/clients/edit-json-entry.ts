@@ -163,7 +163,9 @@ function withMember(text: string, object: Node | undefined, key: string, value: 
   if (!isBroken) return `${text.slice(0, end)},${indent === undefined ? "" : " "}${member}${text.slice(end)}`;
   // A comment on the line of the last member stays there.
   const [rest = ""] =
-    /^[ \t]*,?[ \t]*(?:\/\*(?:[^*\r\n]|\*(?!\/))*\*\/[ \t]*)*(?:\/\/[^\r\n]*)?(?=\r?\n)/.exec(text.slice(end)) ?? [];
+    /^[ \t]*,?[ \t]*(?:\/\*(?:[^*\r\n]|\*(?!\/))*\*\/[ \t]*)*(?:\/\/[^\r\n]*)?(?=\r?\n)/.exec(
+      text.slice(end),
+    ) ?? [];
   const hasComma = /^[ \t]*,/.test(rest);
   const comma = hasComma ? "" : ",";
   const added = `${eol}${base}${member}${hasComma ? "," : ""}`;

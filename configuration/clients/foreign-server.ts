@@ -200,7 +200,8 @@ function commandOf(members: Members) {
     const all = [...before, ...(args ?? [])];
     return { command, args: all.length === 0 ? undefined : all, env };
   }
-  return { command: own === undefined ? undefined : textOf(own, "command"), args, env };
+  if (own !== undefined && typeof own !== "string") throw new UnusableEntry("its `command` must be a text");
+  return { command: own, args, env };
 }
 
 /** Names of variables. Codex also has objects with a `name`. */

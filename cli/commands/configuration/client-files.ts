@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { mkdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, relative } from "node:path";
 import { createInterface } from "node:readline";
@@ -175,9 +175,14 @@ export async function changeFile(
     });
     if (text === before) return;
     const earlier = kept.list();
-    const ids = keepAll(kept, changes);
+    const folders = before === undefined ? missingFolders(path) : [];
+    const ids = keepAll(
+      kept,
+      changes.map((change) => (folders.length === 0 ? change : { ...change, folders })),
+    );
     try {
       await replaceFile(path, before, text);
+      if (text === undefined) await removeEmpty(kept.of(path).flatMap((change) => change.folders ?? []));
     } catch (error) {
       for (const id of ids) kept.forget(id);
       if (error instanceof EditedMeanwhileError && tries < TRIES) continue;
@@ -192,6 +197,18 @@ export async function changeFile(
     }
     return;
   }
+}
+
+/** The folders of a file that do not exist, the outermost first. */
+function missingFolders(path: string): string[] {
+  const missing: string[] = [];
+  for (let folder = dirname(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  return missing;
+}
+
+/** Removes folders that ptc has made, as far as nothing is in them. @param folders the outermost first. */
+async function removeEmpty(folders: readonly string[]): Promise<void> {
+  for (const folder of folders.toReversed()) await rmdir(folder).catch(() => {});
 }
 
 function isSameEntry(a: ClientChange, b: ClientChange): boolean {

@@ -2,7 +2,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/quantities.ts";
-import { oneLine } from "../../../base/visible-text.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
 import { type ToolSettings, toolSettings } from "../../../configuration/clients/client-rules.ts";
 import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
@@ -12,6 +12,7 @@ import {
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
 } from "../../../configuration/clients/read-client-file.ts";
+import { configurationAbove } from "../../../configuration/configuration-paths.ts";
 import {
   findPlainSecrets,
   fromKeyring,
@@ -79,6 +80,12 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     throw new UsageError("--take-over and --keep go with --import");
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
     throw new UsageError(`${FILE} is already here; edit it, or remove it first`);
+  const above = configurationAbove({ env: surroundings.env, cwd: surroundings.cwd() });
+  if (above !== undefined)
+    await tell(
+      surroundings.stderr,
+      `${visibleLine(above)} counted in this folder so far; from now on ${FILE} here does, with .ptc/ and generated/ of its own`,
+    );
   const found =
     flags.import === undefined
       ? { servers: [], skipped: [], withValues: [], tools: [], notes: [] }
@@ -213,7 +220,8 @@ async function withoutPlainSecrets(
     isKept = !/^\s*n/i.test(answer);
   }
   if (!isKept) {
-    const variableOf = ({ server, key, secret }: PlainSecret) => names.nameFor(server, key, secret, true);
+    const variableOf = ({ server, key, secret }: PlainSecret) =>
+      names.nameFor(server, key, secret, /^[A-Za-z_]\w*$/.test(key));
     for (const secret of secrets)
       told.push(
         `${secret.key} of '${secret.server}' looks secret, and is \${${variableOf(secret)}} now: set ${variableOf(secret)}`,
