@@ -68,7 +68,7 @@ describe("a secret in a file", () => {
     const contents: [string | Buffer, string][] = [
       ["\n", "holds nothing"],
       ["a\0b", "holds a NUL character"],
-      [Buffer.from([0xff, 0xfe]), "holds bytes that are not text in UTF-8"],
+      [Buffer.from([0xff, 0x61]), "holds bytes that are not text in UTF-8"],
       ["x".repeat(MAX_SECRET_BYTES + 1), "holds more than 65536 bytes, which is too much for a secret"],
     ];
     for (const [content, why] of contents) {

@@ -102,6 +102,14 @@ it("a client's file that was pasted into ptc.yaml is named as one", async () => 
   );
 });
 
+it("ptc add writes no secret of arguments into ptc.yaml, and says what to set", async () => {
+  const { ptc, read } = userProject({ "ptc.yaml": "" });
+  const { stdout, stderr } = await ptc("add", "notes", "--force", "--", "/nowhere/x", "--api-key", SECRET);
+  expect(read("ptc.yaml")).toContain("${NOTES_API_KEY}");
+  expect(read("ptc.yaml") + stdout + stderr).not.toContain(SECRET);
+  expect(stderr).toContain("set NOTES_API_KEY where ptc is started");
+});
+
 describe("in a folder below a ptc.yaml", () => {
   function below() {
     const { folder, home, env } = userProject({
