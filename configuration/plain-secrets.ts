@@ -137,7 +137,7 @@ export interface ArgumentSecret {
 }
 
 /**
- * The entry with a variable instead of each secret in its arguments, its URL, its command and its folder, which allow no other source.
+ * The entry with a variable instead of each secret in its arguments, its URL, its commands and its folder, which allow no other source.
  *
  * @param names gives the variables their names.
  */
@@ -151,13 +151,27 @@ export function withoutArgumentSecrets(
     if (!variables.some((each) => each.variable === variable)) variables.push({ variable, secret });
     return `\${${variable}}`;
   };
-  const args = entry.args?.map((argument, index, all) => inArgument(argument, all[index - 1], instead));
+  const inWords = (words: readonly string[]) =>
+    words.map((word, index, all) => inArgument(word, all[index - 1], instead));
+  const args = entry.args && inWords(entry.args);
+  /** Commands that print a value are written out too. */
+  const inCommands = (values: ServerEntry["env"]) =>
+    values &&
+    Object.fromEntries(
+      Object.entries(values).map(([key, value]) =>
+        typeof value === "string" || value.command === undefined
+          ? [key, value]
+          : [key, { ...value, command: inWords(value.command) as [string, ...string[]] }],
+      ),
+    );
   const inText = (text: string | undefined) => (text === undefined ? undefined : replaceIn(text, instead));
   const changed = {
     command: inText(entry.command),
     args,
     cwd: inText(entry.cwd),
     url: entry.url === undefined ? undefined : replaceInUrl(entry.url, instead),
+    env: inCommands(entry.env),
+    headers: inCommands(entry.headers),
   };
   const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
   return { entry: { ...entry, ...given }, variables };

@@ -18,9 +18,14 @@ export type SecretSource = {
       readonly argv: readonly [string, ...string[]];
       /** Absolute. */
       readonly cwd: string;
+      /** Whether it is run each time, because what it prints ends with time. By default it is run once. */
+      readonly isFresh?: boolean;
     }
   | { readonly from: "keyring"; readonly name: string }
 );
+
+/** The name among `headers` for headers that a source names itself, as a JSON object. */
+export const ALL_HEADERS = "*";
 
 /** A secret in the configuration: its text, or where to read it. */
 export type ConfiguredSecret = string | SecretSource;

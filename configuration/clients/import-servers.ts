@@ -3,6 +3,7 @@ import { parseEnv } from "node:util";
 import { isObject } from "../../base/json.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { serverModule } from "../../protocol/tool-names.ts";
+import { ALL_HEADERS } from "../../upstream/secret-source.ts";
 import type { SecretValueEntry, ServerEntry } from "../settings/server-settings.ts";
 import {
   type ClientRules,
@@ -227,13 +228,14 @@ function translateServer(name: string, foreign: ForeignServer, surroundings: Sur
     ...Object.fromEntries(
       Object.entries(foreign.headerVariables).map(([key, each]) => [key, variable(each)]),
     ),
+    ...(foreign.headersHelper !== undefined && {
+      [ALL_HEADERS]: headersCommand(name, translate(url), foreign.headersHelper, surroundings),
+    }),
   };
-  if (foreign.headersHelper !== undefined)
-    foreign.notes.push(
-      `its headers come from the command \`${oneLine(foreign.headersHelper, MAX_REFERENCE_CHARS)}\` (headersHelper), which ptc does not run; give each header a command that prints its value: headers: { Authorization: { command: [...] } }`,
-    );
   // With an Authorization header, no login is needed.
-  const isKeyed = Object.keys(headers).some((each) => each.toLowerCase() === "authorization");
+  const isKeyed = Object.keys(headers).some(
+    (each) => each.toLowerCase() === "authorization" || each === ALL_HEADERS,
+  );
   return {
     ...{ name: ownName, ...common, transport, url: translate(url) },
     ...defined({
@@ -242,6 +244,20 @@ function translateServer(name: string, foreign: ForeignServer, surroundings: Sur
     }),
     ...times,
   };
+}
+
+/** Claude Code's `headersHelper`, a line for a shell that prints headers as a JSON object, with the variables that it may read. */
+function headersCommand(
+  name: string,
+  url: string,
+  helper: string,
+  { directory, pluginRoot }: Surroundings,
+): SecretValueEntry {
+  const line = helper
+    .replaceAll(variable("CLAUDE_PROJECT_DIR"), () => directory)
+    .replaceAll(variable("CLAUDE_PLUGIN_ROOT"), (whole) => pluginRoot ?? whole);
+  const given = [`CLAUDE_CODE_MCP_SERVER_NAME=${literal(name)}`, `CLAUDE_CODE_MCP_SERVER_URL=${url}`];
+  return { command: ["env", ...given, "sh", "-c", literal(line)] };
 }
 
 /**
@@ -258,7 +274,7 @@ function variablesIn(file: string, { directory, readFile, home = "" }: Surroundi
       `its variables are in ${visibleLine(file)} (envFile), which cannot be read; write them under env`,
     );
   return Object.fromEntries(
-    Object.entries(parseEnv(text)).map(([name, value]) => [name, (value ?? "").replaceAll("${", "$${")]),
+    Object.entries(parseEnv(text)).map(([name, value]) => [name, literal(value ?? "")]),
   );
 }
 
@@ -348,6 +364,12 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
   };
 }
 
+/** A text in which ptc expands nothing. */
+function literal(text: string): string {
+  // A replacement text would take the two signs for one.
+  return text.replaceAll("${", () => "$${");
+}
+
 /** A reference to an environment variable in the syntax of ptc.yaml. */
 function variable(name: string): string {
   return `\${${name}}`;
@@ -363,7 +385,6 @@ interface Surroundings extends ImportOptions {
 
 /** The ptc.yaml form of a client's reference; `undefined` if ptc has no equivalent. */
 function translate(reference: string, { directory, pluginRoot, inputs }: Surroundings): string | undefined {
-  const literal = (text: string) => text.replaceAll("${", "$${");
   // Claude Code defines this name for its plugins.
   if (reference === "CLAUDE_PLUGIN_ROOT" && pluginRoot !== undefined) return literal(pluginRoot);
   if (/^CLAUDE_PROJECT_DIR(?::-[^}]*)?$/.test(reference)) return literal(directory);

@@ -65,6 +65,13 @@ describe("a secret in plain text", () => {
     expect(variables.map(({ secret }) => secret).join()).toContain(SECRET);
   });
 
+  it("is not left in a command that prints a value", () => {
+    const command = ["sh", "-c", `echo '{"Authorization":"Bearer ${SECRET}"}'`];
+    const { entry } = withoutArgumentSecrets(notes({ headers: { "*": { command }, X: "y" } }));
+    expect(JSON.stringify(entry)).not.toContain(SECRET);
+    expect(entry.headers).toMatchObject({ X: "y" });
+  });
+
   it.each([
     ["the query", `?api_key=${SECRET}&a=1`, "?api_key=${NOTES_API_KEY}&a=1"],
     ["a short one in the query", "?token=abc", "?token=${NOTES_TOKEN}"],

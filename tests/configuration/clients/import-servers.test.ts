@@ -15,7 +15,7 @@ type Case = { name: string; file: object; settings?: object; options?: ImportOpt
 const CASES: Case[] = parse(readFileSync(join(import.meta.dirname, "imports.yaml"), "utf8"));
 
 const VARIABLES: Record<string, string> = {
-  "/home/me/project/.env": "A=1 # one\nexport TOKEN='t $x'\nB=from file\n",
+  "/home/me/project/.env": "A=1 # one\nexport TOKEN='t $x'\nB=from file\nC=${X}\n",
 };
 
 const imported = (file: unknown, options?: ImportOptions) =>
