@@ -5,7 +5,7 @@ import type { WriterRequest } from "../../writer/archive-writer.ts";
 import type { WriterOptions } from "./run-writer.ts";
 
 // A thread does not have the cache of the process, and a command that runs one program waits for this code.
-module.enableCompileCache();
+module.enableCompileCache?.();
 const { RunWriter } = await import("./run-writer.ts");
 
 const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));
