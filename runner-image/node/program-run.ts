@@ -19,6 +19,7 @@ import { pages } from "./functions/pages.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
 import { bindTools, ToolError, wireTypeOf } from "./functions/tools.ts";
+import { carriedByJson } from "./json-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { printedFrames } from "./stack-trace.ts";
 import { writeAll } from "./write-all.ts";
@@ -110,6 +111,7 @@ export class ProgramRun {
       [Symbol.for("ptc.tool")]: tool,
       [Symbol.for("ptc.extract")]: makeExtract(callTool),
       [Symbol.for("ptc.saved")]: checkSavedValue,
+      [Symbol.for("ptc.carried")]: carriedByJson,
     });
   }
 
