@@ -84,7 +84,7 @@ export class ToolError extends Error {
   server = "";
   tool = "";
   retryable = false;
-  /** The tool's answer, if the call was made and the answer contradicts what the tool declares. */
+  /** What the tool says of its failure as structured content, or its answer if that contradicts what the tool declares. */
   declare data?: unknown;
 }
 
