@@ -1,16 +1,17 @@
 """Makes every start method of `multiprocessing` work in a program.
 
-The methods `spawn` and `forkserver` start a new interpreter, which imports the main module again to find the functions that it is to
-run. A program has no file that could be imported: each child died, and a pool waited for ever. So these methods fork as well.
+The methods `spawn` and `forkserver` start a new interpreter, which imports the main module again to find the functions that it
+is to run. A program has no file that could be imported, so each child would die, and a pool would wait for ever. These methods
+fork instead.
 """
 
-from multiprocessing import context
+from multiprocessing.context import ForkServerProcess, SpawnProcess
 from typing import Any, cast
 
 
 def fork_always() -> None:
     """From now on, processes of all start methods are copies of the program's."""
-    for kind in (context.SpawnProcess, context.ForkServerProcess):
+    for kind in (SpawnProcess, ForkServerProcess):
         cast("Any", kind)._Popen = staticmethod(_fork)
 
 

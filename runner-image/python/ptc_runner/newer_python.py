@@ -74,7 +74,11 @@ def _newer_syntax(error: SyntaxError, source: str) -> tuple[str, str, str] | Non
     inside = _newer_f_string(line)
     if inside is None:
         return None
-    instead = "use the other quotes inside" if inside == "the quotes of the f-string itself" else "set a variable before, and use that"
+    instead = (
+        "use the other quotes inside"
+        if inside == "the quotes of the f-string itself"
+        else "set a variable before, and use that"
+    )
     return f"{inside} inside the braces of an f-string", "3.12", instead
 
 

@@ -108,7 +108,7 @@ def _plain(value: object, path: str = "") -> Any:
 
 
 def _members_of(error: BaseException) -> dict[str, Any]:
-    """An exception is its name, its message and all further members. runner-image/node/json-value.ts says errors in the same way."""
+    """An exception is its name, its message and all further members, as an error is in runner-image/node/json-value.ts."""
     members: dict[str, Any] = {"name": type(error).__name__, "message": str(error)}
     for name, member in vars(error).items():
         if not name.startswith("_") and member is not None:
