@@ -108,7 +108,7 @@ export interface Upstream {
   /**
    * Calls a tool once, without retrying. Resolves with the MCP result, which is only checked to be an object.
    *
-   * @throws UpstreamError
+   * @throws UpstreamError; after `session_ended` the server may be another version, and may be called again.
    */
   call(call: UpstreamCall): Promise<unknown>;
   /** Calls the listener when a listing may be out of date. Returns a function that removes it. */

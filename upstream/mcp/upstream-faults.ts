@@ -7,6 +7,7 @@ import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
 import { RequestError, type RequestFailure } from "./server-session.ts";
+import { SessionEndedError } from "./session-end.ts";
 import { type StartSpent, whySlow } from "./start-time.ts";
 import type { StdioDiagnosis } from "./stdio-transport.ts";
 import { ToolListingError } from "./tool-listing.ts";
@@ -24,6 +25,7 @@ export interface FaultFacts {
     | "negotiation"
     | "network"
     | "other"
+    | "session"
     | "timeout"
     | "violation";
   cause: unknown;
@@ -139,13 +141,13 @@ export class UpstreamFaults {
       case "network":
         return this.build("disconnected", this.#unreachable(facts), cause);
       case "http":
-        // A server answers 404 when it has forgotten the session (MCP 2025-11-25, "Session Management").
-        if (status === 404) return this.build("disconnected", "has ended the session", cause);
         return this.build(
           "remote_error",
           `answered HTTP ${status}${status === 401 ? "; check its headers" : ""}`,
           cause,
         );
+      case "session":
+        return this.build("session_ended", "has ended the session", cause);
       case "login":
       case "token":
         return this.#ofAuthorization(facts, "remote_error");
@@ -263,6 +265,7 @@ export function factsOf(error: unknown): FaultFacts {
   const authorization = authorizationFaultOf(error);
   if (authorization instanceof LoginRequiredError) return { kind: "login", cause: authorization };
   if (authorization !== undefined) return { kind: "token", cause: authorization };
+  if (error instanceof SessionEndedError) return { ...facts, kind: "session" };
   if (error instanceof ToolListingError) return { ...facts, kind: "listing" };
   if (error instanceof RequestError) return { ...facts, ...factsOfRequest(error.failure) };
   if (error instanceof ProtocolError) return { ...facts, kind: "answer", rpcCode: error.code };

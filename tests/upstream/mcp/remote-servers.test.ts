@@ -165,16 +165,13 @@ describe("a call over HTTP", () => {
     expect(error).toMatchObject({ code: "disconnected", message });
   });
 
-  it("fails with a session that the server has forgotten, and the connection with it", async () => {
+  it("says of a session that the server has forgotten that it has ended", async () => {
     const { listener, forget } = serveStreamable(seen);
     const connection = await connect(remote(`${await listen(listener)}/mcp`));
-    const lost = vi.fn();
-    connection.onLost(lost);
     forget();
     const message = "server 'x' has ended the session";
     const error = await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })));
-    expect(error).toMatchObject({ code: "disconnected", message, retryable: true });
-    expect(lost).toHaveBeenCalledOnce();
+    expect(error).toMatchObject({ code: "session_ended", message, retryable: true });
   });
 
   it("fails when the older transport's stream breaks, and the connection with it", async () => {
