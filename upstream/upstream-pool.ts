@@ -241,6 +241,10 @@ export class PooledUpstream implements Upstream {
     return this.#options.source.isShared === true;
   }
 
+  get startsApart(): boolean {
+    return this.#options.source.whySlow !== undefined;
+  }
+
   /** Whether it is connected or connecting. */
   get isConnecting(): boolean {
     return this.#connection !== undefined || this.#connecting !== undefined;

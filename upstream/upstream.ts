@@ -97,6 +97,8 @@ export interface Upstream {
   readonly isConnected: boolean;
   /** Whether all principals share it. */
   readonly isShared?: boolean;
+  /** Whether its start does not count as a part of a call's time, because it may have to be installed first. */
+  readonly startsApart?: boolean;
   /**
    * Starts the server before its first use. The first use reports a failure as if it had waited itself.
    *

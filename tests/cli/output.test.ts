@@ -26,7 +26,9 @@ describe("output that cannot be written", () => {
   );
 
   it("does not change the exit code of a command that failed on its own", async () => {
-    const { code, stderr } = await ptcIn(folderOfTest(), ["list", "--limit", "x"], { stdout: failing("EIO") });
+    const { code, stderr } = await ptcIn(folderOfTest(), ["list", "--limit", "x"], {
+      stdout: failing("EIO"),
+    });
     expect(code).toBe(2);
     expect(stderr).not.toContain("could not be written");
   });

@@ -41,6 +41,8 @@ export interface LinkOptions {
   onExit?: (pid: number) => void;
   /** Receives it once the server has sent something. */
   onStarted?: (pid: number) => void;
+  /** Environment variables for the command of a server on stdio, unless the server or the environment has others. */
+  commandDefaults?: Readonly<Record<string, string>> | undefined;
   /** The login at a remote server. */
   authorization?: Authorization | undefined;
 }
@@ -58,6 +60,7 @@ export function openLink(
     const { onSpawn, onExit, onStarted } = options;
     const stdio = new StdioClientTransport({
       ...target,
+      defaults: options.commandDefaults,
       maxMessageBytes,
       onSpawn,
       onExit,

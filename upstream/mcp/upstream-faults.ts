@@ -4,6 +4,7 @@ import { visibleLine } from "../../base/visible-text.ts";
 import { FaultMask } from "../../secrets/redaction-secrets.ts";
 import { AuthorizationError, LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
+import { failureLine } from "./failure-line.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
 import { RequestError, type RequestFailure } from "./server-session.ts";
@@ -234,19 +235,14 @@ function describeEnd(diagnosis: Diagnosis): string {
   return `${signal === null ? `exited with code ${code}` : `was killed by ${signal}`}${describeOutput(diagnosis)}`;
 }
 
-/** Lines that Node.js prints around a fatal error: frames, the mark under a line of source, its version. */
-const STACK_TRACE_LINE = /^\s*(?:at\s.*|\^+|Node\.js v[\d.]+)\s*$/;
-
-/** The end of a server's stderr, and the first output on stdout that was not a message. */
+/** What a server's stderr says of its failure, and the first output on stdout that was not a message. */
 function describeOutput(diagnosis: Diagnosis): string {
   if (diagnosis === undefined) return "";
-  const lines = diagnosis.stderrTail.split("\n").filter((line) => line.trim() !== "");
-  const telling = lines.filter((line) => !STACK_TRACE_LINE.test(line));
-  const last = (telling.length > 0 ? telling : lines).slice(-3).join(" | ").slice(-300);
+  const why = failureLine(diagnosis.stderrTail);
   const garbage = diagnosis.firstGarbage;
   const quoted =
     garbage === undefined ? "" : `; its output begins with something that is no message: ${garbage}`;
-  return `${last === "" ? "" : `: ${last}`}${quoted}`;
+  return `${why === "" ? "" : `: ${why}`}${quoted}`;
 }
 
 function reasonOf(error: unknown): string {

@@ -219,7 +219,7 @@ describe("a server that cannot be used", () => {
       "exits at once",
       fixture("exits-at-once.mjs", { env: { API_KEY: SECRET } }),
       "start_failed",
-      `${START}: it exited with code 3: loading \\| Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
+      `${START}: it exited with code 3: Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
     ],
     [
       "says several things before it ends",
