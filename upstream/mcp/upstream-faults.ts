@@ -88,6 +88,10 @@ export class UpstreamFaults {
         cause,
       );
     }
+    if (status >= 300 && status < 400) {
+      const text = `answered HTTP ${status} at ${this.#place()}, which leads elsewhere: write the address that it leads to as its url`;
+      return this.build("handshake_failed", text, cause);
+    }
     if (kind === "http") {
       const text = `answered HTTP ${status} at ${this.#place()}, where an MCP endpoint should be; check its url`;
       return this.build("handshake_failed", text, cause);
@@ -200,10 +204,10 @@ export class UpstreamFaults {
   #ofSpawn(error: Error): UpstreamError {
     const code = (error as NodeJS.ErrnoException).code ?? error.message;
     const command = this.#target.transport === "stdio" ? this.#target.command : "";
-    const advice = code === "ENOENT" ? "check its command and its cwd" : "check its command";
+    const advice = code === "ENOENT" ? adviceOnMissing(command) : "check its command in the configuration";
     return this.build(
       "start_failed",
-      `did not start: spawn ${command} ${code}; ${advice} in the configuration`,
+      `did not start: spawn ${command} ${code}; ${advice}`,
       error,
     );
   }
@@ -216,6 +220,15 @@ export class UpstreamFaults {
   #place(): string {
     return this.#target.transport === "stdio" ? "its command" : new URL(this.#target.url).host;
   }
+}
+
+/** What to do about a command that is not there. No shell reads it, so it is one word, and `~` means nothing in it. */
+function adviceOnMissing(command: string): string {
+  const [first = "", ...words] = command.trim().split(/\s+/);
+  if (words.length > 0)
+    return `command is one word, and no shell reads it: if ${first} is the program, write the words after it as args (args: [${words.map((word) => JSON.stringify(word)).join(", ")}])`;
+  if (command.startsWith("~")) return "no shell reads the command, so write the whole path in place of ~";
+  return "check its command and its cwd in the configuration";
 }
 
 /** How much of a call's time had passed before it was sent; empty if it was little. */

@@ -210,6 +210,18 @@ describe("a server that cannot be used", () => {
       `${START}: spawn no-such-program ENOENT; check its command and its cwd in the configuration$`,
     ],
     [
+      "has its arguments in its command",
+      fixture("", { command: "node server.js --stdio" }),
+      "start_failed",
+      `${START}: spawn node server\\.js --stdio ENOENT; command is one word, .*args: \\["server\\.js", "--stdio"\\]\\)$`,
+    ],
+    [
+      "is named with ~",
+      fixture("", { command: "~/bin/x" }),
+      "start_failed",
+      `${START}: spawn ~/bin/x ENOENT; no shell reads the command, so write the whole path in place of ~$`,
+    ],
+    [
       "is no program",
       fixture("", { command: fixture("garbage.mjs").args[0] ?? "" }),
       "start_failed",
