@@ -1,7 +1,7 @@
-import { withoutNulls } from "../catalog/arguments.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
+import { withoutNulls } from "../catalog/arguments.ts";
 import { whyNotOn } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import { callByName } from "../programs/call-by-name.ts";

@@ -286,7 +286,8 @@ function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { k
     properties.push({ name, type, required: names.has(name), documentation: {} });
   }
   if (properties.length === 0) return { kind: "object", properties, rest: rest ?? ANY };
-  if (rest === undefined || rest.kind === "never" || allowed !== undefined) return { kind: "object", properties };
+  if (rest === undefined || rest.kind === "never" || allowed !== undefined)
+    return { kind: "object", properties };
   if (declaredCount === 0) return { kind: "object", properties, rest };
   // An index signature must allow the types of all properties, which only `any` is sure to do.
   return { kind: "object", properties, rest: ANY };

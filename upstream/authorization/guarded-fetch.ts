@@ -161,7 +161,11 @@ async function toResponse(answer: http.IncomingMessage): Promise<Response> {
 }
 
 /** Members of metadata and token answers that are numbers (RFC 6749, section 5.1; RFC 7591, section 3.2.1). Some servers send texts. */
-const NUMBERS: ReadonlySet<string> = new Set(["expires_in", "client_id_issued_at", "client_secret_expires_at"]);
+const NUMBERS: ReadonlySet<string> = new Set([
+  "expires_in",
+  "client_id_issued_at",
+  "client_secret_expires_at",
+]);
 
 /** The text of a JSON object without its members that are null, which many servers send for what they leave out. Other bodies stay. */
 function withoutNulls(body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string {
@@ -175,7 +179,8 @@ function withoutNulls(body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string {
   const members = Object.entries(value)
     .filter(([, member]) => member !== null)
     .map(([name, member]) => {
-      const isNumber = NUMBERS.has(name) && typeof member === "string" && /^\s*\d+(?:\.\d+)?\s*$/.test(member);
+      const isNumber =
+        NUMBERS.has(name) && typeof member === "string" && /^\s*\d+(?:\.\d+)?\s*$/.test(member);
       return [name, isNumber ? Number(member) : member];
     });
   return JSON.stringify(Object.fromEntries(members));

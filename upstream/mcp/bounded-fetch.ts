@@ -24,7 +24,9 @@ export function buildBoundedFetch(bounds: FetchBounds): Fetch {
     const response = await outgoingFetch(url, init);
     if (response.body === null || response.status < 200) return response;
     const isPost = init?.method?.toUpperCase() === "POST";
-    const { body, headers } = isPost ? await named(response, response.body) : { body: response.body, headers: response.headers };
+    const { body, headers } = isPost
+      ? await named(response, response.body)
+      : { body: response.body, headers: response.headers };
     return new Response(body.pipeThrough(buildFilter({ ok: response.ok, headers }, bounds)), {
       status: response.status,
       statusText: response.statusText,
@@ -34,7 +36,13 @@ export function buildBoundedFetch(bounds: FetchBounds): Fetch {
 }
 
 /** Media types that servers give to messages whose type they do not know. */
-const UNNAMED: ReadonlySet<string> = new Set(["", "text/plain", "application/octet-stream", "text/json", "application/json-rpc"]);
+const UNNAMED: ReadonlySet<string> = new Set([
+  "",
+  "text/plain",
+  "application/octet-stream",
+  "text/json",
+  "application/json-rpc",
+]);
 
 /** What a message may begin with, after a byte order mark and white space. */
 const BEGINS_JSON = /^(?:\ufeff)?\s*[[{]/;
@@ -72,7 +80,10 @@ function typeOf(headers: Headers): string | undefined {
   return /^[^;\s]*/.exec(headers.get("content-type") ?? "")?.[0].toLowerCase();
 }
 
-function buildFilter(response: Pick<Response, "ok" | "headers">, bounds: FetchBounds): TransformStream<Uint8Array, Uint8Array> {
+function buildFilter(
+  response: Pick<Response, "ok" | "headers">,
+  bounds: FetchBounds,
+): TransformStream<Uint8Array, Uint8Array> {
   const type = typeOf(response.headers);
   if (!response.ok) return buildLimit(bounds);
   if (type === "text/event-stream") return buildEventFilter(bounds);

@@ -205,11 +205,7 @@ export class UpstreamFaults {
     const code = (error as NodeJS.ErrnoException).code ?? error.message;
     const command = this.#target.transport === "stdio" ? this.#target.command : "";
     const advice = code === "ENOENT" ? adviceOnMissing(command) : "check its command in the configuration";
-    return this.build(
-      "start_failed",
-      `did not start: spawn ${command} ${code}; ${advice}`,
-      error,
-    );
+    return this.build("start_failed", `did not start: spawn ${command} ${code}; ${advice}`, error);
   }
 
   #unreachable({ networkReason }: FaultFacts): string {

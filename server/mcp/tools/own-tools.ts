@@ -113,9 +113,7 @@ export function parseArguments<T>(
   const all = typeof value === "string" ? (jsonIn(value) ?? value) : (value ?? {});
   if (!isObject(all)) return { ok: false, message: "arguments must be an object" };
   const known = Object.keys(schema.shape);
-  const given = Object.entries(all).filter(
-    ([key, each]) => each !== null || isRequired(schema.shape[key]),
-  );
+  const given = Object.entries(all).filter(([key, each]) => each !== null || isRequired(schema.shape[key]));
   const unknown = given.find(([key]) => !known.includes(key))?.[0];
   if (unknown !== undefined) {
     const meant = meantBy(unknown, known);

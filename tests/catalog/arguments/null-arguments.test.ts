@@ -4,7 +4,12 @@ import { withoutNulls } from "../../../catalog/arguments.ts";
 const object = (properties: object, required: string[] = []) => ({ type: "object", properties, required });
 
 it.each<[what: string, schema: unknown, args: unknown, left: unknown]>([
-  ["a text that is null", object({ a: { type: "string" }, b: { type: "number" } }), { a: null, b: 1 }, { b: 1 }],
+  [
+    "a text that is null",
+    object({ a: { type: "string" }, b: { type: "number" } }),
+    { a: null, b: 1 },
+    { b: 1 },
+  ],
   ["a choice that is null", object({ a: { enum: ["x"] } }), { a: null }, {}],
 ])("leaves out %s", (_, schema, args, left) => {
   expect(withoutNulls(schema, args)).toEqual(left);

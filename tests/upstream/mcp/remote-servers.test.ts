@@ -109,31 +109,34 @@ describe("a server on HTTP", () => {
     expect(seen.headers.at(-1)?.["mcp-param-region"]).toBe("nord");
   });
 
-  it.each([undefined, "text/plain", "text/plain; charset=utf-8", "application/octet-stream", "application/json; charset=utf-8"])(
-    "is read when its JSON comes as %s",
-    async (type) => {
-      const origin = await listen(async (request, response) => {
-        if (request.method !== "POST") return void response.writeHead(405).end();
-        const { id, method } = (await json(request)) as { id?: number; method: string };
-        if (id === undefined) return void response.writeHead(202).end();
-        const capabilities = { tools: {} };
-        const results: Record<string, object> = {
-          initialize: {
-            protocolVersion: "2025-11-25",
-            capabilities,
-            serverInfo: { name: "s", version: "1" },
-          },
-          "tools/list": { tools: [{ name: "go", inputSchema: { type: "object" } }] },
-        };
-        const result = results[method];
-        const error = { code: -32601, message: "no such method" };
-        const answer = { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) };
-        response.writeHead(200, type === undefined ? {} : { "content-type": type }).end(JSON.stringify(answer));
-      });
-      const connection = await connect(remote(`${origin}/mcp`));
-      expect((await connection.list()).tools).toHaveLength(1);
-    },
-  );
+  it.each([
+    undefined,
+    "text/plain",
+    "text/plain; charset=utf-8",
+    "application/octet-stream",
+    "application/json; charset=utf-8",
+  ])("is read when its JSON comes as %s", async (type) => {
+    const origin = await listen(async (request, response) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const { id, method } = (await json(request)) as { id?: number; method: string };
+      if (id === undefined) return void response.writeHead(202).end();
+      const capabilities = { tools: {} };
+      const results: Record<string, object> = {
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities,
+          serverInfo: { name: "s", version: "1" },
+        },
+        "tools/list": { tools: [{ name: "go", inputSchema: { type: "object" } }] },
+      };
+      const result = results[method];
+      const error = { code: -32601, message: "no such method" };
+      const answer = { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) };
+      response.writeHead(200, type === undefined ? {} : { "content-type": type }).end(JSON.stringify(answer));
+    });
+    const connection = await connect(remote(`${origin}/mcp`));
+    expect((await connection.list()).tools).toHaveLength(1);
+  });
 
   it("has its session ended on close", async () => {
     const { listener, sessions } = serveStreamable(seen);

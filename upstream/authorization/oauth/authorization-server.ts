@@ -104,7 +104,8 @@ async function findResourceMetadata({
       if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be fetched");
       const isNamed = "resourceMetadataUrl" in place;
       const isMetadata = (wrongMemberOf(error) ?? "resource") !== "resource";
-      if (isNamed || isMetadata) fault ??= explainFault(error, "has metadata about its login that cannot be used");
+      if (isNamed || isMetadata)
+        fault ??= explainFault(error, "has metadata about its login that cannot be used");
       continue;
     }
     requireResource(serverUrl, found.resource);
