@@ -1,6 +1,6 @@
 import { expect, it, test } from "vitest";
-import { grantedBy } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { AddressGuard, buildGuardedFetch } from "../../../upstream/authorization/guarded-fetch.ts";
+import { grantedBy } from "../../../upstream/authorization/oauth/authorization-server.ts";
 import { refreshLogin } from "../../../upstream/authorization/oauth/login-tokens.ts";
 import { listen } from "../mcp/upstream-http-servers.ts";
 import { serveGuarded } from "./logged-in.ts";
@@ -17,7 +17,10 @@ async function read(body: string): Promise<string> {
 
 it.each([
   ['{"a":null,"scope":"x"}', '{"scope":"x"}'],
-  ['{"expires_in":"3600","client_secret_expires_at":"0"}', '{"expires_in":3600,"client_secret_expires_at":0}'],
+  [
+    '{"expires_in":"3600","client_secret_expires_at":"0"}',
+    '{"expires_in":3600,"client_secret_expires_at":0}',
+  ],
   ['{"expires_in":"soon","name":"12"}', '{"expires_in":"soon","name":"12"}'],
   ['{"jwks":{"keys":[null]}}', '{"jwks":{"keys":[null]}}'],
   ["[null]", "[null]"],

@@ -69,7 +69,11 @@ describe("metadata that cannot be trusted is refused", () => {
       { authorization_endpoint: "javascript:alert(1)" },
       /cannot be used|not https/,
     ],
-    ["of another form", { issuer: 7 }, /metadata cannot be used: its member `issuer` is missing or is not as specified/],
+    [
+      "of another form",
+      { issuer: 7 },
+      /metadata cannot be used: its member `issuer` is missing or is not as specified/,
+    ],
   ])("%s", async ([, changed, why]) => {
     const { oidc, user } = await serveAltered((usual) => ({ ...usual, ...changed }));
     await expect(user.begin()).rejects.toThrow(why);
@@ -79,7 +83,9 @@ describe("metadata that cannot be trusted is refused", () => {
 
   test("is named with the member that is wrong", async () => {
     const { user } = await serveAltered((usual) => ({ ...usual, token_endpoint: 7 }));
-    await expect(user.begin()).rejects.toThrow(/its member `token_endpoint` is missing or is not as specified/);
+    await expect(user.begin()).rejects.toThrow(
+      /its member `token_endpoint` is missing or is not as specified/,
+    );
   });
 
   test.each(["//[", "http://[", "https://a b", "\\\\[", "http://x:99999", "%", ""])(
