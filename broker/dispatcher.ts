@@ -16,6 +16,7 @@ import type {
   QuestionAnswer,
   RequestMeta,
   ServerQuestion,
+  ToolCall,
 } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
@@ -302,14 +303,26 @@ export class Dispatcher implements CallDispatcher {
       const unnoted = await announceCall(tool, out, run.events);
       if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
       sent = true;
-      const raw = await found.server.call({
+      const request: ToolCall = {
         tool: tool.name,
         arguments: call.arguments,
         signal: run.signal,
         ask: this.#asking(tool, run, wait),
         meta: run.meta,
         onProgress: run.onProgress,
-      });
+      };
+      let raw: unknown;
+      try {
+        raw = await found.server.call(request);
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
+        // The server did not begin the call. The new session may be with another version of it.
+        sent = false;
+        found = await connecting.during(this.#connect(tool, budget, run.signal));
+        if (found.drift !== undefined) return { ...permission, ...refuse(call.tool, "drifted", found.drift) };
+        sent = true;
+        raw = await found.server.call(request);
+      }
       const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
       return { ...answer, ...permission };
@@ -416,6 +429,7 @@ function describeBeside(name: string, beside: string): string {
 function describeUpstream(name: string, { code, message }: UpstreamError, sent: boolean): string {
   if (sent && code === "protocol_error")
     return `the call was made: '${name}' failed, because its answer cannot be read: ${message}`;
+  if (code === "session_ended") return `'${name}' was not called: ${message}, and a new one as well`;
   const unsure = sent && code === "disconnected" ? "; the call may have been made" : "";
   return `'${name}' failed: ${message}${unsure}`;
 }

@@ -17,6 +17,7 @@ import {
   UsageError,
   write,
 } from "./command.ts";
+import { outputProblem, writeProblem } from "./output.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
@@ -76,6 +77,17 @@ const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference",
 
 /** Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself. */
 export async function main(surroundings: Surroundings): Promise<ExitCode> {
+  const printed: Promise<void>[] = [];
+  const exitCode = await runCommandOf(surroundings, printed);
+  await Promise.all(printed);
+  const problem = outputProblem(surroundings.stdout);
+  if (problem === undefined) return exitCode;
+  await tell(surroundings.stderr, `the output ${problem}`);
+  return exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+/** @param printed receives what commander prints, such as help. */
+async function runCommandOf(surroundings: Surroundings, printed: Promise<void>[]): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.done;
   const finish = (code: ExitCode) => {
     exitCode = code;
@@ -86,7 +98,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({
-      writeOut: (text) => surroundings.stdout.write(text),
+      writeOut: (text) => printed.push(write(surroundings.stdout, text)),
       writeErr: (text) => surroundings.stderr.write(text.replace(/^error: /, "ptc: ")),
     });
   await defineCommands(program, surroundings, finish);
@@ -99,6 +111,11 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    const unwritable = writeProblem(error);
+    if (unwritable !== undefined) {
+      await tell(surroundings.stderr, `a file ${unwritable}`);
+      return EXIT.failed;
+    }
     const code = exitCodeOf(error);
     const text = code === undefined ? renderFault(error) : `ptc: ${oneLine((error as Error).message)}\n`;
     await write(surroundings.stderr, text);

@@ -274,6 +274,7 @@ const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   off: "off",
   call_timeout: "timed out",
   disconnected: "ended",
+  session_ended: "ended the session",
   protocol_error: "broke the protocol",
   remote_error: "answered with an error",
   input_refused: "asked for an input",

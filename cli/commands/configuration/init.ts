@@ -1,5 +1,5 @@
 import { lstatSync, realpathSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../../base/visible-text.ts";
@@ -97,7 +97,11 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
   const settings = toolSettings(imported.servers, imported.tools);
-  await writeFile(path, renderConfiguration(imported.servers, settings), { flag: "wx", mode });
+  const text = renderConfiguration(imported.servers, settings);
+  await writeFile(path, text, { flag: "wx", mode }).catch(async (error) => {
+    if (error.code !== "EEXIST") await rm(path, { force: true });
+    throw error;
+  });
   for (const line of told) await tell(stderr, oneLine(line));
   for (const { name, why } of imported.skipped) {
     await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}' was left out: ${oneLine(why)}`);
