@@ -7,10 +7,11 @@ import type { Authorization } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
 import { type AddressRule, checkByProxy, guardedLookup, zoneOf } from "../authorization/guarded-fetch.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { type ApiCredential, CREDENTIALS, readCredentials } from "./credentials.ts";
+import { CREDENTIALS, readCredentials } from "./credentials.ts";
 import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./description.ts";
 import { OpenApiConnection } from "./openapi-connection.ts";
-import { type OperationFilter, readOperations } from "./operations.ts";
+import { type OperationFilter, readOperations, type SentAlways } from "./operations.ts";
+import { baseOf } from "./servers.ts";
 
 /** An HTTP API in the configuration. */
 export interface ApiTarget {
@@ -62,15 +63,18 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
       ? await readDescription(target.openapi)
       : await fetchDescription(from, isSame ? fetch : outgoingFetch, isSame ? headers : {}, options);
   const known = readOnce(text, `at ${visibleLine(target.openapi)}`);
-  const base = configured ?? baseOf(known.description, from);
+  const base = configured ?? baseOf(known.description.servers, from);
   const credentials = readCredentials(known.description, options.headers);
   // The password of HTTP basic is a secret by itself.
   const passwords = Object.entries(options.headers).flatMap(([name, value]) =>
     name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
   );
   return new OpenApiConnection({
-    ...{ description: known.description, base, headers, credentials, fetch, version },
-    ...operationsOf(known, target.operations, credentials),
+    ...{ description: known.description, base, from, headers, credentials, fetch, version },
+    ...operationsOf(known, target.operations, [
+      ...credentials,
+      ...Object.keys(headers).map((name) => ({ in: "header" as const, name })),
+    ]),
     secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
     ...(own === undefined ? {} : { onClose: own.close }),
   });
@@ -103,11 +107,11 @@ function readOnce(text: string, from: string): KnownDescription {
 function operationsOf(
   { description, read }: KnownDescription,
   filter: OperationFilter,
-  credentials: readonly ApiCredential[],
+  always: SentAlways,
 ): ReturnType<typeof readOperations> {
-  const own = credentials.map(({ in: place, name }) => [place, name]);
+  const own = always.map(({ in: place, name }) => [place, name]);
   const key = JSON.stringify([filter.include, filter.exclude, own]);
-  const made = read.get(key) ?? readOperations(description, filter, credentials);
+  const made = read.get(key) ?? readOperations(description, filter, always);
   read.set(key, made);
   return made;
 }
@@ -206,34 +210,4 @@ function tooLarge(place: string): UpstreamError {
     "protocol_error",
     `the OpenAPI description at ${visibleLine(place)} is larger than ${most} MiB`,
   );
-}
-
-/**
- * The URL of the API according to its description (OpenAPI 3.1, "Server Object"). Because descriptions are not trusted, it must be on
- * a public host, or on the host of the description.
- */
-function baseOf({ document }: ApiDescription, from: URL | undefined): URL {
-  const [first] = (Array.isArray(document.servers) ? document.servers : []) as {
-    url?: unknown;
-    variables?: Record<string, { default?: unknown } | undefined>;
-  }[];
-  const template = typeof first?.url === "string" ? first.url : "/";
-  const text = template.replaceAll(/\{([^{}]*)\}/g, (_, name: string) =>
-    String(first?.variables?.[name]?.default ?? ""),
-  );
-  const url = URL.canParse(text, from?.href) ? new URL(text, from?.href) : undefined;
-  const advice = "say with base_url where the API is";
-  if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UpstreamError("protocol_error", `the OpenAPI description names no host; ${advice}`);
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const isName = !/^[\d.]+$|:/.test(host);
-  const isHere = host === "localhost" || host.endsWith(".localhost");
-  if (url.origin !== from?.origin && (isHere || (!isName && zoneOf(host) !== "public")))
-    throw new UpstreamError(
-      "protocol_error",
-      `the OpenAPI description leads to ${visibleLine(url.host)}, which is no public host; ${advice}`,
-    );
-  url.username = "";
-  url.password = "";
-  return url;
 }
