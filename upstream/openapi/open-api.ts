@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { RecentlyUsed } from "../../base/recently-used.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
 import type { Authorization } from "../authorization/authorization.ts";
@@ -8,9 +6,10 @@ import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
 import { type AddressRule, checkByProxy, guardedLookup, zoneOf } from "../authorization/guarded-fetch.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { CREDENTIALS, readCredentials } from "./credentials.ts";
-import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./description.ts";
+import { MAX_DESCRIPTION_BYTES } from "./description.ts";
 import { OpenApiConnection } from "./openapi-connection.ts";
-import { type OperationFilter, readOperations, type SentAlways } from "./operations.ts";
+import type { OperationFilter } from "./operations.ts";
+import { prepared } from "./preparation.ts";
 import { baseOf } from "./servers.ts";
 
 /** An HTTP API in the configuration. */
@@ -33,6 +32,10 @@ export interface OpenApiOptions {
   readonly version: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** The project's private folder, which keeps what is made of a large description. */
+  readonly privateFolder?: string | undefined;
+  /** Receives one line when a description takes long to read. */
+  readonly onSlow?: ((message: string) => void) | undefined;
 }
 
 /** Reads the description of an API and opens a connection to it. @throws UpstreamError */
@@ -58,62 +61,35 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
       : buildAuthorizedFetch(plain, configured, authorization);
   // Credentials go to the API's own origin alone.
   const isSame = configured !== undefined && from?.origin === configured.origin;
-  const text =
+  const bytes =
     from === undefined
       ? await readDescription(target.openapi)
       : await fetchDescription(from, isSame ? fetch : outgoingFetch, isSame ? headers : {}, options);
-  const known = readOnce(text, `at ${visibleLine(target.openapi)}`);
-  const base = configured ?? baseOf(known.description.servers, from);
-  const credentials = readCredentials(known.description, options.headers);
+  const names = Object.keys(options.headers).filter((name) => name.startsWith(CREDENTIALS));
+  const { include, exclude } = target.operations;
+  const api = await prepared(bytes, {
+    settings: {
+      filter: { include, exclude },
+      credentials: names.map((name) => name.slice(CREDENTIALS.length)).sort(),
+      headers: Object.keys(headers).sort(),
+    },
+    from: `at ${visibleLine(target.openapi)}`,
+    privateFolder: options.privateFolder,
+    signal: options.signal,
+    onSlow: options.onSlow,
+  });
+  const { description, schemes, operations, problems } = api;
+  const base = configured ?? baseOf(description.servers, from);
+  const credentials = readCredentials(schemes, options.headers);
   // The password of HTTP basic is a secret by itself.
   const passwords = Object.entries(options.headers).flatMap(([name, value]) =>
     name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
   );
   return new OpenApiConnection({
-    ...{ description: known.description, base, from, headers, credentials, fetch, version },
-    ...operationsOf(known, target.operations, [
-      ...credentials,
-      ...Object.keys(headers).map((name) => ({ in: "header" as const, name })),
-    ]),
+    ...{ description, operations, problems, base, from, headers, credentials, fetch, version },
     secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
     ...(own === undefined ? {} : { onClose: own.close }),
   });
-}
-
-/** A description that was read, with what was made of it, by filter and credentials. */
-interface KnownDescription {
-  readonly description: ApiDescription;
-  readonly read: RecentlyUsed<string, ReturnType<typeof readOperations>>;
-}
-
-/** By the digest of its text: each principal has a connection, and a large text takes seconds. It weighs its characters. */
-const knownDescriptions = new RecentlyUsed<string, KnownDescription>({
-  maxEntries: 32,
-  maxWeight: 64 * 1024 * 1024,
-});
-/** Filters of one description. */
-const MAX_READ = 8;
-
-function readOnce(text: string, from: string): KnownDescription {
-  const digest = createHash("sha256").update(text).digest("base64");
-  const known = knownDescriptions.get(digest);
-  if (known !== undefined) return known;
-  const description = parseDescription(text, from);
-  const found: KnownDescription = { description, read: new RecentlyUsed({ maxEntries: MAX_READ }) };
-  knownDescriptions.set(digest, found, text.length);
-  return found;
-}
-
-function operationsOf(
-  { description, read }: KnownDescription,
-  filter: OperationFilter,
-  always: SentAlways,
-): ReturnType<typeof readOperations> {
-  const own = always.map(({ in: place, name }) => [place, name]);
-  const key = JSON.stringify([filter.include, filter.exclude, own]);
-  const made = read.get(key) ?? readOperations(description, filter, always);
-  read.set(key, made);
-  return made;
 }
 
 /** A fetch that shows a certificate. */
@@ -150,11 +126,11 @@ function guardedFetch(from: URL | undefined): { fetch: Fetch; close(): Promise<v
   };
 }
 
-async function readDescription(path: string): Promise<string> {
+async function readDescription(path: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const { size } = await stat(path);
     if (size > MAX_DESCRIPTION_BYTES) throw tooLarge(path);
-    return await readFile(path, "utf8");
+    return await readFile(path);
   } catch (cause) {
     if (cause instanceof UpstreamError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
@@ -170,7 +146,7 @@ async function fetchDescription(
   fetch: Fetch,
   headers: Readonly<Record<string, string>>,
   { timeoutMs, signal }: OpenApiOptions,
-): Promise<string> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const place = visibleLine(from.href);
   const late = AbortSignal.timeout(timeoutMs);
   try {
@@ -192,7 +168,7 @@ async function fetchDescription(
       if (bytes > MAX_DESCRIPTION_BYTES) throw tooLarge(place);
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString("utf8");
+    return Buffer.concat(chunks);
   } catch (error) {
     if (error instanceof UpstreamError) throw error;
     if (late.aborted)

@@ -82,9 +82,9 @@ function normalizePath(path: string): string | undefined {
 
 /** A path whose escapes are those of reserved characters alone, in upper case. */
 export function plainEscapes(path: string): string {
-  return path.replaceAll(/%(?![0-9A-Fa-f]{2})/g, "%25").replaceAll(/%[0-9A-Fa-f]{2}/g, (escape) => {
-    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    return /[\w.~-]/.test(character) ? character : escape.toUpperCase();
+  return path.replaceAll(/%(?![0-9A-Fa-f]{2})/g, "%25").replaceAll(/%[0-9A-Fa-f]{2}/g, (triplet) => {
+    const character = String.fromCharCode(Number.parseInt(triplet.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : triplet.toUpperCase();
   });
 }
 
@@ -93,8 +93,8 @@ function readingsOf(plain: string): string[] | undefined {
   const readings = new Set([plain]);
   let text = plain;
   for (let times = 0; times < MAX_DECODINGS; times++) {
-    const inner = text.replaceAll(/%(?:2[0-9A-F]|5C|3B|2E|[3-7][0-9A-F])/gi, (escape) =>
-      String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+    const inner = text.replaceAll(/%(?:2[0-9A-F]|5C|3B|2E|[3-7][0-9A-F])/gi, (triplet) =>
+      String.fromCharCode(Number.parseInt(triplet.slice(1), 16)),
     );
     if (inner === text) break;
     const read = normalizePath(inner);

@@ -142,6 +142,7 @@ export class SchemaLibrary {
       known.add(name);
       find(definition.refersTo);
     }
+    declarations += stubs.length;
     return { schema: root.schema, kept, stubs, isCut, bytes, declarations };
   }
 
