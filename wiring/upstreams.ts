@@ -175,7 +175,13 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
   },
-  async openapi({ server, signal, credentials: { values: headers, authorization }, privateFolder, onSlowStart }) {
+  async openapi({
+    server,
+    signal,
+    credentials: { values: headers, authorization },
+    privateFolder,
+    onSlowStart,
+  }) {
     const { openApi } = await import("../upstream/openapi/open-api.ts");
     const timeoutMs = server.connectTimeoutMs;
     const onSlow = onSlowStart && ((message: string) => onSlowStart(`server '${server.name}': ${message}`));

@@ -50,7 +50,10 @@ const reading = new Map<string, Promise<PreparedApi>>();
  *
  * @throws UpstreamError where it cannot be read, or not in time.
  */
-export async function prepared(bytes: Uint8Array<ArrayBuffer>, options: PreparationOptions): Promise<PreparedApi> {
+export async function prepared(
+  bytes: Uint8Array<ArrayBuffer>,
+  options: PreparationOptions,
+): Promise<PreparedApi> {
   const text = JSON.stringify({ version, ...options.settings });
   const key = await digestOf(bytes, Buffer.from(text));
   const found = known.get(key);
@@ -91,7 +94,10 @@ async function prepareLarge(
   const lines: string[] = [];
   const many = `the OpenAPI description ${options.from} (${formatBytes(bytes.length)})`;
   const slow = setTimeout(
-    () => options.onSlow?.(`${many} takes a while to read${file === undefined ? "" : "; what comes of it is kept"}`),
+    () =>
+      options.onSlow?.(
+        `${many} takes a while to read${file === undefined ? "" : "; what comes of it is kept"}`,
+      ),
     SLOW_MS,
   );
   slow.unref();

@@ -73,7 +73,10 @@ export function* prepareApi(text: string, from: string, settings: PreparationSet
     ]);
     if (line.length <= MAX_OPERATION_CHARS) yield line;
     else
-      tooLarge.push({ tool: operation.name, message: "is left out: its description is larger than ptc keeps" });
+      tooLarge.push({
+        tool: operation.name,
+        message: "is left out: its description is larger than ptc keeps",
+      });
   }
   for (const problem of [...tooLarge, ...problems].slice(0, MAX_PROBLEMS))
     yield JSON.stringify(["problem", { ...problem, message: problem.message.slice(0, MAX_FACT_CHARS) }]);

@@ -14,7 +14,8 @@ const { from, ...settings } = JSON.parse(input.toString("utf8", 0, end)) as Prep
 };
 try {
   for (const line of prepareApi(input.toString("utf8", end + 1), from, settings))
-    if (!process.stdout.write(`${line}\n`)) await new Promise((resolve) => process.stdout.once("drain", resolve));
+    if (!process.stdout.write(`${line}\n`))
+      await new Promise((resolve) => process.stdout.once("drain", resolve));
 } catch (error) {
   if (!(error instanceof UpstreamError)) throw error;
   process.stdout.write(`${JSON.stringify(["failed", error.code, error.message])}\n`);
