@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { formatBytes } from "../../base/quantities.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { LineSplitter } from "../../base/streams.ts";
+import { orAborted } from "../../base/waiting.ts";
 import { moduleUrl, version } from "../../system/package.ts";
 import { hideFromGit } from "../../system/private-folder.ts";
 import { signalGroup, spawnGroup } from "../../system/process-group.ts";
@@ -65,9 +66,11 @@ export async function prepared(
     return remember(key, reader.whole(), bytes.length);
   }
   const already = reading.get(key);
-  // Who waits for another's process does not end with it.
+  const isUnwanted = () => new UpstreamError("cancelled", `${options.from} is not read: no longer needed`);
+  if (options.signal.aborted) throw isUnwanted();
+  // Who waits for another's process does not end with it, and is not held by it.
   if (already !== undefined)
-    return already.catch((error: unknown) => {
+    return orAborted(already, options.signal, isUnwanted).catch((error: unknown) => {
       if (error instanceof UpstreamError && error.code === "cancelled" && !options.signal.aborted)
         return prepared(bytes, options);
       throw error;
@@ -129,6 +132,7 @@ async function* linesOf(
   const late = setTimeout(end, MAX_MS);
   late.unref();
   signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
   let isWhole = false;
   let problem: unknown;
   child.on("error", (error) => {
