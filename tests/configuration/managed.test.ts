@@ -100,7 +100,7 @@ describe("managed settings", () => {
     ]);
   });
 
-  it.each<[managed: string, entry: string, off: RegExp | undefined]>([
+  const PLACED: [managed: string, entry: string, off: RegExp | undefined][] = [
     [
       "servers: { block: [{ url: 'https://bad.example/*' }] }",
       "openapi: ./a.yaml",
@@ -134,7 +134,8 @@ describe("managed settings", () => {
       "openapi: 'https://good.example/a', base_url: 'https://bad.example'",
       /servers\.allow/,
     ],
-  ])(
+  ];
+  it.each(PLACED)(
     "of URLs find an API whose description alone would place it: %s with %s",
     async (managed, entry, why) => {
       const { servers } = await load(`servers: [{ name: api, ${entry} }]`, managed);

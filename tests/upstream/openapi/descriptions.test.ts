@@ -315,7 +315,7 @@ test.each([
   expect(() => parseDescription(text.slice(0, 5_000), "of a test")).toThrow(message);
 });
 
-test.each<[path: string, filter: OperationFilter, isThere: boolean]>([
+const SPELLINGS: [path: string, filter: OperationFilter, isThere: boolean][] = [
   ["/public/../admin/users", { include: [{ path: "/public/*" }] }, false],
   ["/public/%2e%2e/admin/users", { include: [{ path: "/public/*" }] }, false],
   ["/public/..%2fadmin/users", { include: [{ path: "/public/*" }] }, false],
@@ -339,10 +339,15 @@ test.each<[path: string, filter: OperationFilter, isThere: boolean]>([
   ["/ADMIN/x", { exclude: [{ path: "/admin/*" }] }, false],
   ["/a%c3%a9/x", { exclude: [{ path: "/a%C3%A9/*" }] }, false],
   ["/administrators/x", { exclude: [{ path: "/admin/*" }] }, true],
-])("the path %s with %j is read as servers read it: a tool is there %s", (path, filter, isThere) => {
-  const paths = { [path]: { get: { operationId: "op" } } };
-  expect(toolsOf({ openapi: "3.1.0", paths }, filter)).toHaveLength(isThere ? 1 : 0);
-});
+];
+
+test.each(SPELLINGS)(
+  "the path %s with %j is read as servers read it: a tool is there %s",
+  (path, filter, isThere) => {
+    const paths = { [path]: { get: { operationId: "op" } } };
+    expect(toolsOf({ openapi: "3.1.0", paths }, filter)).toHaveLength(isThere ? 1 : 0);
+  },
+);
 
 test.each(["/../x", "/a/../../x", "/..%2fx", "/a\tb", "/{x}/../y"])(
   "the path %j, which leads out or may be read so, is left out with its name",
@@ -434,7 +439,7 @@ describe("64 KiB of types", () => {
       n % 2 === 0 ? ref(`Name${n + 1}`) : { items: ref(`Name${n + 1}`) },
     ]),
   );
-  test.each<[string, object, object]>([
+  const LARGE: [string, object, object][] = [
     ["a large enum", { enum: words(300_000) }, {}],
     ["a large enum of a definition", ref("E"), { E: { type: "string", enum: words(300_000) } }],
     ["a chain of references", ref("Name0"), chain],
@@ -459,7 +464,8 @@ describe("64 KiB of types", () => {
       {},
     ],
     ["alternatives", { oneOf: words(10_000).map((word) => ({ const: word })) }, {}],
-  ])("are the most that is printed of %s", (_, schema, schemas) => {
+  ];
+  test.each(LARGE)("are the most that is printed of %s", (_, schema, schemas) => {
     const content = { "application/json": { schema } };
     const operation = { ...input(schema), responses: { 200: { content } } };
     const tool = toolOf(described("/x", "post", operation, { components: { schemas } }));

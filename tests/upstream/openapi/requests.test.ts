@@ -324,25 +324,29 @@ describe("servers of a path or an operation", () => {
     expect(await sentTo(servers, "path")).toEqual({ sent: [sent], problems: [] });
   });
 
-  test.each([
+  const OTHERS: [servers: object[], shown: string][] = [
     [[{ url: "https://uploads.example.com/v1" }], "https://uploads.example.com/v1"],
     [[{ url: "http://api.example.com/v1" }], "http://api.example.com/v1"],
     [[{ url: "https://api.example.com/v2" }], "https://api.example.com/v2"],
     [[{ url: "https://api.example.com/v1/../v2" }], "https://api.example.com/v1/../v2"],
     [[{ url: "/v2" }], "/v2"],
     [[{ url: "//elsewhere.example/v1" }], "//elsewhere.example/v1"],
-  ])("that are others, as %j, have the operation left out by its name", async (servers, shown) => {
-    for (const where of ["operation", "path"] as const) {
-      const { sent, problems } = await sentTo(servers, where);
-      expect(sent).toEqual([]);
-      expect(problems).toEqual([
-        {
-          tool: "op",
-          message: expect.stringContaining(`the description has it at ${shown}, which is not below http`),
-        },
-      ]);
-    }
-  });
+  ];
+  test.each(OTHERS)(
+    "that are others, as %j, have the operation left out by its name",
+    async (servers, shown) => {
+      for (const where of ["operation", "path"] as const) {
+        const { sent, problems } = await sentTo(servers, where);
+        expect(sent).toEqual([]);
+        expect(problems).toEqual([
+          {
+            tool: "op",
+            message: expect.stringContaining(`the description has it at ${shown}, which is not below http`),
+          },
+        ]);
+      }
+    },
+  );
 
   test("of an operation come before those of its path", async () => {
     const api = await serveApi();
