@@ -7,7 +7,6 @@ import { isObject } from "../../base/json.ts";
 import { listUpTo, visibleLine } from "../../base/visible-text.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { type ApiDescription, References } from "./description.ts";
-import type { SentAlways } from "./operations.ts";
 
 /** What begins the names of credentials among the values of a server. No header's name has a slash. */
 export const CREDENTIALS = "credentials/";
@@ -25,6 +24,9 @@ export interface ApiCredential {
   /** As it is sent, before any encoding. */
   readonly value: string;
 }
+
+/** What ptc sends with each request, and no tool has as an argument. */
+export type SentAlways = readonly Pick<ApiCredential, "in" | "name">[];
 
 /** The security schemes of a description, by name, with the members that say where a credential goes. */
 export type SecuritySchemes = readonly (readonly [name: string, scheme: Readonly<Record<string, unknown>>])[];

@@ -3,7 +3,7 @@ import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { ToolProblem } from "../upstream.ts";
-import { type ApiCredential, readSecurity } from "./credentials.ts";
+import { readSecurity, type SentAlways } from "./credentials.ts";
 import { type ApiDescription, References, successesIn } from "./description.ts";
 import { concreteType, kindOf, type MediaKind, plainType } from "./media-types.ts";
 import { isIgnoredHeader, isOwnField, isOwnHeader } from "./own-headers.ts";
@@ -103,14 +103,8 @@ interface OperationPattern {
   readonly method?: string | undefined;
 }
 
-/** What ptc sends with each request, and no tool has as an argument. */
-export type SentAlways = readonly Pick<ApiCredential, "in" | "name">[];
-
-/** An operation without its schemas. */
-export type PlainOperation = ApiOperation;
-
 /** An operation with what its schemas are made of. */
-export interface PreparedOperation extends PlainOperation {
+export interface PreparedOperation extends ApiOperation {
   readonly input: Schemas;
   /** `undefined` if it is not known, or bytes. */
   readonly output: Schemas | undefined;
@@ -235,12 +229,12 @@ interface Reading {
 }
 
 interface ReadOperation {
-  readonly operation: PlainOperation;
+  readonly operation: ApiOperation;
   readonly input: unknown;
   readonly output: unknown;
 }
 
-type Unplaced = Omit<PlainOperation, "security" | "servers">;
+type Unplaced = Omit<ApiOperation, "security" | "servers">;
 
 function readAll(document: Json, filter: OperationFilter, reading: Reading): ReadOperation[] {
   const { references, problems } = reading;
