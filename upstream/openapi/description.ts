@@ -4,7 +4,8 @@
  */
 import { upgrade } from "@scalar/openapi-upgrader";
 import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, parseDocument, visit } from "yaml";
-import { isObject, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { serverUrls } from "./servers.ts";
 
@@ -87,7 +88,8 @@ function parseJson(text: string, wrong: Wrong): unknown {
   try {
     return parseForeignJson(text, { maxBytes: MAX_DESCRIPTION_BYTES, maxDepth: MAX_DEPTH });
   } catch (cause) {
-    return wrong("is not valid JSON, or nests too deep", cause);
+    const isOther = cause instanceof ForeignJsonError && cause.code !== "not_json";
+    return wrong(isOther ? visibleLine(cause.message) : "is not valid JSON", cause);
   }
 }
 

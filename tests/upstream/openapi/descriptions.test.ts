@@ -305,6 +305,10 @@ test.each([
   ['{"openapi":', /is not valid JSON/],
   ["a: [", /is neither JSON nor YAML/],
   [
+    '{"openapi":"3.1.0","a":1,"a":2}',
+    /^the OpenAPI description of a test has the key "a" twice in one object$/,
+  ],
+  [
     `openapi: 3.1.0\na: &a [x,x]\n${"bcdefghijk"
       .split("")
       .map((c, i) => `${c}: &${c} [${Array(20).fill(`*${"abcdefghij"[i]}`).join(",")}]`)
