@@ -73,6 +73,8 @@ interface Decided extends DecisionGround {
   flow?: CallFlow | undefined;
   /** How much of the call's time a person took to answer, if it is a millisecond or more. */
   waitedMs?: number;
+  /** How much of it its server took to start, to be connected to and to list its tools, if that is a millisecond or more. */
+  connectMs?: number;
 }
 
 export type CallOutcome = CallAnswer & Decided;
@@ -125,8 +127,8 @@ export interface DispatcherOptions {
 
 type SchemaMismatch = "warn" | "error";
 
-/** Adds up how long a call waits for a person. */
-class PersonWait {
+/** Adds up how long a call waits: for a person, or for its server. */
+class Wait {
   ms = 0;
 
   async during<T>(answer: Promise<T>): Promise<T> {
@@ -212,9 +214,14 @@ export class Dispatcher implements CallDispatcher {
         decision: decision.kind,
         ...ground,
       });
-    const wait = new PersonWait();
-    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, flow });
-    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }), ...(flow && { flow }) };
+    const [wait, connecting] = [new Wait(), new Wait()];
+    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, connecting, flow });
+    return {
+      ...{ ...outcome, ...ground },
+      ...(wait.ms >= 1 && { waitedMs: wait.ms }),
+      ...(connecting.ms >= 1 && { connectMs: connecting.ms }),
+      ...(flow && { flow }),
+    };
   }
 
   /** Finds the origins of a call's values, once. */
@@ -250,7 +257,12 @@ export class Dispatcher implements CallDispatcher {
     tool: Tool,
     decision: Decision,
     run: CallingRun,
-    { seq, wait, flow }: { seq: number; wait: PersonWait; flow: CallFlow | undefined },
+    {
+      seq,
+      wait,
+      connecting,
+      flow,
+    }: { seq: number; wait: Wait; connecting: Wait; flow: CallFlow | undefined },
   ): Promise<CallOutcome> {
     if (decision.kind === "unavailable") {
       const why =
@@ -263,7 +275,7 @@ export class Dispatcher implements CallDispatcher {
     const budget = new CallBudget();
     let sent = false;
     try {
-      let found = await this.#connect(tool, budget, run.signal);
+      let found = await connecting.during(this.#connect(tool, budget, run.signal));
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
       const problem =
         misnamedProblem(tool, call.arguments) ??
@@ -280,7 +292,7 @@ export class Dispatcher implements CallDispatcher {
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
-        found = await this.#connect(tool, budget, run.signal);
+        found = await connecting.during(this.#connect(tool, budget, run.signal));
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
@@ -320,7 +332,7 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: CallingRun, wait: PersonWait): AskPerson {
+  #asking(tool: Tool, { approvals }: CallingRun, wait: Wait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>

@@ -1,4 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
+import { decodeFile } from "../../base/file-text.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
 import type { Authorization } from "../authorization/authorization.ts";
@@ -130,11 +131,15 @@ async function readDescription(path: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const { size } = await stat(path);
     if (size > MAX_DESCRIPTION_BYTES) throw tooLarge(path);
-    return await readFile(path);
+    return Buffer.from(decodeFile(await readFile(path)));
   } catch (cause) {
     if (cause instanceof UpstreamError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    const unread =
+      cause instanceof TypeError
+        ? "it is not text in UTF-8; save it as UTF-8"
+        : `it cannot be read (${code})`;
+    const why = code === "ENOENT" ? "there is no such file" : unread;
     throw new UpstreamError("start_failed", `the OpenAPI description at ${visibleLine(path)}: ${why}`, {
       cause,
     });
