@@ -43,7 +43,7 @@ async function build(engine: RunscEngine, files: readonly string[]) {
   const images = await engine.openImages();
   await images.importRootfs({ tar: createReadStream(tar), reference: "base" });
   return images.build({
-    ...{ reference: "ptc-runner", base: "base", content: `sha256:${"c".repeat(64)}` },
+    ...{ reference: "ptc-runner", base: "base", contents: { content: `sha256:${"c".repeat(64)}` } },
     files: new Map([["runner.mjs", Buffer.from("the runner")]]),
     onProgress() {},
   });
