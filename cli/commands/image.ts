@@ -21,7 +21,7 @@ interface BuildFlags extends CommonFlags {
   base?: string;
 }
 
-/** `ptc image build` */
+/** `ptc image` */
 export const imageCommand = defineGroup(
   "image",
   () => [defineBuild, definePrune, defineManifests],
@@ -40,7 +40,11 @@ const defineBuild = defineCommand("build", build, (command) =>
     .addHelpText("after", "\nExample:\n  ptc image build --base node:24-slim\n"),
 );
 
-async function build(flags: BuildFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+/** `ptc image build` */
+export async function build(
+  flags: BuildFlags,
+  { env, cwd, stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const { reference, digest, built } = await buildImage(configuration, {
     env,

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/faults.ts";
@@ -26,6 +27,7 @@ import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/con
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
+import { UnlistedServers } from "../../generation/unlisted-servers.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import { doubtAbout, type NeededImage, requireNeeded } from "../../sandbox/image/needed-image.ts";
@@ -419,6 +421,7 @@ async function examineTool(
 }
 
 const MAX_NAMES_CHARS = 200;
+const MAX_REASONS_CHARS = 600;
 
 /**
  * The first problem that would keep a program from running or from being archived, as far as that is known without starting a sandbox
@@ -439,29 +442,62 @@ export async function examineQuickly(
   if (configuration.file === undefined) return undefined;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
-  const missing = (await examineModules(configuration)) ?? (await examineEngine(configuration, options));
+  const modules = await examineModules(configuration, options.env);
+  const missing = modules.ungenerated ?? (await examineEngine(configuration, options));
   if (missing !== undefined) return missing;
   const archive = await examineArchive(configuration, options.env);
-  return archive.ok ? undefined : archive;
+  return archive.ok ? modules.unlisted : archive;
 }
 
-async function examineModules(configuration: Configuration): Promise<Finding | undefined> {
+/**
+ * Servers without modules: those that `ptc generate` has not tried as they are configured, and those that it could not list. For the
+ * second kind the reason is what helps, and programs over the other servers run all the same.
+ */
+export async function examineModules(
+  configuration: Configuration,
+  env: ExamineOptions["env"],
+): Promise<{ ungenerated?: Finding; unlisted?: Finding; known: number }> {
+  const directory = generatedDirectory(configuration);
   try {
-    const stored = await readCatalog(generatedDirectory(configuration));
+    const stored = await readCatalog(directory);
     const known = new Set(stored === undefined ? [] : storedServers(stored).map(({ name }) => name));
     const unknown = configuration.servers.filter(({ name, off }) => off === undefined && !known.has(name));
-    if (unknown.length === 0) return undefined;
-    const names = listUpTo(
-      unknown.map(({ name }) => `'${name}'`),
-      MAX_NAMES_CHARS,
-    );
-    return wrong("servers", "modules", `the tools of ${names} are not known yet; run \`ptc generate\``);
+    const reasons = new UnlistedServers(directory, env).read(fileOf(configuration));
+    const untried = unknown.filter(({ name }) => !reasons.has(name)).map(({ name }) => `'${name}'`);
+    if (untried.length > 0) {
+      const names = listUpTo(untried, MAX_NAMES_CHARS);
+      return {
+        known: known.size,
+        ungenerated: wrong(
+          "servers",
+          "modules",
+          `the tools of ${names} are not known yet; run \`ptc generate\``,
+        ),
+      };
+    }
+    const failed = unknown.map(({ name }) => reasons.get(name) ?? "");
+    if (failed.length === 0) return { known: known.size };
+    const others = known.size > 0 ? "the other servers work; " : "";
+    return {
+      known: known.size,
+      unlisted: wrong(
+        "servers",
+        "modules",
+        `${listUpTo(failed, MAX_REASONS_CHARS)} (${others}once that is mended, \`ptc generate\` adds ${failed.length === 1 ? "its" : "their"} tools)`,
+      ),
+    };
   } catch (error) {
-    return wrong("servers", "modules", messageOf(error));
+    return { known: 0, ungenerated: wrong("servers", "modules", messageOf(error)) };
   }
 }
 
-async function examineEngine(
+/** The configuration file's absolute path. */
+function fileOf({ file, directory }: Configuration): string | undefined {
+  return file && join(directory, basename(file));
+}
+
+/** The first part of the engine that is wrong, of those that need no sandbox. The image is the last of them. */
+export async function examineEngine(
   configuration: Configuration,
   { env, engine }: Pick<ExamineOptions, "env" | "engine">,
 ): Promise<Finding | undefined> {

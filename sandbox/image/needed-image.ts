@@ -88,8 +88,8 @@ export function digestContent(files: ReadonlyMap<string, Uint8Array>, baseDigest
   return `sha256:${hash.digest("hex")}`;
 }
 
-/** Says what a project needs, such as "the image ptc-runner:0123456789ab (with python3-pandas)". */
-export function describeNeeded({ reference, pythonPackages }: NeededImage): string {
+/** Names the image that is needed, such as "the image ptc-runner:0123456789ab (with python3-pandas)". */
+function describeNeeded({ reference, pythonPackages }: NeededImage): string {
   return `the image ${reference}${pythonPackages.length === 0 ? "" : ` (with ${pythonPackages.join(", ")})`}`;
 }
 
@@ -109,7 +109,7 @@ export function requireNeeded(needed: NeededImage, found: StoredImage | undefine
         : "run `ptc image build`, or correct sandbox.image";
     throw new SandboxError(
       "image_missing",
-      `there is no image here that this project needs: ${describeNeeded(needed)}; ${advice}`,
+      `${describeNeeded(needed)}, which this project needs, is not here; ${advice}`,
     );
   }
   const has = found.pythonPackages;

@@ -69,7 +69,8 @@ interface InitFlags {
   keep?: boolean;
 }
 
-async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
+/** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError */
+export async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const path = join(surroundings.cwd(), FILE);
   const choice = takeOverChoice(flags);

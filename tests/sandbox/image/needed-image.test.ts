@@ -71,9 +71,13 @@ test.each([
   [
     "ptc-runner",
     undefined,
-    /ptc-runner:[0-9a-f]{12} \(with python3-numpy, python3-pandas\); run `ptc image build`$/,
+    /^the image ptc-runner:[0-9a-f]{12} \(with python3-numpy, python3-pandas\), which this project needs, is not here; run `ptc image build`$/,
   ],
-  ["mine", undefined, /the image mine \(with .*\); run `ptc image build`, or correct sandbox\.image$/],
+  [
+    "mine",
+    undefined,
+    /the image mine \(with .*\), .* is not here; run `ptc image build`, or correct sandbox\.image$/,
+  ],
   [DIGESTED, undefined, /; pull it, or correct sandbox\.image$/],
   [
     "mine",

@@ -157,7 +157,10 @@ test("an image says what is in it, and images of projects with other needs stay 
   const built = await store.build({ ...request, reference: one, contents });
   expect(built).toEqual({ digest: built.digest, ...contents });
   expect(await store.inspect(one)).toEqual(built);
-  await build(store, `sha256:${"d".repeat(64)}`, BASE, other);
+  await store.build({
+    ...{ ...request, reference: other, files: files("another runner") },
+    contents: { content: `sha256:${"d".repeat(64)}` },
+  });
   expect(await store.inspect(one)).toEqual(built);
   expect((await store.listOwn()).map(({ reference, base }) => [reference, base])).toEqual(
     expect.arrayContaining([[one, BASE]]),
