@@ -74,10 +74,10 @@ export async function buildImage(
         "build_failed",
         `${settled.name} builds no images: build it where sandbox.engine is docker, and push it to the registry of the cluster`,
       );
-    const { reference } = imageOf(configuration);
+    const { reference, withOrWithoutPython = reference } = imageOf(configuration);
     const image = await build(configuration, store, { base, onProgress });
     const uses = openImageUses(env);
-    uses.note(reference);
+    for (const name of [reference, withOrWithoutPython]) uses.note(name);
     for (const runner of new Set(languages.map(runnerOf)))
       await settled
         .snapshot?.({ image: image.digest, runtime, runner, limits, owner })

@@ -5,6 +5,7 @@
 
 import { realpathSync } from "node:fs";
 import { Readable } from "node:stream";
+import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
@@ -104,14 +105,20 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
     else await write(screen, `${next}\n`);
     return exitCode;
   };
+  const failed = (step: Step) => async (error: unknown) => {
+    await note(step, "failed", messageOf(error));
+    await finish(EXIT.failed, GO_ON);
+    throw error;
+  };
   let exitCode: ExitCode = EXIT.done;
   for (const step of steps) {
-    const found = await step.look();
+    const found = await step.look().catch(failed(step));
     if (found.state === "done") {
       await note(step, "done before", found.detail);
     } else if (found.state === "blocked" && !isPlan) {
       await note(step, "blocked", found.detail);
-      return finish(found.exitCode, GO_ON);
+      if (!step.isOptional) return finish(found.exitCode, GO_ON);
+      exitCode = found.exitCode;
     } else if (isPlan) {
       await note(step, found.state, found.detail);
       exitCode = EXIT.usage;
@@ -125,16 +132,12 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
         }
       }
       await write(screen, `${settled.length + 1}/${steps.length}  ${step.name.padEnd(8)} ...\n`);
-      const code = await step.carryOut(parts).catch(async (error: unknown) => {
-        await note(step, "failed", error instanceof Error ? error.message : String(error));
-        await finish(EXIT.failed, GO_ON);
-        throw error;
-      });
+      const code = await step.carryOut(parts).catch(failed(step));
       if (code !== EXIT.done) {
         await note(step, "failed", "see above");
         return finish(code, GO_ON);
       }
-      const after = await step.look();
+      const after = await step.look().catch(failed(step));
       await note(step, "done", after.state === "done" ? after.detail : found.detail);
     }
   }
@@ -143,7 +146,7 @@ async function up(flags: UpFlags, surroundings: Surroundings): Promise<ExitCode>
       exitCode,
       "Nothing was done, as nobody can be asked here. `ptc up --yes` does these steps.",
     );
-  return finish(exitCode, await describeNext(client, flags, surroundings));
+  return finish(exitCode, exitCode === EXIT.done ? await describeNext(client, flags, surroundings) : GO_ON);
 }
 
 const GO_ON = "`ptc up` goes on from there when you run it again.";
@@ -200,7 +203,7 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
           detail: `Write ptc.yaml with servers of the clients on this machine (${oneLine(names, 200)})`,
         };
       },
-      carryOut: (parts) => init({ import: true, ...(flags.yes ? { all: true } : {}) }, parts),
+      carryOut: (parts) => init({ import: true, isStep: true, ...(flags.yes ? { all: true } : {}) }, parts),
     },
     {
       name: "modules",
@@ -233,12 +236,17 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
         const { plugin, entries } = client === "claude" ? findPtcInClaude(env, cwd) : NOT_CLAUDE;
         if (plugin !== undefined)
           return { state: "done", detail: `${title} has ptc by the plugin ${plugin}` };
-        if (entries.length > 0 || (await hasEntry(client, "project", "ptc", surroundings)))
-          return { state: "done", detail: `${title} has ptc` };
+        try {
+          if (entries.length > 0 || (await hasEntry(client, "project", "ptc", surroundings)))
+            return { state: "done", detail: `${title} has ptc` };
+        } catch (error) {
+          if (!(error instanceof UsageError)) throw error;
+          return { state: "blocked", detail: error.message, exitCode: EXIT.usage };
+        }
         const shown = place === undefined ? "" : ` (${shownPath(place.path, surroundings)})`;
         return { state: "to do", detail: `Write ptc into the configuration of ${title}${shown}` };
       },
-      carryOut: (parts) => install(client, { ...common, scope: "project", name: "ptc", yes: true }, parts),
+      carryOut: (parts) => install(client, { ...common, scope: "project", name: "ptc", yes: true, keep: true }, parts),
     },
     {
       name: "program",
@@ -270,7 +278,10 @@ function withoutSandbox(why: string): string {
   return `no program can run here yet: ${why}${setup}. Without a sandbox \`ptc init\`, \`ptc generate\`, \`ptc list\`, \`ptc search\` and \`ptc call\` work all the same`;
 }
 
-/** Runs a program that calls a tool that only reads and needs no arguments, or that calls nothing if there is none. */
+/**
+ * Runs a program that calls a tool that only reads and needs no arguments, or that calls nothing if there is none. The program shows
+ * what the tool answers, also if that is a failure.
+ */
 async function runFirst(
   configuration: Configuration,
   flags: UpFlags,
@@ -303,8 +314,8 @@ async function firstProgram(configuration: Configuration, isPython: boolean): Pr
   });
   if (tool === undefined) return isPython ? 'result = "ptc works"\n' : 'globalThis.result = "ptc works";\n';
   return isPython
-    ? `answer = await call_tool("${tool}", {})\nresult = str(answer)[:300]\n`
-    : `const answer = await callTool("${tool}", {});\nglobalThis.result = JSON.stringify(answer)?.slice(0, 300);\n`;
+    ? `try:\n    answer = await call_tool("${tool}", {})\nexcept Exception as error:\n    answer = f"failed: {error}"\nresult = str(answer)[:300]\n`
+    : `const answer = await callTool("${tool}", {}).catch((error: unknown) => \`failed: \${error}\`);\nglobalThis.result = JSON.stringify(answer)?.slice(0, 300);\n`;
 }
 
 async function describeNext(client: ClientName, flags: UpFlags, surroundings: Surroundings): Promise<string> {

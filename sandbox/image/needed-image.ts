@@ -26,6 +26,8 @@ export interface NeededImage {
   readonly runner: string | undefined;
   /** Packages of the distribution for Python programs, sorted, with `python3-` in front. */
   readonly pythonPackages: readonly string[];
+  /** The name for projects that differ only in whether they run Python. An image that has Python suits both. */
+  readonly withOrWithoutPython?: string | undefined;
 }
 
 export interface ImageNeeds {
@@ -45,16 +47,17 @@ export function neededImage({ image, pythonPackages, runners, files }: ImageNeed
   if (files === undefined) return { reference: image, runner: undefined, pythonPackages: packages };
   const runner = digestContent(files, "");
   if (image !== RUNNER_IMAGE) return { reference: image, runner, pythonPackages: packages };
-  const content = {
+  // The public base has no Python.
+  const python = runners.includes("python") || packages.length > 0;
+  const content = { runner, node: findNodeBinary().version, base: debianBaseRecipe, python, packages };
+  const named = (each: typeof content) =>
+    `${RUNNER_IMAGE}:${createHash("sha256").update(JSON.stringify(each)).digest("hex").slice(0, 12)}`;
+  return {
+    reference: named(content),
     runner,
-    node: findNodeBinary().version,
-    base: debianBaseRecipe,
-    // The public base has no Python.
-    python: runners.includes("python") || packages.length > 0,
-    packages,
+    pythonPackages: packages,
+    withOrWithoutPython: packages.length > 0 ? undefined : named({ ...content, python: !python }),
   };
-  const tag = createHash("sha256").update(JSON.stringify(content)).digest("hex").slice(0, 12);
-  return { reference: `${RUNNER_IMAGE}:${tag}`, runner, pythonPackages: packages };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
+import { debianBaseName, describeDebianBase, ensureDebianBase } from "./debian-base.ts";
 import { contentTaggedName, digestContent, type NeededImage, RUNNER_IMAGE } from "./needed-image.ts";
 
 export interface RunnerImageRequest {
@@ -40,10 +40,11 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
   const base = await chooseBase(request);
   const content = digestContent(files, base.digest);
   const isTagged = contentTaggedName.test(reference);
+  const tag = ({ digest }: StoredImage) => tagMore(request, base, digest);
 
   const present = await store.inspect(reference);
   if (present?.content === content) {
-    if (isTagged) await store.tag(present.digest, RUNNER_IMAGE);
+    if (isTagged) await tag(present);
     onProgress(`The image ${reference} is up to date.`);
     return { ...present, built: false };
   }
@@ -54,13 +55,25 @@ export async function buildRunnerImage(request: RunnerImageRequest): Promise<Run
     ...{ reference, base: base.reference, files, contents },
     onProgress: () => {},
   });
-  if (isTagged) await store.tag(image.digest, RUNNER_IMAGE);
+  if (isTagged) await tag(image);
   if (isTagged && present?.base !== undefined && present.base !== base.reference)
     onProgress(
       `${reference} was on ${present.base} before, for every project that needs the same. A project with a base of its own names its image in sandbox.image.`,
     );
   onProgress(`The image ${reference} is ready.`);
   return { ...image, built: true };
+}
+
+/** Names an image that is tagged by content for those who want the last one, and for projects that it suits as well. */
+async function tagMore(
+  { store, needed: { withOrWithoutPython: other } }: RunnerImageRequest,
+  base: Base,
+  digest: string,
+): Promise<void> {
+  await store.tag(digest, RUNNER_IMAGE);
+  if (other === undefined || !debianBaseName.test(base.reference)) return;
+  const before = await store.inspect(other);
+  if (before === undefined || debianBaseName.test(before.base ?? "")) await store.tag(digest, other);
 }
 
 /** Prefers an existing base, then one from a registry, then one made on this machine. */

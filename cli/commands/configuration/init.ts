@@ -67,6 +67,8 @@ interface InitFlags {
   all?: boolean;
   takeOver?: boolean;
   keep?: boolean;
+  /** Set by a command that carries on itself: what to do next is then left out. */
+  isStep?: true;
 }
 
 /** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError */
@@ -105,6 +107,7 @@ export async function init(flags: InitFlags, surroundings: Surroundings): Promis
     const project = realpathSync(surroundings.cwd());
     await offerTakeOver({ files, servers: imported.servers, project, choice }, surroundings);
   }
+  if (flags.isStep) return EXIT.done;
   const next =
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`

@@ -145,15 +145,26 @@ test.each<[string, string[], Parameters<typeof build>[1]]>([
 });
 
 test("the usual image is built under the name of its content, and its short name is that of the last build", async () => {
-  const local = await describeDebianBase();
-  const store = storeWith(local);
+  const store = storeWith("node:24-slim", await describeDebianBase());
   const one = await build(store, { name: "ptc-runner" });
   const other = await build(store, { name: "ptc-runner", runners: ["python"] });
-  expect(store.asked).toEqual([`build ${one.reference} on ${local}`, `build ${other.reference} on ${local}`]);
+  expect(store.asked.map((asked) => asked.split(" ")[1])).toEqual([one.reference, other.reference]);
   expect(one.reference).not.toBe(other.reference);
   expect(store.images.get("ptc-runner")).toBe(store.images.get(other.reference));
   expect((await build(store, { name: "ptc-runner" })).image.built).toBe(false);
   expect(store.images.get("ptc-runner")).toBe(store.images.get(one.reference));
+});
+
+test("an image that has Python gets the name for projects without it too, but not that of an image on another base", async () => {
+  const local = storeWith(await describeDebianBase());
+  const { reference } = await build(local, { name: "ptc-runner" });
+  const python = await build(local, { name: "ptc-runner", runners: ["python"] });
+  expect(python.image.built).toBe(false);
+  expect(local.images.get(python.reference)).toBe(local.images.get(reference));
+  const registry = storeWith("node:24-slim", await describeDebianBase());
+  await build(registry, { name: "ptc-runner" });
+  await build(registry, { name: "ptc-runner", runners: ["python"] });
+  expect(registry.images.get(reference)?.base).toBe("node:24-slim");
 });
 
 test("an image says what is in it, and a build on another base says that other projects share the name", async () => {
