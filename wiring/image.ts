@@ -126,7 +126,7 @@ function build(
 export async function pruneUnusedImages(
   configuration: Configuration,
   env: EnvironmentVariables,
-  unusedDays: number,
+  unusedDays = UNUSED_DAYS,
 ): Promise<PrunedImages> {
   const { reference } = imageOf(configuration);
   return pruneImages({

@@ -2,7 +2,6 @@ import { jsonLine } from "../../base/json.ts";
 import { formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { UNUSED_DAYS } from "../../sandbox/image/image-uses.ts";
 import { buildImage, clusterManifests, pruneUnusedImages } from "../../wiring/image.ts";
 import {
   CONFIG,
@@ -59,14 +58,14 @@ export async function build(
 }
 
 interface PruneFlags extends CommonFlags {
-  unusedFor: string;
+  unusedFor?: string;
 }
 
 const definePrune = defineCommand("prune", prune, (command) =>
   command
     .description("remove the images that no project of yours has used or built for some time")
     .option(...CONFIG)
-    .option("--unused-for <days>", "how long an image must not have been used", String(UNUSED_DAYS))
+    .option("--unused-for <days>", "how long an image must not have been used (default: 30)")
     .option("--json", "print what was removed as JSON")
     .addHelpText(
       "after",
@@ -75,8 +74,8 @@ const definePrune = defineCommand("prune", prune, (command) =>
 );
 
 async function prune(flags: PruneFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
-  const days = Number(flags.unusedFor);
-  if (!/^\d{1,4}$/.test(flags.unusedFor))
+  const days = flags.unusedFor === undefined ? undefined : Number(flags.unusedFor);
+  if (flags.unusedFor !== undefined && !/^\d{1,4}$/.test(flags.unusedFor))
     throw new UsageError(`--unused-for must be a number of days from 0 to 9999, not '${flags.unusedFor}'`);
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
   const { removed, kept } = await pruneUnusedImages(configuration, env, days);

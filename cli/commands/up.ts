@@ -246,7 +246,8 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
         const shown = place === undefined ? "" : ` (${shownPath(place.path, surroundings)})`;
         return { state: "to do", detail: `Write ptc into the configuration of ${title}${shown}` };
       },
-      carryOut: (parts) => install(client, { ...common, scope: "project", name: "ptc", yes: true, keep: true }, parts),
+      carryOut: (parts) =>
+        install(client, { ...common, scope: "project", name: "ptc", yes: true, keep: true }, parts),
     },
     {
       name: "program",

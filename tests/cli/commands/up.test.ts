@@ -64,7 +64,9 @@ test("with --yes every step is done up to a first program, and a second time the
   expect(statesOf(second.stdout)).toEqual(
     ["sandbox", "image", "servers", "modules", "client", "program"].map((step) => `${step} done before`),
   );
-  expect(["ptc.yaml", ".mcp.json", "generated/catalog.json"].map((name) => project.read(name))).toEqual(files);
+  expect(["ptc.yaml", ".mcp.json", "generated/catalog.json"].map((name) => project.read(name))).toEqual(
+    files,
+  );
   const told = await project.ptc("up", "--json");
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: true, steps: { length: 6 } });
 });

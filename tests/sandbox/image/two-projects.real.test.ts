@@ -66,7 +66,9 @@ describeOnEngines("two projects on one machine", (open, engine) => {
         code: 0,
         envelope: { sandbox_image: theirs.digest, result: { data: PACKAGE } },
       });
-      expect(await doctor()).toMatch(new RegExp(`^ok    image +${theirs.image}, with python3-${PACKAGE}`, "m"));
+      expect(await doctor()).toMatch(
+        new RegExp(`^ok    image +${theirs.image}, with python3-${PACKAGE}`, "m"),
+      );
       expect(await run(plain)).toMatchObject({
         code: 0,
         envelope: { sandbox_image: ours.digest, result: { data: 1 } },
@@ -80,7 +82,9 @@ describeOnEngines("two projects on one machine", (open, engine) => {
       expect(await run(named)).toMatchObject({
         code: 3,
         envelope: {
-          result: { error: { message: expect.stringMatching(`^the image ${ours.image} lacks python3-${PACKAGE}, `) } },
+          result: {
+            error: { message: expect.stringMatching(`^the image ${ours.image} lacks python3-${PACKAGE}, `) },
+          },
         },
       });
     },
