@@ -78,7 +78,8 @@ export interface PruneRequest {
  */
 export async function pruneImages(request: PruneRequest): Promise<PrunedImages> {
   const { store, uses, unusedDays, except, now = Date.now() } = request;
-  const listed = await store.listOwn();
+  // Two engines may have an image of the same name, and `remove` removes both.
+  const listed = [...new Map((await store.listOwn()).map((image) => [image.reference, image])).values()];
   const pruned: PrunedImages = { removed: [], kept: [] };
   const remove = async (image: ListedImage) => {
     try {

@@ -43,6 +43,14 @@ test("an image that no project has used for long is removed, with the base that 
   expect([uses.lastUse(OLD), uses.lastUse(RECENT)]).toEqual([undefined, NOW - 29 * DAY_MS]);
 });
 
+test("an image that two engines have is removed once, and reported once", async () => {
+  const uses = usesWith({ [OLD]: 31 });
+  const store = storeWith([listed(OLD), listed(OLD), listed(OTHERS), listed(OTHERS)]);
+  const { removed, kept } = await pruneImages({ store, uses, unusedDays: 30, now: NOW });
+  expect(store.removed).toEqual([OLD]);
+  expect([removed.length, kept.length]).toEqual([1, 1]);
+});
+
 test("a base stays while another image is made of it", async () => {
   const store = storeWith([listed(OLD, BASE), listed("mine:latest", BASE), listed(BASE ?? "")]);
   await pruneImages({ store, uses: usesWith({ [OLD]: 99 }), unusedDays: 30, now: NOW });
