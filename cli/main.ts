@@ -21,7 +21,8 @@ import { outputProblem, writeProblem } from "./output.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
-  "Start here, in this order": {
+  "Start here: `up` does these in this order": {
+    up: async () => (await import("./commands/up.ts")).upCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     image: async () => (await import("./commands/image.ts")).imageCommand,
     init: async () => (await import("./commands/configuration/init.ts")).initCommand,

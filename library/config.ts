@@ -736,7 +736,7 @@ export interface PtcConfig {
      */
     runtime?: string;
     /**
-     * the image that programs run in
+     * the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is
      */
     image?: string;
     /**

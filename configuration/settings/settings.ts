@@ -342,7 +342,11 @@ export const Settings = section({
         text(128).default("runsc"),
         "the container runtime; any other than runsc needs `allow_weaker_isolation`",
       ),
-      image: setting(text(512).default("ptc-runner"), "the image that programs run in"),
+      image: setting(
+        text(512).default("ptc-runner"),
+        "the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is",
+        { comment: "ptc-runner is the one that ptc builds for what this project needs" },
+      ),
       warm: setting(
         wholeNumber(0, 64).default(2),
         "the fewest sandboxes that are kept started; 0 turns the pool off",

@@ -70,9 +70,12 @@ interface InitFlags {
   all?: boolean;
   takeOver?: boolean;
   keep?: boolean;
+  /** Set by a command that carries on itself: what to do next is then left out. */
+  isStep?: true;
 }
 
-async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
+/** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError */
+export async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const path = join(surroundings.cwd(), FILE);
   const choice = takeOverChoice(flags);
@@ -121,6 +124,7 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     const project = realpathSync(surroundings.cwd());
     await offerTakeOver({ files, servers: imported.servers, project, choice }, surroundings);
   }
+  if (flags.isStep) return EXIT.done;
   const next =
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`

@@ -96,7 +96,8 @@ export const installCommand = defineCommand("install", install, (command) =>
     ),
 );
 
-async function install(
+/** Writes ptc into the configuration of a client, or takes it out. @throws UsageError */
+export async function install(
   named: string | undefined,
   flags: InstallFlags,
   surroundings: Surroundings,
@@ -124,6 +125,21 @@ async function install(
   if (code !== EXIT.done || flags.remove) return code;
   await takeOver(place.client, choice, flags, cwd, surroundings);
   return code;
+}
+
+/** Whether a client's file has a server of this name. @throws UsageError for a file that cannot be read. */
+export async function hasEntry(
+  client: ClientName,
+  scope: ClientScope,
+  name: string,
+  surroundings: Surroundings,
+): Promise<boolean> {
+  const cwd = realpathSync(surroundings.cwd());
+  const place = clientPlace(client, scope, { env: surroundings.env, cwd });
+  if (place === undefined) return false;
+  const text = await readIfThere(place.path, cwd);
+  const without = await edited(place, shownPath(place.path, surroundings), text, { name, entry: undefined });
+  return without !== text;
 }
 
 /** Adds the entry to a client's file, or removes it. */
