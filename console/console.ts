@@ -51,10 +51,15 @@ const PAGES = [
   meRoutes,
 ];
 
+interface Routed {
+  fetch(request: Request, env: Env["Bindings"]): Response | Promise<Response>;
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
+}
+
 export class Console {
   readonly #answers: Answers;
   readonly #assets = readConsoleAssets();
-  readonly #app: { fetch(request: Request, env: Env["Bindings"]): Response | Promise<Response> };
+  readonly #app: Routed;
   readonly #closing = new AbortController();
 
   constructor(parts: ConsoleParts) {
@@ -67,6 +72,11 @@ export class Console {
       ...{ live, closing: this.#closing.signal, assets: { style: style.name, script: script.name } },
     });
     this.#app = this.#routes();
+  }
+
+  /** What it answers, each as its method and its path. */
+  get routes(): readonly string[] {
+    return this.#app.routes.flatMap(({ method, path }) => (method === "ALL" ? [] : `${method} ${path}`));
   }
 
   /** Answers a request below `/console`. Never rejects. */
@@ -85,7 +95,7 @@ export class Console {
     this.#answers.live?.close();
   }
 
-  #routes(): { fetch(request: Request, env: Env["Bindings"]): Response | Promise<Response> } {
+  #routes(): Routed {
     const app = new Hono<Env>().basePath(BASE);
     const { style, script } = this.#assets;
     app.use(async (c, next) => {

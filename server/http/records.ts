@@ -48,6 +48,19 @@ export interface RecordsOptions {
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 const MAX_BODY_BYTES = 64 * 1024;
+/** What is answered, each as its method and its path. */
+export const RECORD_ROUTES = [
+  "GET runs",
+  "GET runs/ID",
+  "GET runs/ID/output",
+  "GET runs/ID/page",
+  "POST runs/ID/replay",
+  "GET approvals",
+  "GET approvals/ID",
+  "POST approvals/ID",
+  "GET audit",
+] as const;
+type RecordRoute = (typeof RECORD_ROUTES)[number];
 /** A longer question is in a list without what its program wrote. */
 const MAX_LISTED_BYTES = 16 * 1024;
 const Decision = z.strictObject({ decision: z.enum(["approve", "deny"]) });
@@ -77,7 +90,7 @@ export class Records {
     const { searchParams: query } = new URL(request.url);
     const asked = `${request.method} ${kind}${id === undefined ? "" : "/ID"}${part === undefined ? "" : `/${part}`}`;
     try {
-      switch (asked) {
+      switch (asked as RecordRoute) {
         case "GET runs":
           return json(await this.#listRuns(query, caller));
         case "GET runs/ID":
