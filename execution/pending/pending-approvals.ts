@@ -30,8 +30,8 @@ import { newTicket, PendingError } from "./tickets.ts";
 
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 /** How much of one principal waits at most: runs, and bytes of their questions with arguments and programs. */
-const MAX_PENDING = 100;
-const MAX_QUESTION_BYTES = 32 * 1024 * 1024;
+export const MAX_PENDING = 100;
+export const MAX_QUESTION_BYTES = 32 * 1024 * 1024;
 const MOST = { runs: MAX_PENDING, bytes: MAX_QUESTION_BYTES };
 const WHY_NOT_KEPT = {
   too_many: `${MAX_PENDING} runs wait for approvals already`,
