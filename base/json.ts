@@ -144,7 +144,10 @@ const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
 });
 
 /** @param limits what ends the outline as soon as it is known to be exceeded. */
-function outlineOf(text: string, limits = { maxDepth: Number.POSITIVE_INFINITY, maxValues: Number.POSITIVE_INFINITY }): JsonOutline {
+function outlineOf(
+  text: string,
+  limits = { maxDepth: Number.POSITIVE_INFINITY, maxValues: Number.POSITIVE_INFINITY },
+): JsonOutline {
   let depth = 0;
   let deepest = 0;
   let values = 1;

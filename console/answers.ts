@@ -31,7 +31,10 @@ import type { Rights, Session, Sessions } from "./viewer.ts";
 
 const MAX_OUTCOMES = 200;
 
-export type Env = { Bindings: { address: string }; Variables: { session: Session; rights: Rights; sight: Sight; rules: string } };
+export type Env = {
+  Bindings: { address: string };
+  Variables: { session: Session; rights: Rights; sight: Sight; rules: string };
+};
 export type Asked = Context<Env>;
 /** Where the files of pages put their routes. */
 export type Routes = Hono<Env, BlankSchema, typeof BASE>;

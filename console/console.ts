@@ -225,8 +225,7 @@ export class Console {
     try {
       token = (await formOf(c)).get("token") ?? "";
     } catch (error) {
-      if (error instanceof RefusedError)
-        return this.#answers.bare(c, 413, "Refused", error.message);
+      if (error instanceof RefusedError) return this.#answers.bare(c, 413, "Refused", error.message);
       // A body that breaks off holds no token.
     }
     if (c.req.method !== "POST" || !isSameText(token, c.get("session").token))

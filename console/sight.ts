@@ -64,7 +64,8 @@ export class Sight {
 
   /** @param isAnswered whether they have answered it, which is noted. */
   async mayAnswer(
-    { owner, request }: Pick<ListedQuestion, "owner" | "request">, isAnswered = false,
+    { owner, request }: Pick<ListedQuestion, "owner" | "request">,
+    isAnswered = false,
   ): Promise<boolean> {
     if (this.seesAll || this.isOwn(owner)) return true;
     const { gate, approves } = this.rights;

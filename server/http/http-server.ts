@@ -20,8 +20,8 @@ import { oneLine } from "../../base/visible-text.ts";
 import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
-import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
 import { clientAddressOf, noteClientAddress } from "./client-address.ts";
+import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
 import type { Records } from "./records.ts";
 
 const MAX_HEADER_BYTES = 16 * 1024;

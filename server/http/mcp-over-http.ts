@@ -123,7 +123,8 @@ async function readMessage(
     if (isTooBroad(parsedBody)) return { request, problem: "has too many members to be one of MCP" };
     return { request, parsedBody };
   } catch (error) {
-    if (error instanceof ForeignJsonError && error.code !== "not_json") return { request, problem: error.message };
+    if (error instanceof ForeignJsonError && error.code !== "not_json")
+      return { request, problem: error.message };
     return { request: new Request(request, { body: text }) };
   }
 }
@@ -133,9 +134,7 @@ function isTooBroad(message: unknown): boolean {
   if (Array.isArray(message)) return message.length > MAX_BROAD;
   if (!isObject(message)) return false;
   const { params, result } = message;
-  return [message, params, result].some(
-    (each) => isObject(each) && Object.keys(each).length > MAX_BROAD,
-  );
+  return [message, params, result].some((each) => isObject(each) && Object.keys(each).length > MAX_BROAD);
 }
 
 const MAX_BROAD = 200;

@@ -5,9 +5,9 @@ import { parseConfiguration } from "../../configuration/parse.ts";
 import { type WhatIf, whatIf } from "../../console/what-if.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { serversOf } from "../catalog/tool-of.ts";
+import { heldBy } from "../loop/probe.ts";
 import { viewOf } from "../server/mcp/served.ts";
 import { archiveIn, type SampleRun } from "../server/reports/sample-archive.ts";
-import { heldBy } from "../loop/probe.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 
