@@ -138,7 +138,10 @@ describeSandboxed("the background host", () => {
     expect(stderr).toMatch(/nobody can be asked here; with --suspend the run waits/);
   });
 
-  test("serves no caller with another environment, configuration or version", async () => {
+  // It starts about twenty processes one after the other, which takes minutes on a machine that others use.
+  test("serves no caller with another environment, configuration or version", {
+    timeout: 900_000,
+  }, async () => {
     project.project.write("greet.ts", "globalThis.result = (await mcp__env__go({})).env.GREETING;");
     const greet = async (greeting: string) => {
       const exited = await project.ptc(["run", "greet.ts"], { env: { GREETING: greeting } });
