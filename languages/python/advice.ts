@@ -3,6 +3,7 @@ import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
 import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
+import { explainOwnTool, explainUnknownTool, isOwnTool } from "../tool-suggestions.ts";
 import { blankTexts, mayBePython } from "./python-text.ts";
 
 const UNDEFINED_NAME = /^NameError: name '(\w{1,100})' is not defined/;
@@ -34,10 +35,7 @@ function errorLine(message: string): string {
 /** Advice on an unknown name that was passed to `call_tool`. A forbidden tool has no replacement. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
-  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
-  const { functions } = await findFunctions(tool, source);
-  const names = functions.map(({ module, identifier }) => `servers.${module}.${identifier}`);
-  return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
+  return explainUnknownTool(called, source, ({ tool }) => `servers.${tool.module}.${tool.identifier}`);
 }
 
 /** Advice on a name that a server's module lacks. */
@@ -46,7 +44,7 @@ async function adviseOnFunction(
   name: string,
   source: ModuleSource,
 ): Promise<string | undefined> {
-  const tools = (await source.load(module))?.tools ?? [];
+  const tools = ((await source.load(module))?.tools ?? []).filter(({ isAvailable }) => isAvailable);
   const near = nearestNames(
     name,
     tools.map(({ identifier }) => identifier),
@@ -140,6 +138,7 @@ async function advisePythonName(
 ): Promise<string | undefined> {
   const elsewhere = ELSEWHERE.get(name);
   if (elsewhere !== undefined) return elsewhere;
+  if (isOwnTool(name)) return explainOwnTool(name);
   if (STANDARD.has(name)) return `write \`import ${name}\` first`;
   const modules = source.modules();
   if (modules.includes(name)) return `write \`from servers import ${name}\` first`;

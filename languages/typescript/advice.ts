@@ -10,6 +10,7 @@ import {
   nameServers,
 } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
+import { explainOwnTool, explainUnknownTool, isOwnTool } from "../tool-suggestions.ts";
 import { reduceToJavaScript } from "./bundling/bundler.ts";
 
 /** The equivalents of names in other module systems and platforms. */
@@ -54,6 +55,7 @@ export async function adviseUndefined(
 ): Promise<string | undefined> {
   const elsewhere = ELSEWHERE.get(name);
   if (elsewhere !== undefined) return elsewhere;
+  if (isOwnTool(name)) return explainOwnTool(name);
   const modules = source.modules();
   if (modules.includes(name)) return `write ${importAll(name)}`;
   const [example] = modules;
@@ -252,10 +254,7 @@ function isEmpty(data: unknown): boolean {
 /** Advice on an unknown name that was passed to `callTool`. A forbidden tool has no replacement. */
 async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
-  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
-  const { functions } = await findFunctions(tool, source);
-  const names = functions.map(({ namespacedName }) => `callTool("${namespacedName}", args)`);
-  return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
+  return explainUnknownTool(called, source, ({ tool }) => `callTool("${tool.namespacedName}", args)`);
 }
 
 /**

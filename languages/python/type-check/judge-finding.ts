@@ -3,6 +3,7 @@ import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-pr
 import { ToolNames } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
+import { explainOwnTool, isOwnTool } from "../../tool-suggestions.ts";
 import type { PyrightDiagnostic } from "./pyright-process.ts";
 import { ResultParts } from "./result-parts.ts";
 
@@ -531,7 +532,10 @@ const COMMON_MODULES =
   /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
 
 /** Describes an undefined name, unless it may be defined at run time. */
-function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
+function judgeUndefined(
+  name: string,
+  { text, modules, source, unknownTools }: JudgedProgram,
+): string | undefined {
   if (
     !/^[\p{XIDC}]+$/u.test(name) ||
     /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain)
@@ -542,13 +546,9 @@ function judgeUndefined(name: string, { text, modules, source }: JudgedProgram):
     const [meant] = new ToolNames(tools).resolve(name);
     if (meant !== undefined && !meant.isAvailable)
       return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
-    const names = new ToolNames(tools);
-    const near = nearestNames(
-      name,
-      tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)),
-    );
-    return `there is no tool '${name}'${didYouMean(near)}`;
+    return unknownTools?.get(name) ?? `there is no tool '${name}'`;
   }
+  if (isOwnTool(name)) return `'${name}' is not defined: ${explainOwnTool(name)}`;
   const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);
   const defined = assigned.filter((word) => word !== name && isDefined(word, text.plain));
   const functions = tools.filter((tool) => tool.isAvailable && tool.identifier === name);
@@ -681,6 +681,8 @@ export interface JudgedProgram {
   /** The modules that the program names. */
   modules: ReadonlyMap<string, GeneratedModule>;
   source: ModuleSource;
+  /** What to say about names of tools that there are not. */
+  unknownTools?: ReadonlyMap<string, string>;
   /** The type of its data, if known. */
   dataType?: string | undefined;
 }

@@ -7,6 +7,7 @@ import type { LanguageProcesses, TypeCheckOutcome } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { mayExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
+import { explainUnknownTool } from "../../tool-suggestions.ts";
 import { type JudgedProgram, judgeFinding, ProgramText, type PythonMistake } from "./judge-finding.ts";
 import {
   findPyright,
@@ -287,7 +288,9 @@ class PyrightChecker implements PythonTypeChecker {
       const aside = stubs.aside(mode, text, false);
       found = withDetails(found, ofProgram(await checkSignatures(text, aside, mode, process)));
     }
-    const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source, dataType };
+    const programText = new ProgramText(program.code);
+    const unknownTools = await explainUnknownTools(found, programText, source);
+    const judged: JudgedProgram = { text: programText, modules: named, source, unknownTools, dataType };
     const judge = (all: readonly PyrightDiagnostic[]) =>
       mainMistakes(all.flatMap((each) => judgeFinding(each, judged) ?? []));
     const all = judge(found);
@@ -356,6 +359,24 @@ class PyrightChecker implements PythonTypeChecker {
       clearTimeout(timer);
     }
   }
+}
+
+const MAX_UNKNOWN_TOOLS = 10;
+
+/** What to say about the names of tools in findings that no tool has. */
+async function explainUnknownTools(
+  found: readonly PyrightDiagnostic[],
+  text: ProgramText,
+  source: ModuleSource,
+): Promise<ReadonlyMap<string, string>> {
+  const names = found
+    .filter(({ rule }) => rule === "reportUndefinedVariable")
+    .map(({ start, end }) => text.code.slice(text.offsetOf(start), text.offsetOf(end)))
+    .filter((name) => name.startsWith("mcp__"));
+  const distinct = [...new Set(names)].slice(0, MAX_UNKNOWN_TOOLS);
+  return new Map(
+    await Promise.all(distinct.map(async (name) => [name, await explainUnknownTool(name, source)] as const)),
+  );
 }
 
 /** The text before a session's program in its check, which has the names of earlier programs: whole lines, or empty. */

@@ -2,6 +2,7 @@ import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { isWritableName } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
+import { explainUnknownTool } from "../../tool-suggestions.ts";
 import { adviseUndefined } from "../advice.ts";
 import { explainAmbiguous, explainMissingExport, explainUnavailable } from "../tool-names.ts";
 import {
@@ -216,13 +217,6 @@ function otherSide(comparison: { left: Node; right: Node }, side: Node): Node {
   return comparison.left === side ? comparison.right : comparison.left;
 }
 
-const OWN_TOOLS: ReadonlySet<string> = new Set([
-  "execute_program",
-  "search_tools",
-  "inspect_tool",
-  "list_callable_tools",
-]);
-
 /** Describes an undefined name, unless it is harmless: in a type, after `typeof`, or defined at run time. */
 async function judgeName(
   diagnostic: Diagnostic,
@@ -243,29 +237,21 @@ async function judgeName(
     const callable = generated.names.callable(misread);
     return `'${misread.namespacedName}' is no name that code can have; write ${callable}(...)`;
   }
-  if (name.startsWith("mcp__")) return explainUnknownTool(name, generated, source.modules());
+  if (name.startsWith("mcp__")) return explainToolName(name, generated, source);
   if (suggestion !== undefined) return `'${name}' is not defined${didYouMean([suggestion])}`;
   const advice = await adviseUndefined(name, file.text, source);
   return `'${name}' is not defined${advice === undefined ? "" : `; ${advice}`}`;
 }
 
-function explainUnknownTool(
+function explainToolName(
   name: string,
-  { tools, names }: GeneratedTypes,
-  modules: readonly string[],
-): string {
+  { names }: GeneratedTypes,
+  source: ModuleSource,
+): string | Promise<string> {
   const meant = names.resolve(name);
   const [first, another] = meant;
   if (another !== undefined) return explainAmbiguous(name, meant, names);
-  if (first !== undefined) return explainUnavailable(first);
-  if (OWN_TOOLS.has(name.replace(/^mcp__.*__/, "")))
-    return `there is no tool '${name}': the tools of ptc itself cannot be called by a program`;
-  const callable = tools.filter(({ isAvailable }) => isAvailable).map((tool) => names.callable(tool));
-  const nearest = nearestNames(name, callable);
-  if (nearest.length > 0) return `there is no tool '${name}'${didYouMean(nearest)}`;
-  const [, server = "", tool = ""] = /^mcp__(.+?)__(.*)$/.exec(name) ?? [];
-  const servers = nearestNames(server, modules).map((module) => `mcp__${module}__${tool}`);
-  return `there is no tool '${name}'${didYouMean(servers)}`;
+  return first === undefined ? explainUnknownTool(name, source) : explainUnavailable(first);
 }
 
 /** The tool whose exact name surrounds a place in the text, if the name is not an identifier. */

@@ -88,12 +88,19 @@ export const ReadOutputArguments = z.object({
 });
 export type ReadOutputArguments = z.infer<typeof ReadOutputArguments>;
 
+const HOW_TO_CONTINUE = 'a ticket is the code: {"code":"ticket <its digits>"}';
+
 type ParsedArguments<T> = { ok: true; value: T } | { ok: false; message: string };
 
-/** Parses the arguments of a call. The error is one line; unknown arguments are errors too. */
+/**
+ * Parses the arguments of a call. The error is one line; unknown arguments are errors too.
+ *
+ * @param served the names of the arguments that the tool's definition has now. By default all that the schema knows.
+ */
 export function parseArguments<T>(
   schema: z.ZodMiniObject & z.ZodMiniType<T>,
   value: unknown,
+  served: readonly string[] = Object.keys(schema.shape),
 ): ParsedArguments<T> {
   const known = Object.keys(schema.shape);
   const given = isObject(value) ? value : undefined;
@@ -101,7 +108,8 @@ export function parseArguments<T>(
     return { ok: false, message: "arguments must be an object" };
   const unknown = Object.keys(given ?? {}).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${known.join(", ")}`;
+    const ticket = unknown === "ticket" && served.includes("code") ? `; ${HOW_TO_CONTINUE}` : "";
+    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${served.join(", ")}${ticket}`;
     return { ok: false, message };
   }
   const parsed = schema.safeParse(given ?? {});
