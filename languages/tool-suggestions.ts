@@ -2,7 +2,7 @@ import { listUpTo, oneLine, visibleLine } from "../base/visible-text.ts";
 import type { DeclaredTool } from "../codegen/language-printer.ts";
 import { parseNamespacedName, serverModule, ToolNames } from "../protocol/tool-names.ts";
 import type { ModuleSource } from "./module-source.ts";
-import { didYouMean, nearestNames } from "./name-lookup.ts";
+import { nearestNames } from "./name-lookup.ts";
 
 /**
  * The one place that says what a program may write for the name of a tool that there is not. It chooses among the tools that the
@@ -50,9 +50,7 @@ export async function suggestTools(name: string, source: ModuleSource): Promise<
   const tools = await callableTools(source);
   const names = new ToolNames(tools);
   const { server, tool: own } = partsOf(name);
-  const isNamed = (tool: DeclaredTool) =>
-    [tool.identifier, ownName(tool)].some((each) => compact(each) === compact(own));
-  const same = tools.filter(isNamed);
+  const same = tools.filter((tool) => isNamed(tool, name));
   const module = server === undefined ? undefined : serverModule(server);
   const atServer = tools.filter((tool) => tool.module === module);
   const chosen =
@@ -67,11 +65,49 @@ export async function suggestTools(name: string, source: ModuleSource): Promise<
   return suggested.map((tool) => ({ tool, callable: names.callable(tool) }));
 }
 
+/** The tools that a name certainly means, in any spelling and with or without its server: `mcp_files_readText`, `files.read_text`. */
+export async function toolsNamed(name: string, source: ModuleSource): Promise<readonly SuggestedTool[]> {
+  const tools = await callableTools(source);
+  if (!tools.some((tool) => isNamed(tool, name))) return [];
+  return suggestTools(name, source);
+}
+
+/** What to write for a tool that a program takes from an object, as other runtimes offer one: `tools.files.readText(...)`. */
+export async function toolsTakenFrom(
+  object: string,
+  code: string,
+  source: ModuleSource,
+): Promise<readonly SuggestedTool[]> {
+  const called = new RegExp(`\\b${object}\\.[\\w.]*?call\\w*\\(\\s*["'\`]([\\w./:-]{1,160})["'\`](?:\\s*,\\s*["'\`]([\\w-]{1,80})["'\`])?`).exec(code);
+  const taken = new RegExp(`\\b${object}\\.(\\w{1,80})(?:\\.(\\w{1,80}))?\\s*\\(`).exec(code);
+  for (const found of [called, taken]) {
+    const [, first = "", second] = found ?? [];
+    if (first === "") continue;
+    const named = await toolsNamed(second === undefined ? first : `${first}.${second}`, source);
+    if (named.length > 0) return named;
+  }
+  return [];
+}
+
+/** The name with hyphens around a place in a program, which code reads as a difference: `mcp__my-server__tool`. */
+export function hyphenatedAround(text: string, place: number): string | undefined {
+  const from = Math.max(0, place - MAX_NAME_CHARS);
+  for (const { index, 0: name } of text.slice(from, place + MAX_NAME_CHARS).matchAll(/\bmcp__[\w$]+(?:-[\w$]+)+/g))
+    if (from + index <= place && place < from + index + name.length) return name;
+  return undefined;
+}
+
+/** The message for such a name. `undefined` if no tool can be meant. */
+export async function explainHyphenated(name: string, source: ModuleSource): Promise<string | undefined> {
+  const [meant] = await toolsNamed(name, source);
+  return meant && `'${name}' is no name that code can have; write ${meant.callable}(...)`;
+}
+
 /** Why a program cannot call a tool by a name that no tool has, in one line: what to write instead, or why its server has none. */
 export async function explainUnknownTool(
   name: string,
   source: ModuleSource,
-  write: (suggested: SuggestedTool) => string = ({ callable }) => callable,
+  write: (suggested: SuggestedTool) => string = ({ callable }) => `'${callable}'`,
 ): Promise<string> {
   const shown = visibleLine(oneLine(name, MAX_NAME_CHARS));
   if (isOwnTool(name)) return `there is no tool '${shown}': ${explainOwnTool(name)}`;
@@ -79,7 +115,7 @@ export async function explainUnknownTool(
   const why = server === undefined ? undefined : source.unlisted?.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
   const suggested = await suggestTools(name, source);
-  if (suggested.length > 0) return `there is no tool '${shown}'${didYouMean(suggested.map(write))}`;
+  if (suggested.length > 0) return `there is no tool '${shown}'; did you mean ${suggested.map(write).join(" or ")}?`;
   const servers = listUpTo(callableModules(source), MAX_SERVERS_CHARS);
   return `there is no tool '${shown}'${servers === "" ? "" : `; servers are ${servers}: find a tool with search_tools`}`;
 }
@@ -120,6 +156,15 @@ function nearestServers(module: string | undefined, tools: readonly DeclaredTool
         );
   const rank = (tool: DeclaredTool) => (near.includes(tool.module) ? near.indexOf(tool.module) : near.length);
   return [...tools].sort((a, b) => rank(a) - rank(b));
+}
+
+function isNamed(tool: DeclaredTool, name: string): boolean {
+  const { tool: own } = partsOf(name);
+  const [whole, part] = [compact(name), compact(own)];
+  return [tool.identifier, ownName(tool)].map(compact).some((each) => {
+    const atServer = compact(tool.module) + each;
+    return each === part || [each, atServer, `mcp${atServer}`].includes(whole);
+  });
 }
 
 function ownName({ namespacedName, identifier }: DeclaredTool): string {

@@ -542,11 +542,13 @@ function judgeUndefined(
   )
     return undefined;
   const tools = [...modules.values()].flatMap((module) => module.tools);
+  const explained = unknownTools?.get(name);
+  if (explained !== undefined && !name.startsWith("mcp__")) return explained;
   if (name.startsWith("mcp__")) {
     const [meant] = new ToolNames(tools).resolve(name);
     if (meant !== undefined && !meant.isAvailable)
       return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
-    return unknownTools?.get(name) ?? `there is no tool '${name}'`;
+    return explained ?? `there is no tool '${name}'`;
   }
   if (isOwnTool(name)) return `'${name}' is not defined: ${explainOwnTool(name)}`;
   const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);

@@ -7,7 +7,7 @@ import type { LanguageProcesses, TypeCheckOutcome } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { mayExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
-import { explainUnknownTool } from "../../tool-suggestions.ts";
+import { explainHyphenated, explainUnknownTool, hyphenatedAround } from "../../tool-suggestions.ts";
 import { type JudgedProgram, judgeFinding, ProgramText, type PythonMistake } from "./judge-finding.ts";
 import {
   findPyright,
@@ -369,14 +369,16 @@ async function explainUnknownTools(
   text: ProgramText,
   source: ModuleSource,
 ): Promise<ReadonlyMap<string, string>> {
-  const names = found
-    .filter(({ rule }) => rule === "reportUndefinedVariable")
-    .map(({ start, end }) => text.code.slice(text.offsetOf(start), text.offsetOf(end)))
-    .filter((name) => name.startsWith("mcp__"));
-  const distinct = [...new Set(names)].slice(0, MAX_UNKNOWN_TOOLS);
-  return new Map(
-    await Promise.all(distinct.map(async (name) => [name, await explainUnknownTool(name, source)] as const)),
-  );
+  const explained = new Map<string, string>();
+  for (const { rule, start, end } of found) {
+    if (rule !== "reportUndefinedVariable" || explained.size >= MAX_UNKNOWN_TOOLS) continue;
+    const name = text.code.slice(text.offsetOf(start), text.offsetOf(end));
+    const hyphenated = hyphenatedAround(text.code, text.offsetOf(start));
+    const written = hyphenated === undefined ? undefined : await explainHyphenated(hyphenated, source);
+    if (written !== undefined) explained.set(name, written);
+    else if (name.startsWith("mcp__")) explained.set(name, await explainUnknownTool(name, source));
+  }
+  return explained;
 }
 
 /** The text before a session's program in its check, which has the names of earlier programs: whole lines, or empty. */

@@ -2,7 +2,7 @@ import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { isWritableName } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
-import { explainUnknownTool } from "../../tool-suggestions.ts";
+import { explainHyphenated, explainUnknownTool, hyphenatedAround } from "../../tool-suggestions.ts";
 import { adviseUndefined } from "../advice.ts";
 import { explainAmbiguous, explainMissingExport, explainUnavailable } from "../tool-names.ts";
 import {
@@ -237,6 +237,9 @@ async function judgeName(
     const callable = generated.names.callable(misread);
     return `'${misread.namespacedName}' is no name that code can have; write ${callable}(...)`;
   }
+  const hyphenated = hyphenatedAround(file.text, diagnostic.pos);
+  const written = hyphenated === undefined ? undefined : await explainHyphenated(hyphenated, source);
+  if (written !== undefined) return written;
   if (name.startsWith("mcp__")) return explainToolName(name, generated, source);
   if (suggestion !== undefined) return `'${name}' is not defined${didYouMean([suggestion])}`;
   const advice = await adviseUndefined(name, file.text, source);
