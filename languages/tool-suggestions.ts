@@ -103,6 +103,18 @@ export async function explainHyphenated(name: string, source: ModuleSource): Pro
   return meant && `'${name}' is no name that code can have; write ${meant.callable}(...)`;
 }
 
+/** Like `explainUnknownTool`, for names of which nothing is known otherwise: `undefined` if there is nothing to suggest. */
+export async function adviseOnUnknownTool(
+  name: string,
+  source: ModuleSource,
+  write?: (suggested: SuggestedTool) => string,
+): Promise<string | undefined> {
+  const { server } = partsOf(name);
+  const isDown = server !== undefined && source.unlisted?.has(serverModule(server)) === true;
+  if (!isDown && !isOwnTool(name) && (await suggestTools(name, source)).length === 0) return undefined;
+  return explainUnknownTool(name, source, write);
+}
+
 /** Why a program cannot call a tool by a name that no tool has, in one line: what to write instead, or why its server has none. */
 export async function explainUnknownTool(
   name: string,

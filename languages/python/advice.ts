@@ -5,8 +5,8 @@ import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } f
 import type { Program } from "../program.ts";
 import { describeAnswer, describeValue, type KindWords, nameAnswers, type ToolAnswer } from "../tool-answers.ts";
 import {
+  adviseOnUnknownTool,
   explainOwnTool,
-  explainUnknownTool,
   isOwnTool,
   toolsNamed,
   toolsTakenFrom,
@@ -19,6 +19,8 @@ const NO_FUNCTION = /^ImportError: cannot import name '(\w{1,200})' from 'server
 const NO_SERVER = /^ModuleNotFoundError: No module named 'servers\.(\w{1,128})'/;
 const NOT_AWAITED =
   /^(?:TypeError|AttributeError): '?(?:coroutine|Future|Task|_asyncio\.Future|_asyncio\.Task|_GatheringFuture)\b/;
+const MCP_SHAPE =
+  /^(?:KeyError: '(?:content|structuredContent|data|result|text)'|AttributeError: '(?:dict|list|str)' object has no attribute)/;
 /** Matches failures that can result from taking a tool's result for something else. */
 const WRONG_SHAPE =
   /^(?:KeyError|IndexError|TypeError|AttributeError|ValueError|(?:json\.(?:decoder\.)?)?JSONDecodeError)\b/;
@@ -51,7 +53,7 @@ async function adviseOnCalled(
   const [meant] = apart?.[1] === called ? await toolsNamed(`${called}.${apart[2]}`, source) : [];
   if (meant !== undefined)
     return `call_tool takes the whole name of a tool: write call_tool("${meant.tool.namespacedName}", {...})`;
-  return explainUnknownTool(called, source, ({ tool }) => `servers.${tool.module}.${tool.identifier}`);
+  return adviseOnUnknownTool(called, source, ({ tool }) => `servers.${tool.module}.${tool.identifier}`);
 }
 
 /** Advice on a name that a server's module lacks. */
@@ -166,8 +168,12 @@ export async function advisePythonFailure(
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
       );
-    else if (WRONG_SHAPE.test(line) && !NOT_AWAITED.test(line))
+    else if (WRONG_SHAPE.test(line) && answers.length > 0 && !NOT_AWAITED.test(line))
       advice.push(await adviseOnShape(message, code, answers, source));
+    else if (MCP_SHAPE.test(line) && /\bmcp__|\bservers\b|\bcall_tool\b/.test(code))
+      advice.push(
+        "a tool's function returns its data itself, not an MCP result; print what it returned to see its shape",
+      );
   }
   if (type === "ToolError" && TOO_SLOW.test(line))
     advice.push(

@@ -18,8 +18,8 @@ import {
   type ToolAnswer,
 } from "../tool-answers.ts";
 import {
+  adviseOnUnknownTool,
   explainOwnTool,
-  explainUnknownTool,
   isOwnTool,
   toolsNamed,
   toolsTakenFrom,
@@ -121,6 +121,9 @@ const NO_VALUE = "nothing was printed and no result is set";
 const GIVES_NOTHING = `${NO_VALUE}: write globalThis.result = ... for what is to come back, or print it`;
 
 /** Matches output that a missing member of a result may have come to. */
+const RETURNS_DATA =
+  "a tool's function returns its data itself, not an MCP result; print what it returned to see its shape";
+
 const SHOWS_NOTHING = /\bundefined\b|\bNaN\b|\bnull\b|\{\}|\[object Object\]/;
 
 const WORDS: KindWords = { object: "object", nothing: "null" };
@@ -343,7 +346,7 @@ async function adviseOnCalled(
     if (meant !== undefined)
       return `callTool takes the whole name of a tool: write callTool("${meant.tool.namespacedName}", args)`;
   }
-  return explainUnknownTool(called, source, ({ tool }) => `callTool("${tool.namespacedName}", args)`);
+  return adviseOnUnknownTool(called, source, ({ tool }) => `callTool("${tool.namespacedName}", args)`);
 }
 
 /**
@@ -367,7 +370,8 @@ export async function adviseOnFailure(
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
       );
-    else advice.push(await adviseOnShape(message, program, answers, source));
+    else if (answers.length > 0) advice.push(await adviseOnShape(message, program, answers, source));
+    else if (OF_UNDEFINED.test(message) && /\bmcp__|servers\/|callTool/.test(code)) advice.push(RETURNS_DATA);
   }
   if (type === "ToolError" && TOO_SLOW.test(message))
     advice.push(
