@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { LanguagePrinter } from "../../../codegen/language-printer.ts";
@@ -11,6 +11,7 @@ import { rowsBeside } from "../../rows.ts";
 
 const rows = rowsBeside(import.meta.filename);
 const GENERATED = join(import.meta.dirname, "../../../examples/recipes/generated");
+const RECIPES = join(GENERATED, "..");
 const SERVERS = ["everything", "files", "git", "memory", "sqlite", "web"];
 
 /** The modules of the recipes. */
@@ -31,6 +32,17 @@ describe.each([
   const service = open();
   const source = recipes(printer);
   afterAll(() => service.close());
+
+  it("stops none of the recipes", async () => {
+    const programs = readdirSync(RECIPES).filter((name) => name.endsWith(fileName.slice(-3)) && name !== "saved.ts");
+    expect(programs.length).toBeGreaterThan(4);
+    for (const name of programs) {
+      const code = readFileSync(join(RECIPES, name), "utf8");
+      const check = { mode: "error", patienceMs: 60_000 } as const;
+      const prepared = await service.prepare({ code, data: {}, language, fileName }, source, check);
+      expect([name, prepared]).toEqual([name, expect.objectContaining({ ok: true })]);
+    }
+  });
 
   it.each(rows<[string, string, string[]]>(language))("is enough to repair %s", async (_, code, says) => {
     const check = { mode: "error", patienceMs: 60_000 } as const;
