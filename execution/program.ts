@@ -304,7 +304,13 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       value: this.#scope.redactor.redactValue(value).value,
     }));
     const ended = verdict.ok
-      ? { ok: true as const, consoleText, isEmpty, data: verdict.from === "result" ? verdict.data : undefined, answers }
+      ? {
+          ok: true as const,
+          consoleText,
+          isEmpty,
+          data: verdict.from === "result" ? verdict.data : undefined,
+          answers,
+        }
       : { ok: false as const, error: verdict.error, answers };
     const parts = { ...this.#scope, modules: this.modules };
     return [...hints, ...(await adviseProgram(this.program, ended, parts).catch(() => []))];

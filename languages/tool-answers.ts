@@ -73,8 +73,12 @@ export function describeValue(value: unknown, words: KindWords, isInner = false)
 function describeList(list: readonly unknown[], words: KindWords, isInner: boolean): string {
   const [first] = list;
   if (first === undefined) return "an empty list";
-  const types = list.flatMap((block) => (isObject(block) && typeof block.type === "string" ? [block.type] : []));
-  const isContent = types.length === list.length && types.every((type) => /^(?:text|image|audio|resource(?:_link)?)$/.test(type));
+  const types = list.flatMap((block) =>
+    isObject(block) && typeof block.type === "string" ? [block.type] : [],
+  );
+  const isContent =
+    types.length === list.length &&
+    types.every((type) => /^(?:text|image|audio|resource(?:_link)?)$/.test(type));
   if (isContent) return `a list of content blocks (${[...new Set(types)].join(", ")})`;
   return `a list, whose first item is ${isInner ? briefly(first, words) : describeValue(first, words, true)}`;
 }
@@ -108,9 +112,13 @@ function excerpt(text: string, chars: number): string {
 /** The format that a text has by its beginning. */
 export function formatOf(text: string): string | undefined {
   const beginning = text.slice(0, MAX_TEXT_CHARS).trim();
-  if (/^[[({]+\s*(?:'[^'\n]*'\s*[:,\]})]|None\b|True\b|False\b|\(|\w+\()/.test(beginning)) return "Python's repr";
+  if (/^[[({]+\s*(?:'[^'\n]*'\s*[:,\]})]|None\b|True\b|False\b|\(|\w+\()/.test(beginning))
+    return "Python's repr";
   const isWhole = text.length < MAX_TEXT_CHARS;
-  const lines = beginning.split("\n").slice(0, isWhole ? undefined : -1).filter((line) => line.trim() !== "");
+  const lines = beginning
+    .split("\n")
+    .slice(0, isWhole ? undefined : -1)
+    .filter((line) => line.trim() !== "");
   if (/^(?:\[\s*(?:[{["\]]|-?\d|true|false|null)|\{\s*["}])/.test(beginning))
     return lines.length > 1 && lines.every((line) => /^\{.*\}$/.test(line.trim())) ? "JSON lines" : "JSON";
   if (/^<(?:[a-zA-Z!?])/.test(beginning)) return "XML or HTML";
@@ -137,7 +145,10 @@ export async function nameAnswers(
     answers.map(async (answer) => {
       const { module } = parseNamespacedName(answer.tool) ?? {};
       const loaded = module === undefined ? undefined : await source.load(module);
-      return { ...answer, declared: loaded?.tools.find(({ namespacedName }) => namespacedName === answer.tool) };
+      return {
+        ...answer,
+        declared: loaded?.tools.find(({ namespacedName }) => namespacedName === answer.tool),
+      };
     }),
   );
 }

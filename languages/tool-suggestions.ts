@@ -78,7 +78,9 @@ export async function toolsTakenFrom(
   code: string,
   source: ModuleSource,
 ): Promise<readonly SuggestedTool[]> {
-  const called = new RegExp(`\\b${object}\\.[\\w.]*?call\\w*\\(\\s*["'\`]([\\w./:-]{1,160})["'\`](?:\\s*,\\s*["'\`]([\\w-]{1,80})["'\`])?`).exec(code);
+  const called = new RegExp(
+    `\\b${object}\\.[\\w.]*?call\\w*\\(\\s*["'\`]([\\w./:-]{1,160})["'\`](?:\\s*,\\s*["'\`]([\\w-]{1,80})["'\`])?`,
+  ).exec(code);
   const taken = new RegExp(`\\b${object}\\.(\\w{1,80})(?:\\.(\\w{1,80}))?\\s*\\(`).exec(code);
   for (const found of [called, taken]) {
     const [, first = "", second] = found ?? [];
@@ -92,7 +94,9 @@ export async function toolsTakenFrom(
 /** The name with hyphens around a place in a program, which code reads as a difference: `mcp__my-server__tool`. */
 export function hyphenatedAround(text: string, place: number): string | undefined {
   const from = Math.max(0, place - MAX_NAME_CHARS);
-  for (const { index, 0: name } of text.slice(from, place + MAX_NAME_CHARS).matchAll(/\bmcp__[\w$]+(?:-[\w$]+)+/g))
+  for (const { index, 0: name } of text
+    .slice(from, place + MAX_NAME_CHARS)
+    .matchAll(/\bmcp__[\w$]+(?:-[\w$]+)+/g))
     if (from + index <= place && place < from + index + name.length) return name;
   return undefined;
 }
@@ -127,7 +131,8 @@ export async function explainUnknownTool(
   const why = server === undefined ? undefined : source.unlisted?.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
   const suggested = await suggestTools(name, source);
-  if (suggested.length > 0) return `there is no tool '${shown}'; did you mean ${suggested.map(write).join(" or ")}?`;
+  if (suggested.length > 0)
+    return `there is no tool '${shown}'; did you mean ${suggested.map(write).join(" or ")}?`;
   const servers = listUpTo(callableModules(source), MAX_SERVERS_CHARS);
   return `there is no tool '${shown}'${servers === "" ? "" : `; servers are ${servers}: find a tool with search_tools`}`;
 }

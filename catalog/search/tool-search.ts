@@ -1,6 +1,6 @@
 import { type Batch, DocumentTerms, InvertedIndex, type Posting } from "./inverted-index.ts";
-import { asksToRead, weightForReading } from "./reading.ts";
 import { coverageOf, fitsQuery, parseQuery } from "./query.ts";
+import { asksToRead, weightForReading } from "./reading.ts";
 import { canBeMeant, fieldTexts, type SearchableTool } from "./searchable-text.ts";
 import { NameLookup, similarNames } from "./similar-names.ts";
 

@@ -3,7 +3,13 @@ import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
 import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
-import { describeAnswer, describeValue, type KindWords, nameAnswers, type ToolAnswer } from "../tool-answers.ts";
+import {
+  describeAnswer,
+  describeValue,
+  type KindWords,
+  nameAnswers,
+  type ToolAnswer,
+} from "../tool-answers.ts";
 import {
   adviseOnUnknownTool,
   explainOwnTool,
@@ -95,17 +101,23 @@ async function adviseOnShape(
         (name) => name !== undefined && new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`).test(text),
       ),
     );
-  const numbers = [...message.matchAll(/^ {2}File "program\.py", line (\d+)/gm)].map(([, line]) => Number(line));
+  const numbers = [...message.matchAll(/^ {2}File "program\.py", line (\d+)/gm)].map(([, line]) =>
+    Number(line),
+  );
   const lines = code.split("\n");
   const failing = lines[(numbers.at(-1) ?? 0) - 1] ?? "";
   let words = new Set(failing.match(/[A-Za-z_]\w*/g) ?? []);
   let meant = calls(failing);
   for (let step = 0; meant === undefined && words.size > 0 && step < MAX_STEPS; step++) {
     const bound = lines.filter((line) =>
-      [...words].some((word) => new RegExp(`^\\s*${word}\\s*(?::[^=]*)?=(?!=)|\\bfor\\s+[^:]*\\b${word}\\b.*\\bin\\b`).test(line)),
+      [...words].some((word) =>
+        new RegExp(`^\\s*${word}\\s*(?::[^=]*)?=(?!=)|\\bfor\\s+[^:]*\\b${word}\\b.*\\bin\\b`).test(line),
+      ),
     );
     meant = calls(bound.join("\n"));
-    words = new Set(bound.flatMap((line) => (line.replace(/^[^=]*=|^.*\bin\b/, "").match(/[A-Za-z_]\w*/g) ?? [])));
+    words = new Set(
+      bound.flatMap((line) => line.replace(/^[^=]*=|^.*\bin\b/, "").match(/[A-Za-z_]\w*/g) ?? []),
+    );
   }
   const described = meant === undefined ? named.slice(-MAX_DESCRIBED) : [meant];
   const keys = [...failing.matchAll(/["']([^"'\n]{1,80})["']/g)].map(([, key = ""]) => key);
@@ -113,7 +125,9 @@ async function adviseOnShape(
     .map((answer) => {
       const inner = keys.flatMap((key) => memberOf(answer.value, key) ?? []).at(-1);
       const what = describeAnswer(answer, WORDS);
-      return inner === undefined ? what : `${what}; its '${inner.key}' is ${describeValue(inner.value, WORDS)}`;
+      return inner === undefined
+        ? what
+        : `${what}; its '${inner.key}' is ${describeValue(inner.value, WORDS)}`;
     })
     .join("; ");
 }

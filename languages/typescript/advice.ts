@@ -158,7 +158,9 @@ async function missedReads(
 function describeMissed({ answer, path, value, name }: MissedRead): string {
   const whole = describeAnswer(answer, WORDS);
   const hasNot = typeof value === "string" ? `, not something with '${name}'` : `, without '${name}'`;
-  return path === "" ? `${whole}${hasNot}` : `${whole}; its ${path} is ${describeValue(value, WORDS)}${hasNot}`;
+  return path === ""
+    ? `${whole}${hasNot}`
+    : `${whole}; its ${path} is ${describeValue(value, WORDS)}${hasNot}`;
 }
 
 const MAX_DESCRIBED = 2;
@@ -179,7 +181,10 @@ async function adviseOnShape(
     missed.find(({ name }) => name === called) ??
     (/^TypeError/.test(message) ? missed[0] : undefined);
   if (meant !== undefined) return describeMissed(meant);
-  return answers.slice(-MAX_DESCRIBED).map((answer) => describeAnswer(answer, WORDS)).join("; ");
+  return answers
+    .slice(-MAX_DESCRIBED)
+    .map((answer) => describeAnswer(answer, WORDS))
+    .join("; ");
 }
 
 async function adviseOnValue(

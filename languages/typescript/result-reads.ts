@@ -1,4 +1,4 @@
-import type { AnyNode, CallExpression, Pattern, Program as Parsed } from "acorn";
+import type { AnyNode, CallExpression, Program as Parsed, Pattern } from "acorn";
 import { isObject } from "../../base/json.ts";
 import { MAX_MEMBERS, type NamedAnswer } from "../tool-answers.ts";
 
@@ -207,7 +207,8 @@ class ResultReader {
           if (method === "map" && given !== undefined && given.missed === undefined)
             return { ...given, value: [given.value] };
         } else for (const argument of node.arguments) this.visit(argument, scope);
-        if (SAME.test(method) && (Array.isArray(object.value) || typeof object.value === "string")) return object;
+        if (SAME.test(method) && (Array.isArray(object.value) || typeof object.value === "string"))
+          return object;
         return ITEM.test(method) ? itemOf(object) : undefined;
       }
     }
@@ -230,7 +231,9 @@ class ResultReader {
       const imported = this.#functions.get(name);
       return this.#answers.find(({ tool, declared }) =>
         imported === undefined
-          ? tool === (named ?? name) || tool.replace(/[^\w$]/g, "_") === name || `mcp__${declared?.module}__${declared?.identifier}` === name
+          ? tool === (named ?? name) ||
+            tool.replace(/[^\w$]/g, "_") === name ||
+            `mcp__${declared?.module}__${declared?.identifier}` === name
           : declared?.module === imported.module && declared.identifier === imported.identifier,
       );
     }
@@ -238,7 +241,8 @@ class ResultReader {
     const module = this.#modules.get(callee.object.name);
     const identifier = nameOf(callee);
     return this.#answers.find(
-      ({ declared }) => module !== undefined && declared?.module === module && declared.identifier === identifier,
+      ({ declared }) =>
+        module !== undefined && declared?.module === module && declared.identifier === identifier,
     );
   }
 
@@ -247,13 +251,15 @@ class ResultReader {
     else if (pattern.type === "AssignmentPattern") this.#bind(pattern.left, undefined, scope);
     else if (pattern.type === "ArrayPattern") {
       for (const element of pattern.elements)
-        if (element !== null && element.type !== "RestElement") this.#bind(element, held && itemOf(held), scope);
+        if (element !== null && element.type !== "RestElement")
+          this.#bind(element, held && itemOf(held), scope);
     } else if (pattern.type === "ObjectPattern") {
       for (const property of pattern.properties) {
         if (property.type === "RestElement" || property.key.type !== "Identifier") continue;
         const { name } = property.key;
         const hasDefault = property.value.type === "AssignmentPattern";
-        const member = held === undefined || hasDefault || property.computed ? undefined : this.#member(held, name);
+        const member =
+          held === undefined || hasDefault || property.computed ? undefined : this.#member(held, name);
         this.#bind(property.value, member, scope);
       }
     }

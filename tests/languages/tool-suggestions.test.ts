@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import { explainUnknownTool, OWN_TOOLS, suggestTools } from "../../languages/tool-suggestions.ts";
 import { ToolNames } from "../../protocol/tool-names.ts";
 import { buildToolDefinitions } from "../../server/mcp/tools/own-tools.ts";
-import { TYPESCRIPT_PRINTER } from "../../codegen/typescript/typescript-printer.ts";
 import { tries } from "../tries.ts";
 import { checkedModules } from "./typescript/type-check/sample-modules.ts";
 
@@ -61,7 +61,10 @@ describe("the name of a tool that there is not", () => {
     ["mcp_github_list_issues", "did you mean 'mcp__github__list_issues'?"],
     ["mcp__github__lst_issues", "'mcp__github__list_issues'"],
     ["mcp__github__drop_repo", "there is no tool"],
-    ["mcp__weather__forecast", "servers are filesystem, github, my_notes, odd: find a tool with search_tools"],
+    [
+      "mcp__weather__forecast",
+      "servers are filesystem, github, my_notes, odd: find a tool with search_tools",
+    ],
     ["mcp__down__anything", "yet: server 'down' did not start: no such file"],
   ])("%s is answered with %s", async (name, said) => {
     const unlisted = new Map([["down", "server 'down' did not start: no such file"]]);
@@ -76,14 +79,17 @@ describe("the name of a tool that there is not", () => {
     expect(suggested.map(({ tool }) => tool.module)).not.toContain("github");
   });
 
-  it.each(["search_tools", "searchTools", "mcp__ptc__search_tools", "mcp__github__execute_program", "ptc.inspect_tool"])(
-    "that is one of ptc's own is answered with that: %s",
-    async (name) => {
-      expect(await explainUnknownTool(name, source)).toMatch(
-        /the tools of ptc itself cannot be called by a program: call \w+ as a tool/,
-      );
-    },
-  );
+  it.each([
+    "search_tools",
+    "searchTools",
+    "mcp__ptc__search_tools",
+    "mcp__github__execute_program",
+    "ptc.inspect_tool",
+  ])("that is one of ptc's own is answered with that: %s", async (name) => {
+    expect(await explainUnknownTool(name, source)).toMatch(
+      /the tools of ptc itself cannot be called by a program: call \w+ as a tool/,
+    );
+  });
 
   it("knows all of ptc's own tools", () => {
     expect([...OWN_TOOLS].sort()).toEqual(

@@ -34,7 +34,9 @@ describe.each([
   afterAll(() => service.close());
 
   it("stops none of the recipes", async () => {
-    const programs = readdirSync(RECIPES).filter((name) => name.endsWith(fileName.slice(-3)) && name !== "saved.ts");
+    const programs = readdirSync(RECIPES).filter(
+      (name) => name.endsWith(fileName.slice(-3)) && name !== "saved.ts",
+    );
     expect(programs.length).toBeGreaterThan(4);
     for (const name of programs) {
       const code = readFileSync(join(RECIPES, name), "utf8");
