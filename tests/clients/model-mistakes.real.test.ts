@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -32,7 +32,8 @@ let ptc: Ptc;
 
 /** Real servers, but for one that answers as a Python server does, and one that does not start. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "ptc-mistakes-"));
+  // A value of `env` with random letters in it would be taken for a secret.
+  folder = join(tmpdir(), `ptc-mistakes-${process.pid}`);
   const project = join(folder, "project");
   for (const name of ["notes", "many", "repo"]) mkdirSync(join(project, name), { recursive: true });
   writeFileSync(join(project, "README.md"), "# Read me\n");
