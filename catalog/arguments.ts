@@ -1,4 +1,4 @@
-import { ForeignJsonError, isObject, parseForeignJson } from "../base/json.ts";
+import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../base/json.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { member, SchemaReferences } from "./model/schema-references.ts";
 
@@ -248,7 +248,7 @@ const MAX_CHOICES = 12;
 export function readArgument(text: string, model: ValueModel): ReadArgument {
   const read = readTyped(text, model);
   if (!read.ok || model.choices === undefined || isChoice(read.value, model.choices)) return read;
-  const shown = model.choices.slice(0, MAX_CHOICES).map((choice) => JSON.stringify(choice));
+  const shown = model.choices.slice(0, MAX_CHOICES).map((choice) => writeJson(choice));
   const more = model.choices.length > MAX_CHOICES ? `, and ${model.choices.length - MAX_CHOICES} others` : "";
   return { ok: false, why: `must be one of ${shown.join(", ")}${more}` };
 }
@@ -298,8 +298,8 @@ function isStructure(types: ReadonlySet<JsonType>): boolean {
 }
 
 function isChoice(value: unknown, choices: readonly unknown[]): boolean {
-  const json = JSON.stringify(value);
-  return choices.some((choice) => JSON.stringify(choice) === json);
+  const json = writeJson(value);
+  return choices.some((choice) => writeJson(choice) === json);
 }
 
 function isExact(text: string, value: unknown): boolean {

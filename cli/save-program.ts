@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import { messageOf } from "../base/faults.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, readJson, writeJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
@@ -98,9 +98,7 @@ export async function originOfRun(archive: ArchiveStore, runId: string): Promise
   if (!isObject(archived.data))
     throw refuse(`the data of run ${runId} is no object, and the arguments of a saved program are one`);
   const value =
-    archived.whole.resultJson === undefined
-      ? result.data
-      : (JSON.parse(archived.whole.resultJson) as unknown);
+    archived.whole.resultJson === undefined ? result.data : (readJson(archived.whole.resultJson) as unknown);
   return {
     code: own?.code ?? withoutFences(archived.code),
     language: own?.language ?? record.language,
@@ -465,7 +463,7 @@ function objectSchema(value: Record<string, unknown>, depth: number, isInput: bo
 
 /** A schema that allows what either allows. */
 function merge(a: Schema, b: Schema): Schema {
-  if (JSON.stringify(a) === JSON.stringify(b)) return a;
+  if (writeJson(a) === writeJson(b)) return a;
   if (a.type === undefined || b.type === undefined) return {};
   const types = new Set([a.type, b.type].flat());
   if (types.has("null")) {

@@ -1,5 +1,7 @@
 /** The test of a saved program: its types, and its recorded example, which runs again without any server. */
+
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
@@ -193,6 +195,6 @@ function compareBehaviour(
     const { path, expected, got } = difference;
     lines.push(`result${path}:`, `  - ${expected}`, `  + ${got}`);
   }
-  if (JSON.stringify(example.emitted) !== JSON.stringify(emitted)) lines.push("what it emits differs");
+  if (writeJson(example.emitted) !== writeJson(emitted)) lines.push("what it emits differs");
   return lines;
 }

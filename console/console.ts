@@ -14,6 +14,7 @@ import { bodyLimit } from "hono/body-limit";
 import { streamSSE } from "hono/streaming";
 import { Hono } from "hono/tiny";
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import { hashSource, readPageAssets } from "../server/pages/page.ts";
 import { packageDirectory } from "../system/package.ts";
 import { Answers, type Asked, type Env, formOf, NotFound } from "./answers.ts";
@@ -250,7 +251,7 @@ export class Console {
       try {
         await stream.write("retry: 2000\n\n");
         for await (const { event, id, data } of this.#answers.feed.watch(sight, from, signal))
-          await stream.writeSSE({ event, id, data: JSON.stringify(data) });
+          await stream.writeSSE({ event, id, data: writeJson(data) });
       } finally {
         clearInterval(beat);
       }

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { EmittedBlock } from "./emitted.ts";
 import type { TextPlace } from "./frames.ts";
-import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { MAX_ROUNDED_PLACES, MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
 
 /**
  * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends the trace for a
@@ -25,6 +25,8 @@ const Call = z.strictObject({
   arguments: z.unknown(),
   /** Asks for the MCP result in addition to the normalised data. */
   raw: z.optional(z.boolean()),
+  /** JSON pointers to whole numbers beyond 2^53 in the arguments that a runner's language holds rounded. */
+  rounded: z.optional(z.array(z.string()).check(z.maxLength(MAX_ROUNDED_PLACES))),
 });
 export type Call = z.infer<typeof Call>;
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import {
   MAX_DEFAULT_CHARS,
   MAX_DESCRIPTION_CHARS,
@@ -390,7 +390,7 @@ function readDocumentation(schema: JsonObject, type: TypeNode): Documentation {
   if (description !== "") documentation.description = cutDescription(description);
   const fallback = member(schema, "default");
   if (fallback !== undefined && isShallow(fallback, 4)) {
-    const json = JSON.stringify(fallback);
+    const json = writeJson(fallback);
     if (json.length <= MAX_DEFAULT_CHARS) documentation.default = json;
   }
   const format = member(schema, "format");

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
@@ -233,7 +234,7 @@ function promptFor(field: FormField): string {
   const byDefault =
     field.byDefault === undefined
       ? ""
-      : ` (Enter for ${visibleLine(JSON.stringify(field.byDefault)).slice(0, 60)})`;
+      : ` (Enter for ${visibleLine(writeJson(field.byDefault)).slice(0, 60)})`;
   return `${hint}${byDefault}${leaves}> `.trimStart();
 }
 
@@ -290,7 +291,7 @@ function yesOrNo(line: string | undefined, values: Readonly<Record<string, FormV
 
 function visibleJson(values: object): string {
   const entries = Object.entries(values).map(
-    ([name, value]) => `${visibleLine(name)}: ${visibleLine(JSON.stringify(value))}`,
+    ([name, value]) => `${visibleLine(name)}: ${visibleLine(writeJson(value))}`,
   );
   return entries.length === 0 ? "nothing" : entries.join("\n");
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readJson, writeJson } from "../../base/json.ts";
 
 /**
  * Replaces the values in data by others that a stranger might have written. Shapes stay: lists keep their length, texts keep their
@@ -40,7 +41,7 @@ function isMemberName(name: string): boolean {
 
 function varyText(text: string, variation: Variation): string {
   const parsed = parseObject(text);
-  if (parsed !== undefined) return JSON.stringify(vary(parsed, variation));
+  if (parsed !== undefined) return writeJson(vary(parsed, variation));
   return text.replace(PIECES, (piece) => {
     if (/^\d{4}-/.test(piece)) return varyDate(piece, variation);
     if (/^\d/.test(piece)) return varyDigits(piece, variation);
@@ -52,7 +53,7 @@ function varyText(text: string, variation: Variation): string {
 function parseObject(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch {
     return undefined;
   }

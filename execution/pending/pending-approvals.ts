@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { type PendingRow, type PendingStore, type Sealed, sealedAs } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
+import { readJson, writeJson } from "../../base/json.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
   type ApprovalAnswer,
@@ -122,7 +123,7 @@ export class PendingApprovals {
     program: AskingProgram = { fileName: run.program.fileName },
   ): Promise<KeptRun> {
     try {
-      const json = Buffer.from(JSON.stringify(run));
+      const json = Buffer.from(writeJson(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       const question = await this.#questionRow(context, request, program, ticket);
@@ -197,7 +198,7 @@ export class PendingApprovals {
       principal,
       askedAt,
       expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
-      question: await this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
+      question: await this.#seal("question", ticket, Buffer.from(writeJson(question))),
     };
   }
 
@@ -257,7 +258,7 @@ export class PendingApprovals {
     if (required !== "any" && countsProven(answer, required) !== answer)
       throw new PendingError(NOT_PROVEN[required]);
     const kept: KeptAnswer = { digest, answer };
-    const sealed = await this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
+    const sealed = await this.#seal("answer", ticket, Buffer.from(writeJson(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
@@ -321,7 +322,7 @@ export class PendingApprovals {
 
   async #unseal(what: Sealed, ticket: string, sealed: Uint8Array): Promise<unknown> {
     const bytes = await plainly(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
-    return JSON.parse(bytes.toString("utf8"));
+    return readJson(bytes.toString("utf8"));
   }
 }
 

@@ -1,8 +1,14 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
-import { encodeFrame, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
-import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
+import { quoteBigIntegers, writeJson } from "../../base/json.ts";
+import { encodeFrame, encodeJson, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
+import {
+  MAX_CALL_FRAME_BYTES,
+  MAX_REPLY_FRAME_BYTES,
+  MAX_ROUNDED_PLACES,
+  MAX_VALUES,
+} from "../../protocol/limits.ts";
 import type {
   HostMessage,
   NextRequest,
@@ -17,6 +23,7 @@ import { writeAll } from "./write-all.ts";
 const { queueMicrotask, setImmediate } = globalThis;
 // A program cannot replace functions that are captured here.
 const hmac = createHmac;
+const { parse } = JSON;
 
 /** With more pending calls than this, further calls wait on the host anyway, so they are sent together. */
 const FEW_CALLS = 8;
@@ -82,7 +89,7 @@ export class Channel implements Answers {
           this.#complete(this.#incomplete, payload.toString("utf8"));
           continue;
         }
-        const message = JSON.parse(payload.toString("utf8")) as HostMessage;
+        const message = parseMessage(payload.toString("utf8"));
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
         else if (message.type === "wake") onWake();
@@ -104,7 +111,11 @@ export class Channel implements Answers {
   }
 
   send(message: SandboxMessage): void {
-    const bytes = this.#encode(message);
+    this.#sendJson(writeJson(message));
+  }
+
+  #sendJson(json: string): void {
+    const bytes = encodeJson(json, MAX_CALL_FRAME_BYTES, MAX_VALUES, this.#mark);
     if (this.#gathered === undefined) this.#connection.write(bytes);
     else this.#gathered.push(bytes);
   }
@@ -140,7 +151,16 @@ export class Channel implements Answers {
     if (this.#scope.isLate) throw new LateCallError();
     const id = this.#nextId++;
     if (this.#unanswered.size >= FEW_CALLS) this.#gather();
-    this.send({ type: "call", id, tool, arguments: args, ...(raw ? { raw } : {}) });
+    const json = writeJson(args) ?? "null";
+    const rounded = LONG_DIGITS.test(json) ? roundedPlaces(args) : [];
+    const about = writeJson({
+      type: "call",
+      id,
+      tool,
+      ...(raw && { raw }),
+      ...(rounded.length > 0 && { rounded }),
+    });
+    this.#sendJson(`${about.slice(0, -1)},"arguments":${json}}`);
     this.#unanswered.add(id);
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
@@ -214,6 +234,33 @@ export class Channel implements Answers {
       release();
     }
   }
+}
+
+/** Matches JSON that may contain a whole number beyond 2^53. */
+const LONG_DIGITS = /\d{16}/;
+
+/**
+ * Parses a message. A program gets a whole number beyond 2^53 as text with all digits: a number would be rounded, and a BigInt would
+ * break what programs do with values, such as JSON.stringify.
+ */
+function parseMessage(text: string): HostMessage {
+  return parse(LONG_DIGITS.test(text) ? quoteBigIntegers(text) : text) as HostMessage;
+}
+
+/** JSON pointers to the first numbers in a value that are whole and beyond 2^53, and so may be others than the program meant. */
+function roundedPlaces(root: unknown): string[] {
+  const places: string[] = [];
+  const visit = (value: unknown, place: string) => {
+    if (places.length === MAX_ROUNDED_PLACES) return;
+    if (typeof value === "number") {
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) places.push(place);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [name, member] of Object.entries(value))
+        visit(member, `${place}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    }
+  };
+  visit(root, "");
+  return places;
 }
 
 /** The size of the buffer for reading. */

@@ -1,11 +1,11 @@
-import { countJsonValues, jsonDepth } from "../../base/json.ts";
+import { countJsonValues, jsonDepth, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { cutToJsonBytes } from "../../protocol/text-cap.ts";
 
 // The program shares this realm and may replace globals, so keep those that the claim depends on.
-const { stringify, parse } = JSON;
+const { stringify, rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
 
@@ -34,7 +34,10 @@ export function serializeResult(
   return { ok: true, json: json.text, from: "result" };
 }
 
-/** The value of a program without a result: its last console line if that is JSON, else its console text. */
+/**
+ * The value of a program without a result: its last console line if that is JSON, else its console text. A line whose numbers would
+ * be written differently, such as a version `3.10`, is text.
+ */
 export function serializeConsole(
   text: string,
   lastLine: string | undefined,
@@ -43,8 +46,9 @@ export function serializeConsole(
   const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
   if (lastLine !== undefined && Buffer.byteLength(lastLine) <= room) {
     try {
-      const json = stringify(parse(lastLine));
-      if (jsonDepth(json) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
+      const limits = { maxBytes: lastLine.length, maxDepth: MAX_NESTING_DEPTH };
+      const json = writeJson(parseForeignJson(lastLine, limits));
+      if (numbersComeBack(lastLine)) return { ok: true, json, from: "line" };
     } catch {
       // It is plain text.
     }
@@ -54,7 +58,7 @@ export function serializeConsole(
 
 function toJson(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {
   try {
-    const text: string | undefined = stringify(value, refuseLossy);
+    const text: string | undefined = stringify(value, carry);
     if (text === undefined)
       return { ok: false, problem: `result is a ${typeof value}, which JSON cannot carry` };
     const depth = jsonDepth(text);
@@ -70,15 +74,20 @@ function toJson(value: unknown): { ok: true; text: string } | { ok: false; probl
   }
 }
 
-function refuseLossy(_key: string, value: unknown): unknown {
+/** What JSON carries for a single value. @throws TypeError if it would lose it. */
+function carry(_key: string, value: unknown): unknown {
   const problem = lossy(value);
   if (problem !== undefined) throw new TypeError(problem);
-  return value;
+  return typeof value === "bigint" ? rawJSON(`${value}`) : value;
 }
+
+/** Readers of JSON refuse a number beyond the largest double. */
+const MOST = BigInt(Number.MAX_VALUE);
 
 /** Why JSON would lose a single value, and what to return instead. */
 function lossy(value: unknown): string | undefined {
-  if (typeof value === "bigint") return "is a BigInt, which JSON cannot carry: use Number(x) or String(x)";
+  if (typeof value === "bigint" && (value > MOST || value < -MOST))
+    return "is a BigInt of more than 308 digits, which readers of JSON refuse: use String(x)";
   if (value instanceof Map) return "is a Map, which JSON cannot carry: use Object.fromEntries(x)";
   if (value instanceof Set) return "is a Set, which JSON cannot carry: use [...x]";
   if (value instanceof Promise) return "is a Promise: await it";

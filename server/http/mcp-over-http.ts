@@ -3,12 +3,14 @@
  * any process answers it, and what a question needs comes back with its answer, sealed. One of 2025-11-25 belongs to a session,
  * which is its caller's alone (`mcp-sessions.ts`).
  */
+
 import {
   createMcpHandler,
   isLegacyRequest,
   type McpHttpHandler,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { readJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
@@ -112,7 +114,7 @@ async function readMessage(request: Request): Promise<{ request: Request; parsed
   if (request.method !== "POST") return { request };
   const text = await request.text();
   try {
-    return { request, parsedBody: JSON.parse(text) };
+    return { request, parsedBody: readJson(text) };
   } catch {
     return { request: new Request(request, { body: text }) };
   }

@@ -2,6 +2,7 @@
  * Serves `McpService` over MCP with the SDK, in either era of the protocol. Only this file knows the SDK. It turns a request into a
  * `ClientRequest`, and an answer into a result. Everything else is in `service.ts`.
  */
+
 import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import {
@@ -18,6 +19,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { withRawNumbers } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -167,7 +169,7 @@ export function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
-    return { tools };
+    return { tools: withRawNumbers(tools) };
   });
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
@@ -184,7 +186,8 @@ export function buildServer(
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    if (answer.kind === "reply") return answer.reply;
+    // The SDK writes messages itself, and knows no BigInt.
+    if (answer.kind === "reply") return withRawNumbers(answer.reply);
     const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
     return presentQuestion(answer.question, await state, request.canVisit);
   });

@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, writeJson } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
 import { messageOfCall } from "../../execution/call.ts";
 import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
@@ -118,7 +118,7 @@ function boundTexts(
 
 function textBytes(block: EmittedBlock): number {
   if (block.type === "text") return Buffer.byteLength(block.text);
-  return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(JSON.stringify(block));
+  return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(writeJson(block));
 }
 
 /** The reply to a direct call that continued as a program, because its question was answered later. */

@@ -4,7 +4,7 @@
  */
 import { upgrade } from "@scalar/openapi-upgrader";
 import { parseDocument } from "yaml";
-import { isObject, parseForeignJson } from "../../base/json.ts";
+import { isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { UpstreamError } from "../upstream-error.ts";
 
 /** The maximum size of a description. That of GitHub has 11 MB. */
@@ -79,7 +79,7 @@ function parseYaml(text: string, wrong: Wrong): unknown {
   if (parsed.errors.length > 0) return wrong("is neither JSON nor YAML", parsed.errors[0]);
   let json: string;
   try {
-    json = JSON.stringify(parsed.toJS({ maxAliasCount: MAX_ALIASES }));
+    json = writeJson(parsed.toJS({ maxAliasCount: MAX_ALIASES }));
   } catch (cause) {
     return wrong("has aliases that stand for too much", cause);
   }

@@ -4,7 +4,7 @@
  * that the description has beside a parameter of a well-known name. Only arguments are taken: whatever an answer says, the next call
  * is one of the same operation.
  */
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { decodePointer, type References } from "./description.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -271,9 +271,9 @@ export function nextArguments(operation: PagedOperation, answer: AnsweredPage): 
   if (changes === undefined || changes.length === 0) return undefined;
   let next: Json = answer.arguments;
   for (const [path, value] of changes) next = withValue(next, path, value);
-  const text = JSON.stringify(next);
+  const text = writeJson(next);
   // A page that leads to itself has no end.
-  return text.length > MAX_ARGUMENTS_CHARS || text === JSON.stringify(answer.arguments) ? undefined : next;
+  return text.length > MAX_ARGUMENTS_CHARS || text === writeJson(answer.arguments) ? undefined : next;
 }
 
 type Changes = [argument: Path, value: unknown][];

@@ -3,7 +3,7 @@
  * cycles. A schema is read in one of two directions (OpenAPI 3.1, "Schema Object"): sent values have no read-only members, received
  * ones have no write-only members.
  */
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { decodePointer, type References } from "./description.ts";
 
 export type Direction = "sent" | "received";
@@ -77,14 +77,14 @@ export class SchemaWriter {
   /** A schema with everything that it refers to. */
   whole(schema: unknown): unknown {
     // The nearest come first, because each adds others to the end.
-    let chars = JSON.stringify(schema).length;
+    let chars = writeJson(schema).length;
     for (const [name, content] of this.#unread) {
       if (chars >= this.#maxChars) {
         this.isCut = true;
         break;
       }
       const written = this.write(content);
-      chars += JSON.stringify(written).length;
+      chars += writeJson(written).length;
       this.#definitions[name] = written;
     }
     const names = Object.keys(this.#definitions);
@@ -197,7 +197,7 @@ export function countDeclarations(schemas: Iterable<unknown>): number {
     if (!isObject(schema)) continue;
     add(schema, true);
     for (const definition of Object.values(isObject(schema.$defs) ? schema.$defs : {})) {
-      const text = JSON.stringify(definition);
+      const text = writeJson(definition);
       add(definition, !known.has(text));
       known.add(text);
       count++;

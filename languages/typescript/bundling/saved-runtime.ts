@@ -22,7 +22,13 @@ export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hook
 import { format } from "node:util";
 const real = globalThis;
 const check = real[Symbol.for("ptc.saved")] ?? (() => {});
-const copy = (value) => { const text = JSON.stringify(value); return text === undefined ? null : JSON.parse(text); };
+const carry = (_, value) => typeof value === "bigint" ? String(value) : value;
+const copy = (value) => { const text = JSON.stringify(value, carry); return text === undefined ? null : JSON.parse(text); };
+const comesBack = (_, value, { source }) => {
+  if (typeof value !== "number" || (String(value) === source && !(Number.isInteger(value) && !Number.isSafeInteger(value)))) return value;
+  if (/^-?[1-9]\\d{15,}$/.test(source) && Number.isFinite(value)) return source;
+  throw new SyntaxError("it would be another number");
+};
 export const makeScope = (data, get, set) =>
   Object.create(real, {
     data: { value: data, writable: true, enumerable: true, configurable: true },
@@ -40,7 +46,7 @@ const makeConsole = (lines) => {
 const printed = (lines) => {
   const text = lines.join("\\n");
   try {
-    return JSON.parse(lines.at(-1) ?? "");
+    return JSON.parse(lines.at(-1) ?? "", comesBack);
   } catch {
     return text;
   }
