@@ -230,6 +230,7 @@ export function isAmong(type: JsonType, types: ReadonlySet<JsonType>): boolean {
 function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  if (typeof value === "bigint") return "integer";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
   return typeof value === "string" ? "string" : typeof value === "boolean" ? "boolean" : "object";
 }

@@ -11,6 +11,7 @@ import type { ArchiveStore } from "../archive/archive-store.ts";
 import { messageOf } from "../base/faults.ts";
 import { isObject, readJson, writeJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
@@ -280,8 +281,12 @@ async function fits(manifest: Manifest, ran: ProgramOrigin["ran"]): Promise<bool
   if (ran === undefined) return true;
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   try {
-    if ((await validator.check(manifest.input, ran.data)) !== undefined) return false;
-    return manifest.output === undefined || (await validator.check(manifest.output, ran.value)) === undefined;
+    if ((await validator.check(manifest.input, withExactNumbers(manifest.input, ran.data))) !== undefined)
+      return false;
+    return (
+      manifest.output === undefined ||
+      (await validator.check(manifest.output, withExactNumbers(manifest.output, ran.value))) === undefined
+    );
   } finally {
     await validator.close();
   }
@@ -439,6 +444,7 @@ function infer(value: unknown, depth: number, isInput: boolean): Schema {
     return Object.keys(item).length === 0 ? { type: "array" } : { type: "array", items: item };
   }
   if (isObject(value)) return objectSchema(value, depth, isInput);
+  if (typeof value === "bigint") return { type: "integer" };
   if (typeof value === "number") return { type: isInput && Number.isInteger(value) ? "integer" : "number" };
   return { type: typeof value };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
+import { bigIntegerPlaces } from "../base/json.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
 import type { Program } from "../languages/program.ts";
@@ -56,7 +57,12 @@ const PLACE = "\n    at call.ts:1:27";
  * call is made directly.
  */
 function programOfCall({ tool, arguments: data }: DirectCall): Program {
-  const code = `globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
+  // A program has a whole number beyond 2^53 as text, and here it is to be sent as what it was.
+  const exact = bigIntegerPlaces(data).map((place) => {
+    const member = `data${place.map((name) => `[${JSON.stringify(name)}]`).join("")}`;
+    return `${member} = BigInt(${member});\n`;
+  });
+  const code = `${exact.join("")}globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
   return { code, data, language: "typescript", fileName: "call.ts" };
 }
 

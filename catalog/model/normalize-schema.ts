@@ -288,6 +288,8 @@ function narrowToValues(
 function literalType(value: unknown, depth: number): TypeNode {
   if (value === null) return { kind: "null" };
   if (typeof value === "string" || typeof value === "boolean") return { kind: "literal", value };
+  // A TypeScript program has such a number as text.
+  if (typeof value === "bigint") return { kind: "number", integer: true };
   if (typeof value === "number")
     return Number.isFinite(value) ? { kind: "literal", value } : { kind: "number" };
   if (typeof value !== "object" || depth > 4) return ANY;

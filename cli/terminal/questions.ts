@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { writeJson } from "../../base/json.ts";
+import { isBigIntegerText, writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
@@ -245,6 +245,7 @@ function readTyped(field: FormField, line: string): FormValue | undefined {
     case "text":
       return line;
     case "number":
+      if (isBigIntegerText(text)) return BigInt(text);
       return text === "" || !Number.isFinite(Number(text)) ? undefined : Number(text);
     case "boolean":
       return /^(?:y|yes|true)$/i.test(text) ? true : /^(?:n|no|false)$/i.test(text) ? false : undefined;

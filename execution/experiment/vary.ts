@@ -23,6 +23,8 @@ export function vary(value: unknown, variation: Variation, depth = 0): unknown {
   if (depth > MAX_DEPTH) return value;
   if (typeof value === "string") return varyText(value, variation);
   if (typeof value === "number") return varyNumber(value, variation);
+  if (typeof value === "bigint")
+    return BigInt(String(value).replace(/\d+/, (digits) => varyDigits(digits, variation)));
   if (typeof value === "boolean") return variation.turnsTruth ? !value : value;
   if (Array.isArray(value)) return value.map((each) => vary(each, variation, depth + 1));
   if (typeof value !== "object" || value === null) return value;

@@ -32,6 +32,7 @@ export {
   isImportDeclaration,
   isImportSpecifier,
   isNonNullExpression,
+  isNumericLiteral,
   isObjectLiteralExpression,
   isParenthesizedExpression,
   isPrefixUnaryExpression,

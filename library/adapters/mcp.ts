@@ -1,4 +1,5 @@
 /** ptc as an MCP server in memory, for clients of this process. */
+import { withTextNumbers } from "../../base/json.ts";
 import { linkInMemory, serveOver } from "../../server/mcp/mcp-server.ts";
 import { type CallOptions, type Ptc, PtcError } from "../api.ts";
 import { OpenPtc } from "../open-ptc.ts";
@@ -41,21 +42,24 @@ export function mcpServer(
 ): McpServer {
   if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
   const connections = new Set<{ close(): Promise<void> }>();
+  const serve = async (transport: McpTransport, numbers?: typeof withTextNumbers) => {
+    const connection = ptc.connect(options);
+    const served = await serveOver(ptc.service, transport as never, {
+      connection,
+      asks: ptc.asks(options),
+      numbers,
+      onWarning: ptc.warn,
+    });
+    connections.add(served);
+  };
   const server: McpServer = {
     async transport() {
       const [client, own] = linkInMemory();
-      await server.connect(own as McpTransport);
+      // Messages in memory are not written as JSON.
+      await serve(own as McpTransport, withTextNumbers);
       return client as McpTransport;
     },
-    async connect(transport) {
-      const connection = ptc.connect(options);
-      const served = await serveOver(ptc.service, transport as never, {
-        connection,
-        asks: ptc.asks(options),
-        onWarning: ptc.warn,
-      });
-      connections.add(served);
-    },
+    connect: (transport) => serve(transport),
     async close() {
       await Promise.all([...connections].map((connection) => connection.close()));
       connections.clear();

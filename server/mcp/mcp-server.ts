@@ -64,6 +64,8 @@ export interface Carried {
   readonly asker?: ((context: ServerContext) => Asker) | undefined;
   /** How a person is asked. By default the client asks. */
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
+  /** Replaces the BigInts of an answer. By default by what `JSON.stringify` writes with all digits. */
+  readonly numbers?: (<Value>(value: Value) => Value) | undefined;
 }
 
 /** Who sends one request of a connection. */
@@ -117,15 +119,21 @@ export function linkInMemory(): [Transport, Transport] {
 export async function serveOver(
   service: McpService,
   transport: Transport,
-  options: Pick<Carried, "asks"> & { connection: McpConnection; onWarning: (message: string) => void },
+  options: Pick<Carried, "asks" | "numbers"> & {
+    connection: McpConnection;
+    onWarning: (message: string) => void;
+  },
 ): Promise<{ close(): Promise<void> }> {
-  const { connection, asks, onWarning } = options;
+  const { connection, asks, numbers, onWarning } = options;
   const instructions = await connection.instructions();
   const warn = boundWarnings(onWarning);
-  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, { asks }), {
-    transport,
-    onerror: (error) => warn(error.message),
-  });
+  const handle = serveStdio(
+    ({ era }) => buildServer(service, connection, instructions, era, { asks, numbers }),
+    {
+      transport,
+      onerror: (error) => warn(error.message),
+    },
+  );
   const closed = transport.onclose;
   transport.onclose = () => {
     closed?.();
@@ -162,6 +170,7 @@ export function buildServer(
   carried: Carried = {},
 ): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
+  const { numbers = withRawNumbers } = carried;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     { capabilities: { tools: { listChanged: true } }, instructions },
@@ -169,7 +178,7 @@ export function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
-    return { tools: withRawNumbers(tools) };
+    return { tools: numbers(tools) };
   });
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
@@ -186,8 +195,8 @@ export function buildServer(
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    // The SDK writes messages itself, and knows no BigInt.
-    if (answer.kind === "reply") return withRawNumbers(answer.reply);
+    // Others write the message, and know no BigInt.
+    if (answer.kind === "reply") return numbers(answer.reply);
     const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
     return presentQuestion(answer.question, await state, request.canVisit);
   });

@@ -75,7 +75,11 @@ function parseJson(text: string, wrong: Wrong): unknown {
 function parseYaml(text: string, wrong: Wrong): unknown {
   if (Buffer.byteLength(text) > MAX_YAML_BYTES)
     return wrong(`is larger than ${MAX_YAML_BYTES / 1024 ** 2} MiB; write it as JSON`);
-  const parsed = parseDocument(text, { prettyErrors: false, uniqueKeys: false, stringKeys: true });
+  const parsed = parseDocument(text, {
+    ...{ prettyErrors: false, uniqueKeys: false, stringKeys: true },
+    // Whole numbers keep their digits. Few descriptions have long ones, and BigInts take longer.
+    intAsBigInt: /\d{16}/.test(text),
+  });
   if (parsed.errors.length > 0) return wrong("is neither JSON nor YAML", parsed.errors[0]);
   let json: string;
   try {

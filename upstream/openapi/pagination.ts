@@ -4,7 +4,7 @@
  * that the description has beside a parameter of a well-known name. Only arguments are taken: whatever an answer says, the next call
  * is one of the same operation.
  */
-import { isObject, writeJson } from "../../base/json.ts";
+import { isBigIntegerText, isObject, writeJson } from "../../base/json.ts";
 import { decodePointer, type References } from "./description.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -367,7 +367,7 @@ function ofMembers(operation: PagedOperation, answer: AnsweredPage): Changes | u
     case "url":
     case "cursor": {
       const found = at(member.at);
-      if (isNone(found) || (typeof found !== "string" && typeof found !== "number")) return undefined;
+      if (isNone(found) || !["string", "number", "bigint"].includes(typeof found)) return undefined;
       const isUrl = typeof found === "string" && /^(?:https?:\/\/|\/|\?)/i.test(found) && found.includes("?");
       if (isUrl) return ofUrl(operation, found, answer);
       if (member.kind === "url") return undefined;
@@ -405,7 +405,8 @@ function isNone(value: unknown): boolean {
 }
 
 function asType(text: string, type: string | undefined): unknown {
-  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text))
+    return isBigIntegerText(text) ? BigInt(text) : Number(text);
   if (type === "boolean" && /^(true|false)$/.test(text)) return text === "true";
   return text;
 }

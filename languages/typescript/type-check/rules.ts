@@ -33,7 +33,7 @@ import {
   type SourceFile,
   type Type,
 } from "../typescript-api.ts";
-import { isSettled, judgeArgument, judgeCount } from "./arguments.ts";
+import { isSettled, judgeArgument, judgeCount, roundedLiterals } from "./arguments.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 
 /** One mistake in a program. */
@@ -98,6 +98,8 @@ export async function findMistakes(
     const key = UNKNOWN_NAME.has(diagnostic.code) ? finding.text : `${diagnostic.pos} ${finding.text}`;
     if (!findings.has(key)) findings.set(key, { start: diagnostic.pos, ...finding });
   }
+  for (const each of await roundedLiterals(context.file, context.generated))
+    findings.set(`${each.start} ${each.text}`, each);
   return [...findings.values()].sort((a, b) => a.start - b.start);
 }
 
