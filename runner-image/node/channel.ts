@@ -151,8 +151,8 @@ export class Channel implements Answers {
     if (this.#scope.isLate) throw new LateCallError();
     const id = this.#nextId++;
     if (this.#unanswered.size >= FEW_CALLS) this.#gather();
-    const json = writeJson(args) ?? "null";
-    const rounded = LONG_DIGITS.test(json) ? roundedPlaces(args) : [];
+    const json: string | undefined = writeJson(args);
+    const rounded = json !== undefined && LONG_DIGITS.test(json) ? roundedPlaces(args) : [];
     const about = writeJson({
       type: "call",
       id,
@@ -160,7 +160,7 @@ export class Channel implements Answers {
       ...(raw && { raw }),
       ...(rounded.length > 0 && { rounded }),
     });
-    this.#sendJson(`${about.slice(0, -1)},"arguments":${json}}`);
+    this.#sendJson(json === undefined ? about : `${about.slice(0, -1)},"arguments":${json}}`);
     this.#unanswered.add(id);
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);

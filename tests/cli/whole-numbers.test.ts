@@ -80,4 +80,54 @@ globalThis.result = [value, text, wire, BigInt(value.id)];`;
       );
     },
   );
+
+  test("is what `ptc call` sends, and what it prints", async () => {
+    const call = async (...args: string[]) => (await project.ptc(["call", ...args])).stdout;
+    expect(await call("mcp__stdio__find", `id=${BIG}`, `ids=[${BIG}]`)).toBe(
+      `wire {"id":${BIG},"ids":[${BIG}]}\n`,
+    );
+    expect(await call("mcp__stdio__get")).toBe(`{"id":${BIG}}\n`);
+    expect(await call("mcp__stdio__structured", `value=${BIG}`)).toBe(`{"value":${BIG}}\n`);
+  });
+
+  test("is in data, in what is emitted, in the archive and in a replay", async () => {
+    const data = `{"id":${BIG},"ids":[${BIG}]}`;
+    const typescript = `
+const found = await callTool("mcp__stdio__find", { id: data.id, ids: data.ids });
+console.log(data.id, found);
+globalThis.result = [data, BigInt(data.id), found];`;
+    const found = `"wire {\\"id\\":${BIG},\\"ids\\":[${BIG}]}"`;
+    expect(await resultOf(project, "d.ts", typescript, "--data", data)).toBe(
+      `[{"id":"${BIG}","ids":["${BIG}"]},${BIG},${found}]`,
+    );
+    const listed = await project.ptc(["runs", "list", "--json", "--limit", "1"]);
+    const [, run = ""] = /"run_id":\s*"([^"]+)"/.exec(listed.stdout) ?? [];
+    const shown = await project.ptc(["runs", "show", run, "--json"]);
+    expect(shown.stdout.replaceAll(/\s/g, "")).toContain(`"data":${data}`);
+    expect(await project.ptc(["replay", run])).toMatchObject({ code: 0 });
+    const python = `
+found = mcp__stdio__find(id=data["id"], ids=data["ids"])
+result = [data, data["id"] + 1, found]`;
+    expect(await resultOf(project, "d.py", python, "--data", data)).toBe(
+      `[${data},1234567890123456790,${found}]`,
+    );
+  });
+
+  test.each([
+    [
+      "a literal in an argument",
+      "await callTool('mcp__stdio__find', { id: 1234567890123456789 })",
+      "typescript",
+    ],
+    [
+      "a computed one",
+      "await callTool('mcp__stdio__find', { ids: [1, Number('1234567890123456789')] })",
+      "off",
+    ],
+  ])("is refused where JavaScript has rounded it: %s", async (_, code, check) => {
+    project.write("r.ts", code);
+    const flags = check === "off" ? ["--typecheck", "off"] : [];
+    const { stdout, stderr } = await project.ptc(["run", "r.ts", "--no-host", ...flags]);
+    expect(stdout + stderr).toMatch(/round/);
+  });
 });

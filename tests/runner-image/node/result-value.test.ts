@@ -18,7 +18,11 @@ describe("the value that a program sets", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["a BigInt", { n: { id: 1n } }, "result.n.id is a BigInt"],
+    [
+      "a BigInt that no reader takes",
+      { n: { id: 10n ** 309n } },
+      "result.n.id is a BigInt of more than 308 digits",
+    ],
     ["a cycle", cycle, "result.a[0].back refers back to an object that contains it"],
     ["a function", () => {}, "result is a function"],
     ["a symbol", Symbol("x"), "result is a symbol"],
