@@ -64,6 +64,32 @@ describe("a program", () => {
     expect(run.envelope.result).toMatchObject({ ok: true, metrics: { tool_calls: 1 } });
   });
 
+  test("takes whole numbers beyond 2^53 as BigInts, and gives them as text with all digits", async () => {
+    const id = 1234567890123456789n;
+    const given: unknown[] = [];
+    const find = tool({
+      description: "Finds a record",
+      input: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] },
+      execute: (args: unknown) => {
+        given.push(args);
+        return { id, ids: [-9007199254740993n] };
+      },
+    });
+    const ptc = await openPtc({ tools: { find } });
+    const run = await ptc.run(
+      `import { find } from "./servers/functions/index.js";
+       const found = await find({ id: data.id });
+       globalThis.result = { found, exact: BigInt(data.id), data };`,
+      { data: { id } },
+    );
+    const text = String(id);
+    const value = { found: { id: text, ids: ["-9007199254740993"] }, exact: text, data: { id: text } };
+    expect(run).toMatchObject({ ok: true, value, calls: [{ arguments: { id: text } }] });
+    expect(run.text).toContain(`"exact":${id}`);
+    expect(given).toEqual([{ id: text }]);
+    expect(() => JSON.stringify(run)).not.toThrow();
+  });
+
   test("is not run when it misuses the types of a function", async () => {
     const ptc = await openPtc({ tools: { lookup } });
     const run = await ptc.run(
