@@ -461,6 +461,49 @@ describe("a call that needs an approval", () => {
     expect((await failureOf(ptc.resume(ticket))).code).toBe("no_ticket");
   });
 
+  test.each([
+    [
+      "typescript",
+      `const { id } = await callTool("mcp__functions__read", {});
+       globalThis.result = [id, await callTool("mcp__functions__pay", { order: id })];`,
+      '["1234567890123456789","paid 1234567890123456789"]',
+    ],
+    [
+      "python",
+      'id = mcp__functions__read()["id"]\nresult = [id, mcp__functions__pay(order=id)]',
+      '[1234567890123456789,"paid 1234567890123456789"]',
+    ],
+  ])(
+    "about a whole number beyond 2^53 has all digits, before and after the run is suspended: %s",
+    async (language, code, text) => {
+      const paid: unknown[] = [];
+      const read = tool({
+        description: "Reads an order",
+        annotations: { readOnlyHint: true },
+        execute: () => ({ id: 1234567890123456789n }),
+      });
+      const pay = tool({
+        description: "Pays an order back",
+        input: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+        annotations: { destructiveHint: true },
+        execute: ({ order }: Record<string, unknown>) => {
+          paid.push(order);
+          return `paid ${order}`;
+        },
+      });
+      const languages = ["typescript" as const, "python" as const];
+      const ptc = await openPtc({ tools: { read, pay }, config: { languages }, onWarning: () => {} });
+      const waits = await ptc.run(code, { language, typecheck: "off" });
+      expect(waits).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
+      const ticket = waits.waiting?.ticket ?? "";
+      const question = { tool: "mcp__functions__pay", arguments: { order: "1234567890123456789" } };
+      expect(await ptc.approvals()).toMatchObject([{ question }]);
+      const run = await ptc.resume(ticket, { answer: { allow: true } });
+      expect(run.text).toContain(text);
+      expect(paid).toEqual(["1234567890123456789"]);
+    },
+  );
+
   test("can be answered now and continued later, in another process's ptc", async () => {
     const folder = newFolder();
     const options = { cwd: folder, env: variablesIn(folder), tools: { wipe } };
