@@ -1,4 +1,4 @@
-import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../base/json.ts";
+import { ForeignJsonError, isObject, numbersComeBack, parseForeignJson, writeJson } from "../base/json.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { member, SchemaReferences } from "./model/schema-references.ts";
 
@@ -259,13 +259,9 @@ function readTyped(text: string, model: ValueModel): ReadArgument {
   if (types?.size === 1 && types.has("string")) return { ok: true, value: text };
   const json = readJson(text);
   const isText = types === undefined || types.has("string");
-  if (json.ok && fits(json.value, types)) {
-    // A number with too many digits would change silently.
-    if (isExact(text, json.value)) return json;
-    return isText
-      ? { ok: true, value: text }
-      : { ok: false, why: "is a number with more digits than JSON can carry exactly" };
-  }
+  // Where it may be a text, a version `3.10` is one.
+  const isSame = json.ok && (typeof json.value === "object" || numbersComeBack(text));
+  if (json.ok && fits(json.value, types) && (!isText || isSame)) return json;
   if (isText) return { ok: true, value: text };
   if (types.has("array") && !text.trimStart().startsWith("[")) {
     const entry = readArgument(text, items ?? { types: undefined, choices: undefined, items: undefined });
@@ -301,11 +297,6 @@ function isStructure(types: ReadonlySet<JsonType>): boolean {
 function isChoice(value: unknown, choices: readonly unknown[]): boolean {
   const json = writeJson(value);
   return choices.some((choice) => writeJson(choice) === json);
-}
-
-function isExact(text: string, value: unknown): boolean {
-  if (typeof value !== "number") return true;
-  return Number.isFinite(value) && (!/^-?\d+$/.test(text.trim()) || Number.isSafeInteger(value));
 }
 
 function readJson(text: string): ReadArgument {

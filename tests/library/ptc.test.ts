@@ -190,7 +190,6 @@ describe("a function", () => {
   });
 
   test.for([
-    ["a BigInt", (): unknown => 1n],
     ["a circle", circle],
     ["a function", (): unknown => () => 1],
   ] as const)("that returns %s is a ToolError that says so", async ([, execute]) => {
