@@ -59,6 +59,3 @@ export const MAX_TOOL_NAME_CHARS = 512;
 
 /** Traces that one sandbox may send. The host keeps the last. */
 export const MAX_TRACES = 256;
-
-/** Maximum number of places of rounded numbers that a call names. */
-export const MAX_ROUNDED_PLACES = 16;

@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
 import { EmittedBlock } from "./emitted.ts";
 import type { TextPlace } from "./frames.ts";
-import { MAX_ROUNDED_PLACES, MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { MAX_ROUNDED_PLACES } from "./rounded-places.ts";
 
 /**
  * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends the trace for a

@@ -6,7 +6,6 @@ import { encodeFrame, encodeJson, FrameDecoder, putText, type TextPlace } from "
 import {
   MAX_CALL_FRAME_BYTES,
   MAX_REPLY_FRAME_BYTES,
-  MAX_ROUNDED_PLACES,
   MAX_VALUES,
 } from "../../protocol/limits.ts";
 import type {
@@ -16,6 +15,7 @@ import type {
   ReplyMessage,
   SandboxMessage,
 } from "../../protocol/messages.ts";
+import { MAX_ROUNDED_PLACES } from "../../protocol/rounded-places.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
 import { writeAll } from "./write-all.ts";

@@ -162,8 +162,14 @@ def serialize_console(text: str, last_line: str | None, max_output_bytes: int) -
 
 
 def read_line(line: str) -> object:
-    """Parses a line. Raises ValueError if it is not JSON, or if it would be written differently: a version `3.10`, a name twice."""
-    value = _loads(line, parse_constant=_refuse, parse_float=_read_float, parse_int=_read_int, object_pairs_hook=_read_object)
+    """Parses a line. Raises ValueError if it is not JSON, or would be written differently: a version `3.10`, a name twice."""
+    value = _loads(
+        line,
+        parse_constant=_refuse,
+        parse_float=_read_float,
+        parse_int=_read_int,
+        object_pairs_hook=_read_object,
+    )
     # The host writes no float as Python does if it is a whole number or has an exponent.
     if isinstance(value, float) and re.search(r"e|\.0$", line.strip()) is not None:
         raise ValueError(line)
