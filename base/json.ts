@@ -244,15 +244,6 @@ export function hasBigInteger(value: unknown): boolean {
   return false;
 }
 
-/** The paths to every `bigint` in a value: the names and indices that lead to it. */
-export function bigIntegerPlaces(value: unknown): (string | number)[][] {
-  if (typeof value === "bigint") return [[]];
-  if (!hasBigInteger(value)) return [];
-  return Object.entries(value as object).flatMap(([name, each]) =>
-    bigIntegerPlaces(each).map((rest) => [Array.isArray(value) ? Number(name) : name, ...rest]),
-  );
-}
-
 /** A copy of a value, with `replace` applied to each `bigint` in it. */
 function copyScalars(value: unknown, replace: (value: bigint) => unknown): unknown {
   if (typeof value === "bigint") return replace(value);

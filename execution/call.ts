@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
-import { bigIntegerPlaces } from "../base/json.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
 import type { Program } from "../languages/program.ts";
@@ -13,6 +12,7 @@ import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
 import { readAnswer } from "./output/answer-blocks.ts";
 import type { ExecutedCall, ExecutedRun } from "./output/executed-run.ts";
+import { programOfCall } from "./program-of-call.ts";
 import {
   type Carried,
   executeRun,
@@ -22,7 +22,7 @@ import {
   type SealedOutcome,
 } from "./run.ts";
 import type { RunHost, RunTools } from "./run-host.ts";
-import type { CallRequest, DirectCall } from "./run-request.ts";
+import type { CallRequest } from "./run-request.ts";
 import { environmentOf } from "./suspension/continuation.ts";
 import { stoppableCall } from "./suspension/suspension.ts";
 
@@ -51,20 +51,6 @@ interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | 
 
 /** The place of the call in its program, as the runner would name it in a failure. */
 const PLACE = "\n    at call.ts:1:27";
-
-/**
- * The program that a call stands for. Its digest and its value or failure are the same whether it runs in a sandbox or its one
- * call is made directly.
- */
-function programOfCall({ tool, arguments: data }: DirectCall): Program {
-  // A program has a whole number beyond 2^53 as text, and here it is to be sent as what it was.
-  const exact = bigIntegerPlaces(data).map((place) => {
-    const member = `data${place.map((name) => `[${JSON.stringify(name)}]`).join("")}`;
-    return `${member} = BigInt(${member});\n`;
-  });
-  const code = `${exact.join("")}globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
-  return { code, data, language: "typescript", fileName: "call.ts" };
-}
 
 /**
  * Makes one call without a sandbox, as `executeRun` does with a program: through the broker's checks and a person's approval,

@@ -74,6 +74,8 @@ export interface ProgramMessage {
   /** One ES module, with an inline source map. */
   bundle: string;
   data: unknown;
+  /** Gives the program whole numbers beyond 2^53 as BigInts. By default a language that rounds them has them as text. */
+  exact?: true;
   /** Files that the runner puts into `files/` of the workspace before the program begins. */
   files?: readonly { name: string; base64: string }[];
   /** Cap on console text, and on the data that the runner may print. */

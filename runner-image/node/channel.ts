@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
-import { quoteBigIntegers, writeJson } from "../../base/json.ts";
+import { readJson, withTextNumbers, writeJson } from "../../base/json.ts";
 import { encodeFrame, encodeJson, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
 import {
   MAX_CALL_FRAME_BYTES,
@@ -62,6 +62,8 @@ export class Channel implements Answers {
   #key: KeyObject | undefined;
   /** The bytes before each message of the current program of a session. */
   #mark: Uint8Array = new Uint8Array();
+  /** Whether the program gets whole numbers beyond 2^53 as BigInts. */
+  #isExact = false;
   /** Whether this turn of the event loop received an answer, and none was delivered in it. */
   #isFree = false;
 
@@ -89,7 +91,7 @@ export class Channel implements Answers {
           this.#complete(this.#incomplete, payload.toString("utf8"));
           continue;
         }
-        const message = parseMessage(payload.toString("utf8"));
+        const message = this.#parse(payload.toString("utf8"));
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
         else if (message.type === "wake") onWake();
@@ -190,6 +192,17 @@ export class Channel implements Answers {
     return true;
   }
 
+  /**
+   * Parses a message. A program gets a whole number beyond 2^53 as text with all digits: a number would be rounded, and a BigInt would
+   * break what programs do with values, such as JSON.stringify.
+   */
+  #parse(text: string): HostMessage {
+    const mayBeBig = LONG_DIGITS.test(text);
+    const message = (mayBeBig ? readJson(text) : parse(text)) as HostMessage;
+    if (message.type === "program") this.#isExact = message.exact === true;
+    return mayBeBig && !this.#isExact ? withTextNumbers(message) : message;
+  }
+
   /** Puts the next text of a reply into its place. */
   #complete(
     { reply, places }: { reply: ReplyMessage & { ok: true }; places: TextPlace[] },
@@ -238,14 +251,6 @@ export class Channel implements Answers {
 
 /** Matches JSON that may contain a whole number beyond 2^53. */
 const LONG_DIGITS = /\d{16}/;
-
-/**
- * Parses a message. A program gets a whole number beyond 2^53 as text with all digits: a number would be rounded, and a BigInt would
- * break what programs do with values, such as JSON.stringify.
- */
-function parseMessage(text: string): HostMessage {
-  return parse(LONG_DIGITS.test(text) ? quoteBigIntegers(text) : text) as HostMessage;
-}
 
 /** JSON pointers to the first numbers in a value that are whole and beyond 2^53, and so may be others than the program meant. */
 function roundedPlaces(root: unknown): string[] {

@@ -88,6 +88,11 @@ globalThis.result = [value, text, wire, BigInt(value.id)];`;
     );
     expect(await call("mcp__stdio__get")).toBe(`{"id":${BIG}}\n`);
     expect(await call("mcp__stdio__structured", `value=${BIG}`)).toBe(`{"value":${BIG}}\n`);
+    // A replay runs the program that the call stands for.
+    const listed = await project.ptc(["runs", "list", "--json", "--limit", "3"]);
+    const runs = [...listed.stdout.matchAll(/"run_id":\s*"([^"]+)"/g)].map(([, run = ""]) => run);
+    expect(runs).toHaveLength(3);
+    for (const run of runs) expect(await project.ptc(["replay", run])).toMatchObject({ code: 0 });
   });
 
   test("is in data, in what is emitted, in the archive and in a replay", async () => {
