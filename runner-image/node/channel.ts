@@ -3,11 +3,7 @@ import { writeSync } from "node:fs";
 import { Socket } from "node:net";
 import { readJson, withTextNumbers, writeJson } from "../../base/json.ts";
 import { encodeFrame, encodeJson, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
-import {
-  MAX_CALL_FRAME_BYTES,
-  MAX_REPLY_FRAME_BYTES,
-  MAX_VALUES,
-} from "../../protocol/limits.ts";
+import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type {
   HostMessage,
   NextRequest,
