@@ -48,10 +48,10 @@ const MAX_NAME_CHARS = 80;
 export type CallAnswer = {
   /** The size of the server's result. */
   bytes: number;
-} /** `warning`: why the answer contradicts its tool's definition, in one line that names the tool and the path. */ & (
+} /** `warning`: why the answer contradicts its tool's definition, or what of it the program does not get, in one line. */ & (
   | { ok: true; data: unknown; raw: unknown; warning?: string | undefined }
   /**
-   * `data`: the tool's answer, if it contradicts the definition. `loginAt`: the server at which a person has to log in first.
+   * `data`: the tool's answer, if it contradicts the definition, or the structured content of a failure. `loginAt`: the server at which a person has to log in first.
    * `upstream`: the problem between ptc and the server.
    */
   | {
@@ -74,6 +74,8 @@ interface Decided extends DecisionGround {
   flow?: CallFlow | undefined;
   /** How much of the call's time a person took to answer, if it is a millisecond or more. */
   waitedMs?: number;
+  /** How much of it its server took to start, to be connected to and to list its tools, if that is a millisecond or more. */
+  connectMs?: number;
 }
 
 export type CallOutcome = CallAnswer & Decided;
@@ -99,6 +101,8 @@ export interface CallingRun {
   events?: RunEvents | undefined;
   /** What the request to the server contains in `_meta` besides what MCP needs. */
   meta?: RequestMeta | undefined;
+  /** Whether the caller is shown the server's whole answer, whatever a program would get of it. */
+  seesAll?: boolean | undefined;
   /** Receives the server's progress reports. */
   onProgress?: OnCallProgress | undefined;
 }
@@ -128,8 +132,8 @@ export interface DispatcherOptions {
 
 type SchemaMismatch = "warn" | "error";
 
-/** Adds up how long a call waits for a person. */
-class PersonWait {
+/** Adds up how long a call waits: for a person, or for its server. */
+class Wait {
   ms = 0;
 
   async during<T>(answer: Promise<T>): Promise<T> {
@@ -217,9 +221,14 @@ export class Dispatcher implements CallDispatcher {
         decision: decision.kind,
         ...ground,
       });
-    const wait = new PersonWait();
-    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, flow });
-    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }), ...(flow && { flow }) };
+    const [wait, connecting] = [new Wait(), new Wait()];
+    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, connecting, flow });
+    return {
+      ...{ ...outcome, ...ground },
+      ...(wait.ms >= 1 && { waitedMs: wait.ms }),
+      ...(connecting.ms >= 1 && { connectMs: connecting.ms }),
+      ...(flow && { flow }),
+    };
   }
 
   /** Finds the origins of a call's values, once. */
@@ -255,7 +264,12 @@ export class Dispatcher implements CallDispatcher {
     tool: Tool,
     decision: Decision,
     run: CallingRun,
-    { seq, wait, flow }: { seq: number; wait: PersonWait; flow: CallFlow | undefined },
+    {
+      seq,
+      wait,
+      connecting,
+      flow,
+    }: { seq: number; wait: Wait; connecting: Wait; flow: CallFlow | undefined },
   ): Promise<CallOutcome> {
     if (decision.kind === "unavailable") {
       const why =
@@ -268,7 +282,7 @@ export class Dispatcher implements CallDispatcher {
     const budget = new CallBudget();
     let sent = false;
     try {
-      let found = await this.#connect(tool, budget, run.signal);
+      let found = await connecting.during(this.#connect(tool, budget, run.signal));
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
       const problem =
         misnamedProblem(tool, call.arguments) ??
@@ -286,7 +300,7 @@ export class Dispatcher implements CallDispatcher {
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
-        found = await this.#connect(tool, budget, run.signal);
+        found = await connecting.during(this.#connect(tool, budget, run.signal));
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
@@ -302,7 +316,7 @@ export class Dispatcher implements CallDispatcher {
         meta: run.meta,
         onProgress: run.onProgress,
       });
-      const answer = await this.#answer(tool, raw);
+      const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
       return { ...answer, ...permission };
     } catch (error) {
@@ -326,7 +340,7 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: CallingRun, wait: PersonWait): AskPerson {
+  #asking(tool: Tool, { approvals }: CallingRun, wait: Wait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>
@@ -340,7 +354,7 @@ export class Dispatcher implements CallDispatcher {
     return why === undefined ? "" : `: server '${module}': ${oneLine(why, MAX_REASON_CHARS)}`;
   }
 
-  async #answer(tool: Tool, raw: unknown): Promise<CallAnswer> {
+  async #answer(tool: Tool, raw: unknown, seesAll: boolean): Promise<CallAnswer> {
     const name = tool.namespacedName;
     const bytes = resultBytes(raw);
     const normalized = normalizeResult(raw);
@@ -348,15 +362,22 @@ export class Dispatcher implements CallDispatcher {
       return {
         ok: false,
         error: callError(name, `'${name}' failed: ${normalized.message}`, false),
+        ...(normalized.data === undefined ? {} : { data: normalized.data }),
         raw,
         bytes,
       };
     }
-    const mismatch = await this.#mismatchOf(tool, raw, normalized.data);
+    const { problem, beside } = normalized;
+    const mismatch =
+      problem === undefined
+        ? await this.#mismatchOf(tool, raw, normalized.data)
+        : `'${name}' answered ${problem}; its server is to blame`;
     const isWrapped = tool.unwraps === true && isStructured(raw);
     const data = isWrapped ? unwrapResult(normalized.data) : normalized.data;
-    if (mismatch === undefined) return { ok: true, data, raw, bytes };
-    if (this.#options.schemaMismatch !== "error") return { ok: true, data, raw, warning: mismatch, bytes };
+    const hint = beside === undefined || seesAll ? [] : [describeBeside(name, beside)];
+    const warning = [...(mismatch === undefined ? [] : [mismatch]), ...hint].join("; ");
+    if (mismatch === undefined || this.#options.schemaMismatch !== "error")
+      return { ok: true, data, raw, ...(warning === "" ? {} : { warning }), bytes };
     const message = `the call was made: ${mismatch}; what it answered is the error's data`;
     return { ok: false, error: callError(name, message, false), data, raw, bytes };
   }
@@ -390,6 +411,11 @@ function keepSettled(flow: CallFlow, onSettled: (settled: CallFlow) => void): Ca
 export function answersOf(answer: CallAnswer, isRaw = false): unknown[] {
   const seen = answer.ok ? [answer.data] : [answer.error.message, answer.data];
   return isRaw || !answer.ok ? [...seen, answer.raw] : seen;
+}
+
+/** Tells that an answer has content which the function does not return, and where it is. */
+function describeBeside(name: string, beside: string): string {
+  return `'${name}' also answered ${beside} beside its structuredContent, which is all that its function returns; the content is \`raw.content\` of \`.result(...)\``;
 }
 
 /** A failure between ptc and a server, with what is known of whether the call was made. */

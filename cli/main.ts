@@ -1,13 +1,22 @@
 import { Command, CommanderError } from "commander";
 import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
-import { oneLine, visibleLines } from "../base/visible-text.ts";
+import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { configurationAbove } from "../configuration/configuration-paths.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { version } from "../system/package.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "./command.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "./command.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
@@ -113,7 +122,10 @@ export async function defineCommands(
   surroundings: Surroundings,
   finish: (code: ExitCode) => void,
 ): Promise<void> {
-  program.hook("preAction", (_, command) => refuseBlank(command));
+  program.hook("preAction", async (_, command) => {
+    refuseBlank(command);
+    await tellAbove(command, surroundings);
+  });
   const called = COMMANDS.find(({ name }) => name === surroundings.argv[2]);
   for (const { group, name, load } of called === undefined ? COMMANDS : [called]) {
     (await load())(program, surroundings, finish);
@@ -142,6 +154,29 @@ function refuseBlank(command: Command): void {
     if (command.getOptionValueSource(option.attributeName()) !== "cli") continue;
     if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(option.long ?? option.flags);
   }
+}
+
+/**
+ * Says which ptc.yaml above the working directory is used. A command that a background host runs says it when the host has accepted the
+ * command, because otherwise the caller runs it and says it.
+ */
+async function tellAbove(command: Command, surroundings: Surroundings): Promise<void> {
+  const isConfigured = command.options.some(({ long }) => long === "--config");
+  if (!isConfigured || command.getOptionValue("quick") === true) return;
+  const { env, cwd, stderr, shared } = surroundings;
+  const flag: unknown = command.getOptionValue("config");
+  if (typeof flag === "string") return;
+  const above = configurationAbove({ env, cwd: cwd() });
+  if (above === undefined) return;
+  const say = () => tell(stderr, `using ${visibleLine(above)}`);
+  if (shared === undefined) return say();
+  surroundings.shared = {
+    ...shared,
+    accept(configuration) {
+      shared.accept(configuration);
+      void say();
+    },
+  };
 }
 
 /** Commands that continue after a fault that belongs to none of their runs and servers. */

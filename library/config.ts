@@ -42,7 +42,7 @@ export interface PtcConfig {
          */
         url?: string;
         /**
-         * what is sent with each request; values as for `env`
+         * what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection
          */
         headers?: {
           [k: string]: string | { [key: string]: unknown };

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/faults.ts";
+import { decodeFile } from "../../base/file-text.ts";
 import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { listUpTo, oneLine } from "../../base/visible-text.ts";
@@ -22,6 +22,7 @@ import type {
 } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import type { FindOptions } from "../../configuration/configuration-paths.ts";
+import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/configured-servers.ts";
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
@@ -130,10 +131,10 @@ async function* examineClients(options: FindOptions): AsyncGenerator<Finding> {
   const found = await findConfiguration(options).catch(() => undefined);
   if (found === undefined) return;
   const servers = serversWrittenIn(found.text);
-  const project = realpathSync(options.cwd);
+  const project = projectFolder(options);
   for (const file of findClientFiles(options.env, project)) {
     if (file.pluginRoot !== undefined) continue;
-    const text = await readFile(file.path, "utf8").catch(() => "");
+    const text = await readFile(file.path).then(decodeFile, () => "");
     const names = (await findDoubles(file, text, { servers, project })).map(({ name }) => oneLine(name));
     if (names.length === 0) continue;
     const detail = `has ${listUpTo([...new Set(names)], MAX_LISTED_CHARS)} beside ptc (${file.path}), so that a model sees each tool twice: \`ptc install --take-over\` takes them out`;

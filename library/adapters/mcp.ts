@@ -1,8 +1,6 @@
 /** ptc as an MCP server in memory, for clients of this process. */
-import { withTextNumbers } from "../../base/json.ts";
-import { linkInMemory, serveOver } from "../../server/mcp/mcp-server.ts";
-import { type CallOptions, type Ptc, PtcError } from "../api.ts";
-import { OpenPtc } from "../open-ptc.ts";
+import type { CallOptions, Ptc } from "../api.ts";
+import { inMemoryServer } from "./in-memory-server.ts";
 
 /**
  * A transport of MCP, as the SDKs have it: an end of a connection that carries messages of JSON-RPC. Any version of the SDKs
@@ -40,30 +38,5 @@ export function mcpServer(
   ptc: Ptc,
   options: Pick<CallOptions, "principal" | "approve" | "onElicit"> = {},
 ): McpServer {
-  if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
-  const connections = new Set<{ close(): Promise<void> }>();
-  const serve = async (transport: McpTransport, numbers?: typeof withTextNumbers) => {
-    const connection = ptc.connect(options);
-    const served = await serveOver(ptc.service, transport as never, {
-      connection,
-      asks: ptc.asks(options),
-      numbers,
-      onWarning: ptc.warn,
-    });
-    connections.add(served);
-  };
-  const server: McpServer = {
-    async transport() {
-      const [client, own] = linkInMemory();
-      // Messages in memory are not written as JSON.
-      await serve(own as McpTransport, withTextNumbers);
-      return client as McpTransport;
-    },
-    connect: (transport) => serve(transport),
-    async close() {
-      await Promise.all([...connections].map((connection) => connection.close()));
-      connections.clear();
-    },
-  };
-  return server;
+  return inMemoryServer(ptc, options) as McpServer;
 }

@@ -20,6 +20,7 @@ const { queueMicrotask, setImmediate } = globalThis;
 // A program cannot replace functions that are captured here.
 const hmac = createHmac;
 const { parse } = JSON;
+const write = writeSync;
 
 /** With more pending calls than this, further calls wait on the host anyway, so they are sent together. */
 const FEW_CALLS = 8;
@@ -334,7 +335,7 @@ export class SocketConnection implements Connection {
 /** Returns how many bytes the other end accepted. Ignores errors, because the stream meets and reports them again. */
 function writeSome(fd: number, bytes: Buffer): number {
   try {
-    return writeSync(fd, bytes);
+    return write(fd, bytes);
   } catch {
     return 0;
   }

@@ -38,6 +38,7 @@ import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/clie
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { isOwnTool } from "./tools/own-tools.ts";
+import type { ProgramReply } from "./tools/reply.ts";
 
 const INVALID_PARAMS = -32602;
 const MAX_SHOWN_CHARS = 160;
@@ -66,6 +67,8 @@ export interface Carried {
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
   /** Replaces the BigInts of an answer. By default by what `JSON.stringify` writes with all digits. */
   readonly numbers?: (<Value>(value: Value) => Value) | undefined;
+  /** The reply that the client reads instead of the service's. */
+  readonly present?: ((reply: ProgramReply) => ProgramReply) | undefined;
 }
 
 /** Who sends one request of a connection. */
@@ -119,16 +122,16 @@ export function linkInMemory(): [Transport, Transport] {
 export async function serveOver(
   service: McpService,
   transport: Transport,
-  options: Pick<Carried, "asks" | "numbers"> & {
+  options: Pick<Carried, "asks" | "numbers" | "present"> & {
     connection: McpConnection;
     onWarning: (message: string) => void;
   },
 ): Promise<{ close(): Promise<void> }> {
-  const { connection, asks, numbers, onWarning } = options;
+  const { connection, asks, numbers, present, onWarning } = options;
   const instructions = await connection.instructions();
   const warn = boundWarnings(onWarning);
   const handle = serveStdio(
-    ({ era }) => buildServer(service, connection, instructions, era, { asks, numbers }),
+    ({ era }) => buildServer(service, connection, instructions, era, { asks, numbers, present }),
     {
       transport,
       onerror: (error) => warn(error.message),
@@ -196,7 +199,7 @@ export function buildServer(
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
     // Others write the message, and know no BigInt.
-    if (answer.kind === "reply") return numbers(answer.reply);
+    if (answer.kind === "reply") return numbers(carried.present?.(answer.reply) ?? answer.reply);
     const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
     return presentQuestion(answer.question, await state, request.canVisit);
   });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
+import { decodeFile } from "../../base/file-text.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
@@ -150,11 +151,15 @@ async function readDescription(path: string): Promise<string> {
   try {
     const { size } = await stat(path);
     if (size > MAX_DESCRIPTION_BYTES) throw tooLarge(path);
-    return await readFile(path, "utf8");
+    return decodeFile(await readFile(path));
   } catch (cause) {
     if (cause instanceof UpstreamError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    const unread =
+      cause instanceof TypeError
+        ? "it is not text in UTF-8; save it as UTF-8"
+        : `it cannot be read (${code})`;
+    const why = code === "ENOENT" ? "there is no such file" : unread;
     throw new UpstreamError("start_failed", `the OpenAPI description at ${visibleLine(path)}: ${why}`, {
       cause,
     });
