@@ -16,6 +16,6 @@ export function programOfCall({ tool, arguments: data }: DirectCall): Program {
 }
 
 /** Whether a program is one that a call stands for, as it runs when the call is replayed or goes on after a question. */
-export function isProgramOfCall({ code, fileName }: Pick<Program, "code" | "fileName">): boolean {
-  return fileName === FILE_NAME && CODE.test(code);
+export function isProgramOfCall({ code, fileName }: Partial<Pick<Program, "code" | "fileName">>): boolean {
+  return fileName === FILE_NAME && code !== undefined && CODE.test(code);
 }

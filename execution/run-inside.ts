@@ -27,7 +27,7 @@ const MAX_UNREAD_MS = 2_000;
 /** A prepared program, and everything that it needs to run. */
 export interface InsideRun {
   scope: Pick<RunScope, "dispatcher" | "surroundings" | "limits" | "clock"> & {
-    program: Pick<Program, "code" | "data" | "fileName" | "files">;
+    program: Pick<Program, "data" | "files"> & Partial<Pick<Program, "code" | "fileName">>;
     /** The session of the program. The runner stays for further programs; without a session it ends with the program. */
     session?: ProgramSession | undefined;
   };
