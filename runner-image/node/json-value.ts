@@ -61,7 +61,9 @@ class Reader {
         return this.#readNumber(value);
       case "bigint":
         if (value <= MOST && value >= -MOST) return value;
-        return this.#refuse("is a BigInt of more than 308 digits, which readers of JSON refuse: use String(x)");
+        return this.#refuse(
+          "is a BigInt of more than 308 digits, which readers of JSON refuse: use String(x)",
+        );
       case "function":
         return this.#refuse("is a function, which JSON cannot carry: call it, or leave it out");
       case "symbol":

@@ -241,7 +241,12 @@ export class McpConnection implements ClientConnection {
         );
       case "read_output":
         return answer(ReadOutputArguments, args, async (parsed) => {
-          const reply = await answerReadOutput(parsed, outputs, this.context, this.#service.options.limits().maxReplyBytes);
+          const reply = await answerReadOutput(
+            parsed,
+            outputs,
+            this.context,
+            this.#service.options.limits().maxReplyBytes,
+          );
           return this.#showOutput(parsed.run, reply);
         });
     }
