@@ -1,4 +1,4 @@
-import { countJsonValues, jsonDepth, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
+import { countJsonValues, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
