@@ -88,7 +88,8 @@ function waitedMs(calls: readonly Pick<CallRecord, "started_ms" | "waited_ms">[]
 /** One entry for each tool, in the order of first calls. Names are in the form in which a database stores them. */
 export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   const summaries = new Map<string, ToolSummary>();
-  for (const { tool: called, server: configured, ok, duration_ms, waited_ms = 0, result_bytes } of calls) {
+  for (const call of calls) {
+    const { tool: called, server: configured, ok, result_bytes } = call;
     const tool = asStored(called);
     const server = asStored(configured);
     const key = JSON.stringify([tool, server]);
@@ -99,10 +100,19 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
     }
     summary.calls += 1;
     summary.failed_calls += ok ? 0 : 1;
-    summary.duration_ms += Math.max(0, duration_ms - waited_ms);
+    summary.duration_ms += answeringMs(call);
     summary.result_bytes += result_bytes;
   }
   return [...summaries.values()];
+}
+
+/** How long a server took to answer a call: without the time of a person, and without its own start. */
+export function answeringMs({
+  duration_ms,
+  waited_ms = 0,
+  connect_ms = 0,
+}: Pick<CallRecord, "duration_ms" | "waited_ms" | "connect_ms">): number {
+  return Math.max(0, duration_ms - waited_ms - connect_ms);
 }
 
 /** The number of bytes of a run that a model has to read. */

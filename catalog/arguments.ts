@@ -77,6 +77,24 @@ export function takesNothing(inputSchema: unknown): boolean {
   return Object.keys(inputSchema).every((keyword) => SAYS_NOTHING_MORE.has(keyword));
 }
 
+/**
+ * Arguments without those that are null although their schema does not say that they may be: clients that send every argument send null for
+ * those that they leave out. Required arguments stay.
+ */
+export function withoutNulls(inputSchema: unknown, args: unknown): unknown {
+  if (!isObject(args)) return args;
+  const { parameters } = toolParameters(inputSchema);
+  const leftOut = new Set(
+    parameters
+      .filter(({ name, isRequired, types, choices }) => {
+        const mayBeNull = types === undefined ? choices === undefined : types.has("null");
+        return !isRequired && args[name] === null && !mayBeNull && choices?.includes(null) !== true;
+      })
+      .map(({ name }) => name),
+  );
+  return Object.fromEntries(Object.entries(args).filter(([name]) => !leftOut.has(name)));
+}
+
 /** A wrong name of an argument, and the parameter that it probably means. */
 interface MisnamedArgument {
   name: string;

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
+import { isObject } from "../base/json.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
+import { isFailure } from "../broker/normalize-result.ts";
 import type { Program } from "../languages/program.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
@@ -117,18 +119,26 @@ class CallBody implements RunBody<OwnOfCall> {
 
   /** Resolves with the outcome, or with the ticket of a call that is suspended. */
   #call(run: OpenRun, log: CallLog): Promise<CallOutcome | Suspended> {
-    const { call, dispatcher, surroundings, onProgress, redactor } = this.#scope;
+    const { call, dispatcher, surroundings, onProgress, redactor, withAnswer: seesAll } = this.#scope;
     const { approvals, recording: events, signal, suspension } = run;
     suspension?.begin(stoppableCall(call));
     const interceptors = callInterceptors(surroundings, { log, onProgress, redactor });
-    const answered = interceptCalls(dispatcher, interceptors).dispatch(call, { approvals, signal, events });
+    const answered = interceptCalls(dispatcher, interceptors).dispatch(call, {
+      approvals,
+      signal,
+      events,
+      seesAll,
+    });
     return Promise.race([answered, ...(suspension ? [suspension.suspended] : [])]);
   }
 
   async answer({ verdict, envelope }: SealedOutcome): Promise<OwnOfCall> {
     const { redactor, withAnswer = false } = this.#scope;
     const outcome = this.#outcome;
-    const isContradicted = outcome?.ok === false && outcome.data !== undefined;
+    const isContradicted =
+      outcome?.ok === false &&
+      outcome.data !== undefined &&
+      !(isObject(outcome.raw) && isFailure(outcome.raw));
     return {
       answered: isContradicted ? redactor.redactValue(outcome.data).value : undefined,
       answer:

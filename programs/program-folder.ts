@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { decodeFile } from "../base/file-text.ts";
 import { visibleLine } from "../base/visible-text.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { programFunction, whyNoName } from "../catalog/program-name.ts";
@@ -100,7 +101,7 @@ export function readText(directory: string, file: string, maxBytes: number): str
     if (!status.isFile()) throw new ConfigurationError("unreadable", `${shown}: is not a file`);
     if (status.size > maxBytes)
       throw new ConfigurationError("invalid", `${shown}: is larger than ${maxBytes} bytes`);
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+    return decodeFile(readFileSync(path));
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -1,6 +1,7 @@
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
+import { withoutNulls } from "../catalog/arguments.ts";
 import { whyNotOn } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import { callByName } from "../programs/call-by-name.ts";
@@ -41,7 +42,7 @@ export function exposedPrograms(
         inputSchema: manifest.input,
         outputSchema: manifest.output,
         timeoutMs: manifest.timeoutMs,
-        call: (args) => callByName(program, args ?? {}),
+        call: (args) => callByName(program, withoutNulls(manifest.input, args ?? {})),
         checkValue: async (value) =>
           manifest.output === undefined ? undefined : checkValue(manifest.output, value),
       };

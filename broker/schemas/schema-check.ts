@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { isObject } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
+import { isDecimalMultiple } from "./decimal-multiple.ts";
 import { cutText, type SchemaViolation } from "./schema-problem.ts";
 
 const OPTIONS = {
@@ -82,6 +83,14 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
     const options = { ...OPTIONS, allErrors, meta };
     const isOld = typeof dialect === "string" && /draft-0[4-7]/.test(dialect);
     const ajv = isOld ? new Ajv(options) : new Ajv2020(options);
+    // Ajv divides in binary, which denies that 19.99 is a multiple of 0.01. Its `multipleOfPrecision` would accept 1.0000001.
+    ajv.removeKeyword("multipleOf").addKeyword({
+      keyword: "multipleOf",
+      type: "number",
+      schemaType: "number",
+      validate: (divisor: number, value: number) => isDecimalMultiple(value, divisor),
+      errors: false,
+    });
     return ajv.compile(rest);
   } catch {
     return undefined;
@@ -116,6 +125,8 @@ function violationOf(error: ErrorObject): SchemaViolation {
         place,
         message: `must be ${[params.type].flat().join(" or ")}, not ${show(error.data)}`,
       };
+    case "multipleOf":
+      return { place, message: `must be a multiple of ${show(error.schema)}, not ${show(error.data)}` };
     default:
       return { place, message: (error.message ?? NOT_VALID).trimEnd() };
   }

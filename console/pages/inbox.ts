@@ -170,7 +170,7 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
   const [first] = calling;
   const about =
     first === undefined
-      ? "which line makes the call is not known"
+      ? "no line names the tool: the program computes its name, or calls it through a function of its own"
       : calling.length === 1
         ? `line ${first} makes the call`
         : `lines ${calling.join(", ")} may make the call`;

@@ -239,7 +239,7 @@ class ArchivedRecording implements RunRecording {
     call: ObservedCall,
     { argumentsJson, outcomeJson, redactions, unkept }: KeptValues,
   ): CallToArchive {
-    const { decision, approver, rule, reason, bytes, ok, waitedMs } = call.outcome;
+    const { decision, approver, rule, reason, bytes, ok, waitedMs, connectMs } = call.outcome;
     const warning = call.outcome.ok ? call.outcome.warning : undefined;
     return {
       facts: {
@@ -250,6 +250,9 @@ class ArchivedRecording implements RunRecording {
         started_ms: boundDuration(call.startedMs),
         duration_ms: boundDuration(call.durationMs),
         ...(waitedMs === undefined ? {} : { waited_ms: boundDuration(Math.min(waitedMs, call.durationMs)) }),
+        ...(connectMs === undefined
+          ? {}
+          : { connect_ms: boundDuration(Math.min(connectMs, call.durationMs)) }),
         decision,
         ...(approver === undefined ? {} : { approver: this.#text(approver, MAX_APPROVER_CHARS) }),
         ...(rule === undefined ? {} : { rule: this.#text(rule) }),

@@ -17,6 +17,7 @@ import { writeAll } from "./write-all.ts";
 const { queueMicrotask, setImmediate } = globalThis;
 // A program cannot replace functions that are captured here.
 const hmac = createHmac;
+const write = writeSync;
 
 /** With more pending calls than this, further calls wait on the host anyway, so they are sent together. */
 const FEW_CALLS = 8;
@@ -286,7 +287,7 @@ export class SocketConnection implements Connection {
 /** Returns how many bytes the other end accepted. Ignores errors, because the stream meets and reports them again. */
 function writeSome(fd: number, bytes: Buffer): number {
   try {
-    return writeSync(fd, bytes);
+    return write(fd, bytes);
   } catch {
     return 0;
   }

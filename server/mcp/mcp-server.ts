@@ -36,6 +36,7 @@ import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/clie
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { isOwnTool } from "./tools/own-tools.ts";
+import type { ProgramReply } from "./tools/reply.ts";
 
 const INVALID_PARAMS = -32602;
 const MAX_SHOWN_CHARS = 160;
@@ -62,6 +63,8 @@ export interface Carried {
   readonly asker?: ((context: ServerContext) => Asker) | undefined;
   /** How a person is asked. By default the client asks. */
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
+  /** The reply that the client reads instead of the service's. */
+  readonly present?: ((reply: ProgramReply) => ProgramReply) | undefined;
 }
 
 /** Who sends one request of a connection. */
@@ -115,15 +118,21 @@ export function linkInMemory(): [Transport, Transport] {
 export async function serveOver(
   service: McpService,
   transport: Transport,
-  options: Pick<Carried, "asks"> & { connection: McpConnection; onWarning: (message: string) => void },
+  options: Pick<Carried, "asks" | "present"> & {
+    connection: McpConnection;
+    onWarning: (message: string) => void;
+  },
 ): Promise<{ close(): Promise<void> }> {
-  const { connection, asks, onWarning } = options;
+  const { connection, asks, present, onWarning } = options;
   const instructions = await connection.instructions();
   const warn = boundWarnings(onWarning);
-  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, { asks }), {
-    transport,
-    onerror: (error) => warn(error.message),
-  });
+  const handle = serveStdio(
+    ({ era }) => buildServer(service, connection, instructions, era, { asks, present }),
+    {
+      transport,
+      onerror: (error) => warn(error.message),
+    },
+  );
   const closed = transport.onclose;
   transport.onclose = () => {
     closed?.();
@@ -184,7 +193,7 @@ export function buildServer(
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    if (answer.kind === "reply") return answer.reply;
+    if (answer.kind === "reply") return carried.present?.(answer.reply) ?? answer.reply;
     const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
     return presentQuestion(answer.question, await state, request.canVisit);
   });

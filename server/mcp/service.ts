@@ -240,7 +240,7 @@ export class McpConnection implements ClientConnection {
         );
       case "read_output":
         return answer(ReadOutputArguments, args, async (parsed) => {
-          const reply = await answerReadOutput(parsed, outputs, this.context);
+          const reply = await answerReadOutput(parsed, outputs, this.context, this.#service.options.limits().maxReplyBytes);
           return this.#showOutput(parsed.run, reply);
         });
     }

@@ -142,9 +142,8 @@ globalThis.result = seen.slice(n);
 Number.prototype.toFixed = () => { writeSync(1, ${forged}); return "2"; };
 globalThis.result = "a text";`;
     expect(await session.value(first)).toBe("a text");
-    expect(await session.value("globalThis.result = (2).toFixed();")).toContain(
-      "ContractViolation: the program wrote to stdout past the console",
-    );
+    // What is written to descriptor 1 is console text.
+    expect(await session.value("globalThis.result = (2).toFixed();")).toBe("2");
     expect((await session.run("1")).envelope.result).toMatchObject({ ok: true });
   });
 });

@@ -20,6 +20,8 @@ export interface StdioClientTransportOptions {
   args: readonly string[];
   /** Environment variables in addition to the few that every program needs. */
   env: Readonly<Record<string, string>>;
+  /** Environment variables unless there are others of the same names. */
+  defaults?: Readonly<Record<string, string>> | undefined;
   cwd: string;
   maxMessageBytes: number;
   /** Decides which parts of a message's text are read. */
@@ -50,7 +52,8 @@ export interface StdioDiagnosis {
   stderrTail: string;
 }
 
-const STDERR_TAIL_BYTES = 4_096;
+/** Enough for a long trace, below which Go and Java print nothing of the cause. */
+const STDERR_TAIL_BYTES = 16_384;
 const DEFAULT_GRACE_MS = 500;
 /** How long to wait for output that is already written. The wait is bounded because another process may hold the pipe open. */
 const DRAIN_MS = 200;
@@ -100,11 +103,11 @@ export class StdioClientTransport implements MessageTransport {
 
   /** @throws the error of `spawn`, such as ENOENT. */
   async start(): Promise<void> {
-    const { command, args, env, cwd, onSpawn } = this.#options;
+    const { command, args, env, defaults, cwd, onSpawn } = this.#options;
     try {
       this.#child = spawnGroup(command, args, {
         cwd,
-        env: { ...inheritedEnvironment(), ...env },
+        env: { ...defaults, ...inheritedEnvironment(), ...env },
         mayInstall: true,
       });
       this.#listen(this.#child);

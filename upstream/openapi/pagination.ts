@@ -5,7 +5,8 @@
  * is one of the same operation.
  */
 import { isObject } from "../../base/json.ts";
-import { decodePointer, type References } from "./description.ts";
+import { decodePointer, type References, successesIn } from "./description.ts";
+import { kindOf, plainType } from "./media-types.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 /** Names of members, from outside to inside. */
@@ -93,9 +94,7 @@ export function readPaging(described: Described): Paging {
       return type === undefined ? [] : [[parameter.argument, type] as const];
     }),
   );
-  const responses = isObject(described.operation.responses) ? described.operation.responses : {};
-  const successes = Object.entries(responses).filter(([status]) => /^2(\d\d|XX)$/i.test(status));
-  const response = references.resolve(successes[0]?.[1]);
+  const response = references.resolve(successesIn(described.operation.responses)[0]?.[1]);
   if (response === undefined) return { types, isDescribed: false };
   const link = readLink(described, response);
   const member = link === undefined ? readMembers(described, response) : undefined;
@@ -139,7 +138,8 @@ function readMembers(
   response: Json,
 ): MemberPaging | undefined {
   const content = isObject(response.content) ? Object.entries(response.content) : [];
-  const json = content.find(([type]) => /[/+]json\b/i.test(type));
+  const isJson = (type: string) => type === "*/*" || kindOf(plainType(type)) === "json";
+  const json = content.find(([type]) => isJson(type));
   const answer = membersOf(references.resolve(json?.[1])?.schema, references);
   if (answer.size === 0) return undefined;
   const inputs = [

@@ -16,6 +16,7 @@ from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VA
 _dumps = json.dumps
 _loads = json.loads
 _LARGEST_INT = 2**53
+_FOR_FRAMES = "for a DataFrame, df.replace({float('nan'): None})"
 _LONG_NUMBER = re.compile(r"\d{16}")
 
 
@@ -53,7 +54,9 @@ class _Reader:
                 return int(value)
             raise UnsendableError(f"{path} is a whole number beyond 2**53, which readers of JSON round: use str(x)")
         if isinstance(value, float):
-            return float(value) if isfinite(value) else None
+            if isfinite(value):
+                return float(value)
+            raise UnsendableError(f"{path} is {float(value)}, which JSON cannot carry: use None, or str(x); {_FOR_FRAMES}")
         if isinstance(value, (Mapping, list, tuple)):
             return self._read_container(cast("Any", value), path, depth)
         return self.read(_plain(value, path), path, depth)
@@ -95,11 +98,27 @@ def _plain(value: object, path: str = "") -> Any:
         return value.value
     if isinstance(value, Mapping):
         return dict(cast("Mapping[object, object]", value))
+    if isinstance(value, BaseException):
+        return _members_of(value)
     # numpy arrays and numbers, and pandas columns.
     to_list = getattr(value, "tolist", None)
     if callable(to_list) and not isinstance(value, type):
         return to_list()
     raise UnsendableError(f"{path} is a {type(value).__name__}, which JSON cannot carry{_advice(value)}")
+
+
+def _members_of(error: BaseException) -> dict[str, Any]:
+    """An exception is its name, its message and all further members, as an error is in runner-image/node/json-value.ts."""
+    members: dict[str, Any] = {"name": type(error).__name__, "message": str(error)}
+    for name, member in vars(error).items():
+        if not name.startswith("_") and member is not None:
+            members.setdefault(name, member)
+    if isinstance(error, BaseExceptionGroup):
+        members["message"] = cast("BaseExceptionGroup[BaseException]", error).message
+        members["errors"] = list(cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    if error.__cause__ is not None:
+        members["cause"] = error.__cause__
+    return members
 
 
 def _advice(value: object) -> str:

@@ -150,7 +150,8 @@ describeSandboxed("the background host", () => {
     expect(await greet("one")).toEqual({ data: "one", stderr: "" });
     expect(await greet("two")).toEqual({
       data: "two",
-      stderr: "ptc: the background host was started with another environment; continuing alone\n",
+      stderr:
+        "ptc: the background host was started with another environment (GREETING differs); continuing alone\n",
     });
     // A host that was just started is not replaced for another environment.
     const second = await eventually(async () => {
