@@ -113,6 +113,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
     trace: connection.trace,
     emitted: connection.emitted,
     warnings: log.warnings,
+    answers: log.answers,
     advice,
     suspended: ending.kind === "suspended" ? ending.suspended : undefined,
   };

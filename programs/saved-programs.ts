@@ -98,9 +98,11 @@ export class SavedPrograms {
       load: async (tool) => this.#sourceOf(tool, own),
       others: this.programs.filter((each) => !own.includes(each)).map((each) => describeOther(each, printer)),
     };
+    const { unlisted } = modules;
     if (own.length === 0)
-      return { modules: () => modules.modules(), load: (name) => modules.load(name), saved };
+      return { modules: () => modules.modules(), load: (name) => modules.load(name), unlisted, saved };
     return {
+      unlisted,
       modules: () => [...modules.modules(), PROGRAMS_MODULE].sort(),
       load: async (name) => (name === PROGRAMS_MODULE ? module() : modules.load(name)),
       saved,

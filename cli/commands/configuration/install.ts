@@ -138,7 +138,13 @@ export async function hasEntry(
   const place = clientPlace(client, scope, { env: surroundings.env, cwd });
   if (place === undefined) return false;
   const text = await readIfThere(place.path, cwd);
-  const without = await edited(place, shownPath(place.path, surroundings), text, { name, entry: undefined });
+  const without = await edited(
+    place,
+    shownPath(place.path, surroundings),
+    text,
+    { name, entry: undefined },
+    false,
+  );
   return without !== text;
 }
 

@@ -19,6 +19,7 @@ import {
 } from "../typescript-api.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 import { RUNTIME_PATH } from "./project.ts";
+import type { ResultValues } from "./result-values.ts";
 
 const TAKES = "one object of named arguments";
 
@@ -32,6 +33,7 @@ export async function judgeArgument(
   diagnostic: Diagnostic,
   node: Node,
   made: ReadonlySet<string>,
+  results: ResultValues,
   checker: Checker,
   generated: GeneratedTypes,
 ): Promise<ArgumentError | undefined> {
@@ -53,7 +55,11 @@ export async function judgeArgument(
   const declaration = isIdentifier(value)
     ? await (await checker.getSymbolAtLocation(value))?.valueDeclaration?.resolve()
     : undefined;
-  if (!isReliable(value, declaration) && !(await isOfData(value, declaration, checker))) return undefined;
+  const isCertain =
+    isReliable(value, declaration) ||
+    (await isOfData(value, declaration, checker)) ||
+    (await results.partAt(value)) !== undefined;
+  if (!isCertain) return undefined;
   if (misfit.kind === "missing") {
     if (misfit.names.some((name) => made.has(name)) || mayHaveMore(value, misfit.source)) return undefined;
     const names = misfit.names.map((name) => `'${[...path, name].join(".")}'`).join(", ");
@@ -99,7 +105,8 @@ export async function judgeCount(
   return { tool, text: `${tool.identifier} takes ${TAKES}` };
 }
 
-function valueAt(node: Node): Node {
+/** The value that a diagnostic at a node is about: a property's, a variable's or that of an assignment, or the node itself. */
+export function valueAt(node: Node): Node {
   const { parent } = node;
   if (isPropertyAssignment(parent) && parent.name === node) return parent.initializer;
   if (isVariableDeclaration(parent) && parent.name === node) return parent.initializer ?? node;

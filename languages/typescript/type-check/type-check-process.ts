@@ -140,7 +140,9 @@ export class TypeCheckProcess {
     // Text after the end of the program is not its own.
     const [syntax, semantics] = found.map((each) => each.filter(({ pos }) => pos <= program.code.length));
     if (syntax === undefined || semantics === undefined) return [];
-    if (syntax.length > 0 || semantics.length === 0) return [];
+    // TypeScript reports no unknown members that are read by a text.
+    const isClean = semantics.length === 0 && !/\[\s*["']/.test(program.code);
+    if (syntax.length > 0 || isClean) return [];
     return this.#judge(opened, semantics, [...seen.values()], modules);
   }
 

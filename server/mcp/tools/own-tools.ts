@@ -89,6 +89,8 @@ export const ReadOutputArguments = z.object({
 });
 export type ReadOutputArguments = z.infer<typeof ReadOutputArguments>;
 
+const HOW_TO_CONTINUE = 'a ticket is the code: {"code":"ticket <its digits>"}';
+
 type ParsedArguments<T> = { ok: true; value: T } | { ok: false; message: string };
 
 /** Arguments that models name otherwise, and that no similar spelling leads to. */
@@ -105,10 +107,13 @@ const ALSO_CALLED: Readonly<Record<string, readonly string[]>> = {
  * Parses the arguments of a call. Some clients send every argument: one that is null counts as left out. Some send texts: a text counts
  * as the number or object that its JSON stands for where a text is not allowed, and a list of texts as the lines of the program. The
  * error is one line; unknown arguments are errors too.
+ *
+ * @param served the names of the arguments that the tool's definition has now. By default all that the schema knows.
  */
 export function parseArguments<T>(
   schema: z.ZodMiniObject & z.ZodMiniType<T>,
   value: unknown,
+  served: readonly string[] = Object.keys(schema.shape),
 ): ParsedArguments<T> {
   const all = typeof value === "string" ? (jsonIn(value) ?? value) : (value ?? {});
   if (!isObject(all)) return { ok: false, message: "arguments must be an object" };
@@ -116,9 +121,10 @@ export function parseArguments<T>(
   const given = Object.entries(all).filter(([key, each]) => each !== null || isRequired(schema.shape[key]));
   const unknown = given.find(([key]) => !known.includes(key))?.[0];
   if (unknown !== undefined) {
-    const meant = meantBy(unknown, known);
+    const meant = meantBy(unknown, served);
     const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
-    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${known.join(", ")}${hint}`;
+    const ticket = unknown === "ticket" && served.includes("code") ? `; ${HOW_TO_CONTINUE}` : hint;
+    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${served.join(", ")}${ticket}`;
     return { ok: false, message };
   }
   const read = given.map(([key, each]) => [key, readLeniently(key, each, schema.shape[key])]);
