@@ -33,9 +33,23 @@ function readTools(): SearchableTool[] {
 describe.skipIf(!present)(
   `a search over public servers${present ? "" : ` (skipped: no folder ${FOLDER})`}`,
   () => {
-    it.each([["list commits of a git repository", "git_log"]])("finds for '%s' %s among the first three", (query, name) => {
-      const { results } = buildIndex(readTools()).search(query, { limit: 3 });
-      expect(results.map(({ tool }) => tool.name)).toContain(name);
+    const QUERY = "list commits of a git repository";
+
+    it("finds the log of a git server among its first three tools", () => {
+      const tools = readTools().filter(({ server }) =>
+        /^(?:git-cyanheads|filesystem|memory|everything)$/.test(server),
+      );
+      const { results } = buildIndex(tools).search(QUERY, { limit: 3 });
+      expect(results.map(({ tool }) => tool.name)).toContain("git_log");
+    });
+
+    it("finds the log of a git server after those of hosts of git alone, and before what changes a repository", () => {
+      const { results } = buildIndex(readTools()).search(QUERY, { limit: 30 });
+      const names = results.map(({ tool }) => tool.name);
+      expect(names.slice(0, 2)).toEqual(["list_commits", "list_commits"]);
+      expect(names.slice(0, 4)).toContain("git_log");
+      for (const changing of ["git_cherry_pick", "git_rebase", "git_commit"])
+        expect(names.slice(0, names.indexOf("git_log"))).not.toContain(changing);
     });
   },
 );

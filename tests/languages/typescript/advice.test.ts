@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ModuleSource } from "../../../languages/module-source.ts";
-import { adviseOnFailure, adviseOnSuccess } from "../../../languages/typescript/advice.ts";
 import { adviseProgram } from "../../../languages/prepare-program.ts";
+import { adviseOnFailure, adviseOnSuccess } from "../../../languages/typescript/advice.ts";
 import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
 import { openTypeScript } from "../../../languages/typescript/typescript.ts";
-import { Redactor } from "../../../secrets/redaction.ts";
 import { buildFailure, type FailureType } from "../../../protocol/failure.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
 import { checkedModules } from "./type-check/sample-modules.ts";
 
 let modules: ModuleSource;
@@ -268,8 +268,8 @@ describe("advice that quotes answers", () => {
   const redactor = new Redactor(["tok-4f6Hq81zLw9aB2"]);
 
   it.each([
-    [`${CALL}console.log(r.commits.map((c) => c.author.name));`, "its commits[].author is text: \"Ada\""],
-    [`${CALL}console.log(r.note.name);`, "its note is text: \"[REDACTED]\""],
+    [`${CALL}console.log(r.commits.map((c) => c.author.name));`, 'its commits[].author is text: "Ada"'],
+    [`${CALL}console.log(r.note.name);`, 'its note is text: "[REDACTED]"'],
     [`${CALL}console.log(r.data);`, "without 'data': what the program reads there is undefined"],
   ])("holds no secret: %s", async (code, says) => {
     const ended = { ok: true as const, consoleText: "undefined", isEmpty: false, answers };
