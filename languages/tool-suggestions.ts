@@ -92,7 +92,7 @@ export async function toolsTakenFrom(
 }
 
 /** What a program wants with a file or folder that it does not see. */
-export type FileAccess = "list" | "read" | "write";
+type FileAccess = "list" | "read" | "write";
 
 const FILE_TOOLS: Readonly<Record<FileAccess, RegExp>> = {
   list: /^(?:list|read)_?(?:files|dir|directory|folder)(?:_?contents)?$/i,
