@@ -352,7 +352,9 @@ export class Host implements ProgramRunner {
     const listed = await approvals.look(ticket);
     if (listed === undefined) return undefined;
     const { owner, request } = listed;
-    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? approvals.get(ticket) : undefined;
+    return (await gate(viewer, approvalOf(owner, request), request.runId))
+      ? approvals.get(ticket)
+      : undefined;
   }
 
   /** The open sessions of a principal. Ending a session ends the program that runs in it. */

@@ -16,9 +16,9 @@ import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
 import type { RunHistory, RunRead } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
+import { heldBy } from "../../../loop/probe.ts";
 import { rowsBeside } from "../../../rows.ts";
 import { tries } from "../../../tries.ts";
-import { heldBy } from "../../../loop/probe.ts";
 
 const rows = rowsBeside(import.meta.filename);
 
@@ -311,7 +311,9 @@ describe("rules about large arguments", () => {
 
   it("decide in another thread, and hold up nobody", async () => {
     const { rules } = await open(LIKE(`*${"x".repeat(20)}y`));
-    const calls = ["x".repeat(1_000_000), `${"x".repeat(1_000_000)}y`].map((a) => callOf({ arguments: { a } }));
+    const calls = ["x".repeat(1_000_000), `${"x".repeat(1_000_000)}y`].map((a) =>
+      callOf({ arguments: { a } }),
+    );
     const { heldMs, result } = await heldBy(() => Promise.all(calls.map((call) => rules.decide(call))));
     expect(result.map(({ kind }) => kind)).toEqual(["allow", "deny"]);
     expect(heldMs).toBeLessThan(400);
@@ -319,7 +321,9 @@ describe("rules about large arguments", () => {
 
   it("deny what they cannot decide in time, and say so", async () => {
     const { rules } = await open(LIKE(`*${"x".repeat(30_000)}y`));
-    const { heldMs, result } = await heldBy(() => rules.decide(callOf({ arguments: { a: "x".repeat(1_000_000) } })));
+    const { heldMs, result } = await heldBy(() =>
+      rules.decide(callOf({ arguments: { a: "x".repeat(1_000_000) } })),
+    );
     expect(result).toMatchObject({ kind: "deny", isUndecided: true });
     expect(result.reason).toContain("deciding by rules about arguments this large takes too long");
     expect(heldMs).toBeLessThan(400);
