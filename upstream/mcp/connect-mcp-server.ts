@@ -90,7 +90,7 @@ export async function connectMcpServer(
           continue;
         }
         const facts = factsOf(error);
-        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis);
+        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis, opened.lastAnswer?.());
         const next = nextRoute(route, facts);
         if (next === undefined || tried.has(next)) throw firstFault ?? fault;
         // If the other transport fails too, the failure of the configured one is more useful.
