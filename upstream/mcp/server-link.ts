@@ -43,6 +43,8 @@ export interface LinkOptions {
   onExit?: (pid: number) => void;
   /** Receives it once the server has sent something. */
   onStarted?: (pid: number) => void;
+  /** Receives, once, the beginning of the first line on a server's stdout that is no message. */
+  onGarbage?: ((first: string) => void) | undefined;
   /** Environment variables for the command of a server on stdio, unless the server or the environment has others. */
   commandDefaults?: Readonly<Record<string, string>> | undefined;
   /** The login at a remote server. */
@@ -59,7 +61,7 @@ export function openLink(
   const maxMessageBytes = options.maxMessageBytes ?? MAX_REPLY_FRAME_BYTES;
   const gate = new MessageGate();
   if (target.transport === "stdio") {
-    const { onSpawn, onExit, onStarted } = options;
+    const { onSpawn, onExit, onStarted, onGarbage } = options;
     const stdio = new StdioClientTransport({
       ...target,
       defaults: options.commandDefaults,
@@ -67,6 +69,7 @@ export function openLink(
       onSpawn,
       onExit,
       onStarted,
+      onGarbage,
       admit: (text) => gate.admit(text),
       onOversize: (line) => session.fail(answeredIdOf(line), { kind: "oversize" }),
     });

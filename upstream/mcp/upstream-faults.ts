@@ -76,7 +76,8 @@ export class UpstreamFaults {
     const { kind, cause, status = 0 } = facts;
     if (diagnosis?.spawnError !== undefined) return this.#ofSpawn(diagnosis.spawnError);
     if (diagnosis?.exit !== undefined) {
-      const text = `did not start: it ${describeEnd(diagnosis)}; run its command by hand to see why`;
+      const advice = adviceOnTilde(this.#target) ?? "run its command by hand to see why";
+      const text = `did not start: it ${describeEnd(diagnosis)}; ${advice}`;
       return this.build("start_failed", text, cause);
     }
     if (kind === "timeout") return this.ofConnectTimeout({ workedMs: 0, quietMs: timeoutMs }, diagnosis);
@@ -142,6 +143,12 @@ export class UpstreamFaults {
     const why = target.transport === "stdio" ? whySlow(target.command) : undefined;
     const text = `is still starting after ${seconds} s${why === undefined ? "" : `: ${why}`}`;
     return this.build("connect_timeout", text).message;
+  }
+
+  /** One line about a server whose output is not all messages. What is none is skipped. */
+  describeGarbage(first: string): string {
+    const text = `prints on its standard output what is no message (such lines are skipped; logs belong on its stderr): ${first}`;
+    return this.build("protocol_error", text).message;
   }
 
   /** The error for a connected server that does not answer `tools/list`. */
@@ -290,7 +297,8 @@ function adviceOnMissing(command: string): string {
   const [first = "", ...words] = command.trim().split(/\s+/);
   if (words.length > 0)
     return `command is one word, and no shell reads it: if ${first} is the program, write the words after it as args (args: [${words.map((word) => JSON.stringify(word)).join(", ")}])`;
-  if (command.startsWith("~")) return "no shell reads the command, so write the whole path in place of ~";
+  if (command.startsWith("~"))
+    return `no shell reads the command, so write the whole path in place of ~, or \${HOME}`;
   return "check its command and its cwd in the configuration";
 }
 
@@ -299,6 +307,16 @@ function describeStart(spentMs: number): string {
   return spentMs < 500
     ? ""
     : `, of which starting it and listing its tools took ${(spentMs / 1_000).toFixed(1)} s`;
+}
+
+/** What to do about `~` in what a server is started with: few programs read it themselves. */
+function adviceOnTilde(target: McpServerTarget): string | undefined {
+  if (target.transport !== "stdio") return undefined;
+  const argument = target.args.find((each) => /^(?:--?[\w-]+=)?~(?:\/|$)/.test(each));
+  const variable = Object.entries(target.env).find(([, value]) => /^~(?:\/|$)/.test(value))?.[0];
+  if (argument === undefined && variable === undefined) return undefined;
+  const place = argument === undefined ? `its variable ${variable}` : `its argument ${argument.slice(0, 200)}`;
+  return `no shell reads ${place}, so write \${HOME} in place of ~`;
 }
 
 function describeEnd(diagnosis: Diagnosis): string {

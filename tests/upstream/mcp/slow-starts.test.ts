@@ -45,8 +45,8 @@ describe("a server that installs itself when it is first started", () => {
   it("is said to be slow when it takes long", async () => {
     const { target, hasBegun, finish } = installer("stderr");
     const slow: string[] = [];
-    const onSlowStart = (line: string) => void slow.push(line);
-    const connecting = connect(target, { connectTimeoutMs: 60_000, onSlowStart });
+    const onWarning = (line: string) => void slow.push(line);
+    const connecting = connect(target, { connectTimeoutMs: 60_000, onWarning });
     await hasBegun();
     const now = performance.now.bind(performance);
     vi.spyOn(performance, "now").mockImplementation(() => now() + 5_000);
