@@ -320,10 +320,7 @@ const Server = mapping({
     expanded(environment()),
     "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
-  cwd: setting(
-    expanded(folder().optional()),
-    "the folder that it starts in, relative to that of ptc.yaml",
-  ),
+  cwd: setting(expanded(folder().optional()), "the folder that it starts in, relative to that of ptc.yaml"),
   url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
   headers: setting(
     expanded(headers()),

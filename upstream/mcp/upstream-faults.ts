@@ -315,7 +315,8 @@ function adviceOnTilde(target: McpServerTarget): string | undefined {
   const argument = target.args.find((each) => /^(?:--?[\w-]+=)?~(?:\/|$)/.test(each));
   const variable = Object.entries(target.env).find(([, value]) => /^~(?:\/|$)/.test(value))?.[0];
   if (argument === undefined && variable === undefined) return undefined;
-  const place = argument === undefined ? `its variable ${variable}` : `its argument ${argument.slice(0, 200)}`;
+  const place =
+    argument === undefined ? `its variable ${variable}` : `its argument ${argument.slice(0, 200)}`;
   return `no shell reads ${place}, so write \${HOME} in place of ~`;
 }
 
