@@ -1,3 +1,4 @@
+import { writeJson } from "../base/json.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import type { CallRecord, RunRecord } from "./run-record.ts";
 
@@ -121,7 +122,7 @@ export function returnedBytes(consoleText: string, { result }: Envelope): number
   if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
   // A program without a result returns its console text, which must not be counted twice.
   if (typeof result.data === "string" && result.data.trim() === consoleText.trim()) return consoleBytes;
-  return consoleBytes + Buffer.byteLength(JSON.stringify(result.data) ?? "");
+  return consoleBytes + Buffer.byteLength(writeJson(result.data) ?? "");
 }
 
 /** A text in the form that survives UTF-8. Lone surrogates, which programs and cuts produce, become U+FFFD. */

@@ -1,5 +1,5 @@
 import { messageOf } from "../base/faults.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, writeJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { misnamedArgument } from "../catalog/arguments.ts";
 import type { Tool } from "../catalog/tool.ts";
@@ -23,6 +23,7 @@ import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
+import { roundedProblem, withExactNumbers } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
@@ -85,6 +86,8 @@ export interface RequestedCall {
   arguments: unknown;
   /** Whether the program asked for the raw MCP result too. */
   raw?: boolean | undefined;
+  /** JSON pointers to numbers in the arguments that the program may have rounded. */
+  rounded?: readonly string[] | undefined;
 }
 
 /** The run in which a call is made. */
@@ -195,12 +198,14 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  async #decide(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
-    const tool = this.#options.tools.get(call.tool);
+  async #decide(asked: RequestedCall, run: CallingRun): Promise<CallOutcome> {
+    const tool = this.#options.tools.get(asked.tool);
     if (tool === undefined) {
-      const why = this.#whyUnknown(call.tool);
-      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
+      const why = this.#whyUnknown(asked.tool);
+      return refuse(asked.tool, "unavailable", `'${asked.tool}' is not available in execute_program${why}`);
     }
+    // Rules, people and the server are given the same arguments.
+    const call = { ...asked, arguments: withExactNumbers(tool.inputSchema, asked.arguments) };
     const { seq, history: before } = this.#state.begin(tool, run.seq);
     const follow = this.#following(call, seq);
     const history: RunHistory =
@@ -282,6 +287,7 @@ export class Dispatcher implements CallDispatcher {
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
       const problem =
         misnamedProblem(tool, call.arguments) ??
+        roundedProblem(tool.inputSchema, call.arguments, call.rounded) ??
         (await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server));
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
@@ -490,7 +496,7 @@ export function resultBytes(result: unknown): number {
 }
 
 function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? "");
+  return Buffer.byteLength(writeJson(value) ?? "");
 }
 
 interface AskedBy {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isObject, parseWrittenJson } from "../base/json.ts";
+import { isObject, parseWrittenJson, writeJson } from "../base/json.ts";
 import { MAX_NESTING_DEPTH, MAX_REPLY_FRAME_BYTES } from "../protocol/limits.ts";
 
 /** The outcome of a call as a program sees it, from an MCP `CallToolResult`. */
@@ -213,6 +213,6 @@ function errorText(content: readonly unknown[], structured: unknown): string {
     isObject(block) && typeof block.text === "string" ? [block.text] : [],
   );
   if (texts.length > 0) return texts.join("\n");
-  if (structured !== null) return JSON.stringify(structured);
+  if (structured !== null) return writeJson(structured);
   return "the tool reported an error without saying which";
 }

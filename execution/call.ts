@@ -14,6 +14,7 @@ import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
 import { readAnswer } from "./output/answer-blocks.ts";
 import type { ExecutedCall, ExecutedRun } from "./output/executed-run.ts";
+import { programOfCall } from "./program-of-call.ts";
 import {
   type Carried,
   executeRun,
@@ -23,7 +24,7 @@ import {
   type SealedOutcome,
 } from "./run.ts";
 import type { RunHost, RunTools } from "./run-host.ts";
-import type { CallRequest, DirectCall } from "./run-request.ts";
+import type { CallRequest } from "./run-request.ts";
 import { environmentOf } from "./suspension/continuation.ts";
 import { stoppableCall } from "./suspension/suspension.ts";
 
@@ -52,15 +53,6 @@ interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | 
 
 /** The place of the call in its program, as the runner would name it in a failure. */
 const PLACE = "\n    at call.ts:1:27";
-
-/**
- * The program that a call stands for. Its digest and its value or failure are the same whether it runs in a sandbox or its one
- * call is made directly.
- */
-function programOfCall({ tool, arguments: data }: DirectCall): Program {
-  const code = `globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
-  return { code, data, language: "typescript", fileName: "call.ts" };
-}
 
 /**
  * Makes one call without a sandbox, as `executeRun` does with a program: through the broker's checks and a person's approval,

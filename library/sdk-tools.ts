@@ -3,7 +3,7 @@
  * its tools, so none is loaded here. A tool keeps all that its SDK holds about it: what its user would be asked about is asked about,
  * and a tool with something that only its SDK can apply is refused.
  */
-import { isObject } from "../base/json.ts";
+import { isObject, readJson } from "../base/json.ts";
 import type { FunctionTool, JsonSchema, Schema, SdkTool, ToolContext } from "./api.ts";
 
 /** Why a tool cannot be taken, as a predicate of it. */
@@ -119,7 +119,7 @@ async function ofOpenAiAgents(shape: Shape): Promise<FunctionTool> {
       );
       if (result === HIDDEN_FAILURE)
         throw new Error("failed; its SDK tells why where the tool has `errorFunction: null`");
-      return typeof result === "string" && isObject(outputSchema) ? JSON.parse(result) : result;
+      return typeof result === "string" && isObject(outputSchema) ? readJson(result) : result;
     },
   };
 }

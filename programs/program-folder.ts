@@ -1,7 +1,9 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { decodeFile } from "../base/file-text.ts";
+import { writeJson } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { programFunction, whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -139,7 +141,7 @@ export async function whyNotInput(
   data: unknown,
 ): Promise<string | undefined> {
   const { checkAgainstSchema } = await import("../broker/schemas/schema-check.ts");
-  const problem = checkAgainstSchema(JSON.stringify(manifest.input), data);
+  const problem = checkAgainstSchema(writeJson(manifest.input), withExactNumbers(manifest.input, data));
   return problem && describeProblem("arguments", problem);
 }
 

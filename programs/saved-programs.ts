@@ -1,4 +1,4 @@
-import { isObject } from "../base/json.ts";
+import { isObject, writeJson } from "../base/json.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import { programFunction, toolNameOf } from "../catalog/program-name.ts";
 import type { ServerTools, Tool } from "../catalog/tool.ts";
@@ -171,7 +171,7 @@ export class SavedPrograms {
     const found = own.find((each) => each.tool.namespacedName === tool);
     if (found === undefined) return undefined;
     const { fileName, language, code, manifest } = found;
-    return { tool, fileName, language, code, output: manifest.output && JSON.stringify(manifest.output) };
+    return { tool, fileName, language, code, output: manifest.output && writeJson(manifest.output) };
   }
 
   #in({ language }: LanguagePrinter): readonly NamedProgram[] {

@@ -1,3 +1,4 @@
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
@@ -54,6 +55,6 @@ let validator: IsolatingValidator | undefined;
 /** Why a schema does not allow a value, in one line. Nothing is loaded before the first value. */
 export async function checkValue(schema: unknown, value: unknown): Promise<string | undefined> {
   validator ??= new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const problem = await validator.check(schema, value);
+  const problem = await validator.check(schema, withExactNumbers(schema, value));
   return problem && describeProblem("value", problem);
 }

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import {
   MAX_DEFAULT_CHARS,
   MAX_DESCRIPTION_CHARS,
@@ -326,6 +326,8 @@ function narrowToValues(
 function literalType(value: unknown, depth: number): TypeNode {
   if (value === null) return { kind: "null" };
   if (typeof value === "string" || typeof value === "boolean") return { kind: "literal", value };
+  // A TypeScript program has such a number as text.
+  if (typeof value === "bigint") return { kind: "number", integer: true };
   if (typeof value === "number")
     return Number.isFinite(value) ? { kind: "literal", value } : { kind: "number" };
   if (typeof value !== "object" || depth > 4) return ANY;
@@ -430,7 +432,7 @@ function readDocumentation(schema: JsonObject, type: TypeNode): Documentation {
   if (description !== "") documentation.description = cutDescription(description);
   const fallback = member(schema, "default");
   if (fallback !== undefined && isShallow(fallback, 4)) {
-    const json = JSON.stringify(fallback);
+    const json = writeJson(fallback);
     if (json.length <= MAX_DEFAULT_CHARS) documentation.default = json;
   }
   const format = member(schema, "format");

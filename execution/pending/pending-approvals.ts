@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { type PendingRow, type PendingStore, type Sealed, sealedAs } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
+import { readJson, writeJson } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
@@ -150,7 +151,7 @@ export class PendingApprovals {
     program: AskingProgram = { fileName: run.program.fileName },
   ): Promise<KeptRun> {
     try {
-      const json = Buffer.from(JSON.stringify(run));
+      const json = Buffer.from(writeJson(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       const question = await this.#questionRow(context, request, program, ticket);
@@ -220,7 +221,7 @@ export class PendingApprovals {
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
     const by = { source, groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
     const digest = questionDigest(request);
-    const whole = Buffer.from(JSON.stringify({ request: asked, ...by, ...program, digest }));
+    const whole = Buffer.from(writeJson({ request: asked, ...by, ...program, digest }));
     const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
     const askedAt = this.#now();
     return {
@@ -228,7 +229,7 @@ export class PendingApprovals {
       principal,
       askedAt,
       expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
-      listing: await this.#seal("listing", ticket, Buffer.from(JSON.stringify(listing))),
+      listing: await this.#seal("listing", ticket, Buffer.from(writeJson(listing))),
       question: await this.#seal("question", ticket, whole),
     };
   }
@@ -337,7 +338,7 @@ export class PendingApprovals {
     if (required !== "any" && countsProven(answer, required) !== answer)
       throw new PendingError(NOT_PROVEN[required]);
     const kept: KeptAnswer = { digest, answer };
-    const sealed = await this.#seal("answer", ticket, Buffer.from(JSON.stringify(kept)));
+    const sealed = await this.#seal("answer", ticket, Buffer.from(writeJson(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
@@ -401,7 +402,7 @@ export class PendingApprovals {
 
   async #unseal(what: Sealed, ticket: string, sealed: Uint8Array): Promise<unknown> {
     const bytes = await plainly(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
-    return JSON.parse(bytes.toString("utf8"));
+    return readJson(bytes.toString("utf8"));
   }
 }
 

@@ -10,6 +10,7 @@ import {
 } from "../../archive/build-record.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
+import { writeJson } from "../../base/json.ts";
 import { settlesWithin } from "../../base/waiting.ts";
 import type { CallGoingOut } from "../../broker/decision-events.ts";
 import type { CallFlow } from "../../broker/flow/run-flow.ts";
@@ -299,11 +300,11 @@ class ArchivedRecording implements RunRecording {
     return {
       facts: this.#facts(report),
       code: code.value,
-      dataJson: JSON.stringify(data.value),
+      dataJson: writeJson(data.value),
       files: report.program.files,
       consoleText,
       stderrText: report.stderrText,
-      emittedJson: report.emitted.length === 0 ? undefined : JSON.stringify(report.emitted),
+      emittedJson: report.emitted.length === 0 ? undefined : writeJson(report.emitted),
       wholeConsoleText: consoleText === report.consoleText ? undefined : report.consoleText,
       wholeResultJson: report.wholeResultJson,
       envelope: report.envelope,
@@ -311,7 +312,7 @@ class ArchivedRecording implements RunRecording {
         module,
         text: redactor.redactText(text).value,
       })),
-      environmentJson: JSON.stringify({ ...report.environment, trace: report.trace }),
+      environmentJson: writeJson({ ...report.environment, trace: report.trace }),
     };
   }
 

@@ -36,6 +36,7 @@ export {
   isImportSpecifier,
   isNewExpression,
   isNonNullExpression,
+  isNumericLiteral,
   isObjectLiteralExpression,
   isParameterDeclaration,
   isParenthesizedExpression,

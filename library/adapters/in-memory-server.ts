@@ -1,3 +1,4 @@
+import { withTextNumbers } from "../../base/json.ts";
 import { linkInMemory, serveOver } from "../../server/mcp/mcp-server.ts";
 import { type CallOptions, type Ptc, PtcError } from "../api.ts";
 import { OpenPtc } from "../open-ptc.ts";
@@ -27,22 +28,25 @@ export function inMemoryServer(
 ): InMemoryServer {
   if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
   const connections = new Set<{ close(): Promise<void> }>();
+  const serve = async (transport: Transport, numbers?: typeof withTextNumbers) => {
+    const connection = ptc.connect(options);
+    const served = await serveOver(ptc.service, transport, {
+      connection,
+      asks: ptc.asks(options),
+      present,
+      numbers,
+      onWarning: ptc.warn,
+    });
+    connections.add(served);
+  };
   const server: InMemoryServer = {
     async transport() {
       const [client, own] = linkInMemory();
-      await server.connect(own);
+      // Messages in memory are not written as JSON.
+      await serve(own, withTextNumbers);
       return client;
     },
-    async connect(transport) {
-      const connection = ptc.connect(options);
-      const served = await serveOver(ptc.service, transport, {
-        connection,
-        asks: ptc.asks(options),
-        present,
-        onWarning: ptc.warn,
-      });
-      connections.add(served);
-    },
+    connect: (transport) => serve(transport),
     async close() {
       await Promise.all([...connections].map((connection) => connection.close()));
       connections.clear();

@@ -39,6 +39,9 @@ export function carriedByJson(value: unknown, name: string): unknown {
   return new Reader(name).read(value);
 }
 
+/** Readers of JSON refuse a number beyond the largest double. */
+const MOST = BigInt(Number.MAX_VALUE);
+
 /** How an array is unlike a list: it has names beside its numbers, as what `String.prototype.match` gives has. */
 const NAMES_OF_A_MATCH: ReadonlySet<string> = new Set(["index", "input", "groups", "indices"]);
 
@@ -57,7 +60,10 @@ class Reader {
       case "number":
         return this.#readNumber(value);
       case "bigint":
-        return this.#refuse("is a BigInt, which JSON cannot carry: use Number(x) or String(x)");
+        if (value <= MOST && value >= -MOST) return value;
+        return this.#refuse(
+          "is a BigInt of more than 308 digits, which readers of JSON refuse: use String(x)",
+        );
       case "function":
         return this.#refuse("is a function, which JSON cannot carry: call it, or leave it out");
       case "symbol":

@@ -1,4 +1,4 @@
-import { countJsonValues, jsonDepth } from "../../base/json.ts";
+import { countJsonValues, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
@@ -6,7 +6,7 @@ import { cutToJsonBytes } from "../../protocol/text-cap.ts";
 import { carriedByJson, UnsendableError } from "./json-value.ts";
 
 // The program shares this realm and may replace globals, so keep those that the claim depends on.
-const { stringify, parse } = JSON;
+const { stringify } = JSON;
 
 export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
 
@@ -35,7 +35,10 @@ export function serializeResult(
   return { ok: true, json: json.text, from: "result" };
 }
 
-/** The value of a program without a result: its last console line if that is JSON, else its console text. */
+/**
+ * The value of a program without a result: its last console line if that is JSON, else its console text. A line whose numbers would
+ * be written differently, such as a version `3.10`, is text.
+ */
 export function serializeConsole(
   text: string,
   lastLine: string | undefined,
@@ -44,8 +47,9 @@ export function serializeConsole(
   const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
   if (lastLine !== undefined && Buffer.byteLength(lastLine) <= room) {
     try {
-      const json = stringify(parse(lastLine));
-      if (jsonDepth(json) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
+      const limits = { maxBytes: lastLine.length, maxDepth: MAX_NESTING_DEPTH };
+      const json = writeJson(parseForeignJson(lastLine, limits));
+      if (numbersComeBack(lastLine)) return { ok: true, json, from: "line" };
     } catch {
       // It is plain text.
     }
@@ -55,7 +59,7 @@ export function serializeConsole(
 
 function toJson(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {
   try {
-    const text: string | undefined = stringify(carriedByJson(value, "result"));
+    const text: string | undefined = writeJson(carriedByJson(value, "result"));
     if (text === undefined)
       return { ok: false, problem: "result has a toJSON that gives nothing, which JSON cannot carry" };
     return { ok: true, text };

@@ -3,6 +3,7 @@
  * any process answers it, and what a question needs comes back with its answer, sealed. One of 2025-11-25 belongs to a session,
  * which is its caller's alone (`mcp-sessions.ts`).
  */
+
 import {
   createMcpHandler,
   isLegacyRequest,

@@ -9,6 +9,7 @@ import type { SharedFacts } from "../../archive/shared-facts.ts";
 import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
@@ -446,7 +447,9 @@ async function presentExposed(reply: ProgramReply, program: ExposedProgram): Pro
   const text = typeof data === "string" ? data : jsonLine(data);
   return {
     content: [{ type: "text", text }, ...content.slice(1)],
-    ...(isObjectSchema(program.outputSchema) && isObject(data) ? { structuredContent: data } : {}),
+    ...(isObjectSchema(program.outputSchema) && isObject(data)
+      ? { structuredContent: withExactNumbers(program.outputSchema, data) as typeof data }
+      : {}),
     _meta: { "ptc/envelope": envelope },
   };
 }

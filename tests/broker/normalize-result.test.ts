@@ -14,6 +14,8 @@ const link = { type: "resource_link", uri: "demo://b", name: "b" };
 describe("a tool's result", () => {
   it.each<[string, unknown, unknown]>([
     ...rows<[string, unknown, unknown]>("results"),
+    ["a whole number with all digits", { content: [text("12345678901234567890")] }, 12345678901234567890n],
+    ["one in JSON", { content: [text('{"id":-9007199254740993}')] }, { id: -9007199254740993n }],
     [
       "mixed content as blocks",
       { content: [text("{}"), audio, resource, link] },

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 import { answeredIdOf, LineSplitter, type OversizeLine } from "../../base/streams.ts";
 import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
 import { type Admission, pauseAfter, type RequestId } from "./message-gate.ts";
@@ -150,7 +151,7 @@ function buildBodyFilter({ maxMessageBytes, admit, onOversize }: FetchBounds) {
       const { messages } = admit(Buffer.concat(chunks).toString("utf8"));
       if (messages.length > 0) {
         const body = messages.length === 1 ? messages[0] : messages;
-        controller.enqueue(Buffer.from(JSON.stringify(body)));
+        controller.enqueue(Buffer.from(writeJson(body)));
       } else controller.error(new SyntaxError("its response holds no answer to what it was asked"));
     },
   });
@@ -162,7 +163,7 @@ function buildEventFilter({ maxMessageBytes, admit, onOversize }: FetchBounds) {
     rewrite(data) {
       const admission = admit(data);
       unasked += admission.unasked;
-      return admission.messages.map((message) => JSON.stringify(message));
+      return admission.messages.map((message) => writeJson(message));
     },
     onOversize: (line: OversizeLine) => onOversize(answeredIdOf(line)),
   });

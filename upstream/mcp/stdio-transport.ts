@@ -1,5 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable } from "node:stream";
+import { writeJson } from "../../base/json.ts";
 import { LineSplitter, type OversizeLine, writeTogether } from "../../base/streams.ts";
 import { settlesWithin } from "../../base/waiting.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
@@ -144,7 +145,7 @@ export class StdioClientTransport implements MessageTransport {
     }
     writeTogether(stdin);
     await new Promise<void>((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+      stdin.write(`${writeJson(message)}\n`, (error) => {
         // EPIPE means that the server is ending. That is reported with its diagnosis when it has ended.
         if (error && !("code" in error && error.code === "EPIPE")) reject(error);
         else resolve();

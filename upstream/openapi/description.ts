@@ -4,7 +4,7 @@
  */
 import { upgrade } from "@scalar/openapi-upgrader";
 import { type Document, isAlias, isMap, isScalar, isSeq, type Pair, parseDocument, visit } from "yaml";
-import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { serverUrls } from "./servers.ts";
@@ -97,17 +97,16 @@ function parseYaml(text: string, wrong: Wrong): unknown {
   if (Buffer.byteLength(text) > MAX_YAML_BYTES)
     return wrong(`is larger than ${MAX_YAML_BYTES / 1024 ** 2} MiB; write it as JSON`);
   const parsed = parseDocument(text, {
-    prettyErrors: false,
-    uniqueKeys: false,
-    stringKeys: true,
-    merge: true,
+    ...{ prettyErrors: false, uniqueKeys: false, stringKeys: true, merge: true },
+    // Whole numbers keep their digits. Few descriptions have long ones, and BigInts take longer.
+    intAsBigInt: /\d{16}/.test(text),
   });
   if (parsed.errors.length > 0) return wrong("is neither JSON nor YAML", parsed.errors[0]);
   const merged = whyNotMerged(parsed);
   if (merged !== undefined) return wrong(merged);
   let json: string;
   try {
-    json = JSON.stringify(parsed.toJS({ maxAliasCount: MAX_ALIASES }));
+    json = writeJson(parsed.toJS({ maxAliasCount: MAX_ALIASES }));
   } catch (cause) {
     return wrong("has aliases that stand for too much", cause);
   }

@@ -1,5 +1,5 @@
 /** Reads the operations of a description as tools: name, arguments and result of each, and how its request is made. */
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { ToolProblem } from "../upstream.ts";
@@ -547,7 +547,7 @@ class OperationReader {
     // Media types of one kind with equal schemas count as one.
     const seen = new Set<string>();
     return all.filter(({ media, schema }) => {
-      const key = JSON.stringify([media.kind, schema, media.kind === "binary" ? media.type : ""]);
+      const key = writeJson([media.kind, schema, media.kind === "binary" ? media.type : ""]);
       if (seen.has(key)) return false;
       seen.add(key);
       return true;
@@ -671,6 +671,6 @@ function textOf(value: unknown): string | undefined {
 }
 
 function distinct(schemas: readonly unknown[]): unknown[] {
-  const seen = new Map(schemas.map((schema) => [JSON.stringify(schema), schema]));
+  const seen = new Map(schemas.map((schema) => [writeJson(schema), schema]));
   return [...seen.values()];
 }

@@ -4,7 +4,7 @@
  * that the description has beside a parameter of a well-known name. Only arguments are taken: whatever an answer says, the next call
  * is one of the same operation.
  */
-import { isObject } from "../../base/json.ts";
+import { isBigIntegerText, isObject, writeJson } from "../../base/json.ts";
 import { decodePointer, type References, successesIn } from "./description.ts";
 import { kindOf, plainType } from "./media-types.ts";
 
@@ -271,9 +271,9 @@ export function nextArguments(operation: PagedOperation, answer: AnsweredPage): 
   if (changes === undefined || changes.length === 0) return undefined;
   let next: Json = answer.arguments;
   for (const [path, value] of changes) next = withValue(next, path, value);
-  const text = JSON.stringify(next);
+  const text = writeJson(next);
   // A page that leads to itself has no end.
-  return text.length > MAX_ARGUMENTS_CHARS || text === JSON.stringify(answer.arguments) ? undefined : next;
+  return text.length > MAX_ARGUMENTS_CHARS || text === writeJson(answer.arguments) ? undefined : next;
 }
 
 type Changes = [argument: Path, value: unknown][];
@@ -367,7 +367,7 @@ function ofMembers(operation: PagedOperation, answer: AnsweredPage): Changes | u
     case "url":
     case "cursor": {
       const found = at(member.at);
-      if (isNone(found) || (typeof found !== "string" && typeof found !== "number")) return undefined;
+      if (isNone(found) || !["string", "number", "bigint"].includes(typeof found)) return undefined;
       const isUrl = typeof found === "string" && /^(?:https?:\/\/|\/|\?)/i.test(found) && found.includes("?");
       if (isUrl) return ofUrl(operation, found, answer);
       if (member.kind === "url") return undefined;
@@ -405,7 +405,8 @@ function isNone(value: unknown): boolean {
 }
 
 function asType(text: string, type: string | undefined): unknown {
-  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text))
+    return isBigIntegerText(text) ? BigInt(text) : Number(text);
   if (type === "boolean" && /^(true|false)$/.test(text)) return text === "true";
   return text;
 }

@@ -2,7 +2,7 @@
  * What is made of a description, as lines of JSON: they come from the process that reads it, and are kept, so that a large one is read
  * once. Each line is small enough to be parsed between two requests.
  */
-import { isObject } from "../../base/json.ts";
+import { isObject, readJson, writeJson } from "../../base/json.ts";
 import type { ToolProblem } from "../upstream.ts";
 import { placesOf, readSecuritySchemes, type SecuritySchemes } from "./credentials.ts";
 import { type ApiDescription, parseDescription } from "./description.ts";
@@ -51,26 +51,23 @@ export function* prepareApi(text: string, from: string, settings: PreparationSet
   const { operations, sent, received, problems } = prepareOperations(description, settings.filter, always);
   const { title, version, servers } = description;
   const short = (each: string) => each.slice(0, MAX_FACT_CHARS);
-  yield JSON.stringify(["api", { title: short(title), version: short(version), servers }, schemes]);
+  yield writeJson(["api", { title: short(title), version: short(version), servers }, schemes]);
   for (const [direction, definitions] of Object.entries({ sent, received })) {
     let some: [string, unknown][] = [];
     let chars = 0;
     for (const entry of definitions) {
       some.push(entry);
-      chars += JSON.stringify(entry[1]).length;
+      chars += writeJson(entry[1]).length;
       if (chars < LINE_CHARS) continue;
-      yield JSON.stringify([direction, some]);
+      yield writeJson([direction, some]);
       some = [];
       chars = 0;
     }
-    if (some.length > 0) yield JSON.stringify([direction, some]);
+    if (some.length > 0) yield writeJson([direction, some]);
   }
   const tooLarge: ToolProblem[] = [];
   for (const { paging, ...operation } of operations) {
-    const line = JSON.stringify([
-      "operation",
-      { ...operation, paging: { ...paging, types: [...paging.types] } },
-    ]);
+    const line = writeJson(["operation", { ...operation, paging: { ...paging, types: [...paging.types] } }]);
     if (line.length <= MAX_OPERATION_CHARS) yield line;
     else
       tooLarge.push({
@@ -79,9 +76,9 @@ export function* prepareApi(text: string, from: string, settings: PreparationSet
       });
   }
   for (const problem of [...tooLarge, ...problems].slice(0, MAX_PROBLEMS))
-    yield JSON.stringify(["problem", { ...problem, message: problem.message.slice(0, MAX_FACT_CHARS) }]);
+    yield writeJson(["problem", { ...problem, message: problem.message.slice(0, MAX_FACT_CHARS) }]);
   const more = tooLarge.length + problems.length - MAX_PROBLEMS;
-  if (more > 0) yield JSON.stringify(["problem", { message: `${more} more things of it cannot be used` }]);
+  if (more > 0) yield writeJson(["problem", { message: `${more} more things of it cannot be used` }]);
 }
 
 /** Reads the lines of `prepareApi` again, one after the other. */
@@ -93,7 +90,7 @@ export class PreparedReader {
 
   /** @throws Error for a line that ptc has not written. */
   push(line: string): void {
-    const [kind, first, second] = JSON.parse(line) as [string, unknown, unknown];
+    const [kind, first, second] = readJson(line) as [string, unknown, unknown];
     if (kind === "api" && isObject(first))
       this.#about = {
         description: first as unknown as PreparedApi["description"],

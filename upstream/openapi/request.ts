@@ -1,5 +1,5 @@
 /** Builds an operation's request from the arguments of a call (OpenAPI 3.1, "Parameter Object" and "Media Type Object"). */
-import { isObject, isWellFormed } from "../../base/json.ts";
+import { isObject, isWellFormed, writeJson } from "../../base/json.ts";
 import { type ApiMedia, type ApiOperation, type ApiParameter, BODY, CONTENT_TYPE } from "./operations.ts";
 import { isOwnField, isOwnHeader } from "./own-headers.ts";
 import { folderOf, hasDotSegment } from "./paths.ts";
@@ -99,7 +99,7 @@ function joinPath(base: URL, template: string, given: Given): string {
 /** A value as text, before it is encoded. */
 function scalar(value: unknown): string {
   if (value === null) return "";
-  if (typeof value === "object") return JSON.stringify(value);
+  if (typeof value === "object") return writeJson(value);
   return String(value);
 }
 
@@ -119,7 +119,7 @@ function encode(text: string, allowReserved = false): string {
 /** The encoded members of an array or an object, or another value itself. */
 function members(parameter: ApiParameter, value: unknown): { keys: string[] | undefined; texts: string[] } {
   const text = (each: unknown) => encode(scalar(each));
-  if (parameter.isJson) return { keys: undefined, texts: [encode(JSON.stringify(value))] };
+  if (parameter.isJson) return { keys: undefined, texts: [encode(writeJson(value))] };
   if (Array.isArray(value)) return { keys: undefined, texts: value.map(text) };
   if (!isObject(value)) return { keys: undefined, texts: [text(value)] };
   const entries = Object.entries(value).filter(([, each]) => each !== undefined);
@@ -153,7 +153,7 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
   const { name, style, explode, allowReserved, isJson } = parameter;
   const text = (each: unknown) => encode(scalar(each), allowReserved);
   const key = encode(name);
-  if (isJson) return [`${key}=${encode(JSON.stringify(value), allowReserved)}`];
+  if (isJson) return [`${key}=${encode(writeJson(value), allowReserved)}`];
   if (style === "deepObject" && isComposite(value)) return deepParts(key, value);
   const separator = { spaceDelimited: "%20", pipeDelimited: "%7C" }[style] ?? ",";
   if (Array.isArray(value)) {
@@ -192,7 +192,7 @@ function setHeader(headers: Headers, parameter: ApiParameter, value: unknown): v
   const text = scalar;
   const pairs = isObject(value) ? Object.entries(value) : [];
   const written = isJson
-    ? JSON.stringify(value)
+    ? writeJson(value)
     : Array.isArray(value)
       ? value.map(text).join(",")
       : isObject(value)
@@ -216,13 +216,13 @@ function bodyOf({ media }: ApiOperation, args: Json, headers: Headers): ApiReque
   if (chosen.kind !== "multipart") headers.set("content-type", chosen.type);
   switch (chosen.kind) {
     case "json":
-      return JSON.stringify(value);
+      return writeJson(value);
     case "form":
       return formText(chosen, value);
     case "multipart":
       return formData(chosen, value);
     case "text":
-      return typeof value === "string" ? value : JSON.stringify(value);
+      return typeof value === "string" ? value : writeJson(value);
     case "binary": {
       const file = fileOf(value);
       if (file === undefined) throw new UnusableArguments(`'${BODY}' must be a text, or { base64 }`);
@@ -289,7 +289,7 @@ function formData({ encoding }: ApiMedia, value: unknown): FormData {
       if (file !== undefined)
         form.append(name, new Blob([file.bytes], { type: file.type ?? type ?? "" }), file.filename ?? name);
       else if (typeof each === "object" && each !== null)
-        form.append(name, new Blob([JSON.stringify(each)], { type: type ?? "application/json" }), name);
+        form.append(name, new Blob([writeJson(each)], { type: type ?? "application/json" }), name);
       else form.append(name, String(each ?? ""));
     }
   }

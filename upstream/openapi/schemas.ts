@@ -6,7 +6,7 @@
  * A definition is written once for all operations, with its size and what it refers to. What an operation keeps of them is then a
  * choice by these numbers, so that many operations that lead to the same types cost little more than one.
  */
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { decodePointer, type References } from "./description.ts";
 
 export type Direction = "sent" | "received";
@@ -306,7 +306,7 @@ function stubBytes(name: string): number {
 }
 
 function bytesOf(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? "");
+  return Buffer.byteLength(writeJson(value) ?? "");
 }
 
 /** The schemas right in a schema, each with what puts another in its place. */

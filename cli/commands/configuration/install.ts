@@ -139,7 +139,7 @@ export async function hasEntry(
   if (place === undefined) return false;
   const text = await readIfThere(place.path, cwd);
   const without = await edited(
-    place,
+    { ...place, project: cwd },
     shownPath(place.path, surroundings),
     text,
     { name, entry: undefined },

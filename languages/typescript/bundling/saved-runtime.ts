@@ -22,9 +22,15 @@ export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hook
 import { format } from "node:util";
 const real = globalThis;
 const check = real[Symbol.for("ptc.saved")] ?? (() => {});
+const carry = (_, value) => typeof value === "bigint" ? String(value) : value;
+const comesBack = (_, value, { source }) => {
+  if (typeof value !== "number" || (String(value) === source && !(Number.isInteger(value) && !Number.isSafeInteger(value)))) return value;
+  if (/^-?[1-9]\\d{15,}$/.test(source) && Number.isFinite(value)) return source;
+  throw new SyntaxError("it would be another number");
+};
 const carried = real[Symbol.for("ptc.carried")] ?? ((value) => value);
 const copy = (value, name) => {
-  const text = JSON.stringify(carried(value, name));
+  const text = JSON.stringify(carried(value, name), carry);
   return text === undefined ? null : JSON.parse(text);
 };
 export const makeScope = (data, get, set) =>
@@ -44,7 +50,7 @@ const makeConsole = (lines) => {
 const printed = (lines) => {
   const text = lines.join("\\n");
   try {
-    return JSON.parse(lines.at(-1) ?? "");
+    return JSON.parse(lines.at(-1) ?? "", comesBack);
   } catch {
     return text;
   }

@@ -34,7 +34,7 @@ import {
   type SourceFile,
   type Type,
 } from "../typescript-api.ts";
-import { isSettled, judgeArgument, judgeCount } from "./arguments.ts";
+import { isSettled, judgeArgument, judgeCount, roundedLiterals } from "./arguments.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 import { describeKind, judgeConversion, judgeList, judgeOperand } from "./misused-results.ts";
 import { isGuarded, ResultValues, shownText } from "./result-values.ts";
@@ -122,6 +122,8 @@ export async function findMistakes(
     const start = key.getStart();
     if (finding !== undefined) findings.set(`${start} ${finding.text}`, { start, ...finding });
   }
+  for (const each of await roundedLiterals(context.file, context.generated))
+    findings.set(`${each.start} ${each.text}`, each);
   return [...findings.values()].sort((a, b) => a.start - b.start);
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from enum import Enum
 from math import isfinite
+from sys import float_info
 from typing import Any, cast
 from uuid import UUID
 
@@ -15,9 +16,9 @@ from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VA
 
 _dumps = json.dumps
 _loads = json.loads
-_LARGEST_INT = 2**53
+_LARGEST_INT = int(float_info.max)
+_LONG_NUMBER = re.compile(r"\d{309}")
 _FOR_FRAMES = "for a DataFrame, df.replace({float('nan'): None})"
-_LONG_NUMBER = re.compile(r"\d{16}")
 
 
 class UnsendableError(TypeError):
@@ -52,7 +53,7 @@ class _Reader:
         if isinstance(value, int):
             if -_LARGEST_INT <= value <= _LARGEST_INT:
                 return int(value)
-            raise UnsendableError(f"{path} is a whole number beyond 2**53, which readers of JSON round: use str(x)")
+            raise UnsendableError(f"{path} is a whole number of more than 308 digits, which readers of JSON refuse: use str(x)")
         if isinstance(value, float):
             if isfinite(value):
                 return float(value)
@@ -172,15 +173,51 @@ def serialize_console(text: str, last_line: str | None, max_output_bytes: int) -
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if last_line is not None and len(last_line) <= room:
         try:
-            return to_json(_loads(last_line, parse_constant=_refuse)), "line"
+            return to_json(read_line(last_line)), "line"
         except (ValueError, TypeError, RecursionError):
             # It is plain text.
             pass
     return _cut_to_json(text.removesuffix("\n"), room), "console"
 
 
+def read_line(line: str) -> object:
+    """Parses a line. Raises ValueError if it is not JSON, or would be written differently: a version `3.10`, a name twice."""
+    value = _loads(
+        line,
+        parse_constant=_refuse,
+        parse_float=_read_float,
+        parse_int=_read_int,
+        object_pairs_hook=_read_object,
+    )
+    # The host writes no float as Python does if it is a whole number or has an exponent.
+    if isinstance(value, float) and re.search(r"e|\.0$", line.strip()) is not None:
+        raise ValueError(line)
+    return value
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if repr(value) != text or text == "-0.0":
+        raise ValueError(text)
+    return value
+
+
+def _read_int(text: str) -> int:
+    value = int(text)
+    if str(value) != text:
+        raise ValueError(text)
+    return value
+
+
+def _read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a name stands twice")
+    return members
 
 
 def _cut_to_json(text: str, room: int) -> str:
