@@ -20,7 +20,7 @@ _pread, _size_of, _cut = os.pread, os.fstat, os.ftruncate
 
 
 def take_claim_stream() -> int:
-    """Puts a file in memory in the place of descriptor 1. Returns a descriptor of what that was, which no new program inherits."""
+    """Puts a file in memory in the place of descriptor 1. Returns a descriptor of what that was, which no command inherits."""
     claim = _high(_STDOUT)
     file = os.memfd_create("stdout")
     fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)
