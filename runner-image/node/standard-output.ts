@@ -131,13 +131,22 @@ function captureChildren(take: (bytes: Uint8Array) => void): void {
       const { stdio, piped } = withoutStdout(options?.stdio);
       // A pipe for anything but the output would be empty or lost.
       if (!piped.includes(STDOUT)) return original(...args);
-      args[at] = { ...options, stdio, maxBuffer: ALL, encoding: "buffer" };
+      // Node.js reads a text for the process in the encoding of its output.
+      const { input, encoding } = options ?? {};
+      const sent = typeof input === "string" ? bufferFrom(input, textEncodingOf(encoding)) : input;
+      args[at] = { ...options, input: sent, stdio, maxBuffer: ALL, encoding: "buffer" };
       return takeSynchronous(() => original(...args), name === "spawnSync", take);
     });
   }
 }
 
+function textEncodingOf(encoding: unknown): BufferEncoding {
+  return typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : "utf8";
+}
+
 interface Options {
+  input?: unknown;
+  encoding?: unknown;
   stdio?: unknown;
   detached?: boolean;
 }

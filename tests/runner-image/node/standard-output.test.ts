@@ -95,6 +95,11 @@ const PROGRAMS: [what: string, code: string, printed: string][] = [
     "a\nout: null",
   ],
   [
+    "a child process that is given a text",
+    `${CHILDREN} child.execFileSync("cat", { input: "é", stdio: ["pipe", "inherit", "inherit"] });`,
+    "é",
+  ],
+  [
     "a command that fails",
     `${CHILDREN} try { child.execSync("echo a; exit 3", { stdio: ["ignore", 1, 2] }); } catch (error) { console.log("status", error.status); }`,
     "a\nstatus 3",
