@@ -364,7 +364,7 @@ export class Dispatcher implements CallDispatcher {
   #whyUnknown(name: string): string {
     const module = parseNamespacedName(name)?.module ?? "";
     const why = this.#options.tools.unlisted?.get(module);
-    return why === undefined ? "" : `: server '${module}': ${oneLine(why, MAX_REASON_CHARS)}`;
+    return why === undefined ? "" : `: ${oneLine(why, MAX_REASON_CHARS)}`;
   }
 
   async #answer(tool: Tool, raw: unknown, seesAll: boolean): Promise<CallAnswer> {

@@ -154,7 +154,7 @@ const MAX_REASON_CHARS = 300;
 export function unknownServer(name: string, { servers, unlisted }: ToolCatalog): string {
   const shown = oneLine(name, MAX_SERVER_CHARS);
   const why = unlisted.get(serverModule(name));
-  if (why !== undefined) return `server '${shown}': ${oneLine(why, MAX_REASON_CHARS)}`;
+  if (why !== undefined) return `there is no server '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
   const modules = servers.map(({ module }) => module);
   const nearest = askForNearest(name, modules);
   return `there is no server '${shown}'; ${nearest === "" ? knownServers(servers) : nearest}`;

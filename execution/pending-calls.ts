@@ -17,7 +17,7 @@ export function adviseOnTimeout(pending: readonly UnansweredCall[]): string[] {
   if (pending.length > named.length) named.push(`${pending.length - named.length} more`);
   const was =
     named.length === 0
-      ? "no call was pending: the program itself was at work, or waited for a timer"
+      ? "no call was pending: the program itself was at work, or waited for a timer; look for a loop that never ends"
       : `${pending.length === 1 ? "a call was" : "calls were"} pending: ${named.join(", ")}`;
   return [was, "more time: `timeout_seconds` (`ptc run --timeout`)"];
 }

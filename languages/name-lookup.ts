@@ -1,4 +1,4 @@
-import { listUpTo } from "../base/visible-text.ts";
+import { listUpTo, oneLine } from "../base/visible-text.ts";
 import type { DeclaredTool } from "../codegen/language-printer.ts";
 import { EXTRACT_NAME, EXTRACT_SERVER, parseNamespacedName } from "../protocol/tool-names.ts";
 import type { ModuleSource } from "./module-source.ts";
@@ -156,6 +156,15 @@ function levenshteinDistance(a: string, b: string): number {
 }
 
 const MAX_SERVERS_CHARS = 200;
+const MAX_REASON_CHARS = 300;
+
+/** Why a server's module cannot be imported although the server is configured. `undefined` if nothing is known about that. */
+export function explainUnlisted(module: string, source: ModuleSource): string | undefined {
+  const why = source.unlisted?.get(module);
+  return why === undefined
+    ? undefined
+    : `there is no server module '${module}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
+}
 
 /** Names the servers, up to a length. Empty if there are none. */
 export function nameServers(source: ModuleSource): string {

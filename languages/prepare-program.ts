@@ -11,7 +11,7 @@ import {
 } from "./language.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program, ProgramSession } from "./program.ts";
-import { withoutFences } from "./resolve-program.ts";
+import { adviseOnProse, withoutFences } from "./resolve-program.ts";
 
 export type Prepared =
   /** `bundle` is for the runner named `runner`. */
@@ -65,7 +65,9 @@ export async function prepareProgram(
   const redact = (text: string) => redactor.redactText(text).value;
   if (!prepared.ok) {
     const { type, reasons } = prepared;
-    const message = [prepared.message, ...adviseLanguage(reasons, languages)].join("\n");
+    const prose = type === "BundleError" ? adviseOnProse(read(program).code) : undefined;
+    const advice = prose === undefined ? adviseLanguage(reasons, languages) : [prose];
+    const message = [prepared.message, ...advice].join("\n");
     return {
       ok: false,
       error: buildFailure(type, redact(message)),

@@ -56,6 +56,19 @@ export function withoutFences(code: string): string {
   return inside === undefined ? code : `${before}${inside}${after}`;
 }
 
+/** Matches the fence that begins a code block. In programs, such a line stands in a template or in a text of several lines. */
+const OPENING = /^```[\w+-]*[^\S\n]*\r?$/m;
+
+/**
+ * Advice for a text that is no program of any language because prose stands around a Markdown code block. `undefined` for any other
+ * text.
+ */
+export function adviseOnProse(code: string): string | undefined {
+  const opening = OPENING.exec(code);
+  if (opening === null || /[`]|"""|'''/.test(code.slice(0, opening.index))) return undefined;
+  return "give the program alone, without its fences and the text around them";
+}
+
 /** The language that the opening fence names, or `undefined` if there are no fences, or they name none. */
 function fenceOf(code: string): string | undefined {
   return FENCED.exec(code)?.[2] || undefined;

@@ -45,6 +45,8 @@ export function sketchOf(value: unknown): unknown {
 export interface KindWords {
   readonly object: string;
   readonly nothing: string;
+  /** How a program parses a text in a format of `formatOf`. */
+  readonly parsers?: Readonly<Record<string, string>>;
 }
 
 const MAX_EXCERPT_CHARS = 80;
@@ -54,7 +56,7 @@ const MAX_NAME_CHARS = 40;
 
 /** What a value is, in bounds, for a model that took it for something else. */
 export function describeValue(value: unknown, words: KindWords, isInner = false): string {
-  if (typeof value === "string") return describeText(value);
+  if (typeof value === "string") return describeText(value, words);
   if (Array.isArray(value)) return describeList(value, words, isInner);
   if (isObject(value)) {
     const names = Object.keys(value);
@@ -98,9 +100,11 @@ function briefly(value: unknown, words: KindWords): string {
 }
 
 /** What a text is. A text that only looks like data has to be parsed by the program. */
-function describeText(text: string): string {
+function describeText(text: string, { parsers = {} }: KindWords): string {
   const format = formatOf(text);
-  const what = format === undefined ? "text" : `text that looks like ${format} and has to be parsed`;
+  const parser = format === undefined ? undefined : parsers[format];
+  const how = parser === undefined ? "" : ` with ${parser}`;
+  const what = format === undefined ? "text" : `text that looks like ${format} and has to be parsed${how}`;
   return `${what}: ${excerpt(text, MAX_EXCERPT_CHARS)}`;
 }
 

@@ -91,6 +91,29 @@ export async function toolsTakenFrom(
   return [];
 }
 
+/** What a program wants with a file or folder that it does not see. */
+export type FileAccess = "list" | "read" | "write";
+
+const FILE_TOOLS: Readonly<Record<FileAccess, RegExp>> = {
+  list: /^(?:list|read)_?(?:files|dir|directory|folder)(?:_?contents)?$/i,
+  read: /^(?:read|get|open)_?(?:text_?)?file(?:_?contents?)?$/i,
+  write: /^(?:write|create|save)_?(?:text_?)?file(?:_?contents?)?$/i,
+};
+
+/** The names of the tools that do what a program tried with files itself: `, such as mcp__a__b(...)`. Empty if there are none. */
+export async function nameFileTools(access: FileAccess, source: ModuleSource): Promise<string> {
+  const tools = await callableTools(source);
+  const names = new ToolNames(tools);
+  const meant = tools.filter((tool) => FILE_TOOLS[access].test(ownName(tool)));
+  // Servers that read texts and other files have one tool for each.
+  const [first] = [...meant].sort(
+    (a, b) => Number(/text/i.test(ownName(b))) - Number(/text/i.test(ownName(a))),
+  );
+  if (first === undefined) return "";
+  await source.load(first.module);
+  return `, such as ${names.callable(first)}(...)`;
+}
+
 /** The name with hyphens around a place in a program, which code reads as a difference: `mcp__my-server__tool`. */
 export function hyphenatedAround(text: string, place: number): string | undefined {
   const from = Math.max(0, place - MAX_NAME_CHARS);

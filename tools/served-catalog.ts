@@ -283,7 +283,10 @@ export class ServedCatalog implements LiveCatalog {
     const edited = new Set(found.edits.map(({ server }) => server));
     const { stored, unknown } = mendCatalog(found, this.#loaded?.stored, edited);
     for (const name of unknown)
-      this.#unlisted.set(serverModule(name), "its entries in the catalog were edited; run `ptc generate`");
+      this.#unlisted.set(
+        serverModule(name),
+        `the entries of server '${name}' in the catalog were edited; run \`ptc generate\``,
+      );
     if (unknown.length === 0) {
       await this.#folder.repair(stored).catch((error: unknown) => onWarning(messageOf(error)));
     }

@@ -1,8 +1,10 @@
 import type { Failure } from "../../protocol/failure.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
 import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
+import { adviseOnProse } from "../resolve-program.ts";
 import {
   describeAnswer,
   describeValue,
@@ -14,6 +16,7 @@ import {
   adviseOnUnknownTool,
   explainOwnTool,
   isOwnTool,
+  nameFileTools,
   toolsNamed,
   toolsTakenFrom,
 } from "../tool-suggestions.ts";
@@ -55,6 +58,8 @@ async function adviseOnCalled(
   source: ModuleSource,
 ): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
+  // The failure's message says already why a server is not in use.
+  if (source.unlisted?.has(parseNamespacedName(called)?.module ?? "") === true) return undefined;
   const apart = /\bcall_tool\(\s*["']([\w-]{1,80})["']\s*,\s*["']([\w-]{1,80})["']/.exec(code);
   const [meant] = apart?.[1] === called ? await toolsNamed(`${called}.${apart[2]}`, source) : [];
   if (meant !== undefined)
@@ -79,7 +84,16 @@ async function adviseOnFunction(
   return elsewhere.length === 0 ? undefined : `did you mean ${elsewhere.join(" or ")}?`;
 }
 
-const WORDS: KindWords = { object: "dict", nothing: "None" };
+const WORDS: KindWords = {
+  object: "dict",
+  nothing: "None",
+  parsers: {
+    JSON: "json.loads",
+    "JSON lines": "json.loads, line by line",
+    "Python's repr": "ast.literal_eval",
+    CSV: "csv.DictReader",
+  },
+};
 const MAX_DESCRIBED = 2;
 const MAX_STEPS = 6;
 
@@ -171,8 +185,11 @@ export async function advisePythonFailure(
       const near = nearestNames(server, source.modules());
       if (near.length > 0) advice.push(`did you mean ${near.map((each) => `servers.${each}`).join(" or ")}?`);
     }
-    advice.push(advisePythonLimits(line, code, source), await adviseOnUnwrapped(code, source));
-    if (/^(?:Syntax|Indentation|Tab)Error\b/.test(line) && !mayBePython(code))
+    advice.push(await advisePythonLimits(line, code, source), await adviseOnUnwrapped(code, source));
+    const isUnreadable = /^(?:Syntax|Indentation|Tab)Error\b/.test(line);
+    const prose = isUnreadable ? adviseOnProse(code) : undefined;
+    if (prose !== undefined) advice.push(prose);
+    else if (isUnreadable && !mayBePython(code))
       advice.push(
         "if this is not Python, say so: give the argument `language`, a file name that ends in .ts, or --language",
       );
@@ -278,13 +295,18 @@ const PROCESS =
   /^FileNotFoundError: .*No such file or directory: '(?:\/bin\/)?(?:sh|bash|curl|git|node|npm|pip)'/;
 const READ_ONLY = /^(?:OSError: \[Errno 30\]|PermissionError: \[Errno (?:1|13)\])/;
 const NO_FILE = /^FileNotFoundError: /;
+const LISTS = /\b(?:listdir|scandir|iterdir|walk)\(/;
 const WRITES =
   /\bopen\([^)\n]{0,200},[ \t]*(?:mode[ \t]*=[ \t]*)?["'][wax]|\bwrite_(?:text|bytes)\(|\bmkdir\(|\bmakedirs\(/;
 const CREDENTIAL = /\bos\.(?:environ\.get\(|getenv\(|environ\[)[ \t]{0,9}["']([A-Za-z_]\w{0,100})["']/g;
 const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
 
 /** Advice on an error for things that a sandbox lacks: a network, the host's files, other programs, packages. */
-function advisePythonLimits(line: string, code: string, source: ModuleSource): string | undefined {
+async function advisePythonLimits(
+  line: string,
+  code: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
   if (NETWORK.test(line)) {
     const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
     return `a program has no network${local}: call a tool of a server instead${nameServers(source)}`;
@@ -294,9 +316,13 @@ function advisePythonLimits(line: string, code: string, source: ModuleSource): s
   if (PROCESS.test(line))
     return `there are no other programs in the sandbox, and no shell: use Python, or call a tool of a server${nameServers(source)}`;
   if (READ_ONLY.test(line) || (NO_FILE.test(line) && WRITES.test(code)))
-    return "a program may write in /workspace only, which is gone when it ends: to keep something, set result or call a tool of a server";
-  if (NO_FILE.test(line))
-    return "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+    return `a program may write in /workspace only, which is gone when it ends: to keep something, set result or call a tool of a server${await nameFileTools("write", source)}`;
+  if (NO_FILE.test(line)) {
+    const tools = await nameFileTools(LISTS.test(code) ? "list" : "read", source);
+    return `a program does not see the files of the host: pass what it needs as data (the argument \`data\`, or --data), or read it with a tool of a server${tools}`;
+  }
+  if (/^EOFError: EOF when reading a line/.test(line))
+    return "nobody types anything into a program: pass what it needs as data (the argument `data`, or --data)";
   return undefined;
 }
 
@@ -322,23 +348,45 @@ const PENDING = /<coroutine object |<(?:Future|Task) (?:pending|finished)|<_Gath
 const GENERATOR = /<(?:async_)?generator object /;
 const NO_NETWORK =
   /\bName or service not known\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b/;
+const PRINTED_NO_FILE = /\bNo such file or directory: /;
+const ASKS_FOR_FILES = /\bos\.path\.(?:exists|isfile|isdir)\(|\.exists\(\)|\bglob\(/;
 const NO_VALUE = "nothing was printed and no result is set";
 
 const GIVES_NOTHING = `${NO_VALUE}: end the program with what is to come back, or print it`;
 
 /** Advice on a program that succeeded without returning anything, or whose value was probably lost, one line each. */
-export function advisePythonSuccess(
+export async function advisePythonSuccess(
   { code }: Program,
-  { consoleText, isEmpty }: EndedProgram & { ok: true },
+  { consoleText, isEmpty, data, answers = [] }: EndedProgram & { ok: true },
   modules: ModuleSource,
-): string[] {
+): Promise<string[]> {
   if (PENDING.test(consoleText)) return ["a call was printed and not its value: await it first"];
   if (GENERATOR.test(consoleText)) return ["a generator was printed and not its items: write [... for ...]"];
   if (NO_NETWORK.test(consoleText))
     return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
+  if (PRINTED_NO_FILE.test(consoleText))
+    return [(await advisePythonLimits("FileNotFoundError: ", code, modules)) ?? NO_VALUE];
+  if (/\bFalse\b|\[\]/.test(consoleText) && ASKS_FOR_FILES.test(code)) {
+    const tools = await nameFileTools("list", modules);
+    return [`a program does not see the files of the host: use a tool of a server${tools}`];
+  }
+  const asked =
+    /\bNone\b/.test(consoleText) || data === null || isEmpty ? missedKey(code, answers) : undefined;
+  if (asked !== undefined) return [asked];
   if (!isEmpty) return [];
   const advice = code.length > MAX_CODE_CHARS ? undefined : adviseOnLostValue(blankTexts(code).code);
   return [advice ?? GIVES_NOTHING];
+}
+
+/** Says what tools returned, if the program asks for a key that none of the answers has in any depth. */
+function missedKey(code: string, answers: readonly ToolAnswer[]): string | undefined {
+  if (answers.length === 0 || code.length > MAX_CODE_CHARS) return undefined;
+  const keys = [...code.matchAll(/\.get\(\s*["'](\w{1,80})["']/g)].map(([, key = ""]) => key);
+  const missed = keys.find((key) => answers.every(({ value }) => memberOf(value, key) === undefined));
+  const [last] = answers.slice(-1);
+  return missed === undefined || last === undefined
+    ? undefined
+    : `${describeAnswer(last, WORDS)}, without '${missed}'`;
 }
 
 /** Advice on returning the value that a program probably means. @param code the program without its texts. */

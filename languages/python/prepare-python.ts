@@ -8,7 +8,7 @@ import { EXTRACT_SERVER, PROGRAMS_MODULE, ToolNames } from "../../protocol/tool-
 import { type CalledProgram, collectEarlier, collectPrograms } from "../called-programs.ts";
 import { afterCheck, type FailureReason, type Preparation, type TypecheckOptions } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
-import { mayExtract, nearestNames, offersExtract } from "../name-lookup.ts";
+import { explainUnlisted, mayExtract, nearestNames, offersExtract } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
 import { blankTexts } from "./python-text.ts";
 import type { PythonTypeChecker } from "./type-check/type-check-python.ts";
@@ -134,7 +134,8 @@ function refuseServers(
         ? `: a program can import ${listServers(source)}${adviseGenerate(source, " when a server was added")}`
         : `; did you mean servers.${nearest}?`;
     const text = lines[line - 1]?.trim().slice(0, MAX_LINE_CHARS);
-    return `${program.fileName}:${line}: there is no server module '${module}'${what}\n    ${text}`;
+    const message = explainUnlisted(module, source) ?? `there is no server module '${module}'${what}`;
+    return `${program.fileName}:${line}: ${message}\n    ${text}`;
   });
   if (unknown.length > shown.length) messages.push(`and ${unknown.length - shown.length} more`);
   return fail(

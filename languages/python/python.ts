@@ -14,10 +14,11 @@ export function openPython(
     accepts: async (code) => mayBePython(code),
     prepare: (program, modules, mode, onPhase, earlier) =>
       preparePython(program, modules, checker, mode, onPhase, earlier),
-    advise: async (program, ended, modules) =>
-      ended.ok
+    advise: (program, ended, modules) =>
+      (ended.ok
         ? advisePythonSuccess(program, ended, modules)
-        : advisePythonFailure(ended.error, program, modules, ended.answers).catch(() => []),
+        : advisePythonFailure(ended.error, program, modules, ended.answers)
+      ).catch(() => []),
     warm: () => checker.warm(),
     close: () => checker.close(),
   };

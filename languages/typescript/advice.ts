@@ -1,5 +1,6 @@
 import type { AnyNode, Expression, Program as Parsed, VariableDeclarator } from "acorn";
 import type { Failure } from "../../protocol/failure.ts";
+import { parseNamespacedName } from "../../protocol/tool-names.ts";
 import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
 import {
@@ -21,11 +22,12 @@ import {
   adviseOnUnknownTool,
   explainOwnTool,
   isOwnTool,
+  nameFileTools,
   toolsNamed,
   toolsTakenFrom,
 } from "../tool-suggestions.ts";
 import { reduceToJavaScript } from "./bundling/bundler.ts";
-import { findMissedReads, type MissedRead } from "./result-reads.ts";
+import { findMissedReads, type MissedRead, type MissedReads } from "./result-reads.ts";
 
 /** The equivalents of names in other module systems and platforms. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
@@ -125,8 +127,24 @@ const RETURNS_DATA =
   "a tool's function returns its data itself, not an MCP result; print what it returned to see its shape";
 
 const SHOWS_NOTHING = /\bundefined\b|\bNaN\b|\bnull\b|\{\}|\[object Object\]/;
+/** Matches what is left where a program did not wait for what it counts or collects. */
+const SHOWS_NO_ITEMS = /\b0\b|\[\]|\{\}|\bundefined\b|\bNaN\b|^\s*$/;
+/** Members of a result by which other interfaces say whether a call succeeded. */
+const SUCCESS_MEMBER =
+  /^(?:ok|success|successful|isError|error|status|statusCode|data|result|structuredContent|content)$/;
+const FAILED_CALL_THROWS = "a call that fails throws, so a result needs no check";
+const PRINTED_NO_FILE = /\bENOENT: no such file or directory, (\w+)/;
+const ASKS_FOR_FILES = /\b(?:existsSync|globSync|access)\s*\(/;
 
-const WORDS: KindWords = { object: "object", nothing: "null" };
+const WORDS: KindWords = {
+  object: "object",
+  nothing: "null",
+  parsers: {
+    JSON: "JSON.parse",
+    "JSON lines": "JSON.parse, line by line",
+    "Python's repr": "a pattern for its values, or in a program in Python with ast.literal_eval",
+  },
+};
 
 /**
  * Advice on a program that succeeded without returning anything, whose value was probably lost, or that read members of results
@@ -138,10 +156,60 @@ export async function adviseOnSuccess(
   modules: ModuleSource,
 ): Promise<string[]> {
   const advice = await adviseOnValue(program, output, modules);
-  const shown = `${output.consoleText}\n${output.data === undefined ? "" : JSON.stringify(output.data)}`;
-  if (advice.length > 0 || !SHOWS_NOTHING.test(shown)) return advice;
-  const [missed] = await missedReads(program, output.answers ?? [], modules).catch(() => []);
-  return missed === undefined ? [] : [`${describeMissed(missed)}: what the program reads there is undefined`];
+  if (advice.length > 0 && !output.isEmpty) return advice;
+  const more = await adviseOnShown(program, output, modules).catch(() => undefined);
+  return more === undefined ? advice : [more];
+}
+
+/** Advice on what a program printed or returned, if that is what is left of a mistake. */
+async function adviseOnShown(
+  program: Program,
+  output: EndedProgram & { ok: true },
+  modules: ModuleSource,
+): Promise<string | undefined> {
+  const { consoleText, data, answers = [], isEmpty: isSilent } = output;
+  if (program.code.length > MAX_CODE_CHARS) return undefined;
+  if (isTwiceJson(data)) return "the result is JSON in JSON: set globalThis.result to the value itself";
+  const [, operation] = PRINTED_NO_FILE.exec(consoleText) ?? [];
+  if (operation !== undefined)
+    return adviseOnFile({ path: "", isFolder: /dir/.test(operation) }, program.code, modules);
+  const shown = `${consoleText}\n${data === undefined ? "" : JSON.stringify(data)}`;
+  if (/\bfalse\b|\[\]/.test(shown) && ASKS_FOR_FILES.test(program.code))
+    return adviseOnFile({ path: "", isFolder: true }, "", modules);
+  if (isSilent) {
+    const { tried } = await missedReads(program, answers, modules);
+    const asked = tried.find(({ name, path }) => path === "" && SUCCESS_MEMBER.test(name));
+    if (asked !== undefined) return `${describeMissed(asked)}: ${FAILED_CALL_THROWS}`;
+  }
+  if (SHOWS_NO_ITEMS.test(shown)) {
+    const unawaited = adviseOnUnawaited(await parseProgram(program));
+    if (unawaited !== undefined) return unawaited;
+  }
+  if (isSilent || !SHOWS_NOTHING.test(shown)) return undefined;
+  const {
+    missed: [missed],
+  } = await missedReads(program, answers, modules);
+  if (missed !== undefined) return `${describeMissed(missed)}: what the program reads there is undefined`;
+  if (!/\bNaN\b/.test(consoleText) || answers.length === 0) return undefined;
+  return `NaN is what came of something that is no number; ${describeAnswers(answers)}`;
+}
+
+/** Whether a value is the JSON of a text that is itself JSON of an object or list. */
+function isTwiceJson(value: unknown): boolean {
+  if (typeof value !== "string" || !/^"[\s\S]*"$/.test(value)) return false;
+  try {
+    const inner: unknown = JSON.parse(value);
+    return typeof inner === "string" && /^\s*[[{]/.test(inner);
+  } catch {
+    return false;
+  }
+}
+
+function describeAnswers(answers: readonly ToolAnswer[]): string {
+  return answers
+    .slice(-MAX_DESCRIBED)
+    .map((answer) => describeAnswer(answer, WORDS))
+    .join("; ");
 }
 
 /** The members that a program read of answers and that these lack. */
@@ -149,8 +217,8 @@ async function missedReads(
   program: Program,
   answers: readonly ToolAnswer[],
   source: ModuleSource,
-): Promise<MissedRead[]> {
-  if (answers.length === 0 || program.code.length > MAX_CODE_CHARS) return [];
+): Promise<MissedReads> {
+  if (answers.length === 0 || program.code.length > MAX_CODE_CHARS) return { missed: [], tried: [] };
   const { tree } = await parseProgram(program);
   return findMissedReads(tree, await nameAnswers(answers, source));
 }
@@ -172,8 +240,15 @@ async function adviseOnShape(
   answers: readonly ToolAnswer[],
   source: ModuleSource,
 ): Promise<string | undefined> {
-  if (answers.length === 0 || !/^(?:TypeError|SyntaxError|RangeError)\b/.test(message)) return undefined;
-  const missed = await missedReads(program, answers, source).catch(() => []);
+  if (answers.length === 0) return undefined;
+  const none: MissedReads = { missed: [], tried: [] };
+  const { missed, tried } = await missedReads(program, answers, source).catch(() => none);
+  if (/^Error: /.test(message)) {
+    // The program gave up by itself.
+    const asked = tried.find(({ name, path }) => path === "" && SUCCESS_MEMBER.test(name));
+    return asked === undefined ? undefined : `${describeMissed(asked)}: ${FAILED_CALL_THROWS}`;
+  }
+  if (!/^(?:TypeError|SyntaxError|RangeError)\b/.test(message)) return undefined;
   const [, reading] = /\(reading '([^']*)'\)/.exec(message) ?? [];
   const [, called] = /(?:^TypeError: |\.)([\w$]+) is not (?:a function|iterable)/.exec(message) ?? [];
   const meant =
@@ -181,10 +256,7 @@ async function adviseOnShape(
     missed.find(({ name }) => name === called) ??
     (/^TypeError/.test(message) ? missed[0] : undefined);
   if (meant !== undefined) return describeMissed(meant);
-  return answers
-    .slice(-MAX_DESCRIBED)
-    .map((answer) => describeAnswer(answer, WORDS))
-    .join("; ");
+  return describeAnswers(answers);
 }
 
 async function adviseOnValue(
@@ -246,15 +318,24 @@ function adviseOnLostValue({ code, tree }: ParsedProgram): string | undefined {
     return `${NO_VALUE}: the value of the last expression is dropped; write globalThis.result = ${waited(last.expression)}${show(last.expression)}`;
   if (tree.body.some((node) => node.type === "VariableDeclaration" && declares(node.declarations, "result")))
     return `${NO_VALUE}: a variable named result is not the program's result; write globalThis.result = result`;
-  const uncalled = tree.body.find(
-    (node) => node.type === "FunctionDeclaration" && mentions(code, node.id?.name ?? "") === 1,
-  );
-  if (uncalled?.type === "FunctionDeclaration")
-    return `${NO_VALUE}: ${uncalled.id?.name} is never called; write globalThis.result = await ${uncalled.id?.name}()`;
+  const uncalled = tree.body.flatMap(functionNames).find((name) => mentions(code, name) === 1);
+  if (uncalled !== undefined)
+    return `${NO_VALUE}: ${uncalled} is never called; write globalThis.result = await ${uncalled}()`;
   const declared = last?.type === "VariableDeclaration" ? last.declarations.at(-1)?.id : undefined;
   if (declared?.type === "Identifier")
     return `${NO_VALUE}: write globalThis.result = ${declared.name}, or print it`;
   return undefined;
+}
+
+/** The names of the functions that a statement declares, in either way. */
+function functionNames(node: AnyNode): string[] {
+  if (node.type === "FunctionDeclaration") return node.id === null ? [] : [node.id.name];
+  if (node.type !== "VariableDeclaration") return [];
+  return node.declarations.flatMap(({ id, init }) =>
+    id.type === "Identifier" && /^(?:ArrowFunction|Function)Expression$/.test(init?.type ?? "")
+      ? [id.name]
+      : [],
+  );
 }
 
 function adviseOnExport(declared: AnyNode, show: (node: AnyNode) => string): string {
@@ -322,6 +403,25 @@ function adviseOnPrintedPromise({ code, tree }: ParsedProgram): string | undefin
   return undefined;
 }
 
+/** Advice that a program did not wait for its calls: it read a member of a promise, or gave an async function to forEach. */
+function adviseOnUnawaited({ code, tree }: ParsedProgram): string | undefined {
+  if (/\.forEach\(\s*async\b/.test(code))
+    return "the method forEach does not wait for async functions: write for (const each of list) { ... }, or await Promise.all(list.map(async (each) => ...))";
+  for (const node of tree.body) {
+    if (node.type !== "VariableDeclaration") continue;
+    for (const { id, init } of node.declarations) {
+      if (id.type !== "Identifier" || init?.type !== "CallExpression") continue;
+      if (!/^(?:mcp__|callTool\b)/.test(code.slice(init.start, init.end))) continue;
+      const name = id.name.replace(/\$/g, "\\$");
+      const isAwaited = new RegExp(`\\bawait\\b[^;\\n]*\\b${name}\\b`).test(code);
+      const isRead = new RegExp(`\\b${name}\\s*(?:\\?\\.|\\.(?!then\\b|catch\\b|finally\\b)|\\[)`).test(code);
+      if (isRead && !isAwaited)
+        return `'${id.name}' is a promise, which has no such member: await the call first`;
+    }
+  }
+  return undefined;
+}
+
 function mentions(code: string, name: string): number {
   return code.match(new RegExp(`(?<![\\w$])${name.replace(/\$/g, "\\$")}(?![\\w$])`, "g"))?.length ?? 0;
 }
@@ -344,6 +444,8 @@ async function adviseOnCalled(
   source: ModuleSource,
 ): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
+  // The failure's message says already why a server is not in use.
+  if (source.unlisted?.has(parseNamespacedName(called)?.module ?? "") === true) return undefined;
   const apart = /\bcallTool\(\s*["'`]([\w-]{1,80})["'`]\s*,\s*["'`]([\w-]{1,80})["'`]/.exec(code);
   const whole = apart?.[1] === called ? `${called}.${apart[2]}` : called;
   if (whole !== called) {
@@ -370,7 +472,7 @@ export async function adviseOnFailure(
     const [, name] = UNDEFINED_NAME.exec(message) ?? [];
     if (name !== undefined && !name.startsWith("mcp__"))
       advice.push(await adviseUndefined(name, code, source));
-    advice.push(adviseOnLimits(message, code, source), await adviseOnUnwrapped(code, source));
+    advice.push(await adviseOnLimits(message, code, source), await adviseOnUnwrapped(code, source));
     if (OF_UNDEFINED.test(message) && /\bdata\s*[.[]/.test(code) && isEmpty(data))
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
@@ -385,6 +487,8 @@ export async function adviseOnFailure(
   const [, called] = UNAVAILABLE.exec(type === "ToolError" ? message : "") ?? [];
   if (called !== undefined) advice.push(await adviseOnCalled(called, code, source));
   if (type === "ScriptError" || type === "ToolError") advice.push(adviseOnCredentials(code));
+  if (type === "ResultNotSerializable" && / is NaN\b/.test(message) && answers.length > 0)
+    advice.push(describeAnswers(answers));
   if (type === "ResultNotSerializable" && FUNCTION_RESULT.test(message))
     advice.push("call the function, and set globalThis.result to what it returns");
   return advice.filter((each) => each !== undefined);
@@ -406,7 +510,11 @@ const CREDENTIAL = /\bprocess\.env(?:\.([A-Za-z_]\w*)|\[["']([A-Za-z_]\w*)["']\]
 const CREDENTIAL_NAME = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|SESSION|DATABASE|DSN|_URL$|_URI$/i;
 
 /** Advice on an error for things that a sandbox lacks: a network, the host's files, other programs, packages. */
-function adviseOnLimits(message: string, code: string, source: ModuleSource): string | undefined {
+async function adviseOnLimits(
+  message: string,
+  code: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
   const [line = ""] = message.split("\n", 1);
   if (NETWORK.test(line)) {
     const local = LOCAL.test(line) ? ", and localhost is the sandbox itself" : "";
@@ -416,10 +524,14 @@ function adviseOnLimits(message: string, code: string, source: ModuleSource): st
     return `there are no other programs in the sandbox, and no shell: use Node.js, or call a tool of a server${nameServers(source)}`;
   const [, module] = NO_MODULE.exec(line) ?? [];
   if (module !== undefined) return adviseOnRequire(module, source);
-  const [, , missing] = NO_FILE.exec(line) ?? [];
+  const [, operation, missing] = NO_FILE.exec(line) ?? [];
   if (missing !== undefined || READ_ONLY.test(line))
-    return adviseOnFile(missing ?? READ_ONLY.exec(line)?.[1] ?? "", code);
-  return NO_DATABASE.test(line) ? adviseOnFile("", "") : undefined;
+    return adviseOnFile(
+      { path: missing ?? READ_ONLY.exec(line)?.[1] ?? "", isFolder: /dir/.test(operation ?? "") },
+      code,
+      source,
+    );
+  return NO_DATABASE.test(line) ? adviseOnFile({ path: "", isFolder: false }, "", source) : undefined;
 }
 
 /** The line where the program calls `fetch`, because its failures name no place. */
@@ -429,11 +541,15 @@ function placeOfFetch(message: string, code: string): string {
   return lines.length === 1 ? `line ${lines[0]}: ` : "";
 }
 
-function adviseOnFile(path: string, code: string): string {
+async function adviseOnFile(
+  { path, isFolder }: { path: string; isFolder: boolean },
+  code: string,
+  source: ModuleSource,
+): Promise<string> {
   const isWriting = WRITES.test(code) && !WRITABLE.test(path);
   if (isWriting)
-    return "a program may write in /workspace only, which is gone when it ends: to keep something, set globalThis.result or call a tool of a server";
-  return "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+    return `a program may write in /workspace only, which is gone when it ends: to keep something, set globalThis.result or call a tool of a server${await nameFileTools("write", source)}`;
+  return `a program does not see the files of the host: pass what it needs as data (the argument \`data\`, or --data), or read it with a tool of a server${await nameFileTools(isFolder ? "list" : "read", source)}`;
 }
 
 function adviseOnRequire(module: string, source: ModuleSource): string {

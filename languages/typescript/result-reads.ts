@@ -31,18 +31,26 @@ const ITEM = /^(?:at|find|findLast|pop|shift)$/;
 const CALLED_WITH_ITEM = /^(?:every|filter|find|findIndex|findLast|flatMap|forEach|map|some|sort|toSorted)$/;
 const MAX_MISSED = 20;
 
+/** The members that a program reads of answers and that these lack. */
+export interface MissedReads {
+  readonly missed: readonly MissedRead[];
+  /** Those that it reads to see whether they are there. */
+  readonly tried: readonly MissedRead[];
+}
+
 /**
  * Finds the members that a program reads of answers and that these lack, by following the program's expressions over what the
- * tools answered. Reads that the program makes to see whether a member is there are left out. Reads that it cannot follow too.
+ * tools answered. Reads that it cannot follow are left out.
  */
-export function findMissedReads(tree: Parsed, answers: readonly NamedAnswer[]): MissedRead[] {
+export function findMissedReads(tree: Parsed, answers: readonly NamedAnswer[]): MissedReads {
   const reader = new ResultReader(tree, answers);
   reader.visit(tree, new Map());
-  return reader.missed;
+  return reader;
 }
 
 class ResultReader {
   readonly missed: MissedRead[] = [];
+  readonly tried: MissedRead[] = [];
   readonly #answers: readonly NamedAnswer[];
   /** The modules that names of the program stand for, and the functions. */
   readonly #modules = new Map<string, string>();
@@ -115,7 +123,7 @@ class ResultReader {
   #try(node: AnyNode, scope: Scope): Held | undefined {
     const before = this.missed.length;
     const held = this.#eval(node, scope);
-    this.missed.length = Math.min(before, this.missed.length);
+    this.tried.push(...this.missed.splice(before));
     return held?.missed === undefined ? held : undefined;
   }
 

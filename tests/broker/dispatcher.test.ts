@@ -177,7 +177,7 @@ describe("dispatching a call", () => {
   it("says of a tool whose server's tools are not known why they are not", async () => {
     const calls = [{ tool: "mcp__slow__get", arguments: {} }];
     const { outcome } = await play({ calls, unlisted: [["slow", "did not\nstart"]] });
-    const message = "'mcp__slow__get' is not available in execute_program: server 'slow': did not start";
+    const message = "'mcp__slow__get' is not available in execute_program: did not start";
     expect(outcome).toMatchObject(failed(message));
   });
 

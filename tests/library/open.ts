@@ -8,9 +8,9 @@ import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 
 /** Has programs run in processes of this machine, without a wall: for claims about what surrounds them. */
-export function useNoWalls(): void {
+export function useNoWalls(engine = new ProcessEngine()): void {
   beforeAll(() => {
-    const opened = vi.spyOn(ENGINE, "open").mockReturnValue(new ProcessEngine());
+    const opened = vi.spyOn(ENGINE, "open").mockReturnValue(engine);
     return () => opened.mockRestore();
   });
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,8 +9,24 @@ import type { SandboxEngine, SandboxRequest, StartedSandbox } from "../../sandbo
 import { ADVICE } from "../sandbox/in-process-engine.ts";
 import { RUNNER_COMMANDS, RUNNER_VARIABLES } from "./runner-process.ts";
 
+/** Before the command of a process, takes the network away from it. */
+const WITHOUT_NETWORK = ["unshare", "--user", "--net", "--map-root-user"];
+
+/** Whether processes can be started without a network here. */
+export const canDoWithoutNetwork = () => {
+  const [command = "", ...args] = WITHOUT_NETWORK;
+  return spawnSync(command, [...args, "true"]).status === 0;
+};
+
 /** Starts sandboxes without a wall: the runners as processes of this machine, each in a folder of its own. */
 export class ProcessEngine implements SandboxEngine {
+  readonly #before: readonly string[];
+
+  /** @param hasNetwork whether programs have this machine's network. */
+  constructor({ hasNetwork = true }: { hasNetwork?: boolean } = {}) {
+    this.#before = hasNetwork ? [] : WITHOUT_NETWORK;
+  }
+
   readonly name = "Processes";
   readonly advice = ADVICE;
   /** Those that still run, and how many were started. */
@@ -39,7 +55,8 @@ export class ProcessEngine implements SandboxEngine {
     const [command, main] = RUNNER_COMMANDS[runner];
     const env = { ...RUNNER_VARIABLES, NODE_OPTIONS: "--enable-source-maps --no-warnings" };
     const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
-    const child = spawn(command, [main, "--channel=3"], { cwd: folder, env, stdio: [...stdio] });
+    const [first = command, ...args] = [...this.#before, command, main, "--channel=3"];
+    const child = spawn(first, args, { cwd: folder, env, stdio: [...stdio] });
     const id = `process-${++this.started}`;
     this.live.set(id, child);
     this.#owners.set(id, owner);

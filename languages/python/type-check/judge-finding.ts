@@ -2,7 +2,7 @@ import { visibleLine } from "../../../base/visible-text.ts";
 import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-printer.ts";
 import { ToolNames } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
+import { describeUnwrapped, didYouMean, explainUnlisted, nearestNames } from "../../name-lookup.ts";
 import { explainOwnTool, isOwnTool } from "../../tool-suggestions.ts";
 import type { PyrightDiagnostic } from "./pyright-process.ts";
 import { ResultParts } from "./result-parts.ts";
@@ -94,7 +94,10 @@ const MAX_KEY_CHARS = 16;
 function judgeImport(message: string, { source }: JudgedProgram): string | undefined {
   const module = /^Import "servers\.([^".]+)/.exec(message)?.[1];
   if (module === undefined || source.modules().includes(module)) return undefined;
-  return `there is no server module '${module}'${didYouMean(nearestNames(module, source.modules()))}`;
+  return (
+    explainUnlisted(module, source) ??
+    `there is no server module '${module}'${didYouMean(nearestNames(module, source.modules()))}`
+  );
 }
 
 function judgeCall(
@@ -225,7 +228,8 @@ function judgeAttribute(
       if (library !== undefined) return { start, text: library };
       if (!/\bservers\b/.test(statement) || program.source.modules().includes(name)) return undefined;
       const near = nearestNames(name, program.source.modules());
-      return { start, text: `there is no server module '${name}'${didYouMean(near)}` };
+      const unlisted = explainUnlisted(name, program.source);
+      return { start, text: unlisted ?? `there is no server module '${name}'${didYouMean(near)}` };
     }
     const module = [...modules].find(
       ([each]) => each === from || `_${each}` === from || `${each}_` === from,

@@ -7,7 +7,7 @@ import { PROGRAMS_MODULE } from "../../../protocol/tool-names.ts";
 import { type CalledProgram, collectPrograms } from "../../called-programs.ts";
 import type { FailureReason } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
-import { mayExtract, nearestNames, offersExtract } from "../../name-lookup.ts";
+import { explainUnlisted, mayExtract, nearestNames, offersExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
 import {
   adviseGlobals,
@@ -285,6 +285,8 @@ function namesImportedFrom(path: string, code: string): string[] {
 }
 
 function refuseServer(module: string, source: ModuleSource) {
+  const unlisted = explainUnlisted(module, source);
+  if (unlisted !== undefined) return failWith(unlisted, { code: "unknown_server", module });
   const [nearest] = nearestNames(module, source.modules());
   const meant = nearest === undefined ? "" : `; did you mean ./servers/${nearest}/index.js?`;
   const advice = generateAdvice(source, " when a server was added");

@@ -120,7 +120,11 @@ export function renderWarnings(warnings: readonly string[]): string {
 }
 
 function sentences(advice: readonly string[]): string[] {
-  return advice.map((line) => line.charAt(0).toUpperCase() + visibleLine(line).slice(1));
+  return advice.map((line) => {
+    const shown = visibleLine(line);
+    // A name of code keeps its case.
+    return /^[\w$]+[.(_]/.test(shown) ? shown : shown.charAt(0).toUpperCase() + shown.slice(1);
+  });
 }
 
 function renderSuccess(executed: ExecutedProgram, maxReplyBytes: number): string {
@@ -132,7 +136,7 @@ function renderSuccess(executed: ExecutedProgram, maxReplyBytes: number): string
   const lines = [SUCCEEDED];
   if (printed !== undefined) {
     const describe = ({ from, to, of }: LeftOut) =>
-      missing(`${to - from} of ${of} characters left out`, executed, from);
+      missing(`${to - from} of ${of} characters left out`, executed, from, LESS);
     lines.push(headAndTail(printed, room.first, describe));
   }
   if (parts.resultJson !== undefined)
@@ -157,12 +161,14 @@ function renderResult(executed: ExecutedProgram, json: string, maxBytes: number,
   if (Buffer.byteLength(json) <= maxBytes) return json;
   const { ends, shownChars } = boundJson(json, maxBytes);
   const size = `the result is ${ends.bytes} bytes of JSON, of which this is the beginning and the end`;
-  return `${missing(size, executed, at + shownChars)}\n${jsonLine(ends)}`;
+  return `${missing(size, executed, at + shownChars, LESS)}\n${jsonLine(ends)}`;
 }
 
+const LESS = ", or filter, count or cut in the program and give less";
+
 /** Says what is not shown, and how a model gets it. */
-function missing(what: string, { envelope }: ExecutedProgram, offset: number): string {
-  return `[${what}: read_output ${JSON.stringify({ run: envelope.run_id, offset })}]`;
+function missing(what: string, { envelope }: ExecutedProgram, offset: number, otherwise = ""): string {
+  return `[${what}: read_output ${JSON.stringify({ run: envelope.run_id, offset })}${otherwise}]`;
 }
 
 function renderFailure(
@@ -315,6 +321,7 @@ export function endOfProgram(
 }
 
 const MAX_SIGNATURES = 2;
+const MAX_REASON_CHARS = 300;
 
 const DRIFTED =
   "The tool's definition has just been read again: inspect_tool shows it; then run the program again.";
@@ -344,7 +351,8 @@ export async function hintsFor(
       outcome.decision === "unavailable" &&
       catalog.find(tool) === undefined &&
       message.includes(tool) &&
-      (advice.length === 0 || catalog.isBlocked(tool))
+      (advice.length === 0 || catalog.isBlocked(tool)) &&
+      !saysWhyUnlisted(message, parseNamespacedName(tool)?.module, catalog)
     )
       hints.add(sentence(unknownTool(tool, catalog)));
     if (outcome.decision === "invalid" && message.includes(tool)) wrong.add(tool);
@@ -356,7 +364,8 @@ export async function hintsFor(
       hints.add(`Its signature: ${visibleLines(await printer.signature(tool, "compact"))}`);
   }
   const unknown = reasons.find(({ code }) => code === "unknown_server");
-  if (unknown?.code === "unknown_server") hints.add(sentence(unknownServer(unknown.module, catalog)));
+  if (unknown?.code === "unknown_server" && !saysWhyUnlisted(message, unknown.module, catalog))
+    hints.add(sentence(unknownServer(unknown.module, catalog)));
   // A program that was refused before it ran made no calls from which the reason could be read.
   for (const [named] of message.matchAll(TOOL_NAME))
     if (calls.length === 0 && catalog.whyBlocked(named) !== undefined)
@@ -364,6 +373,12 @@ export async function hintsFor(
   const name = UNDEFINED_TOOL.exec(message)?.[1] ?? "";
   if (parseNamespacedName(name) !== undefined) hints.add(sentence(unknownTool(name, catalog)));
   return [...hints];
+}
+
+/** Whether a failure's message says already why a server has no tools, so that a hint would repeat it. */
+function saysWhyUnlisted(message: string, module: string | undefined, { unlisted }: ToolCatalog): boolean {
+  const why = module === undefined ? undefined : unlisted.get(module);
+  return why !== undefined && message.includes(oneLine(why, MAX_REASON_CHARS));
 }
 
 function sentence(text: string): string {

@@ -154,26 +154,26 @@ describe("a program in Python that gave nothing back", () => {
     ["async def main():\n    return 1\n", "main is never called; end the program with await main()"],
     ["def main():\n    return 1\n", "main is never called; end the program with main()"],
     ["rows = [1]\ntotal = sum(rows)", "end the program with total, or print it"],
-  ])("is told how it could: %j", (code, advice) => {
-    expect(ended(code)).toEqual([`nothing was printed and no result is set: ${advice}`]);
+  ])("is told how it could: %j", async (code, advice) => {
+    expect(await ended(code)).toEqual([`nothing was printed and no result is set: ${advice}`]);
   });
 
-  it("learns of a call that was printed and not awaited, of no network, and otherwise how to give something back", () => {
-    expect(ended("print(f())", "<coroutine object f at 0x1>")).toEqual([
+  it("learns of a call that was printed and not awaited, of no network, and otherwise how to give something back", async () => {
+    expect(await ended("print(f())", "<coroutine object f at 0x1>")).toEqual([
       "a call was printed and not its value: await it first",
     ]);
-    expect(ended("x", "<urlopen error [Errno -3] Temporary failure in name resolution>")[0]).toContain(
-      "a program has no network",
-    );
+    expect(
+      (await ended("x", "<urlopen error [Errno -3] Temporary failure in name resolution>"))[0],
+    ).toContain("a program has no network");
     for (const code of [
       "x == 1",
       "def f(): pass\nf()",
       'if __name__ == "__main__":\n    x = 1',
       "'''\ndef f(): pass\n'''",
     ])
-      expect(ended(code)).toEqual([
+      expect(await ended(code)).toEqual([
         "nothing was printed and no result is set: end the program with what is to come back, or print it",
       ]);
-    expect(ended("x = 1", "hello")).toEqual([]);
+    expect(await ended("x = 1", "hello")).toEqual([]);
   });
 });

@@ -1,7 +1,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ModuleSource } from "../../../languages/module-source.ts";
+import { adviseProgram } from "../../../languages/prepare-program.ts";
 import { adviseOnFailure, adviseOnSuccess } from "../../../languages/typescript/advice.ts";
+import { TYPESCRIPT } from "../../../languages/typescript/language.ts";
+import { openTypeScript } from "../../../languages/typescript/typescript.ts";
 import { buildFailure, type FailureType } from "../../../protocol/failure.ts";
+import { Redactor } from "../../../secrets/redaction.ts";
 import { checkedModules } from "./type-check/sample-modules.ts";
 
 let modules: ModuleSource;
@@ -84,9 +88,9 @@ describe("a program that failed", () => {
   const NO_NETWORK = `a program has no network: call a tool of a server instead${SERVERS}`;
   const NO_PROGRAMS = `there are no other programs in the sandbox, and no shell: use Node.js, or call a tool of a server${SERVERS}`;
   const NO_FILES =
-    "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server";
+    "a program does not see the files of the host: pass what it needs as data (the argument `data`, or --data), or read it with a tool of a server, such as mcp__filesystem__read_text_file(...)";
   const NO_WRITING =
-    "a program may write in /workspace only, which is gone when it ends: to keep something, set globalThis.result or call a tool of a server";
+    "a program may write in /workspace only, which is gone when it ends: to keep something, set globalThis.result or call a tool of a server, such as mcp__filesystem__write_file(...)";
   const NO_PACKAGES =
     "there are no packages in the sandbox, and a program is one file: use the modules of Node.js and of servers";
 
@@ -249,4 +253,28 @@ describe("a program that printed", () => {
       expect(await advise(`${code}\nconsole.log(JSON.stringify(x));`, "{}\n")).toEqual([]);
     },
   );
+});
+
+describe("advice that quotes answers", () => {
+  const answers = [
+    {
+      tool: "mcp__github__list_issues",
+      value: { commits: [{ author: "Ada", token: "tok-4f6Hq81zLw9aB2" }], note: "tok-4f6Hq81zLw9aB2" },
+    },
+  ];
+  const program = (code: string) => ({ code, data: {}, language: "typescript", fileName: "a.ts" });
+  const CALL = "const r: any = await mcp__github__list_issues({});\n";
+  const languages = [{ ...TYPESCRIPT, ...openTypeScript() }] as never;
+  const redactor = new Redactor(["tok-4f6Hq81zLw9aB2"]);
+
+  it.each([
+    [`${CALL}console.log(r.commits.map((c) => c.author.name));`, 'its commits[].author is text: "Ada"'],
+    [`${CALL}console.log(r.note.name);`, 'its note is text: "[REDACTED]"'],
+    [`${CALL}console.log(r.data);`, "without 'data': what the program reads there is undefined"],
+  ])("holds no secret: %s", async (code, says) => {
+    const ended = { ok: true as const, consoleText: "undefined", isEmpty: false, answers };
+    const advice = await adviseProgram(program(code), ended, { languages, modules, redactor });
+    expect(advice.join("\n")).toContain(says);
+    expect(advice.join("\n")).not.toContain("tok-4f6Hq81zLw9aB2");
+  });
 });

@@ -66,7 +66,7 @@ describe("list_callable_tools", () => {
       "there is no server 'finacial_data'; did you mean financial_data?",
     );
     expect(text(answerListCallableTools({ server: "slow" }, VIEW))).toBe(
-      "server 'slow': server 'slow' did not start",
+      "there is no server 'slow' yet: server 'slow' did not start",
     );
   });
 });

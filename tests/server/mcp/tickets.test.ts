@@ -374,3 +374,13 @@ describe("a ticket", () => {
     expect(reply).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("is over") }] });
   });
 });
+
+it("a ticket that is given as an argument of its own is answered with where it belongs, and with no argument that is off", async () => {
+  const { served } = programs([]);
+  const client = new RawClient(served);
+  const call = { name: "execute_program", arguments: { ticket: "0123456789abcdef" } };
+  const text = JSON.stringify((await client.callModern(1, call)).result?.content);
+  expect(text).toContain('a ticket is the code: {\\"code\\":\\"ticket <its digits>\\"}');
+  expect(text).toContain("there is no argument 'ticket'; there are code, ");
+  expect(text).not.toContain("session");
+});
