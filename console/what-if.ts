@@ -4,6 +4,7 @@
  *
  * Where values came from is not followed again: a value counts as having every label of what its run had read, for both decisions.
  */
+
 import { type ArchiveStore, allRuns } from "../archive/archive-store.ts";
 import type { RunFilter } from "../archive/listed-run.ts";
 import type { Authorizer, Decision } from "../broker/policy/authorizer.ts";
@@ -13,6 +14,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { flowOf } from "../configuration/policy/configured-flow.ts";
 import { supposeRule } from "../configuration/policy/supposed-rule.ts";
 import type { CallDecision } from "../protocol/call-decision.ts";
+import { identityOf } from "../protocol/run-context.ts";
 
 /** What is decided about a call. A tool that programs do not see counts as denied. */
 interface Judged {
@@ -79,8 +81,8 @@ export async function whatIf(
     const run = await archive?.read(listed.run_id).catch(() => undefined);
     if (run === undefined) continue;
     runs++;
-    const { run_id: runId, principal, groups, source, started_at: startedAt } = run.record;
-    const context = { principal, source, ...(groups === undefined ? {} : { groups }) };
+    const { run_id: runId, principal, groups, bound_groups, source, started_at: startedAt } = run.record;
+    const context = { ...identityOf({ principal, groups, boundGroups: bound_groups }), source };
     const state = new RunState();
     for (const call of run.record.calls) {
       endedBy = calls + skipped >= maxCalls ? "calls" : performance.now() > until ? "time" : undefined;

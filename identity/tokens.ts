@@ -1,7 +1,8 @@
 /**
  * Tokens of ptc's own. Those of the project (`ptc token create`) are for agents in CI and others that no issuer knows: each is a
  * principal of its own. Those that a person makes in the console have an owner, and whoever has one acts as that person, with the groups
- * and scopes that they gave it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
+ * and scopes that they gave it. What permits something to a group permits it to a token that has the group; what forbids something to a
+ * group, or limits it, binds each token of somebody in it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
  * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
@@ -43,6 +44,8 @@ const KeptToken = z.object({
   expires_at: z.number(),
   /** The principal who made it for themselves; absent where it is one of the project. */
   owner: z.optional(z.string()),
+  /** The groups of the owner's logins. What binds these binds the token, which need not have them. */
+  owner_groups: z.optional(z.array(z.string())),
 });
 export type KeptToken = z.infer<typeof KeptToken>;
 const Kept = z.object({ version: z.literal(1), tokens: z.array(KeptToken).max(MAX_TOKENS) });
@@ -55,6 +58,8 @@ interface NewToken {
   readonly expiresAt: number;
   /** The principal as whom it acts; absent for a token of the project. */
   readonly owner?: string | undefined;
+  /** The groups of the owner's login, to which later logins add. */
+  readonly ownerGroups?: readonly string[] | undefined;
 }
 
 function isNamed(token: KeptToken, name: string, owner: string | undefined): boolean {
@@ -94,7 +99,10 @@ export class Tokens {
    *
    * @throws TokenError for what is no name, and where the same owner has one of this name, or has too many.
    */
-  async create(name: string, { groups, scopes, expiresAt, owner }: NewToken): Promise<string> {
+  async create(
+    name: string,
+    { groups, scopes, expiresAt, owner, ownerGroups = [] }: NewToken,
+  ): Promise<string> {
     if (!TOKEN_NAME.test(name))
       throw new TokenError(
         "a name is 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit",
@@ -110,9 +118,29 @@ export class Tokens {
         throw new TokenError(`there are ${MAX_TOKENS} tokens; revoke those that nobody needs`);
       const created = { name, digest: digestOf(token).toString("base64url"), created_at: this.#now() };
       const granted = { groups: [...groups], scopes: [...scopes], expires_at: expiresAt };
-      return [...kept, { ...created, ...granted, ...(owner === undefined ? {} : { owner }) }];
+      const owned = owner === undefined ? {} : { owner, owner_groups: [...ownerGroups].sort() };
+      return [...kept, { ...created, ...granted, ...owned }];
     });
     return token;
+  }
+
+  /**
+   * Learns the groups of somebody's login: what binds those binds their tokens from now on. A login that names fewer takes none away,
+   * since logins through other clients may leave groups out. Nothing is written where all are known.
+   *
+   * @throws TokenError
+   */
+  async learnGroups(owner: string, groups: readonly string[] = []): Promise<void> {
+    const isNews = ({ owner: of, owner_groups: known }: KeptToken) =>
+      of === owner && groups.some((group) => known?.includes(group) === false);
+    if (!(await this.#recent()).some(isNews)) return;
+    await this.#change((tokens) =>
+      tokens.map((each) =>
+        isNews(each)
+          ? { ...each, owner_groups: [...new Set([...(each.owner_groups ?? []), ...groups])].sort() }
+          : each,
+      ),
+    );
   }
 
   /** The tokens by name, those that have expired too. @throws TokenError */
@@ -140,13 +168,17 @@ export class Tokens {
       if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
     if (found === undefined) return invalidToken("the token was revoked, or is not known");
     if (found.expires_at <= this.#now()) return invalidToken("the token has expired");
-    const { name, groups, scopes, owner } = found;
+    const { name, groups, scopes, owner, owner_groups: ownerGroups } = found;
+    if (owner !== undefined && ownerGroups === undefined)
+      return invalidToken("the token was made before what binds its owner was kept; make it again");
+    const boundGroups = (ownerGroups ?? []).filter((group) => !groups.includes(group));
     return {
       context: {
         principal: owner ?? principalOfToken(name),
         source: "serve",
         name,
         ...(groups.length === 0 ? {} : { groups }),
+        ...(boundGroups.length === 0 ? {} : { boundGroups }),
       },
       scopes: new Set(scopes),
     };

@@ -1,13 +1,13 @@
 import type { Tool } from "../../catalog/tool.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import type { Identified, RunContext } from "../../protocol/run-context.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
 
 /** The principal who looks for tools before any program runs. */
-export type Viewer = Pick<RunContext, "principal" | "groups" | "session">;
+export type Viewer = Identified & Pick<RunContext, "session">;
 
 /** Whose something is. `groups` are those of the login that it came with, where they are known. */
-export type Owner = Pick<RunContext, "principal" | "groups">;
+export type Owner = Identified;
 
 /** What somebody wants to have that may be another's. */
 export type Access =

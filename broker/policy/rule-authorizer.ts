@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import type { Tool } from "../../catalog/tool.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import { identityKey, type RunContext } from "../../protocol/run-context.ts";
 import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
 import type { RuledCall, Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
 import {
@@ -113,8 +113,7 @@ export class RuleAuthorizer implements Authorizer {
   #visibility(viewer: Viewer, tool: Tool): RuleVerdict {
     const { rules } = this.#options;
     if (rules === undefined) return { kind: "allow" };
-    const { principal, groups = [] } = viewer;
-    const key = JSON.stringify([principal, groups, tool.namespacedName, tool.definitionDigest]);
+    const key = JSON.stringify([identityKey(viewer), tool.namespacedName, tool.definitionDigest]);
     const known = this.#seen.get(key);
     if (known !== undefined) return known;
     const decided = rules.decideVisibility(viewer, tool);

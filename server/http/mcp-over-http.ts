@@ -3,6 +3,7 @@
  * any process answers it, and what a question needs comes back with its answer, sealed. One of 2025-11-25 belongs to a session,
  * which is its caller's alone (`mcp-sessions.ts`).
  */
+
 import {
   createMcpHandler,
   isLegacyRequest,
@@ -10,6 +11,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import type { Caller } from "../../identity/caller.ts";
+import { identityKey } from "../../protocol/run-context.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 import { McpSessions } from "./mcp-sessions.ts";
@@ -207,6 +209,6 @@ class KnownCallers {
   }
 }
 
-function keyOf({ context: { principal, groups = [] } }: Caller): string {
-  return JSON.stringify([principal, ...[...groups].sort()]);
+function keyOf({ context }: Caller): string {
+  return identityKey(context);
 }

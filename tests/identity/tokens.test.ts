@@ -59,6 +59,44 @@ test("a name is somebody's until it is revoked", async () => {
   await expect(tokens.revoke("other")).rejects.toThrow("there is no token 'other'");
 });
 
+const owned = (groups: string[], ownerGroups: string[]) => ({
+  ...given(),
+  ...{ groups, owner: "https://login.example.com#eve", ownerGroups },
+});
+
+test("a token of somebody's own is bound by the groups of theirs that it does not have", async () => {
+  const { tokens } = open();
+  const narrow = await tokens.create("narrow", owned(["staff"], ["staff", "contractors"]));
+  expect(await tokens.callerOf(narrow)).toMatchObject({
+    context: {
+      principal: "https://login.example.com#eve",
+      groups: ["staff"],
+      boundGroups: ["contractors"],
+    },
+  });
+});
+
+test("a later login of its owner binds a token by more groups, and never by fewer", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("narrow", owned([], ["contractors"]));
+  const other = await tokens.create("other", { ...owned([], []), owner: "somebody else" });
+  await tokens.learnGroups("https://login.example.com#eve", ["probation"]);
+  await tokens.learnGroups("https://login.example.com#eve", undefined);
+  const after = open(directory).tokens;
+  expect(await after.callerOf(token)).toMatchObject({
+    context: { boundGroups: ["contractors", "probation"] },
+  });
+  expect(await after.callerOf(other)).not.toHaveProperty("context.boundGroups");
+});
+
+test("a token of which it is not known what binds its owner lets nobody in", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("old", owned([], ["contractors"]));
+  const file = join(directory, ".ptc/tokens.json");
+  writeFileSync(file, readFileSync(file, "utf8").replace(/,"owner_groups":\[[^\]]*\]/, ""));
+  expect(await open(directory).tokens.callerOf(token)).toMatchObject({ error: "invalid_token" });
+});
+
 test("tokens that cannot be read let nobody in", async () => {
   const { directory, tokens } = open();
   const token = await tokens.create("nightly", given());

@@ -7,7 +7,7 @@ import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data
 import type { RunHistory } from "../run-history.ts";
 import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
-import { isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
+import { type CountedGroups, isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA, type RuleAction } from "./rule-schema.ts";
 import {
   type ApplicableRules,
@@ -75,7 +75,7 @@ export class Rules {
     this.#names = `${++opened}`;
     this.#people = new PeopleRules(engine, all, {
       name: this.#names,
-      groupsOf: (owner) => this.#groupsOf(owner),
+      groupsOf: (owner, counting) => this.#groupsOf(owner, counting),
     });
     const ofTools = all.filter((rule) => !isAboutPeople(rule));
     const firm = ofTools.filter(({ isAsk }) => !isAsk);
@@ -105,14 +105,21 @@ export class Rules {
     const action = actionOf(call.tool);
     const firm = this.#permits(this.#firm, action, call);
     if (firm.kind === "deny") return firm;
-    const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool));
-    if (asking.texts.size === 0) return firm;
-    const asked = this.#evaluate(asking, action, call);
-    if ("problem" in asked) return this.#undecided(asked);
-    if (asked.rules.length === 0) return firm;
+    const rules = new Set<string>();
+    let looks = false;
+    for (const counting of countedGroups(call.context)) {
+      const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool, counting));
+      if (asking.texts.size === 0) continue;
+      const asked = this.#evaluate(asking, action, call, counting);
+      if ("problem" in asked) return this.#undecided(asked);
+      for (const rule of asked.rules) rules.add(rule);
+      looks ||= looksAtFlow(asking.needs);
+    }
+    if (rules.size === 0) return firm;
+    const ids = [...rules];
     return {
-      ...{ kind: "ask", rule: this.#nameOf(asked.rules), reason: this.#reasonOf(asked.rules, call, "ask") },
-      ...(looksAtFlow(asking.needs) ? { looksAtFlow: true } : {}),
+      ...{ kind: "ask", rule: this.#nameOf(ids), reason: this.#reasonOf(ids, call, "ask") },
+      ...(looks ? { looksAtFlow: true } : {}),
     };
   }
 
@@ -127,11 +134,14 @@ export class Rules {
     const call = { context, tool, arguments: {}, run: NOTHING, nowMs: 0 };
     const possible = this.#permits(this.#possible, actionOf(tool), call);
     if (possible.kind === "deny") return possible;
-    const hiding = this.#hiding.applicable(this.#subject("list", context, tool));
-    if (hiding.texts.size === 0) return { kind: "allow" };
-    const hidden = this.#evaluate(hiding, "list", call);
-    if ("problem" in hidden) return this.#undecided(hidden);
-    return hidden.rules.length === 0 ? { kind: "allow" } : { kind: "deny", rule: this.#nameOf(hidden.rules) };
+    for (const counting of countedGroups(context)) {
+      const hiding = this.#hiding.applicable(this.#subject("list", context, tool, counting));
+      if (hiding.texts.size === 0) continue;
+      const hidden = this.#evaluate(hiding, "list", call, counting);
+      if ("problem" in hidden) return this.#undecided(hidden);
+      if (hidden.rules.length > 0) return { kind: "deny", rule: this.#nameOf(hidden.rules) };
+    }
+    return { kind: "allow" };
   }
 
   /** Whether somebody may have what is another's. */
@@ -147,13 +157,36 @@ export class Rules {
         ? { isAllowed: false, rules: [] }
         : this.#evaluate(applicable, action, call);
     if ("problem" in decided) return this.#undecided(decided);
-    const rule = this.#nameOf(decided.rules);
-    if (decided.isAllowed) return { kind: "allow", rule };
+    if (decided.isAllowed) {
+      const bound = this.#forbidsBound(index, action, call);
+      return bound ?? { kind: "allow", rule: this.#nameOf(decided.rules) };
+    }
+    return this.#deniedBy(decided.rules, applicable, action, call);
+  }
+
+  /** What forbids a call to the person whose token was used, in groups that the token does not have. */
+  #forbidsBound(index: RuleIndex, action: RuleAction, call: RuledCall): RuleVerdict | undefined {
+    if ((call.context.boundGroups ?? []).length === 0) return undefined;
+    const applicable = index.applicable(this.#subject(action, call.context, call.tool, "all"));
+    if (applicable.texts.size === 0) return undefined;
+    const decided = this.#evaluate(applicable, action, call, "all");
+    if ("problem" in decided) return this.#undecided(decided);
+    // What more groups permit does not count; where nothing is permitted any more, something is forbidden.
+    return decided.isAllowed ? undefined : this.#deniedBy(decided.rules, applicable, action, call);
+  }
+
+  #deniedBy(
+    rules: readonly string[],
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+  ): RuleVerdict {
+    const rule = this.#nameOf(rules);
     const flows = looksAtFlow(applicable.needs) ? ({ looksAtFlow: true } as const) : {};
-    if (decided.rules.length > 0)
+    if (rules.length > 0)
       return {
-        ...{ kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid"), ...flows },
-        isSaid: this.#said(decided.rules, ["reason"]).length > 0,
+        ...{ kind: "deny", rule, reason: this.#reasonOf(rules, call, "forbid"), ...flows },
+        isSaid: this.#said(rules, ["reason"]).length > 0,
       };
     const { principal } = call.context;
     const what = action === "approve" ? "an approval of it" : `a ${action} of it`;
@@ -161,8 +194,13 @@ export class Rules {
     return { kind: "deny", rule: "policy: no rule", reason, ...flows };
   }
 
-  #evaluate(applicable: ApplicableRules, action: RuleAction, call: RuledCall) {
-    const { groups } = this.#subject(action, call.context, call.tool);
+  #evaluate(
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+    counting: CountedGroups = "own",
+  ) {
+    const { groups } = this.#subject(action, call.context, call.tool, counting);
     const request = buildRequest(applicable.needs, action, call, { groups, flow: this.#options.flow });
     if (typeof request === "string") return { problem: request, rules: [] };
     return this.#engine.decide(applicable.texts, applicable.key, request);
@@ -199,17 +237,17 @@ export class Rules {
     return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
   }
 
-  /** Every group of somebody: those of the configuration, and those of the login. */
-  #groupsOf({ principal, groups = [] }: Owner): string[] {
+  /** Groups of somebody: those of the configuration, those of the login, and, with `all`, those that only bind. */
+  #groupsOf({ principal, groups = [], boundGroups = [] }: Owner, counting: CountedGroups): string[] {
     const member = Object.entries(this.#options.groups).flatMap(([group, members]) =>
       members.includes(principal) ? [group] : [],
     );
-    return [...new Set([...member, ...groups])].sort();
+    return [...new Set([...member, ...groups, ...(counting === "all" ? boundGroups : [])])].sort();
   }
 
-  #subject(action: RuleAction, context: RunContext, tool: RuledTool) {
+  #subject(action: RuleAction, context: RunContext, tool: RuledTool, counting: CountedGroups = "own") {
     const { principal } = context;
-    const groups = this.#groupsOf(context);
+    const groups = this.#groupsOf(context, counting);
     return { action, principal, groups, tool: tool.namespacedName, server: tool.server };
   }
 
@@ -262,6 +300,11 @@ export class Rules {
 export interface Problems {
   readonly errors: readonly LocatedProblem[];
   readonly warnings: readonly LocatedProblem[];
+}
+
+/** With which groups of somebody a set of prohibitions is to be looked at. Each time, what it forbids is forbidden. */
+function countedGroups({ boundGroups = [] }: Owner): readonly CountedGroups[] {
+  return boundGroups.length === 0 ? ["own"] : ["own", "all"];
 }
 
 const NOTHING: RunHistory = { calls: 0, callsOfTool: 0, reads: [] };
