@@ -14,7 +14,7 @@ const onEitherEngine = [
 ];
 
 /** Tests that measure or disturb the process that they run in. */
-const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts"];
+const alone = ["tests/upstream/mcp/floods.test.ts", "tests/fuzz/fuzz.test.ts", "tests/loop/loop.test.ts"];
 
 /** Tests of commands that read and write what outlives a run. */
 const inPostgres = [

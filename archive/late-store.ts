@@ -14,7 +14,15 @@ import type { CallToArchive, RunToArchive } from "./build-record.ts";
 import type { Admitted, Counters, CountRequest } from "./counters.ts";
 import type { Documents } from "./documents.ts";
 import type { PageFilter } from "./listed-run.ts";
-import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "./pending-store.ts";
+import type {
+  Claimed,
+  KeptOrNot,
+  LiveRow,
+  MostWaiting,
+  PendingRow,
+  PendingStore,
+  RowToKeep,
+} from "./pending-store.ts";
 import type { Facts, Noted, SharedFacts } from "./shared-facts.ts";
 
 /** Opens something on first use, and again if that failed. */
@@ -155,12 +163,12 @@ export class LatePendingStore implements PendingStore {
     this.#open = once(open);
   }
 
-  async keep(row: RowToKeep, most: number): Promise<boolean> {
+  async keep(row: RowToKeep, most: MostWaiting): Promise<KeptOrNot> {
     return (await this.#open()).keep(row, most);
   }
 
-  async offer(row: LiveRow): Promise<void> {
-    await (await this.#open()).offer(row);
+  async offer(row: LiveRow, most: Pick<MostWaiting, "bytes">): Promise<KeptOrNot> {
+    return (await this.#open()).offer(row, most);
   }
 
   async offered(ticket: string, owner: string): Promise<Uint8Array | undefined> {
@@ -173,6 +181,14 @@ export class LatePendingStore implements PendingStore {
 
   async list(principal: string | undefined): Promise<PendingRow[]> {
     return (await this.#open()).list(principal);
+  }
+
+  async row(ticket: string): Promise<PendingRow | undefined> {
+    return (await this.#open()).row(ticket);
+  }
+
+  async question(ticket: string): Promise<Uint8Array | undefined> {
+    return (await this.#open()).question(ticket);
   }
 
   async answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean> {

@@ -6,16 +6,20 @@
  * an `ArchiveError` when the store cannot be used.
  */
 export interface PendingStore {
-  /** Keeps a suspended run. False when `most` runs of its principal already wait. */
-  keep(run: RowToKeep, most: number): Promise<boolean>;
-  /** Offers the question of a run that waits with its sandbox in the process `owner`. */
-  offer(question: LiveRow): Promise<void>;
+  /** Keeps a suspended run. Keeps nothing when as much of its principal already waits. */
+  keep(run: RowToKeep, most: MostWaiting): Promise<KeptOrNot>;
+  /** Offers the question of a run that waits with its sandbox in the process `owner`. `bytes` bounds it as it bounds `keep`. */
+  offer(question: LiveRow, most: Pick<MostWaiting, "bytes">): Promise<KeptOrNot>;
   /** The answer to a question that this owner has offered, or `undefined` as long as there is none. */
   offered(ticket: string, owner: string): Promise<Uint8Array | undefined>;
   /** Takes back a question that this owner has offered, and returns its answer if it has one by now. */
   withdraw(ticket: string, owner: string): Promise<Uint8Array | undefined>;
-  /** What waits for a principal, or for everybody, the oldest first. */
+  /** What waits for a principal, or for everybody, the oldest first. Reads no question whole. */
   list(principal: string | undefined): Promise<PendingRow[]>;
+  /** What waits under a ticket, found by an index. Reads no question whole. */
+  row(ticket: string): Promise<PendingRow | undefined>;
+  /** The whole question of a ticket. */
+  question(ticket: string): Promise<Uint8Array | undefined>;
   /** Gives the first answer. False when there is one already, or nothing waits under the ticket. */
   answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean>;
   /** Claims a run whose question was answered, if need be from a process that ended before it called anything. */
@@ -31,26 +35,38 @@ export interface PendingStore {
   remove(ticket: string, owner: string): Promise<boolean>;
 }
 
+/** How much of one principal may wait. */
+export interface MostWaiting {
+  runs: number;
+  /** Of whole questions. */
+  bytes: number;
+}
+
+export type KeptOrNot = "kept" | "too_many" | "too_large";
+
 interface Row {
   ticket: string;
   principal: string;
   /** Milliseconds since 1970. */
   askedAt: number;
   expiresAt: number;
-  question: Uint8Array;
+  /** What of the question is listed: small, whatever the question holds. */
+  listing: Uint8Array;
 }
 
-/** A suspended run with its question. */
+/** A suspended run with its whole question. */
 export interface RowToKeep extends Row {
+  question: Uint8Array;
   run: Uint8Array;
 }
 
 /** A question whose run waits with its sandbox, in a process that `isDead` can check. */
 export interface LiveRow extends Row {
+  question: Uint8Array;
   owner: string;
 }
 
-/** A question as it is listed. */
+/** A question as it is listed. What an earlier version kept has the whole question as its listing. */
 export interface PendingRow extends Row {
   answer: Uint8Array | null;
   /** The process that offered the question, or continues the run. */
@@ -73,7 +89,7 @@ export type Claimed =
 const FORMAT = 1;
 
 /** The sealed parts of a row. */
-export type Sealed = "question" | "answer" | "run";
+export type Sealed = "listing" | "question" | "answer" | "run";
 
 /** The purpose that a value is sealed for, so that one value cannot be passed off as another. */
 export function sealedAs(what: Sealed, ticket: string): string {

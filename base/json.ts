@@ -50,7 +50,7 @@ function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; 
   if (json.length > maxBytes)
     throw new ForeignJsonError("too_large", `is ${json.length} bytes, and at most ${maxBytes} are read`);
   const text = typeof json === "string" ? json : decode(json);
-  const outline = outlineOf(text);
+  const outline = outlineOf(text, { maxDepth, maxValues });
   if (outline.depth > maxDepth)
     throw new ForeignJsonError("too_deep", `nests deeper than ${maxDepth} levels`);
   if (outline.values > maxValues)
@@ -143,7 +143,8 @@ const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
   return "eE".includes(character) ? EXPONENT : "0123456789.+-".includes(character) ? 1 : 0;
 });
 
-function outlineOf(text: string): JsonOutline {
+/** @param limits what ends the outline as soon as it is known to be exceeded. */
+function outlineOf(text: string, limits = { maxDepth: Number.POSITIVE_INFINITY, maxValues: Number.POSITIVE_INFINITY }): JsonOutline {
   let depth = 0;
   let deepest = 0;
   let values = 1;
@@ -157,7 +158,7 @@ function outlineOf(text: string): JsonOutline {
       stringStart = i;
       i = endOfString(text, i);
     } else if (code === COMMA) {
-      values++;
+      if (++values > limits.maxValues) break;
     } else if (code === COLON) {
       members++;
       const first = text.charCodeAt(stringStart + 1);
@@ -166,6 +167,7 @@ function outlineOf(text: string): JsonOutline {
       // Counts the first value of the container. A comma precedes each further one.
       if (!isEmptyFrom(text, i + 1)) values++;
       if (++depth > deepest) deepest = depth;
+      if (depth > limits.maxDepth) break;
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) {
       depth--;
     } else if (code >= ZERO && code <= NINE) {

@@ -10,7 +10,7 @@ import { ArchiveError } from "../archive/archive-error.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
-import type { PendingApproval } from "../execution/pending/pending-approvals.ts";
+import type { ListedQuestion } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { PasskeyError } from "../logins/passkeys.ts";
 import { identityOf } from "../protocol/run-context.ts";
@@ -32,7 +32,10 @@ import type { Rights, Session, Sessions } from "./viewer.ts";
 
 const MAX_OUTCOMES = 200;
 
-export type Env = { Variables: { session: Session; rights: Rights; sight: Sight; rules: string } };
+export type Env = {
+  Bindings: { address: string };
+  Variables: { session: Session; rights: Rights; sight: Sight; rules: string };
+};
 export type Asked = Context<Env>;
 /** Where the files of pages put their routes. */
 export type Routes = Hono<Env, BlankSchema, typeof BASE>;
@@ -45,7 +48,7 @@ export class NotFound extends Error {
 /** What a viewer has asked for cannot be done. The message is one line, for the viewer. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
-  readonly status: 400 | 403 | 404 | 409 | 429;
+  readonly status: 400 | 403 | 404 | 409 | 413 | 429;
 
   constructor(status: RefusedError["status"], message: string) {
     super(message);
@@ -116,7 +119,7 @@ export class Answers {
   /** Answers with a page for somebody who is not known. */
   bare(
     c: Asked,
-    status: 400 | 401 | 403 | 500,
+    status: 400 | 401 | 403 | 413 | 429 | 500,
     title: string,
     message: string,
     choices: readonly { name: string; href: string }[] = [],
@@ -141,7 +144,7 @@ export class Answers {
   }
 
   /** The questions that wait for the viewer, answered ones among them. */
-  async waiting(c: Asked): Promise<PendingApproval[]> {
+  async waiting(c: Asked): Promise<ListedQuestion[]> {
     return c.get("sight").questions(await this.parts.pending());
   }
 
@@ -172,9 +175,28 @@ export function keepNewest<T>(outcomes: Map<string, T>, key: string, outcome: T)
   if (outcomes.size > MAX_OUTCOMES && oldest !== undefined) outcomes.delete(oldest);
 }
 
-/** The fields of a form. It is read once for a request. */
-export async function formOf(c: Asked): Promise<URLSearchParams> {
-  return new URLSearchParams(await c.req.text());
+/** More than any form of the console has. */
+const MAX_FORM_BYTES = 64 * 1024;
+const forms = new WeakMap<Request, Promise<URLSearchParams>>();
+
+/** The fields of a form. It is read once for a request. @throws RefusedError for one that is too large */
+export function formOf(c: Asked): Promise<URLSearchParams> {
+  const known = forms.get(c.req.raw) ?? readForm(c.req.raw);
+  forms.set(c.req.raw, known);
+  return known;
+}
+
+async function readForm(request: Request): Promise<URLSearchParams> {
+  const tooLarge = new RefusedError(413, "This form is too large.");
+  if (Number(request.headers.get("content-length") ?? 0) > MAX_FORM_BYTES) throw tooLarge;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > MAX_FORM_BYTES) throw tooLarge;
+    chunks.push(chunk);
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
 }
 
 /** The page that says what is wrong. @throws what is no mistake of a viewer, and nothing of the archive. */

@@ -10,13 +10,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { bodyLimit } from "hono/body-limit";
 import { streamSSE } from "hono/streaming";
 import { Hono } from "hono/tiny";
 import { messageOf } from "../base/faults.ts";
 import { hashSource, readPageAssets } from "../server/pages/page.ts";
 import { packageDirectory } from "../system/package.ts";
-import { Answers, type Asked, type Env, formOf, NotFound } from "./answers.ts";
+import { Answers, type Asked, type Env, formOf, NotFound, RefusedError } from "./answers.ts";
 import { Feed } from "./feed.ts";
 import { LiveRuns } from "./live-runs.ts";
 import { auditRoutes } from "./pages/audit.ts";
@@ -34,9 +33,9 @@ import { BASE } from "./shell.ts";
 import { Sight } from "./sight.ts";
 import { isSameText, Sessions, whyForeign } from "./viewer.ts";
 
-const MAX_FORM_BYTES = 64 * 1024;
 const INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 20_000;
+const PLAIN = { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff" };
 
 /** Each puts the routes of its pages in place. */
 const PAGES = [
@@ -52,10 +51,15 @@ const PAGES = [
   meRoutes,
 ];
 
+interface Routed {
+  fetch(request: Request, env: Env["Bindings"]): Response | Promise<Response>;
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
+}
+
 export class Console {
   readonly #answers: Answers;
   readonly #assets = readConsoleAssets();
-  readonly #app: { fetch(request: Request): Response | Promise<Response> };
+  readonly #app: Routed;
   readonly #closing = new AbortController();
 
   constructor(parts: ConsoleParts) {
@@ -70,9 +74,18 @@ export class Console {
     this.#app = this.#routes();
   }
 
+  /** What it answers, each as its method and its path. */
+  get routes(): readonly string[] {
+    return this.#app.routes.flatMap(({ method, path }) => (method === "ALL" ? [] : `${method} ${path}`));
+  }
+
   /** Answers a request below `/console`. Never rejects. */
-  async fetch(request: Request): Promise<Response> {
-    return this.#app.fetch(request);
+  async fetch(request: Request, { address = "" }: { address?: string | undefined } = {}): Promise<Response> {
+    // What leads out of the console by `..` is none of its pages.
+    const { pathname } = new URL(request.url);
+    if (pathname !== BASE && !pathname.startsWith(`${BASE}/`))
+      return new Response("There is nothing here.\n", { status: 404, headers: PLAIN });
+    return this.#app.fetch(request, { address });
   }
 
   /** Ends feeds, replays, checks and logins that go on. */
@@ -82,7 +95,7 @@ export class Console {
     this.#answers.live?.close();
   }
 
-  #routes(): { fetch(request: Request): Response | Promise<Response> } {
+  #routes(): Routed {
     const app = new Hono<Env>().basePath(BASE);
     const { style, script } = this.#assets;
     app.use(async (c, next) => {
@@ -104,12 +117,6 @@ export class Console {
         }),
       );
     app.use((c, next) => this.#identify(c, next));
-    app.use(
-      bodyLimit({
-        maxSize: MAX_FORM_BYTES,
-        onError: (c) => this.#answers.bare(c as Asked, 403, "Refused", "This form is too large."),
-      }),
-    );
     app.use((c, next) => this.#checkToken(c, next));
 
     for (const routesOf of PAGES) routesOf(app, this.#answers);
@@ -176,6 +183,7 @@ export class Console {
       raw,
       this.#wantedPage(c, below),
       this.#answers.sessions,
+      c.env.address,
     );
     switch (entered.kind) {
       case "in": {
@@ -215,10 +223,13 @@ export class Console {
       await next();
       return undefined;
     }
-    const token = await formOf(c).then(
-      (form) => form.get("token") ?? "",
-      () => "",
-    );
+    let token = "";
+    try {
+      token = (await formOf(c)).get("token") ?? "";
+    } catch (error) {
+      if (error instanceof RefusedError) return this.#answers.bare(c, 413, "Refused", error.message);
+      // A body that breaks off holds no token.
+    }
     if (c.req.method !== "POST" || !isSameText(token, c.get("session").token))
       return this.#answers.bare(
         c,

@@ -1,6 +1,8 @@
 /** How somebody comes into the console: by a one-time address on their own machine, or by a login at an issuer. */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
+import { Allowance } from "../base/allowance.ts";
+import { RecentlyUsed } from "../base/recently-used.ts";
 import { askBrowser, type BrowserIssuer, browserClaims, IdentityError } from "../logins/browser-identity.ts";
 import { BASE } from "./shell.ts";
 import { isSameText, type Sessions, type Viewer } from "./viewer.ts";
@@ -14,7 +16,7 @@ export type Entered =
   /** A person reads why not, and what to do. */
   | {
       kind: "refused";
-      status: 400 | 401 | 403;
+      status: 400 | 401 | 403 | 429;
       message: string;
       choices?: readonly { name: string; href: string }[];
     };
@@ -23,8 +25,9 @@ export interface Entrance {
   /**
    * @param path below the console, such as `open`.
    * @param to the page that was asked for, below the console.
+   * @param address from where the request comes.
    */
-  enter(path: string, request: Request, to: string, sessions: Sessions): Promise<Entered>;
+  enter(path: string, request: Request, to: string, sessions: Sessions, address: string): Promise<Entered>;
 }
 
 const KEY_MS = 10 * 60_000;
@@ -75,6 +78,8 @@ const Asked = z.object({
 });
 
 const LOGIN_MS = 10 * 60_000;
+const ISSUERS_MS = 5_000;
+const MAX_ANSWERED = 10_000;
 
 interface PeopleOptions {
   /** Where people log in, with ptc's client there. Its redirect URI is `ORIGIN/console/callback`. */
@@ -88,14 +93,25 @@ interface PeopleOptions {
 /** A login at an issuer (OpenID Connect, authorization code with PKCE), bound to the browser that begins it. */
 export class PeopleLogin implements Entrance {
   readonly #options: PeopleOptions;
+  #issuers: { found: Promise<readonly BrowserIssuer[]>; until: number } | undefined;
+  /** Answers of issuers, each of which ptc asks the issuer about. */
+  readonly #answers = new Allowance({ burst: 20, perSecond: 0.5 }, { burst: 200, perSecond: 20 });
+  /** States of logins that an answer has come for. */
+  readonly #answered = new RecentlyUsed<string, true>({ maxEntries: MAX_ANSWERED });
 
   constructor(options: PeopleOptions) {
     this.#options = options;
   }
 
-  async enter(path: string, request: Request, to: string, sessions: Sessions): Promise<Entered> {
+  async enter(
+    path: string,
+    request: Request,
+    to: string,
+    sessions: Sessions,
+    address: string,
+  ): Promise<Entered> {
     try {
-      if (path === "callback") return await this.#finish(request, sessions);
+      if (path === "callback") return await this.#finish(request, sessions, address);
       return await this.#begin(request, to, sessions);
     } catch (error) {
       if (error instanceof IdentityError) return { kind: "refused", status: 400, message: error.message };
@@ -105,7 +121,7 @@ export class PeopleLogin implements Entrance {
 
   async #begin(request: Request, to: string, sessions: Sessions): Promise<Entered> {
     const { now } = this.#options;
-    const issuers = await this.#options.issuers();
+    const issuers = await this.#readIssuers();
     const wanted = new URL(request.url).searchParams.get("issuer");
     const issuer = issuers.length === 1 ? issuers[0] : issuers.find((each) => each.issuer === wanted);
     if (issuer === undefined) {
@@ -121,7 +137,15 @@ export class PeopleLogin implements Entrance {
     return { kind: "sent", to: url.href, cookie: sessions.cookie("login", sealed, LOGIN_MS) };
   }
 
-  async #finish(request: Request, sessions: Sessions): Promise<Entered> {
+  /** The issuers. What names them, and their secrets, are not read anew for each request of whoever asks. */
+  #readIssuers(): Promise<readonly BrowserIssuer[]> {
+    const now = this.#options.now();
+    if (this.#issuers === undefined || this.#issuers.until <= now)
+      this.#issuers = { found: this.#options.issuers(), until: now + ISSUERS_MS };
+    return this.#issuers.found;
+  }
+
+  async #finish(request: Request, sessions: Sessions, address: string): Promise<Entered> {
     const { now, viewerOf } = this.#options;
     const { searchParams } = new URL(request.url);
     const held = await sessions.opened("login", Asked, sessions.value(request, "login"));
@@ -132,9 +156,19 @@ export class PeopleLogin implements Entrance {
         message: "This does not belong to a login that was begun in this browser, or it took too long.",
         choices: [{ name: "Log in again", href: `${BASE}/login` }],
       };
-    const issuer = (await this.#options.issuers()).find((each) => each.issuer === held.asked.issuer);
+    const issuer = (await this.#readIssuers()).find((each) => each.issuer === held.asked.issuer);
     if (issuer === undefined)
       return { kind: "refused", status: 400, message: "This issuer does not count here any more." };
+    if (this.#answered.has(held.asked.state))
+      return {
+        kind: "refused",
+        status: 400,
+        message: "This login was answered already.",
+        choices: [{ name: "Log in again", href: `${BASE}/login` }],
+      };
+    if (!this.#answers.take(address))
+      return { kind: "refused", status: 429, message: "Too many logins just now; try again in a minute." };
+    this.#answered.set(held.asked.state, true);
     const claims = await browserClaims(issuer, held.asked, searchParams, this.#redirectUri);
     const viewer = viewerOf(issuer.issuer, claims);
     if ("why" in viewer) return { kind: "refused", status: 403, message: viewer.why };

@@ -6,7 +6,7 @@
  */
 import { ArchiveError } from "../archive/archive-error.ts";
 import type { ArchiveStore } from "../archive/archive-store.ts";
-import type { PendingApproval, PendingApprovals } from "../execution/pending/pending-approvals.ts";
+import type { ListedQuestion, PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import type { Sight } from "./sight.ts";
@@ -48,7 +48,7 @@ export class Feed {
   #looking: Promise<void> | undefined;
   #newest: number | undefined;
   /** What waits in the runs of a principal, or of everybody. */
-  readonly #waiting = new Map<string | undefined, { key: string; questions: readonly PendingApproval[] }>();
+  readonly #waiting = new Map<string | undefined, { key: string; questions: readonly ListedQuestion[] }>();
   #stopLive: (() => void) | undefined;
   #soon: NodeJS.Timeout | undefined;
 
@@ -199,11 +199,11 @@ function placeIn(lastId: string | undefined): number | undefined {
   return lastId !== undefined && /^\d{1,15}$/.test(lastId) ? Number(lastId) : undefined;
 }
 
-function keyOf(questions: readonly PendingApproval[]): string {
+function keyOf(questions: readonly ListedQuestion[]): string {
   return questions.map(questionKey).join() || "none";
 }
 
-function describeWaiting(questions: readonly PendingApproval[]): object {
+function describeWaiting(questions: readonly ListedQuestion[]): object {
   return {
     count: questions.length,
     questions: questions.map((each) => ({ key: questionKey(each), tool: each.request.tool })),
@@ -221,6 +221,6 @@ async function orNothing<T>(read: () => Promise<T>): Promise<T | undefined> {
 }
 
 /** What tells a question from what else was asked under its ticket. */
-export function questionKey({ ticket, digest }: Pick<PendingApproval, "ticket" | "digest">): string {
+export function questionKey({ ticket, digest }: Pick<ListedQuestion, "ticket" | "digest">): string {
   return `${ticket} ${digest}`;
 }

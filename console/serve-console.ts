@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { clientAddressOf } from "../server/http/client-address.ts";
 import type { Console } from "./console.ts";
 
 const HOST = "127.0.0.1";
@@ -15,7 +16,11 @@ const MAX_CONNECTIONS = 256;
 export function answerBy(
   console: Pick<Console, "fetch">,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  return getRequestListener((request) => console.fetch(request), { overrideGlobalObjects: false });
+  return getRequestListener(
+    (request, { incoming }) =>
+      console.fetch(request, { address: clientAddressOf(incoming as IncomingMessage) }),
+    { overrideGlobalObjects: false },
+  );
 }
 
 /** A port of loopback that is taken, and nothing is answered there before `serve`. */

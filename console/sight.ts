@@ -9,6 +9,7 @@ import type { ListedRun } from "../archive/listed-run.ts";
 import type { Owner } from "../broker/policy/authorizer.ts";
 import {
   approvalOf,
+  type ListedQuestion,
   type PendingApproval,
   type PendingApprovals,
 } from "../execution/pending/pending-approvals.ts";
@@ -64,7 +65,10 @@ export class Sight {
   }
 
   /** @param isAnswered whether they have answered it, which is noted. */
-  async mayAnswer({ owner, request }: PendingApproval, isAnswered = false): Promise<boolean> {
+  async mayAnswer(
+    { owner, request }: Pick<ListedQuestion, "owner" | "request">,
+    isAnswered = false,
+  ): Promise<boolean> {
     if (this.seesAll || this.isOwn(owner)) return true;
     const { gate, approves } = this.rights;
     if (gate === undefined || !approves) return false;
@@ -79,11 +83,21 @@ export class Sight {
   }
 
   /** The questions that they may answer, answered ones among them. */
-  async questions(approvals: Pick<PendingApprovals, "list">): Promise<PendingApproval[]> {
+  async questions(approvals: Pick<PendingApprovals, "list">): Promise<ListedQuestion[]> {
     return this.answerable(await approvals.list(this.asksOf));
   }
 
-  async answerable(questions: readonly PendingApproval[]): Promise<PendingApproval[]> {
+  /** The question of a ticket, if they may answer it. */
+  async question(
+    approvals: Pick<PendingApprovals, "look" | "get">,
+    ticket: string,
+  ): Promise<PendingApproval | undefined> {
+    const listed = await approvals.look(ticket);
+    if (listed === undefined || !(this.asksOf === undefined || this.isOwn(listed.owner))) return undefined;
+    return (await this.mayAnswer(listed)) ? approvals.get(ticket) : undefined;
+  }
+
+  async answerable(questions: readonly ListedQuestion[]): Promise<ListedQuestion[]> {
     const may = await Promise.all(questions.map((each) => this.mayAnswer(each)));
     return questions.filter((_, index) => may[index]);
   }

@@ -19,8 +19,11 @@ export interface Refusal {
 
 /** Finds out who sends a request. */
 export interface Authenticator {
-  /** @param authorization the header of that name; `undefined` where there is none. */
-  authenticate(authorization: string | undefined): Promise<Caller | Refusal>;
+  /**
+   * @param authorization the header of that name; `undefined` where there is none.
+   * @param address from where the request comes.
+   */
+  authenticate(authorization: string | undefined, address?: string): Promise<Caller | Refusal>;
   /** What clients read to find out where to log in (RFC 9728), without `resource`. */
   readonly resourceMetadata: Readonly<Record<string, unknown>>;
   /** The scopes that clients are told to ask for. */

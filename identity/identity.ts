@@ -96,11 +96,11 @@ class BearerTokens implements Authenticator {
     };
   }
 
-  async authenticate(authorization: string | undefined): Promise<Caller | Refusal> {
+  async authenticate(authorization: string | undefined, address?: string): Promise<Caller | Refusal> {
     if (authorization === undefined) return { error: "invalid_request", message: "log in first" };
     const token = authorization.length > MAX_TOKEN_CHARS ? undefined : BEARER.exec(authorization)?.[1];
     if (token === undefined) return invalidToken("the Authorization header holds no bearer token");
-    const caller = await this.#callerOf(token);
+    const caller = await this.#callerOf(token, address);
     if (isRefusal(caller)) return caller;
     if (!token.startsWith(TOKEN_PREFIX)) await this.#learnGroups(caller);
     return { ...caller, context: { ...caller.context, callerToken: () => token } };
@@ -115,7 +115,7 @@ class BearerTokens implements Authenticator {
     }
   }
 
-  async #callerOf(token: string): Promise<Caller | Refusal> {
+  async #callerOf(token: string, address: string | undefined): Promise<Caller | Refusal> {
     if (token.startsWith(TOKEN_PREFIX) && this.#tokens !== undefined) {
       try {
         return await this.#tokens.callerOf(token);
@@ -134,7 +134,7 @@ class BearerTokens implements Authenticator {
       issuer === undefined ? "the token is not known" : "the token is of an issuer that does not count here",
     );
     for (const each of this.#issuers.filter(({ answers }) => answers)) {
-      const caller = await each.introspect(token);
+      const caller = await each.introspect(token, address);
       if (!isRefusal(caller)) return caller;
       refusal = caller;
     }

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import * as oauth from "oauth4webapi";
+import { Allowance } from "../base/allowance.ts";
 import { messageOf } from "../base/faults.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import type { IssuerSettings } from "../configuration/configuration.ts";
@@ -21,6 +22,9 @@ const KEYS_COUNT_MS = 10 * 60_000;
 const METADATA_COUNTS_MS = 60 * 60_000;
 const RETRY_AFTER_MS = 2_000;
 const MAX_ANSWERS = 10_000;
+/** How many tokens that never counted an issuer is asked about, of one address and of all. */
+const UNKNOWN_OF_ONE = { burst: 30, perSecond: 0.5 };
+const UNKNOWN_OF_ALL = { burst: 300, perSecond: 10 };
 
 interface IssuerOptions {
   /** Of tokens; at least one. */
@@ -40,13 +44,18 @@ interface Answer {
 export class Issuer {
   readonly settings: IssuerSettings;
   readonly #options: IssuerOptions;
+  /** Of tokens that count, and of all others, which anybody can make up, so that these push none of those out. */
   readonly #answers = new RecentlyUsed<string, Answer>({ maxEntries: MAX_ANSWERS });
+  readonly #refusals = new RecentlyUsed<string, Answer>({ maxEntries: MAX_ANSWERS });
+  /** For tokens that are not known to have counted. */
+  readonly #allowance: Allowance;
   #metadata: { value: Promise<oauth.AuthorizationServer>; until: number } | undefined;
   #keys: { url: string; set: JWTVerifyGetKey } | undefined;
 
   constructor(settings: IssuerSettings, options: IssuerOptions) {
     this.settings = settings;
     this.#options = options;
+    this.#allowance = new Allowance(UNKNOWN_OF_ONE, UNKNOWN_OF_ALL, () => options.clock.monotonicMs());
   }
 
   /** Whether tokens are asked about that are not signed. */
@@ -77,19 +86,35 @@ export class Issuer {
     }
   }
 
-  /** The caller of a token about which this issuer is asked (RFC 7662). An answer counts for some seconds. */
-  async introspect(token: string): Promise<Caller | Refusal> {
+  /**
+   * The caller of a token about which this issuer is asked (RFC 7662). An answer counts for some seconds, and so does a refusal.
+   *
+   * @param address from where the token comes. Of tokens that never counted, the issuer is asked about some of one address at a time.
+   */
+  async introspect(token: string, address = ""): Promise<Caller | Refusal> {
     const { introspection } = this.settings;
     if (introspection === undefined) return invalidToken("the token is not known");
     const key = createHash("sha256").update(token).digest("base64url");
     const now = this.#options.clock.monotonicMs();
-    const known = this.#answers.get(key);
+    const counted = this.#answers.get(key);
+    const known = counted ?? this.#refusals.get(key);
     if (known !== undefined && now < known.until) return known.caller;
+    if (counted === undefined && !this.#allowance.take(address))
+      return {
+        error: "temporarily_unavailable",
+        message: "too many tokens that are not known come from there; try again in a minute",
+      };
     const caller = this.#ask(token);
     const answer = { caller, until: now + introspection.cacheMs };
-    this.#answers.set(key, answer);
+    this.#refusals.set(key, answer);
     void caller.then((came) => {
-      if (isRefusal(came) && came.error === "temporarily_unavailable") answer.until = 0;
+      if (!isRefusal(came)) {
+        this.#refusals.delete(key);
+        this.#answers.set(key, answer);
+        return;
+      }
+      if (came.error === "temporarily_unavailable") answer.until = 0;
+      else this.#answers.delete(key);
     });
     return caller;
   }

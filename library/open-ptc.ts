@@ -123,15 +123,18 @@ export class OpenPtc implements Ptc {
   }
 
   async approvals(options: Pick<CallOptions, "principal"> = {}): Promise<readonly PendingApproval[]> {
-    const found = await this.#listPending(options);
-    return found.map(({ ticket, askedAt, expiresAt, isAnswered, request }) => ({
-      ticket,
-      tool: request.tool,
-      askedAt: new Date(askedAt),
-      expiresAt: new Date(expiresAt),
-      isAnswered,
-      question: questionOf(request),
-    }));
+    this.#refuseClosed();
+    const { principal } = this.#contextOf(options);
+    return plainly(async () => {
+      const found: PendingApproval[] = [];
+      const approvals = await this.#open.host.pendingApprovals();
+      for await (const { ticket, askedAt, expiresAt, isAnswered, request } of approvals.whole(principal))
+        found.push({
+          ...{ ticket, tool: request.tool, isAnswered, question: questionOf(request) },
+          ...{ askedAt: new Date(askedAt), expiresAt: new Date(expiresAt) },
+        });
+      return found;
+    });
   }
 
   async answer(
@@ -291,14 +294,12 @@ export class OpenPtc implements Ptc {
     void recorded.finally(() => this.#recording.delete(recorded));
   }
 
-  async #listPending(options: Pick<CallOptions, "principal">): Promise<readonly Pending[]> {
+  async #pending(ticket: string, options: Pick<CallOptions, "principal">): Promise<Pending> {
     this.#refuseClosed();
     const { principal } = this.#contextOf(options);
-    return plainly(async () => (await this.#open.host.pendingApprovals()).list(principal));
-  }
-
-  async #pending(ticket: string, options: Pick<CallOptions, "principal">): Promise<Pending> {
-    const found = (await this.#listPending(options)).find((each) => each.ticket === ticket);
+    const found = await plainly(async () =>
+      (await this.#open.host.pendingApprovals()).get(ticket, principal),
+    );
     if (found !== undefined) return found;
     throw new PtcError(
       "no_ticket",

@@ -4,6 +4,7 @@
  */
 import * as oauth from "oauth4webapi";
 import { messageOf } from "../base/faults.ts";
+import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { outgoingFetch } from "../system/outgoing.ts";
 
@@ -103,7 +104,33 @@ export async function browserClaims(
   }
 }
 
+/** How long metadata counts, and how soon it is looked for again when it could not be had. */
+const METADATA_COUNTS_MS = 10 * 60_000;
+const RETRY_AFTER_MS = 2_000;
+const MAX_ISSUERS = 100;
+
+interface Known {
+  found: Promise<oauth.AuthorizationServer>;
+  until: number;
+}
+
+const known = new RecentlyUsed<string, Known>({ maxEntries: MAX_ISSUERS });
+
+/** The metadata of an issuer. Anybody can begin a login, so that the issuer is not asked for each. @throws IdentityError */
 async function metadataOf({ issuer }: BrowserIssuer): Promise<oauth.AuthorizationServer> {
+  let entry = known.get(issuer);
+  if (entry === undefined || entry.until <= performance.now()) {
+    const asked: Known = { found: fetchMetadata(issuer), until: performance.now() + METADATA_COUNTS_MS };
+    asked.found.catch(() => {
+      asked.until = performance.now() + RETRY_AFTER_MS;
+    });
+    known.set(issuer, asked);
+    entry = asked;
+  }
+  return entry.found;
+}
+
+async function fetchMetadata(issuer: string): Promise<oauth.AuthorizationServer> {
   try {
     const url = new URL(issuer);
     return await oauth.processDiscoveryResponse(url, await oauth.discoveryRequest(url, options()));

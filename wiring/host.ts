@@ -347,10 +347,12 @@ export class Host implements ProgramRunner {
   /** The question of a ticket, if somebody may answer it. */
   async #mayAnswer(viewer: Viewer, ticket: string): Promise<PendingApproval | undefined> {
     const { gate } = this.#options;
-    const [found] = await (await this.pendingApprovals()).find(undefined, ticket);
-    if (gate === undefined || found?.ticket !== ticket) return undefined;
-    const { owner, request } = found;
-    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? found : undefined;
+    if (gate === undefined) return undefined;
+    const approvals = await this.pendingApprovals();
+    const listed = await approvals.look(ticket);
+    if (listed === undefined) return undefined;
+    const { owner, request } = listed;
+    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? approvals.get(ticket) : undefined;
   }
 
   /** The open sessions of a principal. Ending a session ends the program that runs in it. */

@@ -123,7 +123,7 @@ const SealedRow = z.object({ name: z.string(), what: z.string(), sealed: z.insta
 async function* sealedValues(
   db: Statements,
 ): AsyncGenerator<{ sealed: Uint8Array; purpose: string; replace: (by: Uint8Array) => Promise<number> }> {
-  for (const what of ["question", "answer", "run"] satisfies Sealed[]) {
+  for (const what of ["listing", "question", "answer", "run"] satisfies Sealed[]) {
     const rows = await db.all(
       SealedRow,
       `SELECT ticket AS name, '${what}' AS what, ${what} AS sealed FROM pending WHERE NOT gone AND ${what} IS NOT NULL`,

@@ -1,5 +1,13 @@
 import * as z from "zod/mini";
-import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "../pending-store.ts";
+import type {
+  Claimed,
+  KeptOrNot,
+  LiveRow,
+  MostWaiting,
+  PendingRow,
+  PendingStore,
+  RowToKeep,
+} from "../pending-store.ts";
 import { type PgDatabase, type PgValue, patiently, type Statements } from "./database.ts";
 
 /** How often a process reports that it is alive while it has claimed or offered something. */
@@ -15,11 +23,15 @@ const Listed = z.object({
   principal: z.string(),
   asked_at: z.int(),
   expires_at: z.int(),
-  question: Bytes,
+  listing: Bytes,
   answer: z.nullable(Bytes),
   owner: z.nullable(z.string()),
   has_run: z.boolean(),
 });
+const LISTED = `ticket, principal, asked_at, expires_at, coalesce(listing, question) AS listing, answer, owner,
+  run IS NOT NULL AS has_run`;
+const Question = z.object({ question: Bytes });
+const Waiting = z.object({ runs: z.int(), bytes: z.int() });
 const Kept = z.object({
   run: z.nullable(Bytes),
   answer: z.nullable(Bytes),
@@ -52,21 +64,32 @@ export class PostgresPendingStore implements PendingStore {
     this.#presence = presence;
   }
 
-  keep({ run, ...row }: RowToKeep, most: number): Promise<boolean> {
+  keep({ run, ...row }: RowToKeep, most: MostWaiting): Promise<KeptOrNot> {
+    return this.#insertWithin(row, { run, owner: null }, most);
+  }
+
+  async offer({ owner, ...row }: LiveRow, { bytes }: Pick<MostWaiting, "bytes">): Promise<KeptOrNot> {
+    const kept = await this.#insertWithin(row, { run: null, owner }, { bytes });
+    if (kept === "kept") this.#presence.stay(owner);
+    return kept;
+  }
+
+  #insertWithin(
+    row: Omit<RowToKeep, "run">,
+    where: { run: PgValue; owner: PgValue },
+    most: Partial<MostWaiting>,
+  ): Promise<KeptOrNot> {
     return this.#step(async (tx, tries) => {
       // The lock lets processes that keep runs of one principal count each other's runs.
       await tx.run("SELECT pg_advisory_xact_lock(hashtext('ptc pending ' || $1), 1)", row.principal);
-      const count =
-        "SELECT count(*) AS count FROM pending WHERE principal = $1 AND NOT gone AND ticket <> $2";
-      if (((await tx.get(Count, count, row.principal, row.ticket))?.count ?? 0) >= most) return false;
-      await insert(tx, row, { run, owner: null }, tries);
-      return true;
+      const count = `SELECT count(*) AS runs, coalesce(sum(bytes), 0)::bigint AS bytes FROM pending
+        WHERE principal = $1 AND NOT gone AND ticket <> $2`;
+      const waiting = (await tx.get(Waiting, count, row.principal, row.ticket)) ?? { runs: 0, bytes: 0 };
+      if (waiting.runs >= (most.runs ?? Number.POSITIVE_INFINITY)) return "too_many";
+      if (waiting.bytes + row.question.length > (most.bytes ?? Number.POSITIVE_INFINITY)) return "too_large";
+      await insert(tx, row, where, tries);
+      return "kept";
     });
-  }
-
-  async offer({ owner, ...row }: LiveRow): Promise<void> {
-    await this.#step((tx, tries) => insert(tx, row, { run: null, owner }, tries));
-    this.#presence.stay(owner);
   }
 
   offered(ticket: string, owner: string): Promise<Uint8Array | undefined> {
@@ -87,22 +110,23 @@ export class PostgresPendingStore implements PendingStore {
 
   async list(principal: string | undefined): Promise<PendingRow[]> {
     const whose = principal === undefined ? "" : "principal = $1 AND ";
-    const select = `SELECT ticket, principal, asked_at, expires_at, question, answer, owner, run IS NOT NULL AS has_run
-       FROM pending WHERE ${whose}NOT gone AND NOT (run IS NULL AND ${IS_DEAD})
-       ORDER BY asked_at, ticket COLLATE "C"`;
+    const select = `SELECT ${LISTED} FROM pending WHERE ${whose}${IS_WAITING} ORDER BY asked_at, ticket COLLATE "C"`;
     const rows = await this.#step((tx) =>
       tx.all(Listed, select, ...(principal === undefined ? [] : [principal])),
     );
-    return rows.map(
-      ({ asked_at: askedAt, expires_at: expiresAt, has_run: isKept, question, answer, ...row }) => ({
-        ...row,
-        question: plain(question),
-        answer: answer && plain(answer),
-        askedAt,
-        expiresAt,
-        isKept,
-      }),
-    );
+    return rows.map(rowOf);
+  }
+
+  async row(ticket: string): Promise<PendingRow | undefined> {
+    const select = `SELECT ${LISTED} FROM pending WHERE ticket = $1 AND ${IS_WAITING}`;
+    const row = await this.#step((tx) => tx.get(Listed, select, ticket));
+    return row && rowOf(row);
+  }
+
+  async question(ticket: string): Promise<Uint8Array | undefined> {
+    const select = "SELECT question FROM pending WHERE ticket = $1 AND NOT gone";
+    const question = (await this.#step((tx) => tx.get(Question, select, ticket)))?.question;
+    return question && plain(question);
   }
 
   answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean> {
@@ -142,7 +166,7 @@ export class PostgresPendingStore implements PendingStore {
 
   remove(ticket: string, owner: string): Promise<boolean> {
     return this.#step(async (tx, tries) => {
-      const update = `UPDATE pending SET gone = true, run = NULL, answer = NULL, question = ''
+      const update = `UPDATE pending SET gone = true, run = NULL, answer = NULL, question = '', listing = NULL, bytes = 0
         WHERE ticket = $1 AND owner = $2 AND NOT gone`;
       if ((await tx.run(update, ticket, owner)) === 1) return true;
       if (tries === 0) return false;
@@ -205,17 +229,32 @@ const SEE = `WITH own AS (SELECT ticket FROM pending WHERE owner = $1 AND NOT go
   )
   SELECT count(*) AS count FROM own`;
 
+/** SQL condition that a row waits, and the process of its sandbox has not ended. */
+const IS_WAITING = `NOT gone AND NOT (run IS NULL AND ${IS_DEAD})`;
+
+function rowOf({
+  asked_at: askedAt,
+  expires_at: expiresAt,
+  has_run: isKept,
+  listing,
+  answer,
+  ...row
+}: z.infer<typeof Listed>): PendingRow {
+  return { ...row, listing: plain(listing), answer: answer && plain(answer), askedAt, expiresAt, isKept };
+}
+
 /** Inserts a row. A row that already has the ticket comes from an earlier try. */
 async function insert(
   tx: Statements,
-  { ticket, principal, askedAt, expiresAt, question }: Omit<RowToKeep, "run">,
+  { ticket, principal, askedAt, expiresAt, listing, question }: Omit<RowToKeep, "run">,
   { run, owner }: { run: PgValue; owner: PgValue },
   tries: number,
 ): Promise<void> {
   await tx.run(
-    `INSERT INTO pending (ticket, principal, asked_at, expires_at, question, run, owner) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    `INSERT INTO pending (ticket, principal, asked_at, expires_at, question, run, owner, listing, bytes)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ${tries === 0 ? "" : "ON CONFLICT DO NOTHING"}`,
-    ...[ticket, principal, askedAt, expiresAt, question, run, owner],
+    ...[ticket, principal, askedAt, expiresAt, question, run, owner, listing, question.length],
   );
 }
 

@@ -463,6 +463,10 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE chain_ends SET id = v_id, link = v_link WHERE name = 'head';
   END $$;
   `,
+  `
+  -- What is listed of a question, apart from the question, and the size of the question. Earlier rows have none.
+  ALTER TABLE pending ADD COLUMN listing bytea, ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
+  `,
 ];
 
 const Version = z.object({ version: z.int() });

@@ -6,6 +6,8 @@ import { columnsOf } from "../../base/visible-text.ts";
 const SHOWN_LINES = 4;
 /** The width of a line in a dialog with a frame, on a terminal of 80 columns. */
 const LINE_COLUMNS = 72;
+/** How many arguments are looked at for what is shown. The others are counted. */
+const MAX_CONSIDERED = 200;
 const GAP = "  ";
 const MIN_COLUMNS = 16;
 const MAX_NAME_COLUMNS = 24;
@@ -36,9 +38,12 @@ export function renderApprovalOverview(tool: string, args: unknown, isFollowed =
   const name = cutMiddle(tool, unmistakableLine, LINE_COLUMNS - `Allow  ${count}?`.length);
   const header = `Allow ${name.text} ${count}?`;
   const most = SHOWN_LINES - 1;
-  const alone = linesOf(entries, most);
+  // No more of them would be shown, however short they are.
+  const first = entries.slice(0, MAX_CONSIDERED);
+  const further = entries.length - first.length;
+  const alone = linesOf(first, most, further);
   const isCut = name.isCut || alone.some((piece) => piece.isCut);
-  const shown = isFollowed || isCut ? linesOf(entries, most - 1) : alone;
+  const shown = isFollowed || isCut ? linesOf(first, most - 1, further) : alone;
   return {
     lines: [header, ...shown.map(({ text }) => text)],
     isCut: isCut || shown.some((piece) => piece.isCut),
@@ -50,7 +55,8 @@ interface Piece {
   isCut: boolean;
 }
 
-function linesOf(entries: readonly [string, unknown][], most: number): Piece[] {
+/** @param further how many more there are, which are only counted. */
+function linesOf(entries: readonly [string, unknown][], most: number, further: number): Piece[] {
   if (entries.length <= most) return entries.map((entry) => renderEntry(entry, LINE_COLUMNS));
   // The remaining line is for the text that follows, or for the client's note that there is more.
   const bySize = [...entries].sort((a, b) => needed(a) - needed(b));
@@ -61,14 +67,15 @@ function linesOf(entries: readonly [string, unknown][], most: number): Piece[] {
   const short = new Set(bySize.slice(0, count));
   return [entries.filter((entry) => short.has(entry)), entries.filter((entry) => !short.has(entry))]
     .filter((line) => line.length > 0)
-    .map(shareLine);
+    .map((line, index, lines) => shareLine(line, index === lines.length - 1 ? further : 0));
 }
 
 /** Puts several arguments on one line: a short one takes what it needs, the others share the rest evenly. */
-function shareLine(entries: readonly [string, unknown][]): Piece {
+function shareLine(entries: readonly [string, unknown][], further: number): Piece {
   const places = Math.floor((LINE_COLUMNS - MIN_COLUMNS) / (MIN_COLUMNS + GAP.length)) + 1;
   const shown = entries.length <= places ? entries : entries.slice(0, places - 1);
-  const more = entries.length === shown.length ? [] : [`... (${entries.length - shown.length} more)`];
+  const left = entries.length - shown.length + further;
+  const more = left === 0 ? [] : [`... (${left} more)`];
   let room = LINE_COLUMNS - GAP.length * (shown.length + more.length - 1) - (more[0]?.length ?? 0);
   let waiting = shown.length;
   const pieces = new Map<string, Piece>();

@@ -36,8 +36,9 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
     verdicts.find(({ kind }) => kind === "ask") ??
     verdicts[0] ?? { kind: "deny" };
   return {
-    decide: (call) => strictest(sets.map((rules) => rules.decide(call))),
-    decideApproval: (call) => strictest(sets.map((rules) => rules.decideApproval(call))),
+    decide: async (call) => strictest(await Promise.all(sets.map((rules) => rules.decide(call)))),
+    decideApproval: async (call) =>
+      strictest(await Promise.all(sets.map((rules) => rules.decideApproval(call)))),
     decideVisibility: (viewer, tool) => strictest(sets.map((rules) => rules.decideVisibility(viewer, tool))),
     decideAccess: (viewer, access) => strictest(sets.map((rules) => rules.decideAccess(viewer, access))),
   };
@@ -76,7 +77,7 @@ export class RuleAuthorizer implements Authorizer {
     if (ruled.kind === "deny") return denied(ruled);
     if (ruled.kind === "allow" && listed.kind === "allow" && refusal === undefined)
       return { kind: "allow", rule: listed.rule ?? ruled.rule };
-    const approving = rules.decideApproval(call);
+    const approving = await rules.decideApproval(call);
     if (approving.kind === "deny") return denied(approving);
     const { rule, reason } =
       ruled.kind === "ask" ? ruled : (refusal ?? { rule: listed.rule, reason: undefined });
@@ -124,7 +125,7 @@ export class RuleAuthorizer implements Authorizer {
 
 /** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */
 async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
-  const ruled = rules.decide(call);
+  const ruled = await rules.decide(call);
   const { flow } = call.run;
   if (ruled.kind === "allow" || ruled.looksAtFlow !== true || flow === undefined) return ruled;
   const open = flow().leaves.filter(({ undecided }) => undecided.length > 0);

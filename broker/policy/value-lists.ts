@@ -29,19 +29,37 @@ const SEPARATING = /[\s,;<>"'|\\\p{Cc}\p{Cf}]/u;
  * for any characters except spaces, separators and a second `@`. The name before an address in `<...>` does not count.
  */
 export function matchesValue(pattern: string, value: Leaf["value"]): boolean {
-  if (value === null) return false;
+  const read = value === null ? undefined : readValue(value);
+  return read !== undefined && matchesRead(pattern, read);
+}
+
+/** A value as patterns are compared with it. It may be long and the patterns many, so that it is read once for all of them. */
+interface ReadValue {
+  readonly text: string;
+  /** Without the name before an address, in lower case. */
+  readonly plain: string;
+  readonly isSeparated: boolean;
+  readonly ats: number;
+}
+
+function readValue(value: NonNullable<Leaf["value"]>): ReadValue {
   const text = String(value).trim();
-  if (/^[^:/@\s]+:\/\//.test(pattern))
+  const plain = (/^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text).toLowerCase();
+  return { text, plain, isSeparated: SEPARATING.test(plain), ats: countOf(plain, "@") };
+}
+
+const HAS_SCHEME = /^[^:/@\s]+:\/\//;
+
+function matchesRead(pattern: string, { text, plain, isSeparated, ats }: ReadValue): boolean {
+  if (HAS_SCHEME.test(pattern))
     return (
       !/[\s\\\p{Cc}\p{Cf}]/u.test(text) &&
       matchesUrl(pattern, text) &&
       !hasUser(text) &&
       !/\/(?:\.|%2e){2}(?:\/|$)/i.test(text)
     );
-  const plain = /^[^<>,;@"]*<([^<>\s,;]+)>$/.exec(text)?.[1] ?? text;
-  if (pattern.includes("*") && (SEPARATING.test(plain) || countOf(plain, "@") > countOf(pattern, "@")))
-    return false;
-  return matchesPattern(pattern.toLowerCase(), plain.toLowerCase());
+  if (pattern.includes("*") && (isSeparated || ats > countOf(pattern, "@"))) return false;
+  return matchesPattern(pattern.toLowerCase(), plain);
 }
 
 function hasUser(address: string): boolean {
@@ -53,9 +71,33 @@ function countOf(text: string, char: string): number {
   return text.split(char).length - 1;
 }
 
+/** A list that was read once: the texts that mean themselves, and all other patterns. */
+interface ReadList {
+  readonly texts: ReadonlySet<string>;
+  readonly patterns: readonly string[];
+}
+
+const readLists = new WeakMap<readonly string[], ReadList>();
+
+function readList(list: readonly string[]): ReadList {
+  const known = readLists.get(list);
+  if (known !== undefined) return known;
+  const isText = (pattern: string) => !pattern.includes("*") && !HAS_SCHEME.test(pattern);
+  const read = {
+    texts: new Set(list.filter(isText).map((pattern) => pattern.toLowerCase())),
+    patterns: list.filter((pattern) => !isText(pattern)),
+  };
+  readLists.set(list, read);
+  return read;
+}
+
 /** Whether a value is in a list. */
 export function isListed(lists: ValueLists, name: string, value: Leaf["value"]): boolean {
-  return Object.hasOwn(lists, name) && (lists[name] ?? []).some((pattern) => matchesValue(pattern, value));
+  const list = Object.hasOwn(lists, name) ? lists[name] : undefined;
+  if (list === undefined || value === null) return false;
+  const { texts, patterns } = readList(list);
+  const read = readValue(value);
+  return texts.has(read.plain) || patterns.some((pattern) => matchesRead(pattern, read));
 }
 
 /** The places named in arguments, by path: for each value, and for each list and object that contains it. */
@@ -66,25 +108,63 @@ export interface NamedPlaces {
   readonly domains: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-const ADDRESS = /[^\s<>,;:"'()[\]@]+@([^\s<>,;:"'()[\]@]+)/g;
-const LINK = /[a-z][a-z0-9+.-]*:[\\/]{2}[^\s<>"'`]*/gi;
+const AFTER_SCHEME = /:[\\/]{2}/g;
+const REST_OF_LINK = /[^\s<>"'`]*/y;
+const OF_SCHEME = /[a-z0-9+.-]/i;
+const OF_ADDRESS = /[^\s<>,;:"'()[\]@]/;
+const DOMAIN_BEGINS = /@([^\s<>,;:"'()[\]@]+)/g;
+/** How many places are named at most. Each is noted for its value and for all that contains it. */
+const MAX_PLACES = 2_000;
 
-export function placesIn(args: unknown, maxLeaves: number): NamedPlaces {
+/** @returns `undefined` if more places are named, or in more values, than rules can handle. */
+export function placesIn(args: unknown, maxLeaves: number): NamedPlaces | undefined {
   const hosts = new Map<string, Set<string>>();
   const domains = new Map<string, Set<string>>();
+  let places = 0;
   for (const { path, value } of leavesOf(args, maxLeaves).leaves) {
     if (typeof value !== "string") continue;
-    for (const [link] of value.matchAll(LINK)) note(hosts, path, hostOf(link));
-    // Text before an `@` in a URL is the user of that URL.
-    const rest = value.replace(LINK, " ");
-    let found = 0;
-    for (const [, domain = ""] of rest.matchAll(ADDRESS)) {
-      found++;
-      note(domains, path, domain.toLowerCase().replace(/\.$/, ""));
-    }
-    if (countOf(rest, "@") > found) note(domains, path, rest.trim());
+    const { links, rest } = linksIn(value);
+    const named = domainsIn(rest);
+    places += links.length + named.length;
+    if (places > MAX_PLACES) return undefined;
+    for (const link of links) note(hosts, path, hostOf(link));
+    for (const domain of named) note(domains, path, domain.toLowerCase().replace(/\.$/, ""));
+    if (countOf(rest, "@") > named.length) note(domains, path, rest.trim());
   }
   return { hosts, domains };
+}
+
+/**
+ * The URLs in a text, and the text without them: what comes before an `@` in a URL is the user of that URL. Each is found from its
+ * `://`, because a search for its scheme would begin anew at every character.
+ */
+function linksIn(text: string): { links: string[]; rest: string } {
+  const links: string[] = [];
+  let [rest, end] = ["", 0];
+  for (const { index } of text.matchAll(AFTER_SCHEME)) {
+    if (index < end) continue;
+    let start = index;
+    while (start > end && OF_SCHEME.test(text[start - 1] ?? "")) start--;
+    while (start < index && !/[a-z]/i.test(text[start] ?? "")) start++;
+    if (start === index) continue;
+    rest += `${text.slice(end, start)} `;
+    REST_OF_LINK.lastIndex = index;
+    end = index + (REST_OF_LINK.exec(text)?.[0].length ?? 0);
+    links.push(text.slice(start, end));
+  }
+  return { links, rest: rest + text.slice(end) };
+}
+
+/** The domains of the e-mail addresses in a text, each found from its `@`. */
+function domainsIn(text: string): string[] {
+  const domains: string[] = [];
+  let end = 0;
+  for (const match of text.matchAll(DOMAIN_BEGINS)) {
+    if (match.index <= end || !OF_ADDRESS.test(text[match.index - 1] ?? "")) continue;
+    domains.push(match[1] ?? "");
+    end = match.index + match[0].length;
+  }
+  return domains;
 }
 
 function hostOf(link: string): string {

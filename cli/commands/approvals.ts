@@ -75,11 +75,15 @@ async function list(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
-  const waiting = await withApprovals(flags, surroundings, (approvals) => approvals.list(flags.principal));
   if (flags.json === true) {
-    await write(stdout, `${jsonLine(waiting.map(describePending))}\n`);
+    const whole: object[] = [];
+    await withApprovals(flags, surroundings, async (approvals) => {
+      for await (const pending of approvals.whole(flags.principal)) whole.push(describePending(pending));
+    });
+    await write(stdout, `${jsonLine(whole)}\n`);
     return EXIT.done;
   }
+  const waiting = await withApprovals(flags, surroundings, (approvals) => approvals.list(flags.principal));
   const now = Date.now();
   const isOfSeveral = waiting.some(({ owner }) => owner.principal !== LOCAL_USER.principal);
   for (const { ticket, owner, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {

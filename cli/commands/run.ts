@@ -228,7 +228,7 @@ async function askHere(
   const over = new AbortController();
   const asked = approver.ask(request, AbortSignal.any([signal, over.signal]));
   const isAnswered = async () =>
-    (await approvals.find(principal, pending.ticket))[0]?.isAnswered !== false || undefined;
+    (await approvals.isAnswered(principal, pending)) || undefined;
   const answer = await Promise.race([
     asked,
     answerElsewhere(isAnswered, over.signal).then(() => undefined),

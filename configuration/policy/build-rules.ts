@@ -15,23 +15,28 @@ import { ConfigurationError } from "../configuration-error.ts";
 import { flowOf } from "./configured-flow.ts";
 import { resolveGroups } from "./local-groups.ts";
 
+/** What of a configuration its rules are made of. */
+type RulesConfiguration = Pick<Configuration, "file" | "directory" | "policy" | "managed"> &
+  Parameters<typeof flowOf>[0];
+
 /**
  * Builds the authorizer that decides by lists, labels and rules.
  *
- * @param isNoted whether it is noted in the project's folder that the rules are valid.
+ * @param how `isNoted`: whether it is noted in the project's folder that the rules are valid. `isApart`: whether everything is
+ * decided in this thread, because it can be ended.
  * @throws ConfigurationError for the first invalid rule.
  */
 export async function buildRuleAuthorizer(
-  configuration: Configuration,
+  configuration: RulesConfiguration,
   policy: Policy,
   clock: Pick<Clock, "wallMs"> = processClock,
-  isNoted = true,
+  { isNoted = true, isApart = false } = {},
 ): Promise<RuleAuthorizer> {
   const flow = flowOf(configuration);
   const sets: Rules[] = [];
   if (configuration.policy.files.length > 0) {
     const checked = new CheckedRules(configuration);
-    const { rules, problems } = await openRules(configuration, checked.isKnown());
+    const { rules, problems } = await openRules(configuration, { isChecked: checked.isKnown(), isApart });
     const [first] = problems.errors;
     if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
     if (isNoted) checked.note(rules.all.length);
@@ -39,7 +44,7 @@ export async function buildRuleAuthorizer(
   }
   for (const { policy: managed } of configuration.managed) {
     if (managed.files.length === 0) continue;
-    const { rules, problems } = await openRules({ ...configuration, policy: managed });
+    const { rules, problems } = await openRules({ ...configuration, policy: managed }, { isApart });
     const [first] = problems.errors;
     if (first !== undefined) throw new ConfigurationError("invalid", describeRuleProblem(first));
     sets.push(rules);
@@ -50,17 +55,17 @@ export async function buildRuleAuthorizer(
 /**
  * The rules of a configuration with all their problems.
  *
- * @param isChecked whether the rules are known to be valid. They are then not checked again.
+ * @param how `isChecked`: whether the rules are known to be valid. They are then not checked again.
  * @throws ConfigurationError when Cedar is not installed.
  */
 export async function openRules(
-  configuration: Configuration,
-  isChecked = false,
+  configuration: Omit<RulesConfiguration, "directory" | "managed">,
+  { isChecked = false, isApart = false } = {},
 ): Promise<{ rules: Rules; problems: Problems }> {
   const { files } = configuration.policy;
   const groups = resolveGroups(configuration.policy.groups);
   try {
-    return await Rules.open({ files, groups, flow: flowOf(configuration), isChecked });
+    return await Rules.open({ files, groups, flow: flowOf(configuration), isChecked, isApart });
   } catch (error) {
     if (!(error instanceof NoCedarError)) throw error;
     throw new ConfigurationError("invalid", `${configuration.file ?? "configuration"}: ${error.message}`, {

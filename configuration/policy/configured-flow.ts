@@ -67,7 +67,9 @@ export function flowOf({
   servers,
   labels,
   lists,
-}: Pick<Configuration, "servers" | "labels" | "lists">): DataFlow {
+}: Pick<Configuration, "labels" | "lists"> & {
+  servers: readonly Pick<Configuration["servers"][number], "name" | "flow">[];
+}): DataFlow {
   // Saved programs have no labels, because they read only through their own calls.
   const programs = [PROGRAMS_MODULE, { tools: {} }] as const;
   return new DataFlow(new Map([programs, ...servers.map(({ name, flow }) => [name, flow] as const)]), {

@@ -28,24 +28,33 @@ export interface Supposed {
 const FILE = "the rule";
 const MAX_CHARS = 32 * 1024;
 
+/** What of a configuration decides about calls. */
+export type DecidingConfiguration = Pick<
+  Configuration,
+  "file" | "directory" | "tools" | "approvals" | "labels" | "lists" | "policy" | "managed"
+> & { readonly servers: readonly Pick<Configuration["servers"][number], "name" | "flow">[] };
+
 /**
  * @param all every tool, including those that no program may call.
+ * @param where `isApart` where this is done in a thread that can be ended, which then decides all by itself.
  * @throws ConfigurationError in one line for a text that is no rule, and for a configuration with invalid rules.
  */
 export async function supposeRule(
-  configuration: Configuration,
-  all: ToolCatalog,
+  configuration: DecidingConfiguration,
+  all: Pick<ToolCatalog, "names">,
   text: string,
   clock: Pick<Clock, "wallMs">,
+  { isApart = false } = {},
 ): Promise<Supposed> {
+  const how = { isNoted: false, isApart };
   if (text.length > MAX_CHARS) throw wrong(`is longer than ${MAX_CHARS} characters`);
   const lists = listsOf(configuration);
-  const before = await buildRuleAuthorizer(configuration, lists, clock, false);
+  const before = await buildRuleAuthorizer(configuration, lists, clock, how);
   const withoutComments = text.replaceAll(/\/\/.*/g, "");
   if (/\b(?:permit|forbid)\s*\(/.test(withoutComments)) {
     const files = [...configuration.policy.files, { file: FILE, path: FILE, text }];
     const policy = { ...configuration.policy, files };
-    const after = await buildRuleAuthorizer({ ...configuration, policy }, lists, clock, false);
+    const after = await buildRuleAuthorizer({ ...configuration, policy }, lists, clock, how);
     const isPermitting = readRules(files).some(({ effect }) => effect === "permit");
     const notes = isPermitting
       ? []
@@ -63,7 +72,7 @@ export async function supposeRule(
     neverAsk: [...lists.neverAsk, ...(approvals.allow ?? [])],
     byDefault: approvals.default ?? lists.byDefault,
   };
-  const after = await buildRuleAuthorizer(configuration, policy, clock, false);
+  const after = await buildRuleAuthorizer(configuration, policy, clock, how);
   const names = all.names();
   const patterns = [tools.allow, tools.block, approvals.ask, approvals.allow].flatMap((each) => each ?? []);
   const notes = patterns

@@ -1,7 +1,7 @@
 /** The questions that wait for a person, each with everything that is known of the call, and how to answer it. */
 
 import type { ArchiveStore } from "../../archive/archive-store.ts";
-import { formatDuration } from "../../base/quantities.ts";
+import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import {
   type ApprovalScope,
@@ -17,7 +17,7 @@ import {
   type RequiredProof,
 } from "../../broker/approvals/approvals.ts";
 import { diffLines } from "../../configuration/diff-lines.ts";
-import type { PendingApproval } from "../../execution/pending/pending-approvals.ts";
+import type { ListedQuestion, PendingApproval } from "../../execution/pending/pending-approvals.ts";
 import { PasskeyError } from "../../logins/passkeys.ts";
 import { callingLines } from "../../protocol/calling-lines.ts";
 import { canonicalJson, digestOf } from "../../protocol/canonical-json.ts";
@@ -39,8 +39,10 @@ interface ShownQuestion {
 
 interface InboxPage {
   questions: readonly ShownQuestion[];
+  /** Questions that have a page of their own alone, because they are long, or because there are many. */
+  further: readonly ListedQuestion[];
   /** Answered questions whose runs have not gone on yet. */
-  answered: readonly PendingApproval[];
+  answered: readonly ListedQuestion[];
   frame: Frame;
   nowMs: number;
   approves: boolean;
@@ -59,7 +61,10 @@ const GONE = "Nothing waits under this ticket any more: it was answered elsewher
 function renderInbox(page: InboxPage): ConsolePage {
   const { questions, answered, notice, isOne } = page;
   const rest = isOne ? html`<p><a href="${BASE}/inbox">Everything that waits for you</a></p>` : undefined;
-  const items = questions.map((question, index) => renderQuestion(question, index, page));
+  const items = [
+    ...questions.map((question, index) => renderQuestion(question, index, page)),
+    ...page.further.map(renderFurther),
+  ];
   const list =
     items.length === 0
       ? renderNothing(
@@ -87,6 +92,15 @@ function renderInbox(page: InboxPage): ConsolePage {
 <div id="questions" data-live="waiting" data-keyed>${list}</div>
 <div data-live="waiting" id="gone">${after}</div>`,
   };
+}
+
+function renderFurther(listed: ListedQuestion): Markup {
+  const { ticket, request, fileName, askedAt, bytes } = listed;
+  return html`<article class="question" data-key="${questionKey(listed)}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
+<header><h2 id="q-${ticket}-title"><code>${unmistakableLine(request.tool)}</code></h2>
+<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${formatBytes(bytes)}</span></p></header>
+<p><a href="${BASE}/inbox/${encodeURIComponent(ticket)}">Read and answer it on a page of its own</a></p>
+</article>`;
 }
 
 const CONTEXT_LINES = 6;
@@ -228,6 +242,9 @@ async function findApproved(
 }
 
 const MAX_BESIDE = 10;
+/** How many questions one page shows whole, and how long these may be. */
+const MAX_WHOLE = 20;
+const MAX_WHOLE_BYTES = 64 * 1024;
 const HOW = "ptc console";
 
 const NOTICES: Readonly<Record<string, string>> = {
@@ -248,11 +265,21 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
   async function showInbox(c: Asked, ticket?: string): Promise<ConsolePage> {
     const { archive, now, configuration } = answers.parts;
     const sight = c.get("sight");
-    const waiting = await answers.waiting(c);
-    const asked = ticket === undefined ? waiting : waiting.filter((each) => each.ticket === ticket);
-    const open = asked.filter(({ isAnswered }) => !isAnswered);
+    const approvals = await answers.parts.pending();
+    const waiting = ticket === undefined ? await answers.waiting(c) : [];
+    const isFirst = (listed: ListedQuestion, index: number) =>
+      index < MAX_WHOLE && listed.bytes <= MAX_WHOLE_BYTES;
+    const listed = waiting.filter(({ isAnswered }) => !isAnswered);
+    const shown = ticket === undefined ? listed.filter(isFirst).map((each) => each.ticket) : [ticket];
     const questions: ShownQuestion[] = [];
-    for (const [index, pending] of open.entries()) {
+    let answered = waiting.filter(({ isAnswered, isLive }) => isAnswered && !isLive);
+    for (const [index, each] of shown.entries()) {
+      const pending = await sight.question(approvals, each);
+      if (pending === undefined) continue;
+      if (pending.isAnswered) {
+        if (!pending.isLive) answered = [...answered, { ...pending, bytes: 0 }];
+        continue;
+      }
       const { owner, request } = pending;
       const before =
         index < MAX_BESIDE && (await sight.mayRead(owner))
@@ -263,7 +290,8 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     }
     return renderInbox({
       questions,
-      answered: asked.filter(({ isAnswered, isLive }) => isAnswered && !isLive),
+      further: listed.filter((each, index) => !isFirst(each, index)),
+      answered,
       frame: await answers.frame(c),
       nowMs: now(),
       approves: c.get("rights").approves,
@@ -286,7 +314,7 @@ export function inboxRoutes(app: Routes, answers: Answers): void {
     if (!c.get("rights").approves) throw new RefusedError(403, "You may not answer questions here.");
     const approvals = await answers.parts.pending();
     const ticket = c.req.param("ticket") ?? "";
-    return (await c.get("sight").questions(approvals)).find((each) => each.ticket === ticket);
+    return c.get("sight").question(approvals, ticket);
   }
 
   async function takeAnswer(c: Asked): Promise<string> {

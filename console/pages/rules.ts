@@ -12,6 +12,7 @@ import {
 } from "../../configuration/policy/policy-cases.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
+import { NoTurnError } from "../../system/worker-turns.ts";
 import { type Answers, type Asked, formOf, RefusedError, type Routes } from "../answers.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { WhatIf } from "../what-if.ts";
@@ -163,12 +164,9 @@ function renderCases(cases: NonNullable<RulesPage["cases"]>): Markup {
 }
 
 const RULE_DAYS = 7;
-/** The most rules that are tried at once. */
-const MAX_SUPPOSING = 2;
 
 /** Puts the routes of the rules, and of what one would decide in place. */
 export function rulesRoutes(app: Routes, answers: Answers): void {
-  let supposing = 0;
   app.get("/rules", (c) => answers.page(c, () => showRules(c)));
   app.post("/rules/what-if", (c) => answers.page(c, () => suppose(c)));
 
@@ -208,20 +206,19 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
   /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
   async function suppose(c: Asked): Promise<ConsolePage> {
     const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
-    if (supposing >= MAX_SUPPOSING)
-      throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
-    supposing++;
     const { archive, configuration, tools } = answers.parts;
     try {
       const kept = (await archive.exists()) ? archive : undefined;
       const decided = { configuration: configuration(), all: (await tools()).all };
-      return await showRules(c, { text, result: await whatIf(text, kept, answers.own(c), decided) });
+      const { principal } = c.get("session").viewer;
+      const result = await whatIf(principal, text, kept, answers.own(c), decided);
+      return await showRules(c, { text, result });
     } catch (error) {
+      if (error instanceof NoTurnError)
+        throw new RefusedError(429, "Other rules are tried just now; try again when that has ended.");
       if (!(error instanceof ConfigurationError)) throw error;
       const page = await showRules(c, { text, result: { why: oneLine(error.message, 2_000) } });
       return { ...page, status: 400 };
-    } finally {
-      supposing--;
     }
   }
 }

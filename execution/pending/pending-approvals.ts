@@ -2,9 +2,11 @@ import { randomBytes } from "node:crypto";
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { type PendingRow, type PendingStore, type Sealed, sealedAs } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
+import { RecentlyUsed } from "../../base/recently-used.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
   type ApprovalAnswer,
@@ -27,12 +29,23 @@ import type { KeptRun, ResumedRun, SuspendedRun } from "../suspension/suspended-
 import { newTicket, PendingError } from "./tickets.ts";
 
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
+/** How much of one principal waits at most: runs, and bytes of their questions with arguments and programs. */
 const MAX_PENDING = 100;
+const MAX_QUESTION_BYTES = 32 * 1024 * 1024;
+const MOST = { runs: MAX_PENDING, bytes: MAX_QUESTION_BYTES };
+const WHY_NOT_KEPT = {
+  too_many: `${MAX_PENDING} runs wait for approvals already`,
+  too_large: `with it, the questions that wait would have more than ${MAX_QUESTION_BYTES / 1024 / 1024} MiB of arguments`,
+} as const;
+/** How many rows are read from the store before others have their turn. */
+const ROWS_AT_ONCE = 50;
+const MAX_REMEMBERED = 2_000;
+const MAX_NAME_CHARS = 500;
 /** How much of a program is kept beside its question. */
 const MAX_CODE_CHARS = 128 * 1024;
 
-/** A question that waits for an answer, without secrets. */
-export interface PendingApproval {
+/** What is listed of a question that waits: all but what its program wrote, which may be long. Without secrets. */
+export interface ListedQuestion {
   ticket: string;
   /** Whose run it is, in what groups, and what they are called, as far as a login says that. */
   owner: Pick<RunContext, "principal" | "groups" | "name">;
@@ -42,21 +55,32 @@ export interface PendingApproval {
   isAnswered: boolean;
   /** Whether its run still has its sandbox, and continues by itself with the answer. */
   isLive: boolean;
-  /** The request as it was asked. Its arguments hold no secrets. */
-  request: ApprovalRequest;
+  request: ListedRequest;
   source: RunContext["source"];
   /** What the client calls itself that runs the program. */
   client?: string | undefined;
   fileName: string;
+  /** The digest of the question that the answer counts for. */
+  digest: string;
+  /** The size of the whole question. */
+  bytes: number;
+}
+
+type ListedRequest = Pick<ApprovalRequest, "runId" | "tool" | "definitionDigest" | "argumentsDigest"> & {
+  claims?: Pick<NonNullable<ApprovalRequest["claims"]>, "server"> | undefined;
+};
+
+/** A question that waits for an answer, whole. */
+export interface PendingApproval extends Omit<ListedQuestion, "bytes"> {
+  /** The request as it was asked. Its arguments hold no secrets. */
+  request: ApprovalRequest;
   /** The beginning of its program, without secrets; `undefined` for a single call, and for questions of earlier versions. */
   code?: string | undefined;
   language?: string | undefined;
-  /** The digest of the question that the answer counts for. */
-  digest: string;
 }
 
 /** What answering a question of somebody's run is to rules. */
-export function approvalOf(of: Owner, { tool, claims }: ApprovalRequest): Access {
+export function approvalOf(of: Owner, { tool, claims }: ListedRequest): Access {
   return { action: "approve", of, tool, server: claims?.server ?? "" };
 }
 
@@ -85,6 +109,11 @@ export type TakenRun =
   | { kind: "live"; pending: PendingApproval }
   | { kind: "unknown" };
 
+/** What was unsealed of rows, by ticket. It counts as long as these are the same. */
+const LISTINGS = new RecentlyUsed<string, { sealed: Uint8Array; listing: Listing }>({
+  maxEntries: MAX_REMEMBERED,
+});
+
 export interface PendingApprovalsOptions {
   configuration: Pick<Configuration, "directory" | "approvals"> & Partial<Pick<Configuration, "storage">>;
   env: EnvironmentVariables;
@@ -104,7 +133,6 @@ export class PendingApprovals {
   readonly #sealer: () => Promise<Sealer>;
   readonly #self = currentProcess();
   readonly #owner = formatIdentity(this.#self);
-
   constructor(options: PendingApprovalsOptions) {
     this.#options = options;
     const { configuration, env, store } = options;
@@ -127,8 +155,8 @@ export class PendingApprovals {
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       const question = await this.#questionRow(context, request, program, ticket);
       const row = { ...question, run: await this.#seal("run", ticket, json) };
-      if (!(await plainly(() => this.#store.keep(row, MAX_PENDING))))
-        throw new PendingError(`${MAX_PENDING} runs wait for approvals already`);
+      const kept = await plainly(() => this.#store.keep(row, MOST));
+      if (kept !== "kept") throw new PendingError(WHY_NOT_KEPT[kept]);
       return { ok: true, ticket, expiresAt: question.expiresAt };
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
@@ -136,7 +164,11 @@ export class PendingApprovals {
     }
   }
 
-  /** Offers a question so that it can also be answered elsewhere while its run waits. */
+  /**
+   * Offers a question so that it can also be answered elsewhere while its run waits.
+   *
+   * @throws PendingError also where too much of its principal waits.
+   */
   async offer(
     context: RunContext,
     request: ApprovalRequest,
@@ -144,7 +176,8 @@ export class PendingApprovals {
     ticket: string,
   ): Promise<void> {
     const question = await this.#questionRow(context, request, program, ticket);
-    await plainly(() => this.#store.offer({ ...question, owner: this.#owner }));
+    const kept = await plainly(() => this.#store.offer({ ...question, owner: this.#owner }, MOST));
+    if (kept !== "kept") throw new PendingError(WHY_NOT_KEPT[kept]);
   }
 
   /** The answer to a question that this process has offered, if there is one. */
@@ -184,63 +217,110 @@ export class PendingApprovals {
   ) {
     const { isAgain: _, ticket: __, ...asked } = request;
     const { source, principal, groups, name, client } = context;
-    const program = { fileName, code: code?.slice(0, MAX_CODE_CHARS), language };
-    const question = {
-      request: asked,
-      ...{ source, groups, name, client: client?.name },
-      ...program,
-      digest: questionDigest(request),
-    };
+    const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
+    const by = { source, groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
+    const digest = questionDigest(request);
+    const whole = Buffer.from(JSON.stringify({ request: asked, ...by, ...program, digest }));
+    const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
     const askedAt = this.#now();
     return {
       ticket,
       principal,
       askedAt,
       expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
-      question: await this.#seal("question", ticket, Buffer.from(JSON.stringify(question))),
+      listing: await this.#seal("listing", ticket, Buffer.from(JSON.stringify(listing))),
+      question: await this.#seal("question", ticket, whole),
     };
   }
 
-  /** The pending approvals of a principal, or of everybody, the oldest first. */
-  async list(principal: string | undefined): Promise<PendingApproval[]> {
-    const rows = await this.#waiting(principal);
-    const listed = rows.map(
-      async ({ ticket, principal: of, askedAt, expiresAt, question, answer, isKept }) => {
-        const sealed = await this.#unseal("question", ticket, question);
-        const asked = sealed as Pick<PendingApproval, "request" | "source" | "client" | "digest"> &
-          AskingProgram &
-          Pick<RunContext, "groups" | "name">;
-        const { request, source, client, fileName, code, language, digest, groups, name } = asked;
-        const state = { isAnswered: answer !== null, isLive: !isKept };
-        const owner = { principal: of, ...(groups && { groups }), ...(name !== undefined && { name }) };
-        const program = { fileName, code, language };
-        return { ticket, owner, askedAt, expiresAt, ...state, request, source, client, ...program, digest };
-      },
-    );
-    return Promise.all(listed);
+  /** What waits of a principal, or of everybody, the oldest first. */
+  async list(principal: string | undefined): Promise<ListedQuestion[]> {
+    const listed: ListedQuestion[] = [];
+    for (const [index, row] of (await plainly(() => this.#store.list(principal))).entries()) {
+      if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await nextTurn();
+      if (await this.#isAlive(row)) listed.push(await this.#listed(row));
+    }
+    return listed;
   }
 
-  /** The rows of a principal, or of everybody, without those whose process died while its run had its sandbox. */
-  async #waiting(principal: string | undefined): Promise<PendingRow[]> {
-    const waiting: PendingRow[] = [];
-    for (const row of await plainly(() => this.#store.list(principal))) {
-      const { ticket, owner, isKept } = row;
-      if (isKept || owner === null || !isDead(owner, this.#self)) waiting.push(row);
-      else await plainly(() => this.#store.withdraw(ticket, owner));
+  /** The questions of a principal, or of everybody, each whole, the oldest first. */
+  async *whole(principal: string | undefined): AsyncGenerator<PendingApproval> {
+    for (const { ticket } of await this.list(principal)) {
+      const found = await this.get(ticket);
+      if (found !== undefined) yield found;
+      await nextTurn();
     }
-    return waiting;
+  }
+
+  /** What waits under a ticket. */
+  async look(ticket: string): Promise<ListedQuestion | undefined> {
+    const row = await plainly(() => this.#store.row(ticket));
+    return row !== undefined && (await this.#isAlive(row)) ? this.#listed(row) : undefined;
+  }
+
+  /** The whole question of a ticket. @param principal whose alone is looked for; by default anybody's. */
+  async get(ticket: string, principal?: string): Promise<PendingApproval | undefined> {
+    const listed = await this.look(ticket);
+    if (listed === undefined || (principal ?? listed.owner.principal) !== listed.owner.principal)
+      return undefined;
+    const sealed = await plainly(() => this.#store.question(ticket));
+    if (sealed === undefined) return undefined;
+    const { request, code, language } = (await this.#unseal("question", ticket, sealed)) as PendingApproval;
+    const { bytes: _, ...rest } = listed;
+    return { ...rest, request, code, language };
+  }
+
+  /** Whether the process of a row has not died while its run had its sandbox. If it has, the row is removed. */
+  async #isAlive({ ticket, owner, isKept }: PendingRow): Promise<boolean> {
+    if (isKept || owner === null || !isDead(owner, this.#self)) return true;
+    await plainly(() => this.#store.withdraw(ticket, owner));
+    return false;
+  }
+
+  async #listed({
+    ticket,
+    principal,
+    askedAt,
+    expiresAt,
+    listing: sealed,
+    answer,
+    isKept,
+  }: PendingRow): Promise<ListedQuestion> {
+    const { groups, name, ...listing } = await this.#listing(ticket, sealed);
+    const owner = { principal, ...(groups && { groups }), ...(name !== undefined && { name }) };
+    return { ticket, owner, askedAt, expiresAt, isAnswered: answer !== null, isLive: !isKept, ...listing };
+  }
+
+  async #listing(ticket: string, sealed: Uint8Array): Promise<Listing> {
+    const known = LISTINGS.get(ticket);
+    if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return known.listing;
+    // What an earlier version kept has the whole question there.
+    const read = await this.#unseal("listing", ticket, sealed).catch(() =>
+      this.#unseal("question", ticket, sealed),
+    );
+    const { request, source, client, fileName, digest, groups, name, bytes } = read as Listing;
+    const listing: Listing = {
+      ...{ request: listedOf(request), source, client, fileName, digest },
+      ...{ groups, name, bytes: bytes ?? sealed.length },
+    };
+    LISTINGS.set(ticket, { sealed, listing });
+    return listing;
   }
 
   /** The pending approvals of a principal, or of everybody, whose tickets begin like this. An empty beginning finds nothing. */
   async find(principal: string | undefined, beginning: string): Promise<PendingApproval[]> {
     if (beginning.trim() === "") return [];
-    return (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
+    const only = await this.get(beginning, principal);
+    if (only !== undefined) return [only];
+    const tickets = (await this.list(principal)).filter(({ ticket }) => ticket.startsWith(beginning));
+    const found = await Promise.all(tickets.map(({ ticket }) => this.get(ticket)));
+    return found.filter((each) => each !== undefined);
   }
 
   /** Whether a question that was found before is answered or gone. */
-  async isAnswered(principal: string, { ticket }: PendingApproval): Promise<boolean> {
-    const [pending] = await this.find(principal, ticket);
-    return pending?.isAnswered !== false;
+  async isAnswered(principal: string, { ticket }: Pick<PendingApproval, "ticket">): Promise<boolean> {
+    const row = await plainly(() => this.#store.row(ticket));
+    return row?.principal !== principal || row.answer !== null || !(await this.#isAlive(row));
   }
 
   /**
@@ -250,7 +330,7 @@ export class PendingApprovals {
    */
   async answer(
     principal: string,
-    { ticket, digest }: PendingApproval,
+    { ticket, digest }: Pick<PendingApproval, "ticket" | "digest">,
     answer: ApprovalAnswer,
   ): Promise<boolean> {
     const required = this.#requiredProof;
@@ -269,7 +349,7 @@ export class PendingApprovals {
     if (claimed.kind !== "claimed") {
       if (claimed.kind === "taken") return { kind: "elsewhere" };
       if (claimed.kind === "unknown") return claimed;
-      const [pending] = await this.find(principal, ticket);
+      const pending = await this.get(ticket, principal);
       return pending === undefined ? { kind: "unknown" } : { kind: claimed.kind, pending };
     }
     try {
@@ -323,6 +403,18 @@ export class PendingApprovals {
     const bytes = await plainly(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
     return JSON.parse(bytes.toString("utf8"));
   }
+}
+
+/** The content of a row that is listed, as it is sealed. */
+interface Listing
+  extends Pick<ListedQuestion, "request" | "source" | "client" | "fileName" | "digest" | "bytes"> {
+  groups?: RunContext["groups"] | undefined;
+  name?: string | undefined;
+}
+
+function listedOf({ runId, tool, definitionDigest, argumentsDigest, claims }: ListedRequest): ListedRequest {
+  const about = claims === undefined ? {} : { claims: { server: claims.server } };
+  return { runId, tool, definitionDigest, argumentsDigest, ...about };
 }
 
 /** A run with only the grants that have the required proof. */

@@ -3,6 +3,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { accessSync, constants, readFileSync, type Stats, statSync } from "node:fs";
+import type { Socket } from "node:net";
 import { cpus, release } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -110,6 +111,32 @@ const LAUNCHER = `while [ "$1" != -- ]; do echo 0 >"$1" || exit 126; shift; done
 shift
 exec "$@" <&3 >&4 2>&5 3<&- 4<&- 5<&-`;
 
+/**
+ * Has a socket read what is there before an error of writing destroys it. Where the other end is gone, a write fails, and Node.js
+ * closes the socket at once: the guard's last frames, which say how the program ended, would be lost with a command that comes too late.
+ */
+function readBeforeDestroy(socket: Socket): void {
+  const destroy = socket.destroy.bind(socket);
+  let isEnding = false;
+  socket.destroy = (error?: Error) => {
+    if (error === undefined) return destroy();
+    if (isEnding) return socket;
+    isEnding = true;
+    // A stream with an error drops what is read from then on.
+    (socket as unknown as { _readableState: { errored: unknown } })._readableState.errored = null;
+    // All that the other end has sent is in the kernel by now. Each turn of the loop reads some of it.
+    const look = (seen: number, quiet: number) => {
+      const isQuiet = socket.bytesRead === seen;
+      if (isQuiet && quiet >= QUIET_TURNS) destroy(error);
+      else setImmediate(look, socket.bytesRead, isQuiet ? quiet + 1 : 0);
+    };
+    setImmediate(look, socket.bytesRead, 0);
+    return socket;
+  };
+}
+
+const QUIET_TURNS = 2;
+
 /** A sandbox as a process of this machine: `runsc run` or `runsc restore` in the foreground. The sandbox ends with it. */
 export class LaunchedSandbox {
   readonly process: ChildProcess;
@@ -136,6 +163,7 @@ export class LaunchedSandbox {
     this.control = control;
     // An error before anything reads must not end the process. The reader notices the end by `close`.
     for (const stream of [channel, control, complaints]) stream.on("error", () => {});
+    readBeforeDestroy(control as Socket);
     complaints.on("data", (chunk: Buffer) => {
       this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT_CHARS);
     });

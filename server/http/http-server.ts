@@ -20,6 +20,7 @@ import { oneLine } from "../../base/visible-text.ts";
 import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
 import type { McpService } from "../mcp/service.ts";
+import { clientAddressOf, noteClientAddress } from "./client-address.ts";
 import { MAX_BODY_BYTES, McpOverHttp } from "./mcp-over-http.ts";
 import type { Records } from "./records.ts";
 
@@ -191,6 +192,8 @@ export class HttpServer {
     // Prometheus names a pod by its address. A page in a browser, which the check of names is about, has no token to send.
     const isScrape = path === "/metrics" && request.headers.authorization !== undefined;
     const wrong = this.#whyElsewhere(request, isScrape);
+    const from = this.#proxies.check(...addressOf(request)) ? lastOf(request.headers["x-forwarded-for"]) : "";
+    if (from) noteClientAddress(request, from);
     if (wrong !== undefined) return send(response, 403, rpcError(-32_000, wrong));
     if (path === "/metrics") return this.#answerMetrics(request, response);
     if (path === METADATA_PATH || path === METADATA_PATH + this.#path)
@@ -303,7 +306,8 @@ export class HttpServer {
 
   async #identify(request: IncomingMessage): Promise<Caller | Refusal> {
     const { authenticator, anybody } = this.#options;
-    return authenticator?.authenticate(request.headers.authorization) ?? anybody;
+    const { authorization } = request.headers;
+    return authenticator?.authenticate(authorization, clientAddressOf(request)) ?? anybody;
   }
 
   /** Says how to log in (RFC 6750, section 3; RFC 9728, section 5.1). */

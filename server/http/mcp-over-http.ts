@@ -10,7 +10,9 @@ import {
   type McpHttpHandler,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
+import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { identityKey } from "../../protocol/run-context.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
@@ -18,6 +20,8 @@ import { McpSessions } from "./mcp-sessions.ts";
 
 /** The largest body of a request. */
 export const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** A message of these bounds is parsed in one turn, so that they are no wider than what programs are handed. */
+const MESSAGE_LIMITS = { maxBytes: MAX_BODY_BYTES, maxDepth: MAX_NESTING_DEPTH, maxValues: MAX_VALUES };
 /** How often a stream that says nothing else shows that it is alive. */
 const KEEP_ALIVE_MS = 15_000;
 
@@ -69,7 +73,8 @@ export class McpOverHttp {
   async fetch(sent: Request, caller: Caller, ended: Promise<void>): Promise<Response> {
     if (!acceptsStream(sent))
       return refuse(406, "Not Acceptable: clients accept application/json and text/event-stream");
-    const { request, ...message } = await readMessage(sent);
+    const { request, problem, ...message } = await readMessage(sent);
+    if (problem !== undefined) return refuse(400, `the message ${problem}`);
     const given = { authInfo: authInfoOf(caller), ...message };
     if (await isLegacyRequest(request, given.parsedBody, { maxRequestBodySize: MAX_BODY_BYTES }))
       return this.#sessions.fetch(request, caller, ended, given);
@@ -110,15 +115,31 @@ export class McpOverHttp {
  * Reads the body of a request once, for all that look at it. A body that is no JSON stays in the request, and the SDK says what is
  * wrong with it.
  */
-async function readMessage(request: Request): Promise<{ request: Request; parsedBody?: unknown }> {
+async function readMessage(
+  request: Request,
+): Promise<{ request: Request; parsedBody?: unknown; problem?: string }> {
   if (request.method !== "POST") return { request };
   const text = await request.text();
   try {
-    return { request, parsedBody: JSON.parse(text) };
-  } catch {
+    const parsedBody = parseForeignJson(text, MESSAGE_LIMITS);
+    if (isTooBroad(parsedBody)) return { request, problem: "has too many members to be one of MCP" };
+    return { request, parsedBody };
+  } catch (error) {
+    if (error instanceof ForeignJsonError && error.code !== "not_json")
+      return { request, problem: error.message };
     return { request: new Request(request, { body: text }) };
   }
 }
+
+/** Whether a message, or its parameters, have more members than any of MCP. Each is looked at many times. */
+function isTooBroad(message: unknown): boolean {
+  if (Array.isArray(message)) return message.length > MAX_BROAD;
+  if (!isObject(message)) return false;
+  const { params, result } = message;
+  return [message, params, result].some((each) => isObject(each) && Object.keys(each).length > MAX_BROAD);
+}
+
+const MAX_BROAD = 200;
 
 /** Whether an answer may be a stream, as that to every request may be ("Sending Messages to the Server"). */
 function acceptsStream({ method, headers }: Request): boolean {

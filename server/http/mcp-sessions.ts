@@ -38,7 +38,9 @@ interface Session {
   readonly transport: SessionTransport;
   readonly connection: McpConnection;
   readonly events: RecentEvents;
+  /** Open requests, and those among them that are no stream of news, which a client keeps open for as long as it likes. */
   requests: number;
+  calls: number;
   usedAt: number;
 }
 
@@ -62,7 +64,9 @@ export class McpSessions {
   readonly #shared: { facts: SharedFacts; sealer: StateSealer } | undefined;
   /** The least recently used first. */
   readonly #byId = new Map<string, Session>();
-  readonly #opening = new Map<string, Promise<Session | undefined>>();
+  readonly #opening = new Map<string, Promise<Session | "full" | undefined>>();
+  /** How many sessions of each principal are being made. */
+  readonly #making = new Map<string, number>();
 
   constructor(service: McpService, options: McpSessionsOptions) {
     const { facts } = service.options;
@@ -76,6 +80,7 @@ export class McpSessions {
     const id = request.headers.get("mcp-session-id");
     if (id === null) return this.#begin(request, caller, ended, given);
     const session = this.#byId.get(id) ?? (await this.#open(id, caller));
+    if (session === "full") return full();
     if (session === undefined || session.principal !== caller.context.principal) return notFound();
     if (await this.#hasEnded(session)) {
       void this.#end(id);
@@ -122,9 +127,12 @@ export class McpSessions {
     ended: Promise<void>,
     given: Given,
   ): Promise<Response> {
+    const isCall = request.method !== "GET";
     session.requests++;
+    if (isCall) session.calls++;
     void ended.then(() => {
       session.requests--;
+      if (isCall) session.calls--;
       session.usedAt = performance.now();
     });
     this.#byId.delete(id);
@@ -145,6 +153,7 @@ export class McpSessions {
     const about = aboutClient(given.parsedBody.params);
     const sealed = this.#shared?.sealer.seal(JSON.stringify([name, about]), purposeOf(context));
     const session = await this.#make(caller, name, await sealed);
+    if (session === "full") return full();
     const response = await session.transport.handleRequest(request, given);
     if (session.transport.sessionId === undefined) await session.connection.close();
     else
@@ -154,9 +163,26 @@ export class McpSessions {
     return response;
   }
 
-  /** Makes a session that is to be initialized. @param id of the session; by default an id that says nothing. */
-  async #make({ context }: Caller, name: string, id: string = randomUUID()): Promise<Session> {
-    this.#makeRoom(context.principal);
+  /**
+   * Makes a session that is to be initialized, unless its principal has as many as it may, and something is asked in each.
+   *
+   * @param id of the session; by default an id that says nothing.
+   */
+  async #make(caller: Caller, name: string, id: string = randomUUID()): Promise<Session | "full"> {
+    const { principal } = caller.context;
+    if (!this.#makeRoom(principal)) return "full";
+    const making = this.#making.get(principal) ?? 0;
+    this.#making.set(principal, making + 1);
+    try {
+      return await this.#makeIn(caller, name, id);
+    } finally {
+      const left = (this.#making.get(principal) ?? 1) - 1;
+      if (left === 0) this.#making.delete(principal);
+      else this.#making.set(principal, left);
+    }
+  }
+
+  async #makeIn({ context }: Caller, name: string, id: string): Promise<Session> {
     const connection = this.#service.connect({ ...context, session: name });
     const events = new RecentEvents();
     const shared = this.#shared;
@@ -168,6 +194,7 @@ export class McpSessions {
         keepAliveMs: KEEP_ALIVE_MS,
         maxRequestBodySize: MAX_BODY_BYTES,
         onsessioninitialized: () => {
+          this.#makeRoom(context.principal);
           this.#byId.set(id, session);
         },
         onsessionclosed: () => this.#end(id),
@@ -176,7 +203,7 @@ export class McpSessions {
     );
     const session: Session = {
       ...{ principal: context.principal, transport, connection, events },
-      ...{ requests: 0, usedAt: performance.now() },
+      ...{ requests: 0, calls: 0, usedAt: performance.now() },
     };
     const instructions = await connection.instructions();
     const server = buildServer(this.#service, connection, instructions, "legacy", this.#options);
@@ -188,7 +215,7 @@ export class McpSessions {
   }
 
   /** Opens a session that another process gave to this caller; `undefined` where none did. */
-  #open(id: string, caller: Caller): Promise<Session | undefined> {
+  #open(id: string, caller: Caller): Promise<Session | "full" | undefined> {
     const key = JSON.stringify([caller.context.principal, id]);
     let opening = this.#opening.get(key);
     if (opening === undefined) {
@@ -198,11 +225,12 @@ export class McpSessions {
     return opening;
   }
 
-  async #openSealed(id: string, caller: Caller): Promise<Session | undefined> {
+  async #openSealed(id: string, caller: Caller): Promise<Session | "full" | undefined> {
     const opened = await this.#shared?.sealer.opened(id, purposeOf(caller.context));
     if (opened === undefined) return undefined;
     const [name, params]: [string, InitializeRequest["params"]] = JSON.parse(opened);
     const session = await this.#make(caller, name, id);
+    if (session === "full") return session;
     // The client has initialized it elsewhere, and does not see that it is done again.
     const tell = async (message: object) => {
       const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" };
@@ -232,14 +260,20 @@ export class McpSessions {
     await this.#shared?.facts.note(nameOfConversation(connection.context), ended);
   }
 
-  /** Ends the sessions that were not used for longest, where there are too many. */
-  #makeRoom(principal: string): void {
-    const idle = [...this.#byId].filter(([, { requests }]) => requests === 0);
-    const own = [...this.#byId.values()].filter((session) => session.principal === principal).length;
-    const [first] =
-      own >= MAX_SESSIONS_OF_ONE ? idle.filter(([, each]) => each.principal === principal) : idle;
-    if (first !== undefined && (own >= MAX_SESSIONS_OF_ONE || this.#byId.size >= MAX_SESSIONS))
-      void this.#end(first[0]);
+  /**
+   * Ends the session that was not used for longest, where there are too many. One with an open stream of news counts as not used;
+   * one in which something is asked goes on. Whether there is room for one more.
+   */
+  #makeRoom(principal: string): boolean {
+    const own = [...this.#byId].filter(([, session]) => session.principal === principal);
+    const ofOne = own.length + (this.#making.get(principal) ?? 0);
+    if (ofOne < MAX_SESSIONS_OF_ONE && this.#byId.size < MAX_SESSIONS) return true;
+    const [unused] = (ofOne >= MAX_SESSIONS_OF_ONE ? own : [...this.#byId]).filter(
+      ([, { calls }]) => calls === 0,
+    );
+    if (unused === undefined) return false;
+    void this.#end(unused[0]);
+    return true;
   }
 
   async #end(id: string): Promise<void> {
@@ -288,6 +322,11 @@ function withKnownEvent(request: Request, events: RecentEvents): Request {
 const NEWS = "_GET_stream";
 
 const NO_SESSION = { sessionIdGenerator: randomUUID, maxRequestBodySize: MAX_BODY_BYTES };
+
+function full(): Response {
+  const message = `you have ${MAX_SESSIONS_OF_ONE} sessions, and something goes on in each: end one of them, or try again`;
+  return refuse(429, { code: -32_000, message }, { "Retry-After": "10" });
+}
 
 function notFound(): Response {
   return refuse(404, { code: -32_001, message: "Session not found" });

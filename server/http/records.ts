@@ -20,11 +20,13 @@ import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { parseForeignJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { ApprovalRequest } from "../../broker/approvals/approvals.ts";
 import type { AccessGate, Owner } from "../../broker/policy/authorizer.ts";
 import { archivedOutput } from "../../execution/output/archived-output.ts";
 import { joinOutput } from "../../execution/output/whole-output.ts";
 import {
   approvalOf,
+  type ListedQuestion,
   type PendingApproval,
   type PendingApprovals,
 } from "../../execution/pending/pending-approvals.ts";
@@ -39,7 +41,7 @@ import { runAsJson } from "../reports/run-json.ts";
 export interface RecordsOptions {
   gate: AccessGate;
   archive: () => Pick<ArchiveStore, "exists" | "list" | "read">;
-  pending: () => Promise<Pick<PendingApprovals, "list" | "answer">>;
+  pending: () => Promise<Pick<PendingApprovals, "list" | "look" | "get" | "answer">>;
   audit: () => Promise<Pick<AuditSource, "entries">>;
   /** Runs a recorded program again. Resolves with what it came to, as JSON. */
   replay: (runId: string, caller: Caller, signal: AbortSignal) => Promise<object>;
@@ -48,6 +50,21 @@ export interface RecordsOptions {
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 1_000;
 const MAX_BODY_BYTES = 64 * 1024;
+/** What is answered, each as its method and its path. */
+export const RECORD_ROUTES = [
+  "GET runs",
+  "GET runs/ID",
+  "GET runs/ID/output",
+  "GET runs/ID/page",
+  "POST runs/ID/replay",
+  "GET approvals",
+  "GET approvals/ID",
+  "POST approvals/ID",
+  "GET audit",
+] as const;
+type RecordRoute = (typeof RECORD_ROUTES)[number];
+/** A longer question is in a list without what its program wrote. */
+const MAX_LISTED_BYTES = 16 * 1024;
 const Decision = z.strictObject({ decision: z.enum(["approve", "deny"]) });
 
 /** A request that is answered with a problem. The message goes to whoever sent it. */
@@ -75,7 +92,7 @@ export class Records {
     const { searchParams: query } = new URL(request.url);
     const asked = `${request.method} ${kind}${id === undefined ? "" : "/ID"}${part === undefined ? "" : `/${part}`}`;
     try {
-      switch (asked) {
+      switch (asked as RecordRoute) {
         case "GET runs":
           return json(await this.#listRuns(query, caller));
         case "GET runs/ID":
@@ -89,7 +106,7 @@ export class Records {
           return json(await this.#options.replay(record.run_id, caller, request.signal));
         }
         case "GET approvals":
-          return json((await this.#questions(caller)).map(describeQuestion));
+          return json(await this.#questions(caller));
         case "GET approvals/ID":
           return json(describeQuestion(await this.#question(id, caller)));
         case "POST approvals/ID":
@@ -147,19 +164,29 @@ export class Records {
   }
 
   /** The questions that the caller may answer. Those of others need a token that may approve. */
-  async #questions({ context, scopes }: Caller): Promise<PendingApproval[]> {
+  async #questions({ context, scopes }: Caller): Promise<object[]> {
     const everybody = scopes.has("ptc:approve");
-    const waiting = await (await this.#options.pending()).list(everybody ? undefined : context.principal);
-    const may = await Promise.all(
-      waiting.map(({ owner, request }) => this.#options.gate(context, approvalOf(owner, request))),
-    );
-    return waiting.filter((_, index) => may[index]);
+    const approvals = await this.#options.pending();
+    const questions: object[] = [];
+    for (const listed of await approvals.list(everybody ? undefined : context.principal)) {
+      if (!(await this.#options.gate(context, approvalOf(listed.owner, listed.request)))) continue;
+      const whole = listed.bytes <= MAX_LISTED_BYTES ? await approvals.get(listed.ticket) : undefined;
+      questions.push(describeQuestion(whole ?? listed));
+    }
+    return questions;
   }
 
-  async #question(ticket = "", caller: Caller): Promise<PendingApproval> {
-    const found = (await this.#questions(caller)).find((each) => each.ticket === ticket);
-    if (found === undefined) throw new RefusedError(404, "no run waits under this ticket");
-    return found;
+  /** The question of a ticket that the caller may answer. */
+  async #question(ticket = "", { context, scopes }: Caller): Promise<PendingApproval> {
+    const approvals = await this.#options.pending();
+    const listed = await approvals.look(ticket);
+    const isOwn = listed?.owner.principal === context.principal;
+    if (listed !== undefined && (isOwn || scopes.has("ptc:approve"))) {
+      const may = await this.#options.gate(context, approvalOf(listed.owner, listed.request));
+      const found = may ? await approvals.get(ticket) : undefined;
+      if (found !== undefined) return found;
+    }
+    throw new RefusedError(404, "no run waits under this ticket");
   }
 
   async #answer(ticket: string | undefined, request: Request, caller: Caller): Promise<object> {
@@ -208,12 +235,15 @@ function ownerOf({ record: { principal, groups, bound_groups } }: ArchivedRun): 
   return identityOf({ principal, groups, boundGroups: bound_groups });
 }
 
-/** A question as JSON. */
-function describeQuestion(pending: PendingApproval): object {
-  const { ticket, owner, request, fileName, askedAt, expiresAt, isAnswered, isLive } = pending;
+/** A question as JSON. One that is only listed says how large it is, in place of its arguments. */
+function describeQuestion(pending: PendingApproval | ListedQuestion): object {
+  const { ticket, owner, fileName, askedAt, expiresAt, isAnswered, isLive } = pending;
+  const isListed = "bytes" in pending;
+  const request: Omit<Partial<ApprovalRequest>, "claims"> & { claims?: object | undefined } = pending.request;
   return {
     ...{ ticket, principal: owner.principal, principal_name: owner.name ?? null, run_id: request.runId },
     ...{ file_name: fileName, tool: request.tool, arguments: request.arguments ?? null },
+    ...(isListed ? { left_out_bytes: pending.bytes } : {}),
     ...{
       reason: request.reason ?? null,
       origins: request.origins ?? [],

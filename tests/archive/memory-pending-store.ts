@@ -1,7 +1,15 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Claimed, LiveRow, PendingRow, PendingStore, RowToKeep } from "../../archive/pending-store.ts";
+import type {
+  Claimed,
+  KeptOrNot,
+  LiveRow,
+  MostWaiting,
+  PendingRow,
+  PendingStore,
+  RowToKeep,
+} from "../../archive/pending-store.ts";
 
-type Row = Omit<PendingRow, "isKept"> & { run: Uint8Array | null };
+type Row = Omit<PendingRow, "isKept"> & { run: Uint8Array | null; question: Uint8Array };
 
 /** What waits for approvals in memory, for tests. Each step takes a turn of the event loop before it is done. */
 export class MemoryPendingStore implements PendingStore {
@@ -12,17 +20,14 @@ export class MemoryPendingStore implements PendingStore {
     this.#now = now;
   }
 
-  async keep(row: RowToKeep, most: number): Promise<boolean> {
+  async keep(row: RowToKeep, most: MostWaiting): Promise<KeptOrNot> {
     await this.#step();
-    if ([...this.#rows.values()].filter(({ principal }) => principal === row.principal).length >= most)
-      return false;
-    this.#rows.set(row.ticket, { ...row, answer: null, owner: null });
-    return true;
+    return this.#setWithin({ ...row, answer: null, owner: null }, most);
   }
 
-  async offer(row: LiveRow): Promise<void> {
+  async offer(row: LiveRow, { bytes }: Pick<MostWaiting, "bytes">): Promise<KeptOrNot> {
     await this.#step();
-    this.#rows.set(row.ticket, { ...row, answer: null, run: null });
+    return this.#setWithin({ ...row, answer: null, run: null }, { runs: Number.POSITIVE_INFINITY, bytes });
   }
 
   async offered(ticket: string, owner: string): Promise<Uint8Array | undefined> {
@@ -42,7 +47,18 @@ export class MemoryPendingStore implements PendingStore {
     return [...this.#rows.values()]
       .filter(({ principal }) => wanted === undefined || principal === wanted)
       .sort((a, b) => a.askedAt - b.askedAt || (a.ticket < b.ticket ? -1 : 1))
-      .map(({ run, ...row }) => ({ ...row, isKept: run !== null }));
+      .map(listed);
+  }
+
+  async row(ticket: string): Promise<PendingRow | undefined> {
+    await this.#step();
+    const row = this.#rows.get(ticket);
+    return row && listed(row);
+  }
+
+  async question(ticket: string): Promise<Uint8Array | undefined> {
+    await this.#step();
+    return this.#rows.get(ticket)?.question;
   }
 
   async answer(ticket: string, principal: string, answer: Uint8Array): Promise<boolean> {
@@ -80,6 +96,15 @@ export class MemoryPendingStore implements PendingStore {
     return this.#rows.get(ticket)?.owner === owner && this.#rows.delete(ticket);
   }
 
+  #setWithin(row: Row, { runs, bytes }: MostWaiting): KeptOrNot {
+    const own = [...this.#rows.values()].filter(({ principal }) => principal === row.principal);
+    if (own.length >= runs) return "too_many";
+    if (own.reduce((sum, { question }) => sum + question.length, row.question.length) > bytes)
+      return "too_large";
+    this.#rows.set(row.ticket, row);
+    return "kept";
+  }
+
   #offered(ticket: string, owner: string): Row | undefined {
     const row = this.#rows.get(ticket);
     return row?.owner === owner && row.run === null ? row : undefined;
@@ -89,4 +114,8 @@ export class MemoryPendingStore implements PendingStore {
     await turn();
     for (const [ticket, { expiresAt }] of this.#rows) if (expiresAt <= this.#now()) this.#rows.delete(ticket);
   }
+}
+
+function listed({ run, question: _, ...row }: Row): PendingRow {
+  return { ...row, isKept: run !== null };
 }

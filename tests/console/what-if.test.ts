@@ -7,6 +7,7 @@ import { MemoryStore } from "../archive/memory-store.ts";
 import { serversOf } from "../catalog/tool-of.ts";
 import { viewOf } from "../server/mcp/served.ts";
 import { archiveIn, type SampleRun } from "../server/reports/sample-archive.ts";
+import { heldBy } from "../loop/probe.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 
@@ -22,7 +23,8 @@ async function suppose(
   rule: string,
   runs: readonly SampleRun[],
   more: object = {},
-  bounds: Parameters<typeof whatIf>[4] = {},
+  bounds: Parameters<typeof whatIf>[5] = {},
+  who = "ada",
 ): Promise<WhatIf> {
   const configuration = parseConfiguration(JSON.stringify({ ...SERVERS, ...more }), {
     ...{ file: "ptc.yaml", directory: newFolder(), environment: {} },
@@ -30,7 +32,14 @@ async function suppose(
   const archive = new MemoryStore();
   for (const [i, run] of runs.entries())
     await archiveIn(archive, { startedAt: Date.UTC(2026, 9, 1) + i, ...run });
-  return whatIf(rule, runs.length === 0 ? undefined : archive, {}, { configuration, all: TOOLS }, bounds);
+  return whatIf(
+    who,
+    rule,
+    runs.length === 0 ? undefined : archive,
+    {},
+    { configuration, all: TOOLS },
+    bounds,
+  );
 }
 
 const told = ({ otherwise }: WhatIf) =>
@@ -109,14 +118,53 @@ describe("a rule that is supposed", () => {
     expect(await suppose(rule, runs, {}, { maxCalls: 5 })).toMatchObject({
       ...{ calls: 3, skipped: 2, runs: 2, endedBy: "calls" },
     });
-    expect(await suppose(rule, runs, {}, { budgetMs: -1 })).toMatchObject({ calls: 0, endedBy: "time" });
     expect(await suppose(rule, runs)).toMatchObject({ calls: 9, skipped: 2, endedBy: undefined });
+  });
+
+  const NEAR_MISS = (chars: number) =>
+    `${PERMIT}forbid (principal, action == Action::"call", resource) when { context.arguments.hasTag("body") && context.arguments.getTag("body") like "*${"x".repeat(chars)}y" };`;
+
+  it("ends at its budget with what it has found, and holds up nobody meanwhile", async () => {
+    const runs = [{ calls: [{ ...SEND, arguments: { body: "x".repeat(1_000_000) } }] }];
+    const { heldMs, result } = await heldBy(() => suppose(NEAR_MISS(30_000), runs, {}, { budgetMs: 2_000 }));
+    expect(result).toMatchObject({ calls: 0, runs: 1, endedBy: "time" });
+    expect(heldMs).toBeLessThan(1_000);
+  });
+
+  it.each([
+    [
+      "nested parentheses",
+      `permit(principal,action,resource) when {${"(".repeat(3_000)}true${")".repeat(3_000)}};`,
+    ],
+    ["quotes that do not end", '"\\'.repeat(16_000)],
+    ["rules without words", ";".repeat(32_000)],
+    ["rules that say the same", PERMIT.repeat(800)],
+  ])("is no hold on anybody where it is made of %s, nor on the next rule", async (_, rule) => {
+    const { heldMs } = await heldBy(() => suppose(rule, [{ calls: [GET] }]).catch(() => {}));
+    expect(heldMs).toBeLessThan(1_000);
+    expect(told(await suppose("tools: { block: [mcp__docs__*] }", [{ calls: [GET] }]))).toHaveLength(1);
+  });
+
+  it("waits behind the same person's, and not behind another's", async () => {
+    const runs = [{ calls: [{ ...SEND, arguments: { body: "x".repeat(1_000_000) } }] }];
+    const ended: string[] = [];
+    const by = (who: string, rule: string, budgetMs: number) =>
+      suppose(rule, runs, {}, { budgetMs }, who).then(
+        () => ended.push(who),
+        (error: Error) => ended.push(error.message),
+      );
+    const busy = [0, 1, 2].map(() => by("eve", NEAR_MISS(30_000), 3_000));
+    await by("eve", "tools: {}", 20_000);
+    expect(ended).toEqual(["waits behind too many others; try again when these have ended"]);
+    await by("ada", "tools: { block: [mcp__docs__*] }", 20_000);
+    expect(ended.slice(1).filter((who) => who === "eve").length).toBeLessThan(3);
+    await Promise.all(busy);
   });
 
   it("writes nothing, however many rules it has", async () => {
     const directory = newFolder();
     const configuration = parseConfiguration("{}", { file: "ptc.yaml", directory, environment: {} });
-    await whatIf(PERMIT.repeat(150), undefined, {}, { configuration, all: TOOLS });
+    await whatIf("ada", PERMIT.repeat(150), undefined, {}, { configuration, all: TOOLS });
     expect(existsSync(join(directory, ".ptc"))).toBe(false);
   });
 });

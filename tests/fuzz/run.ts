@@ -1,4 +1,5 @@
 /** `npm run fuzz`: tries inputs until one breaks something, or until it is stopped. */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readCount, readFlags } from "../script-flags.ts";
 import { FuzzFailure, type FuzzTarget } from "./fuzz-target.ts";
@@ -6,6 +7,7 @@ import { loadTargets } from "./targets-here.ts";
 
 const USAGE = `npm run fuzz                                  every target in turn, with new seeds, until stopped
 npm run fuzz -- --target NAME                 one target; \`programs\` runs generated programs in real sandboxes
+npm run fuzz -- --target loop                 the largest and worst of everything, by how long a server's loop is held
 npm run fuzz -- --target NAME --seed N --iterations N
 npm run fuzz -- --target NAME --input FILE    one input`;
 
@@ -52,6 +54,15 @@ async function main(): Promise<void> {
   const count = (flag: "seed" | "iterations", value: string) => readCount("fuzz", USAGE, `--${flag}`, value);
   const iterations = values.iterations === undefined ? ITERATIONS : count("iterations", values.iterations);
   const givenSeed = values.seed === undefined ? undefined : count("seed", values.seed);
+  if (values.target === "loop") {
+    // Each target is a test, which says what held the loop for how long.
+    const files = ["run", "--project", "alone", "tests/loop"];
+    const { status } = spawnSync("vitest", files, {
+      ...{ stdio: "inherit", env: { ...process.env, PTC_LOOP: "whole" } },
+    });
+    process.exitCode = status ?? 1;
+    return;
+  }
   const targets = await chooseTargets(values.target);
   if (values.input !== undefined) {
     for (const target of targets) await target.tryInput?.(readFileSync(values.input));

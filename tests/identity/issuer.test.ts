@@ -196,6 +196,25 @@ describe("an opaque token", () => {
     expect(await opened.introspect(token)).toMatchObject({ error: "invalid_token" });
   });
 
+  test("is asked about no more often than strangers may have it, and those who were known are asked about as before", async () => {
+    const { oidc, opened, ask } = await serveOpaque();
+    const asked = () => oidc.requests.filter((each) => each === "POST /token/introspection").length;
+    const token = await ask(AUDIENCE);
+    await opened.introspect(token, "192.0.2.1");
+    const before = asked();
+    const guess = (i: number, from: string) => opened.introspect(`made-up-${i}`, from);
+    for (let i = 0; i < 60; i++) await guess(i, "192.0.2.1");
+    expect(asked() - before).toBeLessThanOrEqual(30);
+    expect(await guess(61, "192.0.2.1")).toMatchObject({ error: "temporarily_unavailable" });
+    // The same made-up token is refused from memory.
+    const after = asked();
+    expect(await guess(0, "192.0.2.1")).toMatchObject({ error: "invalid_token" });
+    expect(asked()).toBe(after);
+    expect(await guess(62, "192.0.2.2")).toMatchObject({ error: "invalid_token" });
+    now += 10_001;
+    expect(await opened.introspect(token, "192.0.2.1")).toMatchObject({ scopes: new Set(["ptc:run"]) });
+  });
+
   test("is refused that is for another audience, or of nobody", async () => {
     const { opened, ask } = await serveOpaque();
     const refusal = { error: "invalid_token", message: expect.stringContaining("another audience") };

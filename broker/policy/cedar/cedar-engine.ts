@@ -9,7 +9,7 @@ export type CedarRequest = Omit<
 >;
 
 /** Cedar's decision. `rules` are the ids of the rules that decided; empty for a denial by default. */
-type CedarDecision =
+export type CedarDecision =
   | { isAllowed: boolean; rules: readonly string[] }
   /** A rule, or the request, could not be evaluated. */
   | { problem: string; rules: readonly string[] };
@@ -46,7 +46,7 @@ async function load(): Promise<CedarEngine> {
   }
 }
 
-/** Cedar, in this process. The only place that knows its package. */
+/** Cedar, in this thread. The only place that knows its package. */
 class CedarEngine {
   readonly #cedar: Package;
   /** For each set key, the name under which the package keeps the parsed set. */

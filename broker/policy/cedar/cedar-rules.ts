@@ -6,7 +6,8 @@ import type { Access, Owner, Viewer } from "../authorizer.ts";
 import { type DataFlow, describeOrigin, describeRead, unfollowed } from "../data-flow.ts";
 import type { RunHistory } from "../run-history.ts";
 import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
-import { type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
+import { type CedarDecision, type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
+import { decideApart } from "./decide-apart.ts";
 import { type CountedGroups, isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA, type RuleAction } from "./rule-schema.ts";
 import {
@@ -48,6 +49,8 @@ export interface RulesOptions {
   flow: DataFlow;
   /** Whether the rules are known to have no problems, so that they are not checked again. */
   isChecked?: boolean;
+  /** Whether this thread serves nobody else and can be ended, so that everything is decided in it. */
+  isApart?: boolean;
 }
 
 type Engine = Awaited<ReturnType<typeof loadCedar>>;
@@ -100,17 +103,20 @@ export class Rules {
     return { rules, problems: options.isChecked ? { errors: [], warnings: [] } : rules.#findProblems() };
   }
 
-  /** Decides about a call, or about reading a resource or a prompt. */
-  decide(call: RuledCall): RuleVerdict {
+  /**
+   * Decides about a call, or about reading a resource or a prompt. What takes long is decided by a thread that is ended after a while,
+   * and what it has not decided by then counts as undecided.
+   */
+  async decide(call: RuledCall): Promise<RuleVerdict> {
     const action = actionOf(call.tool);
-    const firm = this.#permits(this.#firm, action, call);
+    const firm = await this.#permitsCall(action, call);
     if (firm.kind === "deny") return firm;
     const rules = new Set<string>();
     let looks = false;
     for (const counting of countedGroups(call.context)) {
       const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool, counting));
       if (asking.texts.size === 0) continue;
-      const asked = this.#evaluate(asking, action, call, counting);
+      const asked = await this.#evaluateCall(asking, action, call, counting);
       if ("problem" in asked) return this.#undecided(asked);
       for (const rule of asked.rules) rules.add(rule);
       looks ||= looksAtFlow(asking.needs);
@@ -124,17 +130,21 @@ export class Rules {
   }
 
   /** Whether a call that a person has to approve may be made with an approval. */
-  decideApproval(call: RuledCall): RuleVerdict {
-    return this.#permits(this.#firm, "approve", call);
+  decideApproval(call: RuledCall): Promise<RuleVerdict> {
+    return this.#permitsCall("approve", call);
   }
 
   /** Whether a viewer may call a tool in some way, and no rule hides it. */
   decideVisibility(viewer: Viewer, tool: RuledTool): RuleVerdict {
     const context: RunContext = { ...viewer, source: "serve" };
     const call = { context, tool, arguments: {}, run: NOTHING, nowMs: 0 };
-    const possible = this.#permits(this.#possible, actionOf(tool), call);
-    if (possible.kind === "deny") return possible;
     for (const counting of countedGroups(context)) {
+      const subject = this.#subject(actionOf(tool), context, tool, counting);
+      const applicable = this.#possible.applicable(subject);
+      const decided =
+        applicable.texts.size === 0 ? NONE : this.#evaluate(applicable, actionOf(tool), call, counting);
+      const possible = this.#verdictOf(decided, applicable, actionOf(tool), call);
+      if (possible.kind === "deny") return possible;
       const hiding = this.#hiding.applicable(this.#subject("list", context, tool, counting));
       if (hiding.texts.size === 0) continue;
       const hidden = this.#evaluate(hiding, "list", call, counting);
@@ -150,29 +160,29 @@ export class Rules {
     return { ...verdict, rule: this.#nameOf(rules) ?? "policy: no rule" };
   }
 
-  #permits(index: RuleIndex, action: RuleAction, call: RuledCall): RuleVerdict {
-    const applicable = index.applicable(this.#subject(action, call.context, call.tool));
-    const decided =
-      applicable.texts.size === 0
-        ? { isAllowed: false, rules: [] }
-        : this.#evaluate(applicable, action, call);
-    if ("problem" in decided) return this.#undecided(decided);
-    if (decided.isAllowed) {
-      const bound = this.#forbidsBound(index, action, call);
-      return bound ?? { kind: "allow", rule: this.#nameOf(decided.rules) };
+  /** Whether rules permit a call: what more groups permit does not count, and what they are forbidden does. */
+  async #permitsCall(action: RuleAction, call: RuledCall): Promise<RuleVerdict> {
+    let permitted: RuleVerdict | undefined;
+    for (const counting of countedGroups(call.context)) {
+      const applicable = this.#firm.applicable(this.#subject(action, call.context, call.tool, counting));
+      const decided =
+        applicable.texts.size === 0 ? NONE : await this.#evaluateCall(applicable, action, call, counting);
+      const verdict = this.#verdictOf(decided, applicable, action, call);
+      if (verdict.kind === "deny") return verdict;
+      permitted ??= verdict;
     }
-    return this.#deniedBy(decided.rules, applicable, action, call);
+    return permitted ?? { kind: "deny" };
   }
 
-  /** What forbids a call to the person whose token was used, in groups that the token does not have. */
-  #forbidsBound(index: RuleIndex, action: RuleAction, call: RuledCall): RuleVerdict | undefined {
-    if ((call.context.boundGroups ?? []).length === 0) return undefined;
-    const applicable = index.applicable(this.#subject(action, call.context, call.tool, "all"));
-    if (applicable.texts.size === 0) return undefined;
-    const decided = this.#evaluate(applicable, action, call, "all");
+  #verdictOf(
+    decided: CedarDecision,
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+  ): RuleVerdict {
     if ("problem" in decided) return this.#undecided(decided);
-    // What more groups permit does not count; where nothing is permitted any more, something is forbidden.
-    return decided.isAllowed ? undefined : this.#deniedBy(decided.rules, applicable, action, call);
+    if (decided.isAllowed) return { kind: "allow", rule: this.#nameOf(decided.rules) };
+    return this.#deniedBy(decided.rules, applicable, action, call);
   }
 
   #deniedBy(
@@ -199,11 +209,34 @@ export class Rules {
     action: RuleAction,
     call: RuledCall,
     counting: CountedGroups = "own",
-  ) {
-    const { groups } = this.#subject(action, call.context, call.tool, counting);
-    const request = buildRequest(applicable.needs, action, call, { groups, flow: this.#options.flow });
+  ): CedarDecision {
+    const request = this.#requestFor(applicable, action, call, counting);
     if (typeof request === "string") return { problem: request, rules: [] };
     return this.#engine.decide(applicable.texts, applicable.key, request);
+  }
+
+  /** Evaluates with the arguments of a call, which its program chose: here if that is cheap, and else in another thread. */
+  async #evaluateCall(
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+    counting: CountedGroups = "own",
+  ): Promise<CedarDecision> {
+    const request = this.#requestFor(applicable, action, call, counting);
+    if (typeof request === "string") return { problem: request, rules: [] };
+    if (this.#options.isApart || isCheap(applicable, request))
+      return this.#engine.decide(applicable.texts, applicable.key, request);
+    return decideApart(call.context.principal, { rules: applicable.texts, key: applicable.key, request });
+  }
+
+  #requestFor(
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+    counting: CountedGroups,
+  ): CedarRequest | string {
+    const { groups } = this.#subject(action, call.context, call.tool, counting);
+    return buildRequest(applicable.needs, action, call, { groups, flow: this.#options.flow });
   }
 
   #undecided({ problem, rules }: { problem: string; rules: readonly string[] }): RuleVerdict {
@@ -307,6 +340,7 @@ function countedGroups({ boundGroups = [] }: Owner): readonly CountedGroups[] {
   return boundGroups.length === 0 ? ["own"] : ["own", "all"];
 }
 
+const NONE: CedarDecision = { isAllowed: false, rules: [] };
 const NOTHING: RunHistory = { calls: 0, callsOfTool: 0, reads: [] };
 
 /** Distinguishes the sets of one configuration from those of others in the same process. */
@@ -327,6 +361,30 @@ export interface RuledCall {
   readonly run: RunHistory;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
+}
+
+/** What is decided in this thread takes a few milliseconds at most. */
+const MAX_CHEAP_VALUES = 400;
+const MAX_CHEAP_CHARS = 16 * 1024;
+/** Characters of patterns times characters of texts, and rules times values. */
+const MAX_CHEAP_COMPARISONS = 2_000_000;
+const MAX_CHEAP_LOOKS = 100_000;
+
+/** Whether rules are certain to decide quickly: by how much there is to look at, and how often they look. */
+function isCheap({ texts, likeChars }: ApplicableRules, { entities }: CedarRequest): boolean {
+  let [values, chars] = [0, 0];
+  const count = (value: unknown): void => {
+    values++;
+    if (typeof value === "string") chars += value.length;
+  };
+  for (const { tags = {} } of entities)
+    for (const [path, value] of Object.entries(tags)) {
+      chars += path.length;
+      if (Array.isArray(value)) for (const item of value) count(item);
+      else count(value);
+      if (values > MAX_CHEAP_VALUES || chars > MAX_CHEAP_CHARS) return false;
+    }
+  return chars * likeChars <= MAX_CHEAP_COMPARISONS && values * texts.size <= MAX_CHEAP_LOOKS;
 }
 
 interface RequestSurroundings {
@@ -383,7 +441,9 @@ function buildRequest(
   if (looksAtAny && listed === undefined)
     return "its arguments are too many or too long for rules to look at";
   if (needs.hosts || needs.domains) {
-    const { hosts, domains } = placesIn(args, MAX_VALUES);
+    const places = placesIn(args, MAX_VALUES);
+    if (places === undefined) return "its arguments name too many places for rules to look at";
+    const { hosts, domains } = places;
     if (needs.hosts) tell("hosts", "Hosts", setsOf(hosts));
     if (needs.domains) tell("domains", "Domains", setsOf(domains));
   }

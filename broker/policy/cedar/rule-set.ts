@@ -86,6 +86,8 @@ export interface ApplicableRules {
   /** Equal for the same rules. */
   readonly key: string;
   readonly needs: RuleNeeds;
+  /** The characters of the patterns of all of them. */
+  readonly likeChars: number;
 }
 
 /** Indexes rules by the entities in their heads, so that a decision considers only rules that can apply. */
@@ -126,6 +128,7 @@ export class RuleIndex {
       texts: new Map(rules.map((rule) => [rule.id, this.#textOf(rule)])),
       key: `${this.#name} ${rules.map(({ id }) => id).join()}`,
       needs: needs as RuleNeeds,
+      likeChars: rules.reduce((chars, rule) => chars + rule.likeChars, 0),
     };
     this.#applicable.set(key, applicable);
     return applicable;
@@ -195,6 +198,8 @@ interface RuleText {
   readonly resourceType: string | undefined;
   /** Every word of its clauses, with those that are texts. */
   readonly words: ReadonlySet<string>;
+  /** The characters of its patterns (`like`), each of which Cedar may compare with every character of a text. */
+  readonly likeChars: number;
 }
 
 interface Token {
@@ -234,6 +239,10 @@ function readRule(source: string, tokens: readonly Token[]): RuleText {
     clauses: splitClauses(source, rest),
     ...head,
     words: new Set(rest.map(({ text }) => unquoted(text) ?? text)),
+    likeChars: rest.reduce(
+      (chars, { text }, index) => chars + (rest[index - 1]?.text === "like" ? text.length : 0),
+      0,
+    ),
   };
 }
 

@@ -23,6 +23,9 @@ const FOREVER = join(import.meta.dirname, "fixtures/archive-forever.ts");
 const Seen = z.object({ seen: z.boolean() });
 const RANDOM = (seq: number) => `${seq} ${randomBytes(2_000).toString("hex")}`;
 
+const most = { runs: 9, bytes: 1_000 };
+const QUESTION = { listing: Buffer.from("x"), question: Buffer.from("x") };
+
 describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, () => {
   const server = usePostgres();
 
@@ -169,10 +172,10 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
       const store = new PostgresPendingStore(await openDatabase(cut), () => 1_000);
       const other = new PostgresPendingStore(await openDatabase(direct), () => 1_000);
       const bytes = Buffer.from("x");
-      const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, question: bytes, run: bytes };
+      const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, listing: bytes, question: bytes, run: bytes };
       const commit = (sent: Buffer) => sent.includes("COMMIT");
       proxy.loseReplyTo(commit);
-      expect(await store.keep(row, 1)).toBe(true);
+      expect(await store.keep(row, most)).toBe("kept");
       proxy.loseReplyTo(commit);
       expect(await store.answer("t", "p", Buffer.from("yes"))).toBe(true);
       proxy.loseReplyTo(commit);
@@ -190,7 +193,7 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const take = { name: "n", span: "held", limit: 3, need: 1, want: 1 } as const;
     const request = { holder: "h", holds: {}, settle: [], admissions: [[take]] };
     const bytes = Buffer.from("x");
-    const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, question: bytes, run: bytes };
+    const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, listing: bytes, question: bytes, run: bytes };
     const line = '{"time":"x","event":"run","run_id":"1"}\n';
     it.each<[string, (db: PgDatabase) => Promise<unknown>, unknown]>([
       [
@@ -198,7 +201,7 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
         (db) => new PostgresCounters(db).count(request),
         [expect.objectContaining({ isGranted: true })],
       ],
-      ["keeps a run that waits", (db) => new PostgresPendingStore(db, () => 1_000).keep(row, 1), true],
+      ["keeps a run that waits", (db) => new PostgresPendingStore(db, () => 1_000).keep(row, most), "kept"],
       [
         "writes a line",
         (db) => new PostgresAuditChain(db, { keepMs: 1e12, wallMs: Date.now }).append([line], true),
@@ -291,9 +294,9 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const db = await openDatabase(server().url());
     const bytes = Buffer.from("x");
     const [one, two] = [1, 2].map(() => new PostgresPendingStore(db, () => 1_000));
-    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, question: bytes };
-    await one?.keep({ ticket: "t", ...row, run: bytes }, 9);
-    await one?.offer({ ticket: "live", ...row, owner: "one" });
+    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, listing: bytes, question: bytes };
+    await one?.keep({ ticket: "t", ...row, run: bytes }, most);
+    await one?.offer({ ticket: "live", ...row, owner: "one" }, most);
     await one?.answer("t", "p", bytes);
     await one?.claim("t", "p", "one", () => false);
     expect(await two?.claim("t", "p", "two", () => false)).toEqual({ kind: "taken" });
@@ -309,8 +312,8 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
   it("has a process seen in all of its rows but those that somebody holds, and in these when they are free", async () => {
     const db = await openDatabase(server().url());
     const store = new PostgresPendingStore(db, () => 1_000, new Presence(db, 10));
-    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, question: Buffer.from("x"), owner: "one" };
-    for (const ticket of ["free", "held"]) await store.offer({ ticket, ...row });
+    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, ...QUESTION, owner: "one" };
+    for (const ticket of ["free", "held"]) await store.offer({ ticket, ...row }, most);
     const isSeen = async (ticket: string) => {
       const select = "SELECT owner_seen > now() - interval '1 minute' AS seen FROM pending WHERE ticket = $1";
       return (await db.get(Seen, select, ticket))?.seen === true;
@@ -327,9 +330,9 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
   it("has one report for all questions of a process, however many runs ask", async () => {
     const stay = vi.spyOn(Presence.prototype, "stay");
     const url = server().url();
-    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, question: Buffer.from("x"), owner: "one" };
+    const row = { principal: "p", askedAt: 1, expiresAt: 9_999, ...QUESTION, owner: "one" };
     for (const ticket of ["a", "b"])
-      await (await openPostgresPending(url, () => 1_000)).offer({ ticket, ...row });
+      await (await openPostgresPending(url, () => 1_000)).offer({ ticket, ...row }, most);
     expect(stay.mock.contexts).toHaveLength(2);
     expect(new Set(stay.mock.contexts).size).toBe(1);
     stay.mockRestore();

@@ -58,9 +58,10 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
     const textOf = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString();
     const pending = openPendingStore("", () => 1_000, database);
     const row = { principal: "p", askedAt: 1_000, expiresAt: 2_000 };
-    await pending.keep({ ...row, ticket: "t", question: sealed("old q"), run: sealed("old r") }, 9);
+    const most = { runs: 9, bytes: 1_000 };
+    await pending.keep({ ...row, ticket: "t", listing: sealed("old l"), question: sealed("old q"), run: sealed("old r") }, most);
     await pending.answer("t", "p", sealed("new a"));
-    await pending.keep({ ...row, ticket: "u", question: sealed("lost q"), run: sealed("new r") }, 9);
+    await pending.keep({ ...row, ticket: "u", listing: sealed("new l"), question: sealed("lost q"), run: sealed("new r") }, most);
     const documents = openDocuments(database);
     await documents.write("login", "hub", sealed("old login"));
     await documents.write("passkeys", "ada", sealed("new passkeys"));
@@ -73,10 +74,12 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
       return text.startsWith("new") ? "current" : sealed(text.replace("old", "new"));
     };
     const kept = { waiting: 2, logins: 1 };
-    expect(await storageStatus(url, reseal)).toMatchObject({ kept: { ...kept, sealedOtherwise: 4 } });
-    const counts = { reencrypted: 3, current: 3, unreadable: 1 };
+    expect(await storageStatus(url, reseal)).toMatchObject({ kept: { ...kept, sealedOtherwise: 5 } });
+    const counts = { reencrypted: 4, current: 4, unreadable: 1 };
     expect(await reencryptStorage(url, reseal)).toEqual({ place: place(), ...counts });
     expect(Object.fromEntries(purposes)).toEqual({
+      "old l": "ptc approval 1 listing t",
+      "new l": "ptc approval 1 listing u",
       "old q": "ptc approval 1 question t",
       "old r": "ptc approval 1 run t",
       "new a": "ptc approval 1 answer t",
@@ -85,10 +88,11 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
       "old login": "ptc login 1 hub",
       "new passkeys": "ptc passkeys 1 ada",
     });
-    const again = { reencrypted: 0, current: 6, unreadable: 1 };
+    const again = { reencrypted: 0, current: 8, unreadable: 1 };
     expect(await reencryptStorage(url, reseal)).toEqual({ place: place(), ...again });
-    const questions = (await pending.list("p")).map(({ question }) => textOf(question));
-    expect(questions.sort()).toEqual(["lost q", "new q"]);
+    expect((await pending.list("p")).map(({ listing }) => textOf(listing))).toEqual(["new l", "new l"]);
+    const questions = await Promise.all(["t", "u"].map((ticket) => pending.question(ticket)));
+    expect(questions.map(textOf)).toEqual(["new q", "lost q"]);
     expect(await pending.claim("t", "p", "one", () => false)).toEqual({
       ...{ kind: "claimed", run: sealed("new r"), answer: sealed("new a") },
     });

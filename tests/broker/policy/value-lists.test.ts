@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isListed, matchesValue, placesIn, withThoseAbove } from "../../../broker/policy/value-lists.ts";
 
@@ -72,17 +73,51 @@ describe("a value in a list", () => {
   });
 });
 
-it("names hosts and domains by path, and what cannot be read as it is written", () => {
-  const { hosts, domains } = placesIn(
-    {
-      to: ["ada@example.com", "Eve <eve@EVIL.test.>"],
-      text: "see https://docs.example.com@evil.test/a and http:\\\\odd",
-      cc: " nobody@ ",
-      links: ["https://a.test.:8443/x", "file:///etc/passwd", "mailto:bob@b.test"],
-      amount: 5,
-    },
-    100,
+function placesOf(args: unknown) {
+  const places = placesIn(args, 100);
+  if (places === undefined) throw new Error("there are too many places");
+  return places;
+}
+
+/** What the places of texts mean, said by patterns that would take too long for long texts. */
+function placesByPatterns(text: string): { hosts: string[]; domains: string[] } {
+  const link = /[a-z][a-z0-9+.-]*:[\\/]{2}[^\s<>"'`]*/gi;
+  const address = /[^\s<>,;:"'()[\]@]+@([^\s<>,;:"'()[\]@]+)/g;
+  const rest = text.replace(link, " ");
+  const domains = [...rest.matchAll(address)].map(([, domain = ""]) =>
+    domain.toLowerCase().replace(/\.$/, ""),
   );
+  if (rest.split("@").length - 1 > domains.length) domains.push(rest.trim());
+  return { hosts: [...text.matchAll(link)].map(([found]) => found), domains };
+}
+
+it("names the same places as patterns would that look at every character", () => {
+  const piece = fc.constantFrom("a", "B.", "1", "@", "://", ":\\\\", "x@y", " ", "<", "h-1+", ":", "/", ".");
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
+      const text = pieces.join("");
+      const { hosts, domains } = placesByPatterns(text);
+      const named = placesOf({ to: text });
+      expect([...(named.domains.get("to") ?? [])]).toEqual([...new Set(domains)]);
+      expect(named.hosts.get("to")?.size ?? 0).toBe(new Set(hosts.map(hostIn)).size);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+function hostIn(link: string): string {
+  if (link.includes("\\") || !URL.canParse(link)) return link;
+  return new URL(link).hostname.replace(/\.$/, "") || link;
+}
+
+it("names hosts and domains by path, and what cannot be read as it is written", () => {
+  const { hosts, domains } = placesOf({
+    to: ["ada@example.com", "Eve <eve@EVIL.test.>"],
+    text: "see https://docs.example.com@evil.test/a and http:\\\\odd",
+    cc: " nobody@ ",
+    links: ["https://a.test.:8443/x", "file:///etc/passwd", "mailto:bob@b.test"],
+    amount: 5,
+  });
   expect(Object.fromEntries([...domains].map(([path, set]) => [path, [...set]]))).toEqual({
     to: ["example.com", "evil.test"],
     "to[0]": ["example.com"],

@@ -71,7 +71,8 @@ it("whoever answers elsewhere sees the program that asks", async () => {
 
 async function listed(approvals: PendingApprovals) {
   return eventually(async () => {
-    const [pending] = await approvals.list("local");
+    const [listed] = await approvals.list("local");
+    const pending = listed && (await approvals.get(listed.ticket));
     if (pending === undefined) throw new Error("nothing is asked");
     return pending;
   });
@@ -175,7 +176,7 @@ describe("a question that a run waits for", () => {
     const store = new SqlitePendingStore(file, () => Date.now());
     const [row] = await store.list("local");
     const owner = formatIdentity({ ...currentProcess(), pid: 2 ** 30 });
-    if (row !== undefined) await store.offer({ ...row, ticket: "dead", owner });
+    if (row !== undefined) await store.offer({ ...row, question: row.listing, ticket: "dead", owner }, { bytes: 1e6 });
     expect(await store.list("local")).toHaveLength(2);
     expect(await elsewhere.list("local")).toMatchObject([{ ticket: pending.ticket }]);
     give(OWN);

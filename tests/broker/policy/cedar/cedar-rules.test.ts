@@ -16,6 +16,7 @@ import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
 import type { RunHistory, RunRead } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
+import { heldBy } from "../../../loop/probe.ts";
 import { rowsBeside } from "../../../rows.ts";
 import { tries } from "../../../tries.ts";
 
@@ -56,7 +57,7 @@ async function decideWhere(condition: string, call: Partial<RuledCall>) {
     `${PERMIT}@id("it") forbid(principal, action == Action::"call", resource) when { ${condition} };`,
   );
   expect(problems.errors).toEqual([]);
-  return rules.decide(callOf(call)).kind;
+  return (await rules.decide(callOf(call))).kind;
 }
 
 describe("groups that only bind", () => {
@@ -66,9 +67,9 @@ describe("groups that only bind", () => {
 
   it("permit nothing", async () => {
     const { rules } = await open('permit(principal in Group::"admins", action, resource);');
-    expect(rules.decide(callOf(eve(["admins"]))).kind).toBe("allow");
-    expect(rules.decide(callOf(eve([], ["admins"]))).kind).toBe("deny");
-    expect(rules.decideApproval(callOf(eve([], ["admins"]))).kind).toBe("deny");
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
+    expect((await rules.decideApproval(callOf(eve([], ["admins"])))).kind).toBe("deny");
     const viewer = { principal: "eve", boundGroups: ["admins"] };
     expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
   });
@@ -79,12 +80,12 @@ describe("groups that only bind", () => {
   ])("are forbidden what a group is, %s", async (_, head, condition) => {
     const { rules } = await open(`${PERMIT}@id("no") forbid(${head}, resource) ${condition};`);
     const viewer = { principal: "eve", boundGroups: ["contractors"] };
-    expect(rules.decide(callOf(eve([]))).kind).toBe("allow");
-    expect(rules.decide(callOf(eve([], ["contractors"])))).toMatchObject({
+    expect((await rules.decide(callOf(eve([])))).kind).toBe("allow");
+    expect(await rules.decide(callOf(eve([], ["contractors"])))).toMatchObject({
       kind: "deny",
       rule: "no (x.cedar:2)",
     });
-    expect(rules.decideApproval(callOf(eve([], ["contractors"]))).kind).toBe("deny");
+    expect((await rules.decideApproval(callOf(eve([], ["contractors"])))).kind).toBe("deny");
     expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
   });
 
@@ -92,15 +93,15 @@ describe("groups that only bind", () => {
     const { rules } = await open(
       `${PERMIT}@ask forbid(principal in Group::"contractors", action, resource);`,
     );
-    expect(rules.decide(callOf(eve([], ["contractors"]))).kind).toBe("ask");
+    expect((await rules.decide(callOf(eve([], ["contractors"])))).kind).toBe("ask");
   });
 
   it("lift no prohibition from which a group is excepted", async () => {
     const { rules } = await open(
       `${PERMIT}forbid(principal, action, resource) unless { principal in Group::"admins" };`,
     );
-    expect(rules.decide(callOf(eve(["admins"]))).kind).toBe("allow");
-    expect(rules.decide(callOf(eve([], ["admins"]))).kind).toBe("deny");
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
   });
 
   it("never let a token do more than its owner or than its own groups do, whatever the rules", async () => {
@@ -130,11 +131,11 @@ describe("groups that only bind", () => {
         async (texts, own, rest) => {
           const { rules } = await open(texts.join("\n"));
           const bound = rest.filter((each) => !own.includes(each));
-          const strictness = (groups: string[], boundGroups: string[] = []) =>
-            STRICTNESS[rules.decide(callOf(eve(groups, boundGroups))).kind];
-          const token = strictness(own, bound);
-          expect(token).toBeGreaterThanOrEqual(strictness(own));
-          expect(token).toBeGreaterThanOrEqual(strictness([...own, ...bound]));
+          const strictness = async (groups: string[], boundGroups: string[] = []) =>
+            STRICTNESS[(await rules.decide(callOf(eve(groups, boundGroups)))).kind];
+          const token = await strictness(own, bound);
+          expect(token).toBeGreaterThanOrEqual(await strictness(own));
+          expect(token).toBeGreaterThanOrEqual(await strictness([...own, ...bound]));
         },
       ),
       { numRuns: tries(100) },
@@ -174,7 +175,7 @@ describe("rules", () => {
 
   it("permit nothing on their own, and say so", async () => {
     const { rules } = await open('permit(principal == User::"bob", action, resource);');
-    expect(rules.decide(callOf())).toEqual({
+    expect(await rules.decide(callOf())).toEqual({
       kind: "deny",
       rule: "policy: no rule",
       reason: "no rule permits a call of it to 'ada'",
@@ -196,7 +197,7 @@ describe("rules", () => {
       const { rules } = await open(
         `${PERMIT}${annotations} forbid(principal, action == Action::"call", resource);`,
       );
-      expect(rules.decide(callOf())).toEqual({ kind: "deny", rule, reason, isSaid });
+      expect(await rules.decide(callOf())).toEqual({ kind: "deny", rule, reason, isSaid });
     },
   );
 
@@ -204,7 +205,7 @@ describe("rules", () => {
     const overflow = await open(
       `${PERMIT}@id("big") forbid(principal, action == Action::"call", resource) when { context.run.calls * 9223372036854775807 > 1 };`,
     );
-    const { kind, reason, isUndecided } = overflow.rules.decide(
+    const { kind, reason, isUndecided } = await overflow.rules.decide(
       callOf({ run: { ...readOf("b"), calls: 2 } }),
     );
     expect({ kind, isUndecided }).toEqual({ kind: "deny", isUndecided: true });
@@ -212,13 +213,13 @@ describe("rules", () => {
     const looking = await open(
       `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.arguments.hasTag("x") };`,
     );
-    expect(looking.rules.decide(callOf({ arguments: Array(6_000).fill(1) })).reason).toContain(
+    expect((await looking.rules.decide(callOf({ arguments: Array(6_000).fill(1) }))).reason).toContain(
       "too many or too long",
     );
     const tainted = await open(
       `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.run.labels.contains("x") };`,
     );
-    expect(tainted.rules.decide(callOf({ run: readOf("gone") })).reason).toContain(
+    expect((await tainted.rules.decide(callOf({ run: readOf("gone") }))).reason).toContain(
       "mcp__gone__get (call 1), whose server is no longer configured",
     );
   });
@@ -228,7 +229,7 @@ describe("rules", () => {
     for (const text of [PERMIT + broken, `${PERMIT}${broken.replace("permit", "@ask forbid")}`]) {
       const { rules } = await open(text, true);
       const reason = expect.stringContaining("could not be decided");
-      expect(rules.decide(callOf())).toMatchObject({ kind: "deny", isUndecided: true, reason });
+      expect(await rules.decide(callOf())).toMatchObject({ kind: "deny", isUndecided: true, reason });
     }
     const hiding = `${PERMIT}forbid(principal, action == Action::"list", resource) when { ( };`;
     const { rules } = await open(hiding, true);
@@ -277,13 +278,15 @@ describe("rules", () => {
       forbid(principal == User::"bob", action == Action::"call", resource);
       forbid(principal == User::"eve", action == Action::"approve", resource);`);
     const by = (principal: string) => callOf({ context: { principal, source: "run" } });
-    expect(rules.decide(by("ada"))).toEqual({
+    expect(await rules.decide(by("ada"))).toEqual({
       kind: "ask",
       rule: "x.cedar:3",
       reason: "it needs an approval by rule x.cedar:3: is it meant?",
     });
-    expect(rules.decide(by("bob")).kind).toBe("deny");
-    const approvals = ["ada", "eve"].map((principal) => rules.decideApproval(by(principal)).kind);
+    expect((await rules.decide(by("bob"))).kind).toBe("deny");
+    const approvals = await Promise.all(
+      ["ada", "eve"].map(async (principal) => (await rules.decideApproval(by(principal))).kind),
+    );
     expect(approvals).toEqual(["allow", "deny"]);
   });
 
@@ -293,18 +296,18 @@ describe("rules", () => {
       forbid(principal == User::"bob", action == Action::"call", resource) when { context.run.servers.contains("b") };
       @ask @reason("Why?") forbid(principal == User::"eve", action == Action::"call", resource) when { context.run.calls > 0 };`);
     const read = (seq: number, server: string) => ({ ...readOf(server).reads[0], seq }) as RunRead;
-    const reasonFor = (principal: string, ...servers: string[]) => {
+    const reasonFor = async (principal: string, ...servers: string[]) => {
       const run = { calls: 1, callsOfTool: 0, reads: servers.map((server, i) => read(i + 1, server)) };
-      return rules.decide(callOf({ run, context: { principal, source: "run" } })).reason;
+      return (await rules.decide(callOf({ run, context: { principal, source: "run" } }))).reason;
     };
     const [a, b] = ["mcp__a__get", "mcp__b__get"];
-    expect(reasonFor("ada", "b", "a")).toBe(
+    expect(await reasonFor("ada", "b", "a")).toBe(
       `it is forbidden by rule x.cedar:3; this run has read ${a} (call 2)`,
     );
-    expect(reasonFor("bob", "b", "b", "b", "b")).toBe(
+    expect(await reasonFor("bob", "b", "b", "b", "b")).toBe(
       `it is forbidden by rule x.cedar:4; this run has read ${b} (call 1), ${b} (call 2), ${b} (call 3)`,
     );
-    expect(reasonFor("eve", "a")).toBe("it needs an approval by rule x.cedar:5: Why?");
+    expect(await reasonFor("eve", "a")).toBe("it needs an approval by rule x.cedar:5: Why?");
   });
 
   it("hide what somebody may not call however they call it, and what is hidden by name", async () => {
@@ -348,8 +351,8 @@ permit(principal, action == Action::"cal", resource)`);
   it("are told apart in one process, however many configurations there have been", async () => {
     const [one, other] = [await open(PERMIT), await open(PERMIT.replace("permit", "forbid"))];
     for (let i = 0; i < 3; i++) {
-      expect(one.rules.decide(callOf()).kind).toBe("allow");
-      expect(other.rules.decide(callOf()).kind).toBe("deny");
+      expect((await one.rules.decide(callOf())).kind).toBe("allow");
+      expect((await other.rules.decide(callOf())).kind).toBe("deny");
     }
   });
 });
@@ -385,6 +388,43 @@ const rule = fc
   .tuple(effect, who, action, resource, condition)
   .map(([does, ...[principal, what, tool, where]]) => `${does}(${principal}, ${what}, ${tool})${where};`);
 
+describe("rules about large arguments", () => {
+  const LIKE = (pattern: string) =>
+    `${PERMIT}@id("like") forbid(principal, action == Action::"call", resource) when { context.arguments.hasTag("a") && context.arguments.getTag("a") like "${pattern}" };`;
+
+  it("decide in another thread, and hold up nobody", async () => {
+    const { rules } = await open(LIKE(`*${"x".repeat(20)}y`));
+    const calls = ["x".repeat(1_000_000), `${"x".repeat(1_000_000)}y`].map((a) =>
+      callOf({ arguments: { a } }),
+    );
+    const { heldMs, result } = await heldBy(() => Promise.all(calls.map((call) => rules.decide(call))));
+    expect(result.map(({ kind }) => kind)).toEqual(["allow", "deny"]);
+    expect(heldMs).toBeLessThan(400);
+  });
+
+  it("deny what they cannot decide in time, and say so", async () => {
+    const { rules } = await open(LIKE(`*${"x".repeat(30_000)}y`));
+    const { heldMs, result } = await heldBy(() =>
+      rules.decide(callOf({ arguments: { a: "x".repeat(1_000_000) } })),
+    );
+    expect(result).toMatchObject({ kind: "deny", isUndecided: true });
+    expect(result.reason).toContain("deciding by rules about arguments this large takes too long");
+    expect(heldMs).toBeLessThan(400);
+  });
+
+  it("see the places that they name in steps that grow with the arguments alone", async () => {
+    const { rules } = await open(
+      `${PERMIT}forbid(principal, action == Action::"call", resource) when { context.hosts.hasTag("a") || context.domains.hasTag("a") };`,
+    );
+    const decideAbout = async (a: string) => (await rules.decide(callOf({ arguments: { a } }))).kind;
+    const near = ["a".repeat(900_000), "1://".repeat(200_000), `${"a.".repeat(400_000)}@`];
+    const { heldMs, result } = await heldBy(() => Promise.all(near.map(decideAbout)));
+    expect(result).toEqual(["allow", "allow", "deny"]);
+    expect(heldMs).toBeLessThan(2_000);
+    expect(await decideAbout("a@b.test ".repeat(3_000))).toBe("deny");
+  });
+});
+
 describe("the rules that a decision looks at", () => {
   it("decide as all rules together do", async () => {
     await fc.assert(
@@ -395,7 +435,7 @@ describe("the rules that a decision looks at", () => {
         async (texts, principal, name) => {
           const { rules } = await open(texts.join("\n"));
           const tool = toolOf("b", name);
-          const decided = rules.decide(callOf({ tool, context: { principal, source: "run" } }));
+          const decided = await rules.decide(callOf({ tool, context: { principal, source: "run" } }));
           const [user, named] = [
             { type: "User", id: principal },
             { type: "Tool", id: tool.namespacedName },
