@@ -75,15 +75,20 @@ async function list(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
+  const leftOut: string[] = [];
   if (flags.json === true) {
     const whole: object[] = [];
     await withApprovals(flags, surroundings, async (approvals) => {
-      for await (const pending of approvals.whole(flags.principal)) whole.push(describePending(pending));
+      for await (const pending of approvals.whole(flags.principal, (line) => leftOut.push(line)))
+        whole.push(describePending(pending));
     });
+    for (const line of leftOut) await tell(stderr, line);
     await write(stdout, `${jsonLine(whole)}\n`);
     return EXIT.done;
   }
-  const waiting = await withApprovals(flags, surroundings, (approvals) => approvals.list(flags.principal));
+  const waiting = await withApprovals(flags, surroundings, (approvals) =>
+    approvals.list(flags.principal, (line) => leftOut.push(line)),
+  );
   const now = Date.now();
   const isOfSeveral = waiting.some(({ owner }) => owner.principal !== LOCAL_USER.principal);
   for (const { ticket, owner, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
@@ -94,7 +99,8 @@ async function list(
     const whose = isOfSeveral ? `  ${describeOwner(owner)}` : "";
     await write(stdout, `${ticket}  ${visibleLine(request.tool)}${whose}  ${when}\n`);
   }
-  if (waiting.length === 0) await tell(stderr, "no run waits for an approval");
+  for (const line of leftOut) await tell(stderr, line);
+  if (waiting.length + leftOut.length === 0) await tell(stderr, "no run waits for an approval");
   return EXIT.done;
 }
 
