@@ -105,7 +105,7 @@ let turns: WorkerTurns<WhatIfQuestion, WhatIfAnswer> | undefined;
 
 /**
  * @param who the person who asks, who waits behind their own questions.
- * @param all every tool, including those that no program may call.
+ * @param all every tool of which the viewer may know. Another counts as one that is known no more.
  * @param filter the runs that are looked at, which are those that the viewer sees.
  * @throws ConfigurationError for a text that is no rule, or cannot be read in time, in one line. NoTurnError with `too_many`.
  */

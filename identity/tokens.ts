@@ -3,16 +3,18 @@
  * principal of its own. Those that a person makes in the console have an owner, and whoever has one acts as that person, with the groups
  * and scopes that they gave it. What permits something to a group permits it to a token that has the group; what forbids something to a
  * group, or limits it, binds each token of somebody in it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
- * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
+ * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share. There it is sealed, so that
+ * who can write to the storage cannot make a token for somebody.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { type Documents, LockTaken } from "../archive/documents.ts";
+import { type Documents, LockTaken, sealedDocument } from "../archive/documents.ts";
 import type { Configuration, Scope } from "../configuration/configuration.ts";
 import { SCOPES } from "../configuration/settings/http-settings.ts";
-import { openSharedDocuments } from "../storage/storage.ts";
+import { type Sealer, SealingError } from "../secrets/sealing.ts";
+import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { lockFile } from "../system/lock-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
@@ -91,7 +93,9 @@ export class Tokens {
     env: EnvironmentVariables,
   ): Tokens {
     const documents = openSharedDocuments(configuration, env);
-    return new Tokens(documents === undefined ? fileIn(configuration.directory) : sharedIn(documents));
+    const shared = sharedStorage(configuration, env);
+    if (documents === undefined || shared === undefined) return new Tokens(fileIn(configuration.directory));
+    return new Tokens(tokensIn(documents, async () => (await shared()).keys));
   }
 
   /**
@@ -186,7 +190,11 @@ export class Tokens {
 
   async #change(change: (tokens: KeptToken[]) => KeptToken[]): Promise<void> {
     await this.#place.alone(async () => {
-      const tokens = change(await this.#load());
+      const known = await this.#load().catch((error: unknown) => {
+        if (error instanceof NotSealed) return [];
+        throw error;
+      });
+      const tokens = change(known);
       await this.#place.write(`${JSON.stringify({ version: 1, tokens } satisfies z.infer<typeof Kept>)}\n`);
     });
     this.#read = undefined;
@@ -230,14 +238,32 @@ function jsonOf(text: string): unknown {
 
 const KIND = "tokens";
 const NAME = "all";
+/** How JSON begins, and no sealed value. */
+const OPENING_BRACE = 0x7b;
 
-function sharedIn(documents: Documents): TokenPlace {
+/** Tokens stand in the storage as an earlier ptc kept them, or as somebody put them there: none counts. */
+class NotSealed extends TokenError {
+  constructor() {
+    super("the kept tokens are not sealed, so none counts; make them again: `ptc token create`");
+  }
+}
+
+/** The tokens that several ptc share, sealed with the keys of their storage. */
+export function tokensIn(documents: Documents, sealer: () => Promise<Sealer>): TokenPlace {
+  const purpose = sealedDocument(KIND, NAME);
   return {
     read: async () => {
       const found = await documents.read(KIND, NAME);
-      return found && Buffer.from(found.content).toString("utf8");
+      if (found === undefined) return undefined;
+      if (found.content[0] === OPENING_BRACE) throw new NotSealed();
+      try {
+        return (await sealer()).unseal(found.content, purpose).toString("utf8");
+      } catch (error) {
+        if (!(error instanceof SealingError)) throw error;
+        throw new TokenError(`the kept tokens cannot be read: ${error.message}`);
+      }
     },
-    write: (text) => documents.write(KIND, NAME, Buffer.from(text)),
+    write: async (text) => documents.write(KIND, NAME, (await sealer()).seal(Buffer.from(text), purpose)),
     alone: async (work) => {
       try {
         return await documents.withLock(KIND, work, { patienceMs: LOCK_PATIENCE_MS });

@@ -46,6 +46,25 @@ export function identityOf({ principal, groups, boundGroups }: PossiblyIdentifie
   };
 }
 
+/**
+ * Somebody as people are shown them: the principal, and beside it, as a claim, the name that the login says. Anybody can give
+ * themselves any name, so that it never stands for the principal.
+ */
+export function describePrincipal({
+  principal,
+  name = principal,
+}: {
+  readonly principal: string;
+  readonly name?: string | undefined;
+}): string {
+  return name === principal ? principal : `${principal} (named "${name}" by the login)`;
+}
+
+/** The way that an answer took, with the name that the login of who gave it says. */
+export function wayOf(way: string, { principal, name = principal }: Pick<RunContext, "principal" | "name">): string {
+  return name === principal ? way : `${way}, by a login that says "${name}"`;
+}
+
 /** Equal for those who are the same to every rule and limit, whatever the order of their groups. */
 export function identityKey({ principal, groups = [], boundGroups = [] }: Identified): string {
   return JSON.stringify([principal, [...groups].sort(), [...boundGroups].sort()]);

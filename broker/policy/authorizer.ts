@@ -56,6 +56,11 @@ export interface Authorizer {
   isVisible(viewer: Viewer, tool: Tool): boolean;
   /** Why a tool is hidden, if the author of a rule wrote a reason to be shown. */
   whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
+  /**
+   * The groups that rules name and that no configuration defines, so that only a login says who is in them. They bind who has come without
+   * a login (`boundGroups`), of whom nobody knows whether they are in one.
+   */
+  groupsOfLogins?(): readonly string[];
   /** Decides about what is another's, or everybody's. If absent, nobody may have it. Never throws. */
   decideAccess?(viewer: Viewer, access: Access): Pick<Decision, "kind" | "rule" | "reason">;
 }

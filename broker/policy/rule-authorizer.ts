@@ -25,7 +25,10 @@ export interface RuleAuthorizerOptions {
 }
 
 /** What rules decide. */
-type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility" | "decideAccess">;
+type DecidingRules = Pick<
+  Rules,
+  "decide" | "decideApproval" | "decideVisibility" | "decideAccess" | "groupsOfLogins"
+>;
 
 /** Several sets of rules. A call, and what is another's, needs the permission of every set. */
 export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
@@ -41,6 +44,7 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
       strictest(await Promise.all(sets.map((rules) => rules.decideApproval(call)))),
     decideVisibility: (viewer, tool) => strictest(sets.map((rules) => rules.decideVisibility(viewer, tool))),
     decideAccess: (viewer, access) => strictest(sets.map((rules) => rules.decideAccess(viewer, access))),
+    groupsOfLogins: () => [...new Set(sets.flatMap((rules) => rules.groupsOfLogins()))],
   };
 }
 
@@ -109,6 +113,10 @@ export class RuleAuthorizer implements Authorizer {
 
   decideAccess(viewer: Viewer, access: Access): RuleVerdict {
     return this.#options.rules?.decideAccess(viewer, access) ?? { kind: "deny" };
+  }
+
+  groupsOfLogins(): readonly string[] {
+    return this.#options.rules?.groupsOfLogins() ?? [];
   }
 
   #visibility(viewer: Viewer, tool: Tool): RuleVerdict {

@@ -30,6 +30,7 @@ import {
 import { LOCAL_USER, localUserName } from "../local-user.ts";
 import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
 import { findPending } from "./find-pending.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 
 /** `ptc approvals ...`: runs that wait for a person. */
 export const approvalsCommand = defineGroup(
@@ -104,9 +105,9 @@ async function list(
   return EXIT.done;
 }
 
-/** Whose run it is, with the name that a login gave. */
-function describeOwner({ principal, name }: PendingApproval["owner"]): string {
-  return visibleLine(name === undefined ? principal : `${name} (${principal})`);
+/** Whose run it is, with the name that a login says. */
+function describeOwner(owner: PendingApproval["owner"]): string {
+  return visibleLine(describePrincipal(owner));
 }
 
 /** A question as JSON. */

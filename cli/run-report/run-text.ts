@@ -27,6 +27,7 @@ import {
 import { layOutTable, type Terminal } from "../terminal/terminal.ts";
 import { renderProgramText } from "./ended-run.ts";
 import { statusStyle } from "./list-text.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 
 const MAX_CONSOLE_CHARS = 20_000;
 const MAX_VALUE_CHARS = 4_000;
@@ -69,11 +70,6 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
   return `${sections.join("\n\n")}\n`;
 }
 
-/** Who a run is of, with the name that a login gave. */
-function whoseIs({ principal, principal_name: name }: ArchivedRun["record"]): string {
-  return name === undefined ? principal : `${name} (${principal})`;
-}
-
 function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Terminal, nowMs: number): string {
   const { record, envelope } = run;
   const { style } = terminal;
@@ -90,7 +86,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     ["record", run.recordDigest],
     [
       "started",
-      `${formatInstant(record.started_at)}${when}, by ${whoseIs(record)} through ptc ${record.source}`,
+      `${formatInstant(record.started_at)}${when}, by ${describePrincipal({ principal: record.principal, name: record.principal_name })} through ptc ${record.source}`,
     ],
     ...(record.actor === undefined
       ? []

@@ -29,6 +29,7 @@ import { questionKey } from "../feed.ts";
 import { ceremonyAnswerIn, PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { Viewer } from "../viewer.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 
 /** A question, with what else helps to answer it. */
 interface ShownQuestion {
@@ -113,14 +114,14 @@ function renderQuestion({ pending, before }: ShownQuestion, index: number, page:
     ? "its run waits just now"
     : `suspended; expires in ${formatDuration(Math.max(0, expiresAt - nowMs))}`;
   const { viewer } = frame.session;
-  const by = owner.principal === viewer.principal ? viewer.name : (owner.name ?? owner.principal);
+  const by = owner.principal === viewer.principal ? viewer.name : unmistakableLine(describePrincipal(owner));
   const said = renderClaims(claims);
   const text = renderApprovalArguments(request.arguments, WHOLE);
   const args = { text, bytes: Buffer.byteLength(text), cut: "" };
   const labels = origins.map((line) => html`<li>${unmistakableLine(line)}</li>`);
   return html`<article class="question" data-key="${questionKey(pending)}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
 <header><h2 id="q-${ticket}-title"><span class="unseen">Question ${index + 1}: </span><code>${unmistakableLine(tool)}</code></h2>
-<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
+<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through what calls itself ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
 ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
 <div class="pair">
 <div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>

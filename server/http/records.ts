@@ -32,7 +32,7 @@ import {
 } from "../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../execution/pending/tickets.ts";
 import type { Caller } from "../../identity/caller.ts";
-import { identityOf } from "../../protocol/run-context.ts";
+import { identityOf, wayOf } from "../../protocol/run-context.ts";
 import { readPageAssets } from "../pages/page.ts";
 import { renderRunPage } from "../pages/run-page.ts";
 import { runAsJson } from "../reports/run-json.ts";
@@ -196,7 +196,7 @@ export class Records {
     const body = parseDecision(await request.text());
     const answer = {
       decision: body.decision === "approve" ? ("once" as const) : ("denied" as const),
-      ...{ by: context.name ?? context.principal, how: `HTTP, ${context.principal}` },
+      ...{ by: context.principal, how: wayOf("HTTP", context) },
     };
     const { owner } = pending;
     const approvals = await this.#options.pending();

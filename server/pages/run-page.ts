@@ -33,6 +33,7 @@ import {
   renderTiles,
   renderTime,
 } from "./page.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 
 const MAX_CALLS = 2_000;
 const MAX_VALUE_CHARS = 200_000;
@@ -80,7 +81,7 @@ function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): 
   return html`<p class="kind">ptc run</p>
 <h1><span class="status ${status === "ok" ? "good" : "bad"}">${status}</span> <span class="name">${record.file_name}</span></h1>
 <p class="lead">${title}</p>
-<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal_name === undefined ? record.principal : `${record.principal_name} (${record.principal})`} through ptc ${record.source}</span>${renderWho(record)}</p>`;
+<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${describePrincipal({ principal: record.principal, name: record.principal_name })} through ptc ${record.source}</span>${renderWho(record)}</p>`;
 }
 
 function renderWho({ actor, client }: ArchivedRun["record"]): Markup {

@@ -1,8 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Tokens } from "../../identity/tokens.ts";
+import { Tokens, tokensIn } from "../../identity/tokens.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import { KeyList } from "../../secrets/sealing.ts";
+import { MemoryDocuments } from "../archive/memory-documents.ts";
 import { newFolder } from "../temporary-folder.ts";
 
 const NOTHING = { storage: { url: undefined, encryptionKeys: [] } };
@@ -108,4 +110,26 @@ test("a token is redacted wherever text leaves ptc", async () => {
   const { tokens } = open();
   const token = await tokens.create("nightly", given());
   expect(new Redactor([], []).redactText(`it is ${token}.`).value).toBe("it is [REDACTED:ptc-token].");
+});
+
+test("tokens in a storage are sealed: what somebody wrote there is no token", async () => {
+  const documents = new MemoryDocuments();
+  const keys = new KeyList([new Uint8Array(32).fill(1)]);
+  const open = () => new Tokens(tokensIn(documents, async () => keys));
+  const token = await open().create("nightly", given());
+  expect(await open().callerOf(token)).toMatchObject({ context: { principal: "token#nightly" } });
+  const [written] = await open().list();
+  const forged = { version: 1, tokens: [{ ...written, owner: "ada", owner_groups: [] }] };
+  await documents.write("tokens", "all", Buffer.from(JSON.stringify(forged)));
+  const why = "the kept tokens are not sealed, so none counts; make them again: `ptc token create`";
+  await expect(open().callerOf(token)).rejects.toThrow(why);
+  await expect(open().list()).rejects.toThrow(why);
+  // What is made then begins anew, without what stood there.
+  const again = await open().create("weekly", given());
+  expect(await open().callerOf(again)).toMatchObject({ context: { principal: "token#weekly" } });
+  expect(await open().callerOf(token)).toMatchObject({ error: "invalid_token" });
+  const other = new KeyList([new Uint8Array(32).fill(2)]);
+  const purpose = "ptc tokens 1 all";
+  await documents.write("tokens", "all", other.seal(Buffer.from(JSON.stringify(forged)), purpose));
+  await expect(open().callerOf(token)).rejects.toThrow("the kept tokens cannot be read");
 });

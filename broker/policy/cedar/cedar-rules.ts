@@ -270,6 +270,12 @@ export class Rules {
     return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
   }
 
+  /** The groups that rules name and the configuration does not define: only logins say who is in them. */
+  groupsOfLogins(): readonly string[] {
+    const named = new Set(this.all.flatMap(({ text }) => groupsNamedIn(text)));
+    return [...named].filter((group) => !Object.hasOwn(this.#options.groups, group)).sort();
+  }
+
   /** Groups of somebody: those of the configuration, those of the login, and, with `all`, those that only bind. */
   #groupsOf({ principal, groups = [], boundGroups = [] }: Owner, counting: CountedGroups): string[] {
     const member = Object.entries(this.#options.groups).flatMap(([group, members]) =>
@@ -334,6 +340,17 @@ export interface Problems {
   readonly errors: readonly LocatedProblem[];
   readonly warnings: readonly LocatedProblem[];
 }
+
+/** The groups that the text of a rule names, in its head or in its conditions. */
+function groupsNamedIn(text: string): string[] {
+  return [...text.matchAll(/\bGroup\s*::\s*"((?:[^"\\]|\\.)*)"/g)].map(([, id = ""]) =>
+    id.replace(/\\(?:u\{([0-9a-fA-F]{1,6})\}|x([0-7][0-9a-fA-F])|(.))/g, (_, point, byte, sign: string) =>
+      sign === undefined ? String.fromCodePoint(Number.parseInt(point ?? byte, 16)) : (ESCAPES[sign] ?? sign),
+    ),
+  );
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", 0: "\0" };
 
 /** With which groups of somebody a set of prohibitions is to be looked at. Each time, what it forbids is forbidden. */
 function countedGroups({ boundGroups = [] }: Owner): readonly CountedGroups[] {

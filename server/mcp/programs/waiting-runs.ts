@@ -11,6 +11,7 @@ import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "../tools/reply.ts";
 import type { ClientConnection, ClientRequest } from "./client-request.ts";
 import type { LiveRun } from "./live-run.ts";
+import { wayOf } from "../../../protocol/run-context.ts";
 
 /** How long a run keeps its sandbox for the answer to a question that the client was given. */
 const PATIENCE_MS = 60_000;
@@ -267,8 +268,8 @@ async function answerForAnother(
   else if (request.ask === undefined) return { kind: "question", question: questionOf(pending) };
   else given = (await request.ask(questionOf(pending), request.signal)) as ApprovalAnswer;
   if (given.decision === "later") return reply("nothing was answered; the question waits as before");
-  const by = context.name ?? context.principal;
-  const counts = await suspended.answer(principal, pending, { ...given, by });
+  const how = wayOf(given.how ?? "MCP", context);
+  const counts = await suspended.answer(principal, pending, { ...given, by: context.principal, how });
   const what = given.decision === "denied" ? "denied" : "approved";
   return counts
     ? {

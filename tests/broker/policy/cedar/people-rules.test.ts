@@ -47,6 +47,17 @@ test("what binds a token alone opens nothing, and closes what it closes, on eith
   expect(reads({ groups: ["leads"], boundGroups: ["contractors"] }, {})).toBe(false);
   expect(reads({ groups: ["leads"] }, { boundGroups: ["board"] })).toBe(false);
 });
+
+test("the groups of logins are those that rules name, wherever, and the configuration does not define", async () => {
+  const { authorizer } = await open(
+    `forbid (principal in Group::"contractors", action == Action::"approve", resource);
+permit (principal in Group :: "leads", action, resource) when { principal in Group::"on\\u{63}all" || resource in Group::"a\\"b" };`,
+  );
+  expect(authorizer.groupsOfLogins()).toEqual(['a"b', "contractors", "oncall"]);
+  const { authorizer: none } = await open(EVERYTHING);
+  expect(none.groupsOfLogins()).toEqual([]);
+});
+
 const EVERYTHING = "permit (principal, action, resource);\n";
 
 const OPENING: [rule: string, opened: string[]][] = [
