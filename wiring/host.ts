@@ -343,7 +343,7 @@ export class Host implements ProgramRunner {
 
   async #groupsOfLogins(): Promise<readonly string[]> {
     const authorizer = this.#options.authorizer ?? (await buildAuthorizer(this.configuration));
-    return authorizer.groupsOfLogins?.() ?? [];
+    return (await authorizer.groupsOfLogins?.()) ?? [];
   }
 
   /** The pending approvals, for a client that continues the runs. */

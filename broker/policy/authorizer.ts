@@ -60,7 +60,7 @@ export interface Authorizer {
    * The groups that rules name and that no configuration defines, so that only a login says who is in them. They bind who has come without
    * a login (`boundGroups`), of whom nobody knows whether they are in one.
    */
-  groupsOfLogins?(): readonly string[];
+  groupsOfLogins?(): readonly string[] | Promise<readonly string[]>;
   /** Decides about what is another's, or everybody's. If absent, nobody may have it. Never throws. */
   decideAccess?(viewer: Viewer, access: Access): Pick<Decision, "kind" | "rule" | "reason">;
 }
