@@ -4,6 +4,7 @@ import { isObject } from "../base/json.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
+import { refuseForeignCode } from "./managed-node.ts";
 import { readManagedSettings } from "./managed-settings.ts";
 import { mergeManaged } from "./merge-managed.ts";
 import { parseConfiguration } from "./parse.ts";
@@ -60,6 +61,7 @@ export function configurationOf(
   { env, cwd, managedPlaces }: FindOptions,
 ): Configuration {
   const settings = readManagedSettings(managedPlaces);
+  for (const { file } of settings) refuseForeignCode(env, file);
   const text = found?.text ?? "";
   const own = parseConfiguration(text, {
     file: found?.file,
