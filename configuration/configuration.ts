@@ -50,6 +50,8 @@ export interface Configuration {
     readonly engine: EngineChoice;
     /** The socket of the only Docker engine to use, from managed settings; `undefined` for the engine that `docker` would use. */
     readonly engineAddress?: string | undefined;
+    /** As in `EngineOptions.runsc`. */
+    readonly runsc?: string | undefined;
   };
   readonly host: Plain<Settings["host"]>;
   /** `undefined` if sessions are off. */

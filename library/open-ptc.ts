@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ArchiveError } from "../archive/archive-error.ts";
 import type { FoundRuns } from "../archive/run-reference.ts";
 import { messageOf } from "../base/faults.ts";
+import { findPrototypeMember } from "../base/prototype-member.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
@@ -398,7 +399,7 @@ class Watch implements RequestObserver {
     // Events come a moment later than what they tell of.
     if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
     const { envelope, emitted } = executed;
-    const { result } = envelope;
+    const result = handedOver(envelope.result);
     const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
     const run: Run = {
       ok: result.ok,
@@ -421,6 +422,14 @@ class Watch implements RequestObserver {
       warnInProcess(`onEvent failed: ${messageOf(error)}`);
     }
   }
+}
+
+/** The result as the program that ptc is a library of gets it: none that could change a prototype where its members are copied. */
+function handedOver(result: ExecutedProgram["envelope"]["result"]): ExecutedProgram["envelope"]["result"] {
+  const at = result.ok ? findPrototypeMember(result.data) : undefined;
+  if (at === undefined) return result;
+  const message = `the result has a member named __proto__, at ${oneLine(at)}, and is not handed over: give that member another name`;
+  return { ok: false, error: { type: "ResultNotSerializable", message } } as typeof result;
 }
 
 function textOf(content: ToolReply["content"]): string {

@@ -305,6 +305,30 @@ it("programs run on the engine that managed settings name, whatever variables sa
   expect([named.sandbox.engine, named.sandbox.engineAddress]).toEqual(["runsc", undefined]);
 });
 
+it("tell of a server that is neither blocked nor labelled because of its port alone", async () => {
+  const servers = "servers: [{name: a, url: 'https://h.example:8443/mcp'}, {name: b, url: 'https://h.example/mcp'}]";
+  const told = async (managed: string) => {
+    const { held } = await load(servers, managed);
+    return held.map((line) => line.slice(place.path.length + 2));
+  };
+  expect(await told("servers: {block: [{url: 'https://h.example/*'}]}")).toEqual([
+    "servers.block: 'https://h.example/*' does not match server 'a', which has a port: 'https://h.example:*/*' matches every port",
+  ]);
+  expect(await told("labels: [{server: {url: 'https://*.example'}, labels: [x]}]")).toEqual([
+    "labels: 'https://*.example' does not match server 'a', which has a port: 'https://*.example:*' matches every port",
+  ]);
+  for (const url of ["https://h.example:*/*", "https://h.example:8443/*", "https://other.example/*"])
+    expect(await told(`servers: {block: [{url: '${url}'}]}`)).toEqual([]);
+});
+
+it("choose runsc where they require isolation, whatever PATH says", async () => {
+  const chosen = async (managed: string) => (await load("{}", managed)).sandbox.runsc;
+  expect(await chosen("{}")).toBeUndefined();
+  expect(await chosen("sandbox: {allow_weaker_isolation: false}")).toBe("system");
+  expect(await chosen("sandbox: {allow_weaker_isolation: false, runsc: /opt/runsc}")).toBe("/opt/runsc");
+  await expect(load("{}", "sandbox: {runsc: runsc}")).rejects.toThrow("must be an absolute path");
+});
+
 describe("variables that have Node.js run other code", () => {
   const loadWith = (env: Record<string, string>, managed: string | undefined) => {
     write("project/ptc.yaml", "{}");

@@ -1,3 +1,4 @@
+import { findPrototypeMember } from "../../base/prototype-member.ts";
 import { messageOf, outsideBoundaries } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { inTime, orAborted } from "../../base/waiting.ts";
@@ -66,6 +67,9 @@ export class FunctionConnection implements UpstreamConnection {
   async callTool({ tool, arguments: args, signal, timeoutMs, spentMs = 0, onProgress }: UpstreamCall) {
     const called = this.#functions.get(tool);
     if (called === undefined) return failed(`there is no function '${tool}'`);
+    const at = findPrototypeMember(args);
+    if (at !== undefined)
+      return failed(`the arguments have a member named __proto__, at ${oneLine(at)}: no function is given one`);
     const limitMs = Math.min(called.timeoutMs ?? timeoutMs, timeoutMs);
     const late = new AbortController();
     const over = AbortSignal.any([signal, this.#closed.signal, late.signal]);
