@@ -5,7 +5,13 @@ import { ConfigurationError } from "./configuration-error.ts";
 const HARMLESS = new Set([
   ...["--max-old-space-size", "--max-semi-space-size", "--stack-trace-limit", "--enable-source-maps"],
   ...["--no-warnings", "--disable-warning", "--trace-warnings", "--no-deprecation", "--trace-deprecation"],
-  ...["--use-system-ca", "--use-openssl-ca", "--use-bundled-ca", "--dns-result-order", "--no-experimental-webstorage"],
+  ...[
+    "--use-system-ca",
+    "--use-openssl-ca",
+    "--use-bundled-ca",
+    "--dns-result-order",
+    "--no-experimental-webstorage",
+  ],
   ...["--network-family-autoselection", "--network-family-autoselection-attempt-timeout"],
 ]);
 

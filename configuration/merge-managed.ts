@@ -135,7 +135,8 @@ function otherPorts(servers: readonly ServerConfiguration[], settings: ManagedSe
     if (url === undefined || /^[^:]+:\/\/[^/]*:(?:\d+|\*)(?:\/|$)/.test(url)) return [];
     const anyPort = url.replace(/^([^:]+:\/\/[^/]+)/, "$1:*");
     const missed = servers.filter(
-      (server) => !matchesServer(server, { url, ...more }) && matchesServer(server, { url: anyPort, ...more }),
+      (server) =>
+        !matchesServer(server, { url, ...more }) && matchesServer(server, { url: anyPort, ...more }),
     );
     return missed.map(
       ({ name }) =>

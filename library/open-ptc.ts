@@ -191,10 +191,7 @@ export class OpenPtc implements Ptc {
     checkOptions("tools", options);
     const who = this.#whoOf(options);
     if (!this.#definitions.has(who))
-      this.#definitions.set(
-        who,
-        await this.#during(options, (connection) => connection.listTools()),
-      );
+      this.#definitions.set(who, await this.#during(options, (connection) => connection.listTools()));
     return this.tools(options);
   }
 

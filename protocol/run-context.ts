@@ -61,7 +61,10 @@ export function describePrincipal({
 }
 
 /** The way that an answer took, with the name that the login of who gave it says. */
-export function wayOf(way: string, { principal, name = principal }: Pick<RunContext, "principal" | "name">): string {
+export function wayOf(
+  way: string,
+  { principal, name = principal }: Pick<RunContext, "principal" | "name">,
+): string {
   return name === principal ? way : `${way}, by a login that says "${name}"`;
 }
 

@@ -4,10 +4,9 @@ import type { AuditedAccess, AuditedLogin } from "../archive/audit/audit-line.ts
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import { clock } from "../base/clock.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { AccessGate, Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { oneLine } from "../base/visible-text.ts";
-import { identityOf } from "../protocol/run-context.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { limitedGroups } from "../configuration/policy/local-groups.ts";
 import { UsageLimits } from "../execution/limits/usage-limits.ts";
@@ -37,6 +36,7 @@ import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
+import { identityOf } from "../protocol/run-context.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
 import { openAudit, openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
@@ -324,13 +324,14 @@ export class Host implements ProgramRunner {
     const { principal, groups } = approver;
     try {
       // Slack says nothing of groups: without the configured ones, all that could forbid something does.
-      const boundGroups = groups === undefined ? (await this.#groupsOfLogins()) : undefined;
+      const boundGroups = groups === undefined ? await this.#groupsOfLogins() : undefined;
       const pending = await this.#mayAnswer(identityOf({ principal, groups, boundGroups }), ticket);
       if (pending?.digest !== digest)
         return { counts: false, why: "this question waits no more, or is not yours to answer" };
       const approvals = await this.pendingApprovals();
       const { owner } = pending;
-      const named = username === undefined ? "" : `, whose name there is ${JSON.stringify(oneLine(username))}`;
+      const named =
+        username === undefined ? "" : `, whose name there is ${JSON.stringify(oneLine(username))}`;
       const how = `Slack, member ${member}${named}`;
       if (await approvals.answer(owner.principal, pending, { decision, by: principal, how }))
         return { counts: true, tool: pending.request.tool };
@@ -365,7 +366,9 @@ export class Host implements ProgramRunner {
     const listed = await approvals.look(ticket);
     if (listed === undefined) return undefined;
     const { owner, request } = listed;
-    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? approvals.get(ticket) : undefined;
+    return (await gate(viewer, approvalOf(owner, request), request.runId))
+      ? approvals.get(ticket)
+      : undefined;
   }
 
   /** The open sessions of a principal. Ending a session ends the program that runs in it. */

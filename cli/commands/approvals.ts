@@ -14,6 +14,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -30,7 +31,6 @@ import {
 import { LOCAL_USER, localUserName } from "../local-user.ts";
 import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
 import { findPending } from "./find-pending.ts";
-import { describePrincipal } from "../../protocol/run-context.ts";
 
 /** `ptc approvals ...`: runs that wait for a person. */
 export const approvalsCommand = defineGroup(

@@ -11,6 +11,7 @@ import {
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   decisionOf,
   emittedLine,
@@ -27,7 +28,6 @@ import {
 import { layOutTable, type Terminal } from "../terminal/terminal.ts";
 import { renderProgramText } from "./ended-run.ts";
 import { statusStyle } from "./list-text.ts";
-import { describePrincipal } from "../../protocol/run-context.ts";
 
 const MAX_CONSOLE_CHARS = 20_000;
 const MAX_VALUE_CHARS = 4_000;

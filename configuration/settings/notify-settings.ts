@@ -9,10 +9,7 @@ const MEMBER = /^[UW][A-Z0-9]{2,20}$/;
 const Approver = z.union(
   [
     text(512),
-    mapping(
-      { principal: text(512), groups: list(text(256)) },
-      "must have `principal` and `groups`",
-    ),
+    mapping({ principal: text(512), groups: list(text(256)) }, "must have `principal` and `groups`"),
   ],
   { error: "must be a principal, or a mapping with `principal` and `groups`" },
 );

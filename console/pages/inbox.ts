@@ -21,6 +21,7 @@ import type { ListedQuestion, PendingApproval } from "../../execution/pending/pe
 import { PasskeyError } from "../../logins/passkeys.ts";
 import { callingLines } from "../../protocol/calling-lines.ts";
 import { canonicalJson, digestOf } from "../../protocol/canonical-json.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
@@ -29,7 +30,6 @@ import { questionKey } from "../feed.ts";
 import { ceremonyAnswerIn, PASSKEY_SAID, usesPasskey } from "../passkeys.ts";
 import { BASE, type ConsolePage, type Frame, renderForm, renderHeading, renderNothing } from "../shell.ts";
 import type { Viewer } from "../viewer.ts";
-import { describePrincipal } from "../../protocol/run-context.ts";
 
 /** A question, with what else helps to answer it. */
 interface ShownQuestion {

@@ -3,6 +3,7 @@
 import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import {
   type CaseResult,
@@ -10,6 +11,8 @@ import {
   readPolicyCases,
   tryPolicyCases,
 } from "../../configuration/policy/policy-cases.ts";
+import { identityOf } from "../../protocol/run-context.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { NoTurnError } from "../../system/worker-turns.ts";
@@ -20,9 +23,6 @@ import { whatIf } from "../what-if.ts";
 import { auditFilterOf, readAuditSearch } from "./audit.ts";
 import { DAY_MS } from "./overview.ts";
 import { runAddress } from "./runs.ts";
-import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
-import { identityOf } from "../../protocol/run-context.ts";
-import { matchesPattern } from "../../protocol/tool-names.ts";
 
 /** What one rule decided about calls of one tool. */
 interface RuleCount {

@@ -56,7 +56,11 @@ export function findRunsc(which: string | undefined, missing: string): Runsc {
           : undefined;
   if (path === undefined) {
     const where =
-      which === undefined ? "on this machine" : which === "system" ? `in ${SYSTEM_FOLDERS.join(", ")}` : `at ${which}`;
+      which === undefined
+        ? "on this machine"
+        : which === "system"
+          ? `in ${SYSTEM_FOLDERS.join(", ")}`
+          : `at ${which}`;
     throw new SandboxError("runtime_missing", `there is no runsc ${where}; ${missing}`);
   }
   if (which === undefined) return { path, identity: `${path} ${fileIdentity(statSync(path))}` };

@@ -10,6 +10,7 @@ import {
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { CodeSyntax } from "../../languages/language.ts";
 import { syntaxOf } from "../../languages/languages.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   decisionOf,
   emittedLine,
@@ -33,7 +34,6 @@ import {
   renderTiles,
   renderTime,
 } from "./page.ts";
-import { describePrincipal } from "../../protocol/run-context.ts";
 
 const MAX_CALLS = 2_000;
 const MAX_VALUE_CHARS = 200_000;

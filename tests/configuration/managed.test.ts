@@ -306,7 +306,8 @@ it("programs run on the engine that managed settings name, whatever variables sa
 });
 
 it("tell of a server that is neither blocked nor labelled because of its port alone", async () => {
-  const servers = "servers: [{name: a, url: 'https://h.example:8443/mcp'}, {name: b, url: 'https://h.example/mcp'}]";
+  const servers =
+    "servers: [{name: a, url: 'https://h.example:8443/mcp'}, {name: b, url: 'https://h.example/mcp'}]";
   const told = async (managed: string) => {
     const { held } = await load(servers, managed);
     return held.map((line) => line.slice(place.path.length + 2));

@@ -5,9 +5,9 @@ import { parseConfiguration } from "../../configuration/parse.ts";
 import { type WhatIf, whatIf } from "../../console/what-if.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { serversOf } from "../catalog/tool-of.ts";
+import { heldBy } from "../loop/probe.ts";
 import { viewOf } from "../server/mcp/served.ts";
 import { archiveIn, type SampleRun } from "../server/reports/sample-archive.ts";
-import { heldBy } from "../loop/probe.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 
@@ -33,14 +33,7 @@ async function suppose(
   const archive = new MemoryStore();
   for (const [i, run] of runs.entries())
     await archiveIn(archive, { startedAt: Date.UTC(2026, 9, 1) + i, ...run });
-  return whatIf(
-    who,
-    rule,
-    runs.length === 0 ? undefined : archive,
-    {},
-    { configuration, all },
-    bounds,
-  );
+  return whatIf(who, rule, runs.length === 0 ? undefined : archive, {}, { configuration, all }, bounds);
 }
 
 const told = ({ otherwise }: WhatIf) =>
@@ -63,7 +56,9 @@ describe("a rule that is supposed", () => {
       suppose(`tools: { block: ["${tool}"] }`, [{ calls: [{ ...GET, tool }] }], {}, {}, "ada", seen);
     const outcome = async (tool: string) => JSON.stringify(await about(tool)).replaceAll(tool, "TOOL");
     expect(await outcome("mcp__mail__search")).toBe(await outcome("mcp__mail__nothing"));
-    expect((await about("mcp__mail__search")).notes).toEqual(["'mcp__mail__search' matches no tool that is known"]);
+    expect((await about("mcp__mail__search")).notes).toEqual([
+      "'mcp__mail__search' matches no tool that is known",
+    ]);
   });
 
   it("decides by what the run had done before each call", async () => {

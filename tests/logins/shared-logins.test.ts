@@ -19,11 +19,7 @@ describe("a login in a storage", () => {
   ])("opens in no other document's place: that of another %s", async (_, other) => {
     const documents = new MemoryDocuments();
     const logins = new SharedLogins(documents, async () => new KeyList([new Uint8Array(32).fill(1)]));
-    await logins.write(ADAS, {
-      version: 1,
-      ...ADAS,
-      tokens: { access_token: "a", token_type: "Bearer" },
-    } as never);
+    await logins.write(ADAS, LOGIN);
     const kept = await documents.read("login", loginName(ADAS));
     expect(kept).toBeDefined();
     await documents.write("login", loginName(other as LoginKey), kept?.content ?? new Uint8Array());

@@ -12,7 +12,8 @@ const ADA = "https://login.example.com#ada";
 const APPROVING = `permit (principal == User::"${ADA}", action == Action::"approve", resource is User);
 permit (principal, action, resource);
 `;
-const LEADS = 'permit (principal in Group::"leads", action == Action::"approve", resource is User);\npermit (principal, action, resource);\n';
+const LEADS =
+  'permit (principal in Group::"leads", action == Action::"approve", resource is User);\npermit (principal, action, resource);\n';
 const BINDING = 'forbid (principal in Group::"contractors", action == Action::"approve", resource);\n';
 
 /** A question of `local`, which ada answers in Slack. Resolves with what the audit log then has of the answer. */

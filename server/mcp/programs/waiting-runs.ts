@@ -6,12 +6,12 @@ import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.
 import type { PendingApproval, TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { SuspendedPrograms } from "../../../execution/run-request.ts";
+import { wayOf } from "../../../protocol/run-context.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
 import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "../tools/reply.ts";
 import type { ClientConnection, ClientRequest } from "./client-request.ts";
 import type { LiveRun } from "./live-run.ts";
-import { wayOf } from "../../../protocol/run-context.ts";
 
 /** How long a run keeps its sandbox for the answer to a question that the client was given. */
 const PATIENCE_MS = 60_000;

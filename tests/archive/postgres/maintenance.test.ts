@@ -59,9 +59,15 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
     const pending = openPendingStore("", () => 1_000, database);
     const row = { principal: "p", askedAt: 1_000, expiresAt: 2_000 };
     const most = { runs: 9, bytes: 1_000 };
-    await pending.keep({ ...row, ticket: "t", listing: sealed("old l"), question: sealed("old q"), run: sealed("old r") }, most);
+    await pending.keep(
+      { ...row, ticket: "t", listing: sealed("old l"), question: sealed("old q"), run: sealed("old r") },
+      most,
+    );
     await pending.answer("t", "p", sealed("new a"));
-    await pending.keep({ ...row, ticket: "u", listing: sealed("new l"), question: sealed("lost q"), run: sealed("new r") }, most);
+    await pending.keep(
+      { ...row, ticket: "u", listing: sealed("new l"), question: sealed("lost q"), run: sealed("new r") },
+      most,
+    );
     const documents = openDocuments(database);
     await documents.write("login", "hub", sealed("old login"));
     await documents.write("passkeys", "ada", sealed("new passkeys"));

@@ -78,7 +78,9 @@ describe("runsc", () => {
     expect(() => findRunsc(own, "install it")).toThrow(
       "is not used, because managed settings require isolation and others than root could have written",
     );
-    expect(() => findRunsc("/nowhere/runsc", "install it")).toThrow("there is no runsc at /nowhere/runsc; install it");
+    expect(() => findRunsc("/nowhere/runsc", "install it")).toThrow(
+      "there is no runsc at /nowhere/runsc; install it",
+    );
   });
 
   test.each([
