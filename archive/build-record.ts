@@ -1,4 +1,5 @@
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import { canonicalJson } from "../protocol/canonical-json.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import type { ProgramFile } from "../protocol/program-files.ts";
@@ -35,7 +36,7 @@ export function buildRecord(
     code: put(JSON.stringify(run.code)),
     data: put(run.dataJson),
     console: put(JSON.stringify(run.consoleText)),
-    envelope: put(JSON.stringify(envelope)),
+    envelope: put(writeJson(envelope)),
     environment: put(run.environmentJson),
     modules: run.modules.map(({ module, text }) => ({ module, digest: put(JSON.stringify(text)) })),
     calls: calls.toSorted((a, b) => a.seq - b.seq),
@@ -139,9 +140,9 @@ export const NO_ARGUMENTS = "null";
 
 /** Stands for an outcome that cannot be archived. */
 export function unkeptOutcome(ok: boolean): string {
-  if (ok) return JSON.stringify({ ok, data: null });
+  if (ok) return writeJson({ ok, data: null });
   const message = "this error could not be archived";
-  return JSON.stringify({
+  return writeJson({
     ok,
     error: { type: "ToolError", server: "", tool: "", message, retryable: false },
   });

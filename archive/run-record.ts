@@ -53,6 +53,8 @@ const callFacts = {
   duration_ms: Duration,
   /** The part of the duration that a person took to answer, if somebody was asked. */
   waited_ms: z.optional(Duration),
+  /** The part of the duration in which its server was started or connected to, and listed its tools. */
+  connect_ms: z.optional(Duration),
   /** The broker's decision about the call. */
   decision: text(64),
   /** Who approved or denied the call, if anybody was asked. */

@@ -1,3 +1,4 @@
+import { writeJson } from "../base/json.ts";
 import type { Envelope } from "../protocol/envelope.ts";
 import type { CallRecord, RunRecord } from "./run-record.ts";
 
@@ -88,7 +89,8 @@ function waitedMs(calls: readonly Pick<CallRecord, "started_ms" | "waited_ms">[]
 /** One entry for each tool, in the order of first calls. Names are in the form in which a database stores them. */
 export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
   const summaries = new Map<string, ToolSummary>();
-  for (const { tool: called, server: configured, ok, duration_ms, waited_ms = 0, result_bytes } of calls) {
+  for (const call of calls) {
+    const { tool: called, server: configured, ok, result_bytes } = call;
     const tool = asStored(called);
     const server = asStored(configured);
     const key = JSON.stringify([tool, server]);
@@ -99,10 +101,19 @@ export function summarizeTools(calls: readonly CallRecord[]): ToolSummary[] {
     }
     summary.calls += 1;
     summary.failed_calls += ok ? 0 : 1;
-    summary.duration_ms += Math.max(0, duration_ms - waited_ms);
+    summary.duration_ms += answeringMs(call);
     summary.result_bytes += result_bytes;
   }
   return [...summaries.values()];
+}
+
+/** How long a server took to answer a call: without the time of a person, and without its own start. */
+export function answeringMs({
+  duration_ms,
+  waited_ms = 0,
+  connect_ms = 0,
+}: Pick<CallRecord, "duration_ms" | "waited_ms" | "connect_ms">): number {
+  return Math.max(0, duration_ms - waited_ms - connect_ms);
 }
 
 /** The number of bytes of a run that a model has to read. */
@@ -111,7 +122,7 @@ export function returnedBytes(consoleText: string, { result }: Envelope): number
   if (!result.ok) return consoleBytes + Buffer.byteLength(result.error.message);
   // A program without a result returns its console text, which must not be counted twice.
   if (typeof result.data === "string" && result.data.trim() === consoleText.trim()) return consoleBytes;
-  return consoleBytes + Buffer.byteLength(JSON.stringify(result.data) ?? "");
+  return consoleBytes + Buffer.byteLength(writeJson(result.data) ?? "");
 }
 
 /** A text in the form that survives UTF-8. Lone surrogates, which programs and cuts produce, become U+FFFD. */

@@ -1,7 +1,7 @@
 import { RecentlyUsed } from "./recently-used.ts";
 
 /** How much may be taken at once, and how much of that comes back in a second. */
-export interface Rate {
+interface Rate {
   burst: number;
   perSecond: number;
 }

@@ -1,7 +1,13 @@
 /**
  * Reads JSON (RFC 8259) from foreign sources: a program, a server, a file from elsewhere. Limits apply before any value is built
  * from the text. A parsed value can be serialized again: every number is finite, and no object has a name twice.
+ *
+ * A whole number keeps all digits. One that JavaScript's numbers would round (beyond 2^53 - 1, and written without fraction and
+ * exponent) is a `bigint` on the host. `writeJson` writes it back, and `JSON.stringify` throws.
  */
+
+// In a sandbox, programs share this realm and may replace them. Node.js 22 has `rawJSON`, but TypeScript's library does not declare it.
+const { parse: parseJson, stringify, rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
 
 /** Why a text was refused. */
 export type JsonFault =
@@ -55,10 +61,10 @@ function read(json: string | Uint8Array, limits: JsonLimits): { value: unknown; 
     throw new ForeignJsonError("too_deep", `nests deeper than ${maxDepth} levels`);
   if (outline.values > maxValues)
     throw new ForeignJsonError("too_many_values", `holds more than ${maxValues} values`);
-  const value = parse(text);
+  const value = outline.hasBigIntegers ? parseExactly(text, parse) : parse(text);
   if (outline.members === 0 && !outline.hasLongNumbers) return { value, outline };
   if (countMembers(value, outline.hasLongNumbers) === outline.members) return { value, outline };
-  const name = JSON.stringify(duplicateKeyIn(text).slice(0, MAX_SHOWN_CHARS));
+  const name = stringify(duplicateKeyIn(text).slice(0, MAX_SHOWN_CHARS));
   throw new ForeignJsonError("duplicate_key", `has the key ${name} twice in one object`);
 }
 
@@ -97,11 +103,172 @@ function decode(bytes: Uint8Array): string {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : String(cause);
     throw new ForeignJsonError("not_json", `is not JSON (${reason})`, { cause });
   }
+}
+
+/**
+ * Parses JSON that ptc wrote or has bounded, with all digits of its whole numbers.
+ *
+ * @throws SyntaxError for a text that is not JSON.
+ */
+export function readJson(text: string): unknown {
+  return BIG_INTEGER.test(text) ? parseExactly(text, parseJson) : parseJson(text);
+}
+
+/** Matches a text that may contain a big whole number. */
+const BIG_INTEGER = /\d{16}/;
+
+/** Stands before the digits of a big whole number while its text is parsed. It is a private-use character of Unicode. */
+const MARK = "\ue36f";
+
+/** Parses a text with big whole numbers. */
+function parseExactly(text: string, parsePlainly: (text: string) => unknown): unknown {
+  // An escape could write the mark.
+  if (text.includes(MARK) || /\\u[eE]/.test(text)) return parseWithSources(text, parsePlainly);
+  // A reviver looks at the source of each value, which takes several times as long.
+  const quoted = quoteBigIntegers(text, MARK);
+  if (quoted === text) return parsePlainly(text);
+  let value: unknown;
+  try {
+    value = parseJson(quoted);
+  } catch {
+    // The error is to name the text that was given.
+    return parsePlainly(text);
+  }
+  return mapScalars(value, (each) =>
+    typeof each === "string" && each.startsWith(MARK) ? BigInt(each.slice(MARK.length)) : each,
+  );
+}
+
+function parseWithSources(text: string, parsePlainly: (text: string) => unknown): unknown {
+  const exact = (_: string, value: unknown, { source = "" }: { source?: string } = {}) =>
+    typeof value === "number" && isBigIntegerText(source) ? BigInt(source) : value;
+  try {
+    return parseJson(text, exact);
+  } catch {
+    return parsePlainly(text);
+  }
+}
+
+/** The largest finite number has 309 digits. Longer numbers are left to those that refuse them. */
+const MAX_INTEGER_CHARS = 310;
+
+/**
+ * Turns the big whole numbers of a JSON text into strings: `mark` and all digits. A text that is not JSON stays one that is not.
+ */
+export function quoteBigIntegers(text: string, mark = ""): string {
+  let quoted = "";
+  let copied = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = endOfString(text, i);
+      continue;
+    }
+    if (code < ZERO || code > NINE) continue;
+    const start = text.charCodeAt(i - 1) === MINUS ? i - 1 : i;
+    let isInteger = code !== ZERO;
+    const first = i;
+    let next = text.charCodeAt(i + 1);
+    for (; next < NUMBER_PARTS.length && NUMBER_PARTS[next] !== 0; next = text.charCodeAt(++i + 1))
+      if (next < ZERO || next > NINE) isInteger = false;
+    if (!isInteger || i - first < EXACT_DIGITS) continue;
+    const written = text.slice(start, i + 1);
+    if (written.length > MAX_INTEGER_CHARS || !isBigInteger(written) || isMemberName(text, i + 1)) continue;
+    quoted += `${text.slice(copied, start)}"${mark}${written}"`;
+    copied = i + 1;
+  }
+  return copied === 0 ? text : quoted + text.slice(copied);
+}
+
+/** Whether a colon follows: a number is no name of a member, and must not become one. */
+function isMemberName(text: string, start: number): boolean {
+  let at = start;
+  while (text.charCodeAt(at) <= SPACE) at++;
+  return text.charCodeAt(at) === COLON;
+}
+
+/** Whether digits are a whole number that JavaScript's numbers do not carry with certainty, and that other readers do. */
+function isBigInteger(digits: string): boolean {
+  const value = Number(digits);
+  return !Number.isSafeInteger(value) && Number.isFinite(value);
+}
+
+/** Whether a text is a whole number beyond 2^53 as JSON writes it: the form in which a TypeScript program has one. */
+export function isBigIntegerText(text: string): boolean {
+  return text.length <= MAX_INTEGER_CHARS && /^-?[1-9]\d{15,}$/.test(text) && isBigInteger(text);
+}
+
+/**
+ * Serializes a value that may have come from elsewhere, with all digits of its whole numbers. For a value without a `bigint` it is
+ * `JSON.stringify`, and as fast.
+ */
+export function writeJson(value: unknown, indent?: number | string): string {
+  try {
+    return stringify(value, undefined, indent);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return stringify(value, (_, each) => (typeof each === "bigint" ? rawNumber(each) : each), indent);
+  }
+}
+
+/** Replaces each `bigint` by what makes the `JSON.stringify` of others, such as the MCP SDK, write all digits. Copies only then. */
+export function withRawNumbers<Value>(value: Value): Value {
+  return hasBigInteger(value) ? (copyScalars(value, rawNumber) as Value) : value;
+}
+
+/**
+ * Replaces each `bigint` by its digits as text, for JavaScript that somebody else wrote: it can print, compare and pass on a text, and
+ * `JSON.stringify` takes it. Copies only then.
+ */
+export function withTextNumbers<Value>(value: Value): Value {
+  return hasBigInteger(value) ? (copyScalars(value, String) as Value) : value;
+}
+
+function rawNumber(value: bigint): unknown {
+  return rawJSON(String(value));
+}
+
+/** Whether a value is or holds a `bigint`. */
+export function hasBigInteger(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return typeof value === "bigint";
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (hasBigInteger(value[i])) return true;
+    return false;
+  }
+  for (const name in value) if (hasBigInteger((value as Record<string, unknown>)[name])) return true;
+  return false;
+}
+
+/** A copy of a value, with `replace` applied to each `bigint` in it. */
+function copyScalars(value: unknown, replace: (value: bigint) => unknown): unknown {
+  if (typeof value === "bigint") return replace(value);
+  if (typeof value !== "object" || value === null || !hasBigInteger(value)) return value;
+  if (Array.isArray(value)) return value.map((each) => copyScalars(each, replace));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyScalars(each, replace)]));
+}
+
+/** Applies a function to what is neither array nor object in a parsed value, in place. */
+function mapScalars(value: unknown, map: (value: unknown) => unknown): unknown {
+  if (typeof value !== "object" || value === null) return map(value);
+  for (const name of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[name];
+    const mapped = mapScalars(member, map);
+    if (mapped === member) continue;
+    if (name === "__proto__")
+      Object.defineProperty(value, name, {
+        value: mapped,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    else (value as Record<string, unknown>)[name] = mapped;
+  }
+  return value;
 }
 
 /** Facts about a JSON text that need no parsing. They mean nothing for a text that is not JSON. */
@@ -113,6 +280,8 @@ interface JsonOutline {
   members: number;
   /** Whether a number has an exponent or so many digits that it may be infinite. */
   hasLongNumbers: boolean;
+  /** Whether a whole number has so many digits that it may be beyond 2^53. */
+  hasBigIntegers: boolean;
   /** Whether there is no white space, no number but short integers, and no name that begins with a digit. */
   isCompact: boolean;
 }
@@ -144,12 +313,16 @@ const NUMBER_PARTS = Uint8Array.from({ length: 0x7f }, (_, code) => {
 });
 
 /** @param limits what ends the outline as soon as it is known to be exceeded. */
-function outlineOf(text: string, limits = { maxDepth: Number.POSITIVE_INFINITY, maxValues: Number.POSITIVE_INFINITY }): JsonOutline {
+function outlineOf(
+  text: string,
+  limits = { maxDepth: Number.POSITIVE_INFINITY, maxValues: Number.POSITIVE_INFINITY },
+): JsonOutline {
   let depth = 0;
   let deepest = 0;
   let values = 1;
   let members = 0;
   let hasLongNumbers = false;
+  let hasBigIntegers = false;
   let isCompact = true;
   let stringStart = 0;
   for (let i = 0; i < text.length; i++) {
@@ -172,11 +345,14 @@ function outlineOf(text: string, limits = { maxDepth: Number.POSITIVE_INFINITY, 
       depth--;
     } else if (code >= ZERO && code <= NINE) {
       const start = i;
+      let isInteger = true;
       let next = text.charCodeAt(i + 1);
       for (; next < NUMBER_PARTS.length && NUMBER_PARTS[next] !== 0; next = text.charCodeAt(++i + 1)) {
         if (NUMBER_PARTS[next] === EXPONENT) hasLongNumbers = true;
-        if (next < ZERO || next > NINE) isCompact = false;
+        if (next < ZERO || next > NINE) isInteger = false;
       }
+      if (!isInteger) isCompact = false;
+      else if (i - start >= EXACT_DIGITS) hasBigIntegers = true;
       if (i - start >= MANY_DIGITS) hasLongNumbers = true;
       if (i - start >= EXACT_DIGITS || (code === ZERO && text.charCodeAt(start - 1) === MINUS))
         isCompact = false;
@@ -184,7 +360,7 @@ function outlineOf(text: string, limits = { maxDepth: Number.POSITIVE_INFINITY, 
       isCompact = false;
     }
   }
-  return { depth: deepest, values, members, hasLongNumbers, isCompact };
+  return { depth: deepest, values, members, hasLongNumbers, hasBigIntegers, isCompact };
 }
 
 /** Whether only white space precedes the closing bracket. */
@@ -204,6 +380,26 @@ export function endOfString(text: string, start: number): number {
     if (backslashes % 2 === 0) return end;
   }
   return text.length;
+}
+
+/**
+ * Whether each number of a JSON text is written as it is written again: `3.10`, `1.0`, `-0` and `1e400` are not. Says nothing about
+ * a text that is not JSON.
+ */
+export function numbersComeBack(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = endOfString(text, i);
+      continue;
+    }
+    if (code < ZERO || code > NINE) continue;
+    const start = text.charCodeAt(i - 1) === MINUS ? i - 1 : i;
+    while (NUMBER_PARTS[text.charCodeAt(i + 1)]) i++;
+    const written = text.slice(start, i + 1);
+    if (String(Number(written)) !== written && !isBigIntegerText(written)) return false;
+  }
+  return true;
 }
 
 /** Counts the members of all objects in a value. @throws ForeignJsonError for a non-finite number, if `checkNumbers` is set. */
@@ -244,7 +440,7 @@ function duplicateKeyIn(text: string): string {
     else if (character === "[") open.push(undefined);
     else if (character === "}" || character === "]") open.pop();
     else if (character === ":") {
-      const name = JSON.parse(last) as string;
+      const name = parseJson(last) as string;
       const names = open.at(-1);
       if (names?.has(name)) return name;
       names?.add(name);
@@ -266,7 +462,7 @@ const UNSEEN = /(?![\u200c\u200d])[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Serializes a value on one line, by any definition of a line end, without characters that control a terminal. */
 export function jsonLine(value: unknown): string {
-  return (JSON.stringify(value) ?? "null").replace(UNSEEN, escapeUnits);
+  return (writeJson(value) ?? "null").replace(UNSEEN, escapeUnits);
 }
 
 function escapeUnits(character: string): string {

@@ -1,5 +1,5 @@
 import { messageOf } from "../base/faults.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, writeJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { misnamedArgument } from "../catalog/arguments.ts";
 import type { Tool } from "../catalog/tool.ts";
@@ -16,12 +16,14 @@ import type {
   QuestionAnswer,
   RequestMeta,
   ServerQuestion,
+  ToolCall,
 } from "../upstream/upstream.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream/upstream-error.ts";
 import type { Approval, RunApprovals } from "./approvals/approvals.ts";
 import { announceCall, type RunEvents } from "./decision-events.ts";
 import type { ElicitationAnswer, ServerElicitation } from "./elicitation/elicitation.ts";
 import { parseElicitation } from "./elicitation/parse-elicitation.ts";
+import { roundedProblem, withExactNumbers } from "./exact-numbers.ts";
 import type { CallFlow, RunFlow } from "./flow/run-flow.ts";
 import { isStructured, normalizeResult } from "./normalize-result.ts";
 import type { Authorizer, Decision, DecisionGround } from "./policy/authorizer.ts";
@@ -47,10 +49,10 @@ const MAX_NAME_CHARS = 80;
 export type CallAnswer = {
   /** The size of the server's result. */
   bytes: number;
-} /** `warning`: why the answer contradicts its tool's definition, in one line that names the tool and the path. */ & (
+} /** `warning`: why the answer contradicts its tool's definition, or what of it the program does not get, in one line. */ & (
   | { ok: true; data: unknown; raw: unknown; warning?: string | undefined }
   /**
-   * `data`: the tool's answer, if it contradicts the definition. `loginAt`: the server at which a person has to log in first.
+   * `data`: the tool's answer, if it contradicts the definition, or the structured content of a failure. `loginAt`: the server at which a person has to log in first.
    * `upstream`: the problem between ptc and the server.
    */
   | {
@@ -73,6 +75,8 @@ interface Decided extends DecisionGround {
   flow?: CallFlow | undefined;
   /** How much of the call's time a person took to answer, if it is a millisecond or more. */
   waitedMs?: number;
+  /** How much of it its server took to start, to be connected to and to list its tools, if that is a millisecond or more. */
+  connectMs?: number;
 }
 
 export type CallOutcome = CallAnswer & Decided;
@@ -82,6 +86,8 @@ export interface RequestedCall {
   arguments: unknown;
   /** Whether the program asked for the raw MCP result too. */
   raw?: boolean | undefined;
+  /** JSON pointers to numbers in the arguments that the program may have rounded. */
+  rounded?: readonly string[] | undefined;
 }
 
 /** The run in which a call is made. */
@@ -96,6 +102,8 @@ export interface CallingRun {
   events?: RunEvents | undefined;
   /** What the request to the server contains in `_meta` besides what MCP needs. */
   meta?: RequestMeta | undefined;
+  /** Whether the caller is shown the server's whole answer, whatever a program would get of it. */
+  seesAll?: boolean | undefined;
   /** Receives the server's progress reports. */
   onProgress?: OnCallProgress | undefined;
 }
@@ -125,8 +133,8 @@ export interface DispatcherOptions {
 
 type SchemaMismatch = "warn" | "error";
 
-/** Adds up how long a call waits for a person. */
-class PersonWait {
+/** Adds up how long a call waits: for a person, or for its server. */
+class Wait {
   ms = 0;
 
   async during<T>(answer: Promise<T>): Promise<T> {
@@ -190,12 +198,14 @@ export class Dispatcher implements CallDispatcher {
     };
   }
 
-  async #decide(call: RequestedCall, run: CallingRun): Promise<CallOutcome> {
-    const tool = this.#options.tools.get(call.tool);
+  async #decide(asked: RequestedCall, run: CallingRun): Promise<CallOutcome> {
+    const tool = this.#options.tools.get(asked.tool);
     if (tool === undefined) {
-      const why = this.#whyUnknown(call.tool);
-      return refuse(call.tool, "unavailable", `'${call.tool}' is not available in execute_program${why}`);
+      const why = this.#whyUnknown(asked.tool);
+      return refuse(asked.tool, "unavailable", `'${asked.tool}' is not available in execute_program${why}`);
     }
+    // Rules, people and the server are given the same arguments.
+    const call = { ...asked, arguments: withExactNumbers(tool.inputSchema, asked.arguments) };
     const { seq, history: before } = this.#state.begin(tool, run.seq);
     const follow = this.#following(call, seq);
     const history: RunHistory =
@@ -212,9 +222,14 @@ export class Dispatcher implements CallDispatcher {
         decision: decision.kind,
         ...ground,
       });
-    const wait = new PersonWait();
-    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, flow });
-    return { ...outcome, ...ground, ...(wait.ms >= 1 && { waitedMs: wait.ms }), ...(flow && { flow }) };
+    const [wait, connecting] = [new Wait(), new Wait()];
+    const outcome = await this.#carryOut(call, tool, decision, run, { seq, wait, connecting, flow });
+    return {
+      ...{ ...outcome, ...ground },
+      ...(wait.ms >= 1 && { waitedMs: wait.ms }),
+      ...(connecting.ms >= 1 && { connectMs: connecting.ms }),
+      ...(flow && { flow }),
+    };
   }
 
   /** Finds the origins of a call's values, once. */
@@ -250,7 +265,12 @@ export class Dispatcher implements CallDispatcher {
     tool: Tool,
     decision: Decision,
     run: CallingRun,
-    { seq, wait, flow }: { seq: number; wait: PersonWait; flow: CallFlow | undefined },
+    {
+      seq,
+      wait,
+      connecting,
+      flow,
+    }: { seq: number; wait: Wait; connecting: Wait; flow: CallFlow | undefined },
   ): Promise<CallOutcome> {
     if (decision.kind === "unavailable") {
       const why =
@@ -263,10 +283,11 @@ export class Dispatcher implements CallDispatcher {
     const budget = new CallBudget();
     let sent = false;
     try {
-      let found = await this.#connect(tool, budget, run.signal);
+      let found = await connecting.during(this.#connect(tool, budget, run.signal));
       if (found.drift !== undefined) return refuse(call.tool, "drifted", found.drift);
       const problem =
         misnamedProblem(tool, call.arguments) ??
+        roundedProblem(tool.inputSchema, call.arguments, call.rounded) ??
         (await this.#options.validator.check(tool.inputSchema, call.arguments, tool.server));
       if (problem !== undefined) {
         const message = `'${call.tool}' was not called: ${describeProblem("arguments", problem)}`;
@@ -280,7 +301,7 @@ export class Dispatcher implements CallDispatcher {
         if (approval.decision === "denied")
           return { ...refuseApproval(call.tool, approval, reason), approver: approval.by };
         // A person may have taken minutes to answer, and the approval is only for the tool as it was when asked.
-        found = await this.#connect(tool, budget, run.signal);
+        found = await connecting.during(this.#connect(tool, budget, run.signal));
         if (found.drift !== undefined)
           return { ...refuse(call.tool, "drifted", found.drift), approver: approval.by };
       }
@@ -288,15 +309,27 @@ export class Dispatcher implements CallDispatcher {
       const unnoted = await announceCall(tool, out, run.events);
       if (unnoted !== undefined) return { ...permission, ...refuse(call.tool, "unaudited", unnoted) };
       sent = true;
-      const raw = await found.server.call({
+      const request: ToolCall = {
         tool: tool.name,
         arguments: call.arguments,
         signal: run.signal,
         ask: this.#asking(tool, run, wait),
         meta: run.meta,
         onProgress: run.onProgress,
-      });
-      const answer = await this.#answer(tool, raw);
+      };
+      let raw: unknown;
+      try {
+        raw = await found.server.call(request);
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
+        // The server did not begin the call. The new session may be with another version of it.
+        sent = false;
+        found = await connecting.during(this.#connect(tool, budget, run.signal));
+        if (found.drift !== undefined) return { ...permission, ...refuse(call.tool, "drifted", found.drift) };
+        sent = true;
+        raw = await found.server.call(request);
+      }
+      const answer = await this.#answer(tool, raw, call.raw === true || run.seesAll === true);
       this.#noteRead(tool, call, seq, flow, answersOf(answer, call.raw));
       return { ...answer, ...permission };
     } catch (error) {
@@ -320,7 +353,7 @@ export class Dispatcher implements CallDispatcher {
   }
 
   /** Passes a server's question during a call to the person for whom the program runs. */
-  #asking(tool: Tool, { approvals }: CallingRun, wait: PersonWait): AskPerson {
+  #asking(tool: Tool, { approvals }: CallingRun, wait: Wait): AskPerson {
     const { redact = (message: string) => message } = this.#options;
     const by = { server: tool.server, tool: tool.namespacedName };
     return (question, signal) =>
@@ -334,7 +367,7 @@ export class Dispatcher implements CallDispatcher {
     return why === undefined ? "" : `: server '${module}': ${oneLine(why, MAX_REASON_CHARS)}`;
   }
 
-  async #answer(tool: Tool, raw: unknown): Promise<CallAnswer> {
+  async #answer(tool: Tool, raw: unknown, seesAll: boolean): Promise<CallAnswer> {
     const name = tool.namespacedName;
     const bytes = resultBytes(raw);
     const normalized = normalizeResult(raw);
@@ -342,15 +375,22 @@ export class Dispatcher implements CallDispatcher {
       return {
         ok: false,
         error: callError(name, `'${name}' failed: ${normalized.message}`, false),
+        ...(normalized.data === undefined ? {} : { data: normalized.data }),
         raw,
         bytes,
       };
     }
-    const mismatch = await this.#mismatchOf(tool, raw, normalized.data);
+    const { problem, beside } = normalized;
+    const mismatch =
+      problem === undefined
+        ? await this.#mismatchOf(tool, raw, normalized.data)
+        : `'${name}' answered ${problem}; its server is to blame`;
     const isWrapped = tool.unwraps === true && isStructured(raw);
     const data = isWrapped ? unwrapResult(normalized.data) : normalized.data;
-    if (mismatch === undefined) return { ok: true, data, raw, bytes };
-    if (this.#options.schemaMismatch !== "error") return { ok: true, data, raw, warning: mismatch, bytes };
+    const hint = beside === undefined || seesAll ? [] : [describeBeside(name, beside)];
+    const warning = [...(mismatch === undefined ? [] : [mismatch]), ...hint].join("; ");
+    if (mismatch === undefined || this.#options.schemaMismatch !== "error")
+      return { ok: true, data, raw, ...(warning === "" ? {} : { warning }), bytes };
     const message = `the call was made: ${mismatch}; what it answered is the error's data`;
     return { ok: false, error: callError(name, message, false), data, raw, bytes };
   }
@@ -386,10 +426,16 @@ export function answersOf(answer: CallAnswer, isRaw = false): unknown[] {
   return isRaw || !answer.ok ? [...seen, answer.raw] : seen;
 }
 
+/** Tells that an answer has content which the function does not return, and where it is. */
+function describeBeside(name: string, beside: string): string {
+  return `'${name}' also answered ${beside} beside its structuredContent, which is all that its function returns; the content is \`raw.content\` of \`.result(...)\``;
+}
+
 /** A failure between ptc and a server, with what is known of whether the call was made. */
 function describeUpstream(name: string, { code, message }: UpstreamError, sent: boolean): string {
   if (sent && code === "protocol_error")
     return `the call was made: '${name}' failed, because its answer cannot be read: ${message}`;
+  if (code === "session_ended") return `'${name}' was not called: ${message}, and a new one as well`;
   const unsure = sent && code === "disconnected" ? "; the call may have been made" : "";
   return `'${name}' failed: ${message}${unsure}`;
 }
@@ -450,7 +496,7 @@ export function resultBytes(result: unknown): number {
 }
 
 function jsonBytes(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? "");
+  return Buffer.byteLength(writeJson(value) ?? "");
 }
 
 interface AskedBy {

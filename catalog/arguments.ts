@@ -1,4 +1,4 @@
-import { ForeignJsonError, isObject, parseForeignJson } from "../base/json.ts";
+import { ForeignJsonError, isObject, numbersComeBack, parseForeignJson, writeJson } from "../base/json.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_NESTING_DEPTH } from "../protocol/limits.ts";
 import { member, SchemaReferences } from "./model/schema-references.ts";
 
@@ -75,6 +75,24 @@ export function takesNothing(inputSchema: unknown): boolean {
   if (!isObject(inputSchema) || !isObject(properties) || others !== false) return false;
   if (Object.keys(properties).length > 0 || !Array.isArray(required) || required.length > 0) return false;
   return Object.keys(inputSchema).every((keyword) => SAYS_NOTHING_MORE.has(keyword));
+}
+
+/**
+ * Arguments without those that are null although their schema does not say that they may be: clients that send every argument send null for
+ * those that they leave out. Required arguments stay.
+ */
+export function withoutNulls(inputSchema: unknown, args: unknown): unknown {
+  if (!isObject(args)) return args;
+  const { parameters } = toolParameters(inputSchema);
+  const leftOut = new Set(
+    parameters
+      .filter(({ name, isRequired, types, choices }) => {
+        const mayBeNull = types === undefined ? choices === undefined : types.has("null");
+        return !isRequired && args[name] === null && !mayBeNull && choices?.includes(null) !== true;
+      })
+      .map(({ name }) => name),
+  );
+  return Object.fromEntries(Object.entries(args).filter(([name]) => !leftOut.has(name)));
 }
 
 /** A wrong name of an argument, and the parameter that it probably means. */
@@ -230,6 +248,7 @@ export function isAmong(type: JsonType, types: ReadonlySet<JsonType>): boolean {
 function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  if (typeof value === "bigint") return "integer";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
   return typeof value === "string" ? "string" : typeof value === "boolean" ? "boolean" : "object";
 }
@@ -248,7 +267,7 @@ const MAX_CHOICES = 12;
 export function readArgument(text: string, model: ValueModel): ReadArgument {
   const read = readTyped(text, model);
   if (!read.ok || model.choices === undefined || isChoice(read.value, model.choices)) return read;
-  const shown = model.choices.slice(0, MAX_CHOICES).map((choice) => JSON.stringify(choice));
+  const shown = model.choices.slice(0, MAX_CHOICES).map((choice) => writeJson(choice));
   const more = model.choices.length > MAX_CHOICES ? `, and ${model.choices.length - MAX_CHOICES} others` : "";
   return { ok: false, why: `must be one of ${shown.join(", ")}${more}` };
 }
@@ -258,13 +277,9 @@ function readTyped(text: string, model: ValueModel): ReadArgument {
   if (types?.size === 1 && types.has("string")) return { ok: true, value: text };
   const json = readJson(text);
   const isText = types === undefined || types.has("string");
-  if (json.ok && fits(json.value, types)) {
-    // A number with too many digits would change silently.
-    if (isExact(text, json.value)) return json;
-    return isText
-      ? { ok: true, value: text }
-      : { ok: false, why: "is a number with more digits than JSON can carry exactly" };
-  }
+  // Where it may be a text, a version `3.10` is one.
+  const isSame = json.ok && (typeof json.value === "object" || numbersComeBack(text));
+  if (json.ok && fits(json.value, types) && (!isText || isSame)) return json;
   if (isText) return { ok: true, value: text };
   if (types.has("array") && !text.trimStart().startsWith("[")) {
     const entry = readArgument(text, items ?? { types: undefined, choices: undefined, items: undefined });
@@ -298,13 +313,8 @@ function isStructure(types: ReadonlySet<JsonType>): boolean {
 }
 
 function isChoice(value: unknown, choices: readonly unknown[]): boolean {
-  const json = JSON.stringify(value);
-  return choices.some((choice) => JSON.stringify(choice) === json);
-}
-
-function isExact(text: string, value: unknown): boolean {
-  if (typeof value !== "number") return true;
-  return Number.isFinite(value) && (!/^-?\d+$/.test(text.trim()) || Number.isSafeInteger(value));
+  const json = writeJson(value);
+  return choices.some((choice) => writeJson(choice) === json);
 }
 
 function readJson(text: string): ReadArgument {

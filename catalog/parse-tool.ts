@@ -93,6 +93,7 @@ export function jsonSize(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
   if (value === null || typeof value === "boolean" || (typeof value === "number" && Number.isFinite(value)))
     return 6;
+  if (typeof value === "bigint") return String(value).length;
   if (typeof value !== "object") return Number.NaN;
   let size = 2;
   if (Array.isArray(value)) for (const each of value) size += jsonSize(each) + 1;

@@ -175,7 +175,11 @@ export function unknownTool(name: string, catalog: ToolCatalog, search = "search
   const server = parseNamespacedName(name)?.module ?? name.split(".")[0] ?? "";
   const why = catalog.unlisted.get(serverModule(server));
   if (why !== undefined) return `there is no tool '${shown}' yet: ${oneLine(why, MAX_REASON_CHARS)}`;
-  const nearest = askForNearest(name, catalog.names());
+  const own = parseNamespacedName(name)?.tool ?? name.split(".").at(-1) ?? name;
+  const same = catalog.servers.flatMap(({ tools }) => tools).filter((tool) => ownNames(tool).includes(own));
+  const names = same.slice(0, MAX_NAMES).map(({ namespacedName }) => visibleLine(namespacedName));
+  const nearest =
+    names.length > 0 ? `did you mean ${names.join(" or ")}?` : askForNearest(name, catalog.names());
   return `there is no tool '${shown}'; ${nearest === "" ? `find one with ${search}` : nearest}`;
 }
 

@@ -17,7 +17,9 @@ export function claudeCommand(
 
 /** The words that start ptc on this machine: `ptc` alone, if a shell would find this file by that name. */
 export function callOfPtc({ argv, env }: Pick<Surroundings, "argv" | "env">): string[] {
-  const [node = "node", script = "ptc"] = argv;
+  const [node, script] = argv;
+  // Pages are made where no ptc was started.
+  if (node === undefined || script === undefined) return ["ptc"];
   return isOnPath(script, env.PATH) ? ["ptc"] : [node, script];
 }
 

@@ -9,6 +9,7 @@ import type { Command, CommandOptions } from "commander";
 import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { Host } from "../wiring/host.ts";
+import { writeWhole } from "./output.ts";
 
 /** Adds one command to the program. `finish` receives the exit code when the command has run. */
 export type DefineCommand = (
@@ -136,17 +137,12 @@ export function exitOnSignals(surroundings: Surroundings): void {
   for (const signal of SIGNALS) surroundings.on(signal, () => surroundings.exit(INTERRUPTED));
 }
 
-/** Writes a complete text to a file, a terminal or a pipe. A reader that has disconnected is not an error. */
+/**
+ * Writes a complete text to a file, a terminal or a pipe. A reader that has disconnected is not an error; any other failure to write to
+ * stdout fails the command when it ends.
+ */
 export function write(stream: Writable, text: string): Promise<void> {
-  return new Promise((resolve) => {
-    const failed = () => resolve();
-    stream.once("error", failed);
-    stream.write(text, (error) => {
-      // The error of a failed write is emitted after this, and would end ptc if nobody listened.
-      if (!error) stream.off("error", failed);
-      resolve();
-    });
-  });
+  return writeWhole(stream, text);
 }
 
 /** Tells the user something, in one line. */

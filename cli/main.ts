@@ -1,17 +1,28 @@
 import { Command, CommanderError } from "commander";
 import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
-import { oneLine, visibleLines } from "../base/visible-text.ts";
+import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
+import { configurationAbove } from "../configuration/configuration-paths.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import { version } from "../system/package.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
-import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "./command.ts";
+import {
+  type DefineCommand,
+  EXIT,
+  type ExitCode,
+  type Surroundings,
+  tell,
+  UsageError,
+  write,
+} from "./command.ts";
+import { outputProblem, writeProblem } from "./output.ts";
 
 /** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
-  "Start here, in this order": {
+  "Start here: `up` does these in this order": {
+    up: async () => (await import("./commands/up.ts")).upCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     image: async () => (await import("./commands/image.ts")).imageCommand,
     init: async () => (await import("./commands/configuration/init.ts")).initCommand,
@@ -67,6 +78,17 @@ const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference",
 
 /** Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself. */
 export async function main(surroundings: Surroundings): Promise<ExitCode> {
+  const printed: Promise<void>[] = [];
+  const exitCode = await runCommandOf(surroundings, printed);
+  await Promise.all(printed);
+  const problem = outputProblem(surroundings.stdout);
+  if (problem === undefined) return exitCode;
+  await tell(surroundings.stderr, `the output ${problem}`);
+  return exitCode === EXIT.done ? EXIT.failed : exitCode;
+}
+
+/** @param printed receives what commander prints, such as help. */
+async function runCommandOf(surroundings: Surroundings, printed: Promise<void>[]): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.done;
   const finish = (code: ExitCode) => {
     exitCode = code;
@@ -77,7 +99,7 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({
-      writeOut: (text) => surroundings.stdout.write(text),
+      writeOut: (text) => printed.push(write(surroundings.stdout, text)),
       writeErr: (text) => surroundings.stderr.write(text.replace(/^error: /, "ptc: ")),
     });
   await defineCommands(program, surroundings, finish);
@@ -90,6 +112,11 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    const unwritable = writeProblem(error);
+    if (unwritable !== undefined) {
+      await tell(surroundings.stderr, `a file ${unwritable}`);
+      return EXIT.failed;
+    }
     const code = exitCodeOf(error);
     const text = code === undefined ? renderFault(error) : `ptc: ${oneLine((error as Error).message)}\n`;
     await write(surroundings.stderr, text);
@@ -113,7 +140,10 @@ export async function defineCommands(
   surroundings: Surroundings,
   finish: (code: ExitCode) => void,
 ): Promise<void> {
-  program.hook("preAction", (_, command) => refuseBlank(command));
+  program.hook("preAction", async (_, command) => {
+    refuseBlank(command);
+    await tellAbove(command, surroundings);
+  });
   const called = COMMANDS.find(({ name }) => name === surroundings.argv[2]);
   for (const { group, name, load } of called === undefined ? COMMANDS : [called]) {
     (await load())(program, surroundings, finish);
@@ -142,6 +172,29 @@ function refuseBlank(command: Command): void {
     if (command.getOptionValueSource(option.attributeName()) !== "cli") continue;
     if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(option.long ?? option.flags);
   }
+}
+
+/**
+ * Says which ptc.yaml above the working directory is used. A command that a background host runs says it when the host has accepted the
+ * command, because otherwise the caller runs it and says it.
+ */
+async function tellAbove(command: Command, surroundings: Surroundings): Promise<void> {
+  const isConfigured = command.options.some(({ long }) => long === "--config");
+  if (!isConfigured || command.getOptionValue("quick") === true) return;
+  const { env, cwd, stderr, shared } = surroundings;
+  const flag: unknown = command.getOptionValue("config");
+  if (typeof flag === "string") return;
+  const above = configurationAbove({ env, cwd: cwd() });
+  if (above === undefined) return;
+  const say = () => tell(stderr, `using ${visibleLine(above)}`);
+  if (shared === undefined) return say();
+  surroundings.shared = {
+    ...shared,
+    accept(configuration) {
+      shared.accept(configuration);
+      void say();
+    },
+  };
 }
 
 /** Commands that continue after a fault that belongs to none of their runs and servers. */

@@ -9,8 +9,9 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import { messageOf } from "../base/faults.ts";
-import { isObject } from "../base/json.ts";
+import { isObject, readJson, writeJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
@@ -98,9 +99,7 @@ export async function originOfRun(archive: ArchiveStore, runId: string): Promise
   if (!isObject(archived.data))
     throw refuse(`the data of run ${runId} is no object, and the arguments of a saved program are one`);
   const value =
-    archived.whole.resultJson === undefined
-      ? result.data
-      : (JSON.parse(archived.whole.resultJson) as unknown);
+    archived.whole.resultJson === undefined ? result.data : (readJson(archived.whole.resultJson) as unknown);
   return {
     code: own?.code ?? withoutFences(archived.code),
     language: own?.language ?? record.language,
@@ -282,8 +281,12 @@ async function fits(manifest: Manifest, ran: ProgramOrigin["ran"]): Promise<bool
   if (ran === undefined) return true;
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   try {
-    if ((await validator.check(manifest.input, ran.data)) !== undefined) return false;
-    return manifest.output === undefined || (await validator.check(manifest.output, ran.value)) === undefined;
+    if ((await validator.check(manifest.input, withExactNumbers(manifest.input, ran.data))) !== undefined)
+      return false;
+    return (
+      manifest.output === undefined ||
+      (await validator.check(manifest.output, withExactNumbers(manifest.output, ran.value))) === undefined
+    );
   } finally {
     await validator.close();
   }
@@ -441,6 +444,7 @@ function infer(value: unknown, depth: number, isInput: boolean): Schema {
     return Object.keys(item).length === 0 ? { type: "array" } : { type: "array", items: item };
   }
   if (isObject(value)) return objectSchema(value, depth, isInput);
+  if (typeof value === "bigint") return { type: "integer" };
   if (typeof value === "number") return { type: isInput && Number.isInteger(value) ? "integer" : "number" };
   return { type: typeof value };
 }
@@ -465,7 +469,7 @@ function objectSchema(value: Record<string, unknown>, depth: number, isInput: bo
 
 /** A schema that allows what either allows. */
 function merge(a: Schema, b: Schema): Schema {
-  if (JSON.stringify(a) === JSON.stringify(b)) return a;
+  if (writeJson(a) === writeJson(b)) return a;
   if (a.type === undefined || b.type === undefined) return {};
   const types = new Set([a.type, b.type].flat());
   if (types.has("null")) {

@@ -7,7 +7,7 @@ delete process.env.VERBOSE;
 // Users of ptc can do nothing about deprecations in its libraries, and stderr belongs to their program.
 process.noDeprecation = true;
 
-module.enableCompileCache();
+module.enableCompileCache?.();
 if (import.meta.url.endsWith(".js")) findPartsFaster(new URL("..", import.meta.url).href);
 // The code that runs programs is not loaded if a background host runs them.
 const { askHost } = await import("./background/ask-host.ts");

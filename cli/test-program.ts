@@ -1,5 +1,8 @@
 /** The test of a saved program: its types, and its recorded example, which runs again without any server. */
+
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
@@ -80,7 +83,10 @@ async function testExample(program: NamedProgram, parts: TestParts): Promise<Pro
     return { name, outcome: "untested", lines: ["no recorded example; `ptc save RUN --force` adds one"] };
   const validator = new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
   try {
-    const input = await validator.check(program.manifest.input, example.data);
+    const input = await validator.check(
+      program.manifest.input,
+      withExactNumbers(program.manifest.input, example.data),
+    );
     if (input !== undefined)
       return failed(`the recorded data does not fit \`input\`: ${describeProblem("data", input)}`);
     const lines = await compareDefinitions(example, parts, validator);
@@ -93,7 +99,10 @@ async function testExample(program: NamedProgram, parts: TestParts): Promise<Pro
     lines.push(...behaviour);
     if (wasOk && !result.ok && result.error.type !== "ReplayDiverged") return failed(...lines);
     if (result.ok && program.manifest.output !== undefined) {
-      const output = await validator.check(program.manifest.output, result.data);
+      const output = await validator.check(
+        program.manifest.output,
+        withExactNumbers(program.manifest.output, result.data),
+      );
       if (output !== undefined)
         return failed(...lines, `its value does not fit \`output\`: ${describeProblem("value", output)}`);
     }
@@ -126,7 +135,11 @@ async function compareDefinitions(
     if (tool.definitionDigest === digest) continue;
     lines.push(`${name}: its definition has changed since the example was recorded`);
     for (const call of example.calls.filter((each) => each.tool === name)) {
-      const problem = await validator.check(tool.inputSchema, call.arguments, tool.server);
+      const problem = await validator.check(
+        tool.inputSchema,
+        withExactNumbers(tool.inputSchema, call.arguments),
+        tool.server,
+      );
       if (problem === undefined) continue;
       lines.push(`  a recorded call does not fit it: ${describeProblem("arguments", problem)}`);
       break;
@@ -193,6 +206,6 @@ function compareBehaviour(
     const { path, expected, got } = difference;
     lines.push(`result${path}:`, `  - ${expected}`, `  + ${got}`);
   }
-  if (JSON.stringify(example.emitted) !== JSON.stringify(emitted)) lines.push("what it emits differs");
+  if (writeJson(example.emitted) !== writeJson(emitted)) lines.push("what it emits differs");
   return lines;
 }

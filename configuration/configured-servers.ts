@@ -42,7 +42,7 @@ export function whyNoServers({
     return `${file} names no servers; add them under \`servers:\`, or take over those of another client with \`ptc init --import\``;
   const advice =
     "run `ptc init` there, or name the file: `ptc serve --config /path/to/ptc.yaml`, or PTC_CONFIG";
-  return `no configuration was found: there is no ptc.yaml and no config.yaml in ${directory}, the folder in which ptc was started; ${advice}`;
+  return `no configuration was found: there is no ptc.yaml and no config.yaml in ${directory}, the folder in which ptc was started, and no ptc.yaml above it; ${advice}`;
 }
 
 const SECRET_NAME = /auth|cookie|cred|dsn|jwt|key|pass|pat$|private|pwd|secret|session|signature|token/i;

@@ -1,9 +1,15 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { decodeFile } from "../base/file-text.ts";
 import { isObject } from "../base/json.ts";
 import type { Configuration } from "./configuration.ts";
 import { ConfigurationError } from "./configuration-error.ts";
-import { type FindOptions, namedConfiguration, UNNAMED_CONFIGURATIONS } from "./configuration-paths.ts";
+import {
+  configurationPaths,
+  type FindOptions,
+  namedConfiguration,
+  shownFrom,
+} from "./configuration-paths.ts";
 import { refuseForeignCode } from "./managed-node.ts";
 import { readManagedSettings } from "./managed-settings.ts";
 import { mergeManaged } from "./merge-managed.ts";
@@ -20,7 +26,8 @@ export interface FoundConfiguration {
 
 /**
  * Finds and reads the configuration. It is the first of these: `--config`, `PTC_CONFIG`, `PTC_MCP_CONFIG`, and `ptc.yaml` or
- * `config.yaml` in the working directory. `undefined` when no file is named and neither of the two exists.
+ * `config.yaml` in the working directory, and the nearest `ptc.yaml` above it (`configurationPaths`). `undefined` when no file is named
+ * and none of these exists.
  *
  * @throws ConfigurationError when a named file is missing, or an existing file cannot be read.
  */
@@ -39,8 +46,8 @@ export async function findConfiguration({
       `${named.file || "(empty)"}:1: the file named by ${named.by} does not exist; check its path`,
     );
   }
-  for (const file of UNNAMED_CONFIGURATIONS) {
-    const found = await readConfiguration(file, cwd);
+  for (const path of configurationPaths({ flag, env, cwd })) {
+    const found = await readConfiguration(shownFrom(path, cwd), cwd, path);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -77,8 +84,11 @@ export function configurationOf(
   return settings.reduce((configuration, each) => mergeManaged(configuration, each, isGiven), own);
 }
 
-async function readConfiguration(file: string, cwd: string): Promise<FoundConfiguration | undefined> {
-  const path = resolve(cwd, file);
+async function readConfiguration(
+  file: string,
+  cwd: string,
+  path = resolve(cwd, file),
+): Promise<FoundConfiguration | undefined> {
   if (file === "") return undefined;
   let bytes: Buffer;
   try {
@@ -104,7 +114,7 @@ async function readConfiguration(file: string, cwd: string): Promise<FoundConfig
     );
   }
   try {
-    return { file, path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+    return { file, path, text: decodeFile(bytes) };
   } catch (cause) {
     throw new ConfigurationError("invalid", `${file}:1: is not text in UTF-8; save it as UTF-8`, { cause });
   }

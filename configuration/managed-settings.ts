@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import * as z from "zod";
+import { decodeFile } from "../base/file-text.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { ConfigurationError } from "./configuration-error.ts";
@@ -249,7 +250,7 @@ function jsonOfPlist(bytes: Buffer, file: string): string {
 
 function utf8(bytes: Buffer, file: string): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return decodeFile(bytes);
   } catch {
     throw invalid(`${file}: is not text in UTF-8; save it as UTF-8`);
   }

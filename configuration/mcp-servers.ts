@@ -1,8 +1,10 @@
 /** The MCP servers of ptc.yaml: finds problems of their entries, and builds servers from them. */
+
 import { resolve } from "node:path";
 import { serverModule } from "../protocol/tool-names.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
 import type { ConfiguredSecret } from "../upstream/secret-source.ts";
+import { ALL_HEADERS } from "../upstream/secret-source.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import {
@@ -217,7 +219,10 @@ function foreignKeys(type: AuthEntry["type"]): readonly (keyof AuthEntry)[] {
 function hasAuthorization({ headers = {}, base_url: base = "", url = base }: ServerEntry): boolean {
   const { username, password } = URL.canParse(url) ? new URL(url) : { username: "", password: "" };
   const isInUrl = username !== "" || password !== "";
-  return isInUrl || Object.keys(headers).some((name) => name.toLowerCase() === "authorization");
+  return (
+    isInUrl ||
+    Object.keys(headers).some((name) => name.toLowerCase() === "authorization" || name === ALL_HEADERS)
+  );
 }
 
 /**

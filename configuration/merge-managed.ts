@@ -111,7 +111,7 @@ function strictest(
 }
 
 function mergeServer(server: ServerConfiguration, settings: ManagedSettings): ServerConfiguration {
-  const off = server.off ?? whyNotAllowed(server, settings);
+  const off = server.off ?? whyNotAllowed(server, settings) ?? whyNotPlaced(server, settings);
   const entries = settings.labels.filter((entry) => matchesServer(server, entry.server));
   const flow = entries.reduce(restrictFlow, server.flow);
   return { ...server, off, flow };
@@ -145,6 +145,33 @@ function otherPorts(servers: readonly ServerConfiguration[], settings: ManagedSe
   });
 }
 
+/**
+ * Why an API must not be used whose description alone says where it is: what managed settings say of URLs would not find it, and the
+ * description may change at any time.
+ */
+function whyNotPlaced(
+  server: ServerConfiguration,
+  { file, servers, labels }: ManagedSettings,
+): string | undefined {
+  if (server.transport !== "openapi" || server.url !== "") return undefined;
+  const isOfUrls = (key: string, all: readonly ServerMatch[]) =>
+    all.some(
+      ({ name, url }) => url !== undefined && (name === undefined || matchesPattern(name, server.name)),
+    )
+      ? [key]
+      : [];
+  const [key] = [
+    ...isOfUrls("servers.block", servers.block),
+    ...isOfUrls(
+      "labels",
+      labels.map((entry) => entry.server),
+    ),
+  ];
+  return key === undefined
+    ? undefined
+    : `managed settings go by URLs (${file}: ${key}), so it needs a base_url that says where its API is`;
+}
+
 /** A name proves nothing about the command or the URL. If any entry lists commands or URLs, one of them must match. */
 function allows(server: ServerConfiguration, entry: ServerMatch, all: readonly ServerMatch[]): boolean {
   const kind = "url" in server ? "url" : "command";
@@ -161,8 +188,14 @@ function matchesServer(
   return (
     (name === undefined || matchesPattern(name, server.name)) &&
     (command === undefined || isCommand(command, server)) &&
-    (url === undefined || ("url" in server && matchesUrl(url, server.url)))
+    (url === undefined || urlsOf(server, isCommand !== isEveryCommand).some((own) => matchesUrl(url, own)))
   );
+}
+
+/** The URLs of a server. Where its API's description comes from is one too, but for what a server is allowed for. */
+function urlsOf(server: ServerConfiguration, isAny: boolean): string[] {
+  if (!("url" in server)) return [];
+  return isAny && server.transport === "openapi" ? [server.url, server.openapi] : [server.url];
 }
 
 /** Whether a server starts only this command, whatever the arguments of calls are. */

@@ -1,6 +1,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 import type * as z from "zod";
+import { isObject } from "../base/json.ts";
 import { similarNames } from "../catalog/search/similar-names.ts";
 import { defaultCeiling, type Machine } from "../sandbox/pool/pool-policy.ts";
 import { ENGINE_NAMES, type EngineChoice } from "../sandbox/sandbox-engine.ts";
@@ -64,17 +65,33 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
     ...expanded.problems,
     ...(parsed.success
       ? findProblems(parsed.data, expanded, options.environment)
-      : parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap(problemsOf)),
+      : parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap((issue) => problemsOf(issue, source.value))),
   ];
   if (problems.length > 0) throw firstProblem(problems, source, file);
   if (!parsed.success) throw new ConfigurationError("invalid", `${file}:1: cannot be read`);
   return buildConfiguration(parsed.data, expanded, source, options);
 }
 
-function problemsOf(issue: z.core.$ZodIssue): Problem[] {
-  if (issue.code !== "unrecognized_keys") return [{ path: issue.path, message: issue.message }];
+/** Under what names clients have servers, for a file of theirs that was pasted here. */
+const NAMES_OF_CLIENTS: ReadonlySet<string> = new Set([
+  "mcpServers",
+  "mcp_servers",
+  "context_servers",
+  "amp.mcpServers",
+]);
+const FROM_CLIENT =
+  "move it to a file of its own, such as mcp.json, remove this one, and run `ptc init --import mcp.json`";
+
+function problemsOf(issue: z.core.$ZodIssue, file: unknown): Problem[] {
+  if (issue.code !== "unrecognized_keys") {
+    const isMapping = issue.path.join() === "servers" && isObject(file) && isObject(file.servers);
+    const advice = isMapping ? `; if a client's file has it so, ${FROM_CLIENT}` : "";
+    return [{ path: issue.path, message: issue.message + advice }];
+  }
   const known = knownKeys(issue.path);
   return issue.keys.slice(0, MAX_PROBLEMS).map((key) => {
+    if (issue.path.length === 0 && NAMES_OF_CLIENTS.has(key))
+      return { path: [key], message: `is what clients call their servers; ${FROM_CLIENT}` };
     const [nearest] = similarNames(key, known, 1);
     const advice = nearest === undefined ? `known here: ${known.join(", ")}` : `did you mean '${nearest}'?`;
     return { path: [...issue.path, key], message: `is not a known key; ${advice}` };

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { decodeFile } from "../base/file-text.ts";
 import { isObject } from "../base/json.ts";
 import type { Problem } from "./configuration-error.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -56,7 +57,7 @@ export function readPolicyFile(file: string, directory: string, place: string, k
   }
   if (bytes.length > MAX_POLICY_BYTES) return refuse(`is larger than ${MAX_POLICY_BYTES} bytes; split it`);
   try {
-    return { file, path, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+    return { file, path, text: decodeFile(bytes) };
   } catch {
     return refuse("is not text in UTF-8; save it as UTF-8");
   }

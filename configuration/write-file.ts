@@ -9,17 +9,31 @@ import { Settings } from "./settings/settings.ts";
 /** The column of the comments after values. */
 const COMMENT_COLUMN = 34;
 
-/** The text of a new ptc.yaml: the servers, and every other key commented out with its default. */
-export function renderConfiguration(servers: readonly ServerEntry[]): string {
+/** Settings of a new ptc.yaml besides its servers. */
+export interface GivenSettings {
+  tools?: { allow: string[] } | { block: string[] };
+  approvals?: { ask: string[] };
+}
+
+/** The text of a new ptc.yaml: the servers and the given settings, and every other key commented out with its default. */
+export function renderConfiguration(
+  servers: readonly ServerEntry[],
+  { tools, approvals }: GivenSettings = {},
+): string {
+  const given: Readonly<Record<string, unknown>> = {
+    ...(servers.length > 0 && { servers }),
+    ...(tools && { tools }),
+    ...(approvals && { approvals }),
+  };
   const { inner } = unwrap(Settings);
   const shape = inner instanceof z.ZodObject ? inner.shape : {};
   return Object.entries(shape)
     .flatMap(([key, schema]) => {
       const { heading } = TEXTS.get(schema as z.ZodType)?.line ?? {};
       const above = heading === undefined ? [] : ["", ...commented(heading.split("\n"))];
-      const isGiven = key === "servers" && servers.length > 0;
-      const given = () => stringify({ servers }, { lineWidth: 0, blockQuote: false }).trimEnd();
-      return [...above, ...(isGiven ? [given()] : commented(linesOf(key, schema, "")))];
+      const render = () =>
+        stringify({ [key]: given[key] }, { lineWidth: 0, blockQuote: false, aliasDuplicateObjects: false });
+      return [...above, ...(key in given ? [render().trimEnd()] : commented(linesOf(key, schema, "")))];
     })
     .join("\n")
     .trimStart()
@@ -39,10 +53,18 @@ function linesOf(key: string, schema: unknown, indent: string): string[] {
     const below = Object.entries(inner.shape).flatMap(([name, each]) => linesOf(name, each, `${indent}  `));
     return [`${indent}${key}:`, ...below];
   }
-  const value = line.value ?? (Array.isArray(fallback) ? `[${fallback.join(", ")}]` : String(fallback));
+  // A key without a default is shown with an example or not at all.
+  const value = line.value ?? (fallback === undefined ? undefined : renderDefault(fallback));
+  if (value === undefined) return [];
   const written = `${indent}${key}:${value.startsWith("\n") ? "" : " "}${value}`;
   const comment = line.comment === true ? description : line.comment;
   return (comment === undefined ? written : `${written.padEnd(COMMENT_COLUMN)}# ${comment}`).split("\n");
+}
+
+/** The default of a setting as YAML on one line. */
+export function renderDefault(fallback: unknown): string {
+  if (Array.isArray(fallback)) return `[${fallback.map(renderDefault).join(", ")}]`;
+  return typeof fallback === "object" ? JSON.stringify(fallback) : String(fallback);
 }
 
 /**

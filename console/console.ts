@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { streamSSE } from "hono/streaming";
 import { Hono } from "hono/tiny";
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import { hashSource, readPageAssets } from "../server/pages/page.ts";
 import { packageDirectory } from "../system/package.ts";
 import { Answers, type Asked, type Env, formOf, NotFound, RefusedError } from "./answers.ts";
@@ -263,7 +264,7 @@ export class Console {
       try {
         await stream.write("retry: 2000\n\n");
         for await (const { event, id, data } of this.#answers.feed.watch(sight, from, signal))
-          await stream.writeSSE({ event, id, data: JSON.stringify(data) });
+          await stream.writeSSE({ event, id, data: writeJson(data) });
       } finally {
         clearInterval(beat);
       }

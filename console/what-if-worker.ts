@@ -3,6 +3,7 @@
  * programs chose, and reading or comparing them may take any time, so that this runs in a thread of its own.
  */
 
+import { readJson } from "../base/json.ts";
 import type { Authorizer, Decision } from "../broker/policy/authorizer.ts";
 import { loadCedar } from "../broker/policy/cedar/cedar-engine.ts";
 import type { DataFlow } from "../broker/policy/data-flow.ts";
@@ -65,7 +66,7 @@ async function judge(call: CallToJudge): Promise<JudgedCall> {
   if (tool === undefined || call.json === undefined) return undefined;
   const { supposed, labels } = opened;
   nowMs = call.at;
-  const args: unknown = JSON.parse(call.json);
+  const args: unknown = readJson(call.json);
   const asked = { ...history, reads: history.reads };
   const by = async (each: Authorizer) =>
     judged(await each.authorize(context as RunContext, tool, args, asked));

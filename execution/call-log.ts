@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { CallInterceptor } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
+import { sketchOf, type ToolAnswer } from "../languages/tool-answers.ts";
 import { parseNamespacedName } from "../protocol/tool-names.ts";
 import type { UnansweredCall } from "./pending-calls.ts";
 
@@ -30,6 +31,9 @@ export interface CallObserver {
    */
   onCall?: ((call: ObservedCall) => void | Promise<void>) | undefined;
 }
+
+/** The most tools whose answers are kept for advice. */
+const MAX_ANSWERS = 8;
 
 type OpenCall = Omit<ObservedCall, "durationMs" | "outcome">;
 
@@ -87,6 +91,7 @@ export class CallLog {
   #telling: Promise<void> | undefined;
   #denied = false;
   readonly #warnings = new CallWarnings();
+  readonly #answers = new Map<string, unknown>();
 
   /** Times are counted from now. */
   constructor(observers: readonly CallObserver[], clock: Pick<Clock, "monotonicMs">) {
@@ -105,6 +110,11 @@ export class CallLog {
     return this.#warnings.lines;
   }
 
+  /** Sketches of the last answers of the first tools that answered. */
+  get answers(): ToolAnswer[] {
+    return [...this.#answers].map(([tool, value]) => ({ tool, value }));
+  }
+
   /** Numbers each call and notes it. An outcome that comes after the program has ended and the call was aborted is no answer. */
   readonly aroundCalls: CallInterceptor = (next) => async (requested, run) => {
     const { tool, arguments: args, raw = false } = requested;
@@ -114,6 +124,8 @@ export class CallLog {
     for (const observer of this.#observers) observer.onCallStarted?.({ seq, tool });
     const outcome = await next(requested, { ...run, seq });
     if (outcome.decision === "denied") this.#denied = true;
+    if (outcome.ok && !raw && (this.#answers.has(tool) || this.#answers.size < MAX_ANSWERS))
+      this.#answers.set(tool, sketchOf(outcome.data));
     if (!run.signal.aborted && this.#open.delete(seq)) this.#note(call, outcome);
     if (this.#behind > MAX_BEHIND) await this.#telling;
     return outcome;

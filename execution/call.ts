@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { messageOf } from "../base/faults.ts";
+import { isObject } from "../base/json.ts";
 import { interceptCalls } from "../broker/call-interceptors.ts";
 import type { CallOutcome } from "../broker/dispatcher.ts";
+import { isFailure } from "../broker/normalize-result.ts";
 import type { Program } from "../languages/program.ts";
 import { buildFailure } from "../protocol/failure.ts";
 import type { ProgramEnvironment } from "../protocol/messages.ts";
@@ -12,6 +14,7 @@ import { limitsOf, openScope } from "./live-run.ts";
 import { fail, type Suspended, type Verdict } from "./outcome.ts";
 import { readAnswer } from "./output/answer-blocks.ts";
 import type { ExecutedCall, ExecutedRun } from "./output/executed-run.ts";
+import { programOfCall } from "./program-of-call.ts";
 import {
   type Carried,
   executeRun,
@@ -21,7 +24,7 @@ import {
   type SealedOutcome,
 } from "./run.ts";
 import type { RunHost, RunTools } from "./run-host.ts";
-import type { CallRequest, DirectCall } from "./run-request.ts";
+import type { CallRequest } from "./run-request.ts";
 import { environmentOf } from "./suspension/continuation.ts";
 import { stoppableCall } from "./suspension/suspension.ts";
 
@@ -50,15 +53,6 @@ interface CallScope extends RunScope, Pick<CallRequest, "call" | "withAnswer" | 
 
 /** The place of the call in its program, as the runner would name it in a failure. */
 const PLACE = "\n    at call.ts:1:27";
-
-/**
- * The program that a call stands for. Its digest and its value or failure are the same whether it runs in a sandbox or its one
- * call is made directly.
- */
-function programOfCall({ tool, arguments: data }: DirectCall): Program {
-  const code = `globalThis.result = await callTool(${JSON.stringify(tool)}, data);\n`;
-  return { code, data, language: "typescript", fileName: "call.ts" };
-}
 
 /**
  * Makes one call without a sandbox, as `executeRun` does with a program: through the broker's checks and a person's approval,
@@ -117,18 +111,26 @@ class CallBody implements RunBody<OwnOfCall> {
 
   /** Resolves with the outcome, or with the ticket of a call that is suspended. */
   #call(run: OpenRun, log: CallLog): Promise<CallOutcome | Suspended> {
-    const { call, dispatcher, surroundings, onProgress, redactor } = this.#scope;
+    const { call, dispatcher, surroundings, onProgress, redactor, withAnswer: seesAll } = this.#scope;
     const { approvals, recording: events, signal, suspension } = run;
     suspension?.begin(stoppableCall(call));
     const interceptors = callInterceptors(surroundings, { log, onProgress, redactor });
-    const answered = interceptCalls(dispatcher, interceptors).dispatch(call, { approvals, signal, events });
+    const answered = interceptCalls(dispatcher, interceptors).dispatch(call, {
+      approvals,
+      signal,
+      events,
+      seesAll,
+    });
     return Promise.race([answered, ...(suspension ? [suspension.suspended] : [])]);
   }
 
   async answer({ verdict, envelope }: SealedOutcome): Promise<OwnOfCall> {
     const { redactor, withAnswer = false } = this.#scope;
     const outcome = this.#outcome;
-    const isContradicted = outcome?.ok === false && outcome.data !== undefined;
+    const isContradicted =
+      outcome?.ok === false &&
+      outcome.data !== undefined &&
+      !(isObject(outcome.raw) && isFailure(outcome.raw));
     return {
       answered: isContradicted ? redactor.redactValue(outcome.data).value : undefined,
       answer:

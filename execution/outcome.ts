@@ -1,3 +1,4 @@
+import type { ToolAnswer } from "../languages/tool-answers.ts";
 import type { ValueSource } from "../protocol/claim.ts";
 import type { EmittedBlock } from "../protocol/emitted.ts";
 import type { Metrics } from "../protocol/envelope.ts";
@@ -26,6 +27,8 @@ export interface Outcome {
   emitted?: readonly EmittedBlock[];
   /** How answers contradict the schemas of their tools, one line each. */
   warnings?: readonly string[];
+  /** Sketches of what tools answered last, for advice. */
+  answers?: readonly ToolAnswer[];
   /** What to do about the outcome, one line each. */
   advice?: readonly string[];
   /** Present when the run has not ended, but waits for a person. */

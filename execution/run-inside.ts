@@ -14,6 +14,7 @@ import { type Ending, judge } from "./judge.ts";
 import { fail, type Outcome } from "./outcome.ts";
 import { maxKeptBytes, type RunnerOutput } from "./output/runner-output.ts";
 import { adviseOnTimeout } from "./pending-calls.ts";
+import { isProgramOfCall } from "./program-of-call.ts";
 import type { OpenRun, RunScope } from "./run.ts";
 import { KeptCalls } from "./suspension/kept-calls.ts";
 import type { ResumedCalls } from "./suspension/resumed-calls.ts";
@@ -26,7 +27,7 @@ const MAX_UNREAD_MS = 2_000;
 /** A prepared program, and everything that it needs to run. */
 export interface InsideRun {
   scope: Pick<RunScope, "dispatcher" | "surroundings" | "limits" | "clock"> & {
-    program: Pick<Program, "data" | "files">;
+    program: Pick<Program, "data" | "files"> & Partial<Pick<Program, "code" | "fileName">>;
     /** The session of the program. The runner stays for further programs; without a session it ends with the program. */
     session?: ProgramSession | undefined;
   };
@@ -68,6 +69,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
       type: "program",
       bundle: prepared.bundle,
       data: program.data,
+      ...(isProgramOfCall(program) ? { exact: true } : {}),
       ...(program.files === undefined
         ? {}
         : { files: program.files.map(({ name, base64 }) => ({ name, base64 })) }),
@@ -113,6 +115,7 @@ export async function runInside(sandbox: Sandbox, inside: InsideRun): Promise<Ou
     trace: connection.trace,
     emitted: connection.emitted,
     warnings: log.warnings,
+    answers: log.answers,
     advice,
     suspended: ending.kind === "suspended" ? ending.suspended : undefined,
   };

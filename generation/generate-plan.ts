@@ -1,4 +1,4 @@
-import { countValues } from "../base/json.ts";
+import { countValues, writeJson } from "../base/json.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import {
   collectLearned,
@@ -280,7 +280,7 @@ function toolsBeyondLimits(servers: readonly CatalogServer[]): Map<string, Set<s
 }
 
 function measure(tool: CatalogTool): { bytes: number; values: number } {
-  return { bytes: Buffer.byteLength(JSON.stringify(tool)), values: countValues(tool) };
+  return { bytes: Buffer.byteLength(writeJson(tool)), values: countValues(tool) };
 }
 
 /** One server's part of a generation. */
@@ -348,7 +348,7 @@ function listsTheSame({ tools }: ServerListing, entry: CatalogServer, locked: Lo
 
 /** Whether two definitions are equal as JSON text. They usually are, and comparing is much faster than digesting. */
 function isSameText(tool: ToolDefinition, old: CatalogTool): boolean {
-  const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
+  const same = (a: unknown, b: unknown): boolean => a === b || writeJson(a) === writeJson(b);
   return (
     tool.title === old.title &&
     tool.description === old.description &&

@@ -1,6 +1,7 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import { collectLearned, type LearnedTypes } from "../catalog/learned/learned-types.ts";
 import { definitionDigest, parseTool, type Warning } from "../catalog/parse-tool.ts";
@@ -319,7 +320,7 @@ async function signatureLines(tool: CatalogTool, printer: ToolPrinter): Promise<
 }
 
 function jsonLines(tool: CatalogTool): string[] {
-  return JSON.stringify(sortMembers(parseTool(tool)), null, 2).split("\n");
+  return writeJson(sortMembers(parseTool(tool)), 2).split("\n");
 }
 
 function sortMembers(value: unknown): unknown {

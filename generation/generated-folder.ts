@@ -1,6 +1,8 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { CatalogError } from "../catalog/catalog-error.ts";
 import type { LearnedTypes } from "../catalog/learned/learned-types.ts";
-import type { ServerListing, Warning } from "../catalog/parse-tool.ts";
+import { jsonSize, type ServerListing, type Warning } from "../catalog/parse-tool.ts";
 import { findCatalog } from "../catalog/store/catalog-file.ts";
 import { readOwnFile } from "../catalog/store/own-file.ts";
 import type { StoredCatalog } from "../catalog/store/stored-catalog.ts";
@@ -12,6 +14,7 @@ import { PROGRAMS_MODULE } from "../protocol/tool-names.ts";
 import { linkOutOf } from "../system/link-out-of.ts";
 import { type GenerationPlan, planGeneration } from "./generate-plan.ts";
 import { generatedDirectory } from "./generated-modules.ts";
+import { MAX_HERE, type Rewrite, rewriteHere, rewriteOnThread } from "./rewrite.ts";
 
 const NOTHING_LEARNED: LearnedTypes = new Map();
 
@@ -62,13 +65,17 @@ export class GeneratedFolder {
 
   /** Writes the planned files. @throws CatalogError, and writes nothing then. */
   async write({ files }: GenerationPlan): Promise<WrittenFiles> {
+    this.#refuseLink();
+    return writeGenerated(this.directory, files);
+  }
+
+  #refuseLink(): void {
     const link = linkOutOf(this.#configuration.directory, this.directory);
     if (link !== undefined)
       throw new CatalogError(
         "unsafe-path",
         `${link} is a link that leads out of the folder of ptc.yaml, and ptc writes no modules there: remove it`,
       );
-    return writeGenerated(this.directory, files);
   }
 
   /** The paths at which the folder differs from the plan. */
@@ -88,12 +95,12 @@ export class GeneratedFolder {
    * @throws CatalogError
    */
   async update(listings: readonly ServerListing[]): Promise<void> {
-    await this.#writeAgain(listings, await findCatalog(this.directory));
+    await this.#writeAgain(listings);
   }
 
   /** Prints modules again with these types of results. Returns whether any file changed. @throws CatalogError */
   async learn(learned: LearnedTypes): Promise<boolean> {
-    const { written, removed } = await this.#writeAgain([], await findCatalog(this.directory), learned);
+    const { written, removed } = await this.#writeAgain([], undefined, learned);
     return written.length + removed.length > 0;
   }
 
@@ -104,7 +111,7 @@ export class GeneratedFolder {
    * @throws CatalogError
    */
   async repair(stored?: StoredCatalog): Promise<boolean> {
-    const { written, removed } = await this.#writeAgain([], stored ?? (await findCatalog(this.directory)));
+    const { written, removed } = await this.#writeAgain([], stored);
     return written.length + removed.length > 0;
   }
 
@@ -115,27 +122,47 @@ export class GeneratedFolder {
    */
   async updatePrograms(): Promise<void> {
     const previous = await findCatalog(this.directory);
-    if (previous !== undefined) await this.#writeAgain([], previous);
+    if (previous !== undefined) await this.#writeAgain([]);
   }
 
   async #writeAgain(
     listings: readonly ServerListing[],
-    previous: StoredCatalog | undefined,
-    learned = previous?.learned,
+    stored?: StoredCatalog,
+    learned?: LearnedTypes,
   ): Promise<WrittenFiles> {
-    return this.write(await this.plan(listings, previous, await this.#readModules(previous), learned));
+    this.#refuseLink();
+    const { languages, servers, learn } = this.#configuration;
+    const printers = await loadPrinters(languages);
+    const saved = await openPrograms(this.#configuration, () => {});
+    const programs = (await saved?.printFor(printers)) ?? [];
+    const rewrite: Rewrite = {
+      ...{ directory: this.directory, languages, listings },
+      keep: servers.map(({ name }) => name),
+      stored: stored && {
+        catalog: stored.catalog,
+        lock: stored.lock,
+        ...(stored.learned && { learned: stored.learned }),
+      },
+      learned: learn ? learned : NOTHING_LEARNED,
+      programs: programs.map(({ printer, text, tools }) => ({
+        printer: printers.indexOf(printer),
+        text,
+        tools,
+      })),
+    };
+    return (await this.#isLarge(listings)) ? rewriteOnThread(rewrite) : rewriteHere(rewrite);
   }
 
-  /** Reads the modules on disk, so that unchanged modules need not be printed again. */
-  async #readModules(stored: StoredCatalog | undefined): Promise<Map<string, string>> {
-    const modules = new Map<string, string>();
-    const printers = await loadPrinters(this.#configuration.languages);
-    const servers = stored?.catalog.servers ?? [];
-    for (const path of servers.flatMap(({ module }) => printers.map((each) => each.modulePath(module)))) {
-      const text = await this.#read(path);
-      if (text !== undefined) modules.set(path, text.toString());
-    }
-    return modules;
+  async #isLarge(listings: readonly ServerListing[]): Promise<boolean> {
+    const catalog = await stat(join(this.directory, "catalog.json")).catch(() => undefined);
+    let size = catalog?.size ?? 0;
+    for (const { tools } of listings)
+      for (const tool of tools) {
+        // A value of another form counts as nothing here, and is refused where it is read.
+        size += jsonSize(tool) || 0;
+        if (size > MAX_HERE) return true;
+      }
+    return size > MAX_HERE;
   }
 
   #read(path: string): Promise<Buffer | undefined> {

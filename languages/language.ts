@@ -4,6 +4,7 @@ import type { OnPhase } from "../protocol/run-context.ts";
 import type { RunnerName, RunnerStart } from "../protocol/runners.ts";
 import type { ModuleSource } from "./module-source.ts";
 import type { Program } from "./program.ts";
+import type { ToolAnswer } from "./tool-answers.ts";
 
 /** The effect of type mistakes: the program does not run, or runs with a warning, or its types are not checked. */
 export type TypecheckMode = "error" | "warn" | "off";
@@ -88,11 +89,12 @@ export function afterCheck(
   return { ok: false, type: "TypeCheckError", message, reasons: [] };
 }
 
-/** The end of a program that ran. */
-export type EndedProgram =
+/** The end of a program that ran. `answers` are the last answers of the tools that it called. */
+export type EndedProgram = { answers?: readonly ToolAnswer[] } & (
   | { ok: false; error: Failure }
-  /** `isEmpty` if it gave neither a result nor a console line, and emitted nothing. */
-  | { ok: true; consoleText: string; isEmpty: boolean };
+  /** `isEmpty` if it gave neither a result nor a console line, and emitted nothing. `data` is its result. */
+  | { ok: true; consoleText: string; isEmpty: boolean; data?: unknown }
+);
 
 /** A language as registered in languages.ts: its facts, and functions that load the rest. */
 export interface RegisteredLanguage extends LanguageFacts {

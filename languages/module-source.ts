@@ -45,6 +45,8 @@ export interface ModuleSource {
   readonly named?: ((module: string) => void) | undefined;
   /** Whether the modules come from the record of a run, so that generating would not add any. */
   readonly isRecord?: boolean;
+  /** Why the tools of servers cannot be called now, by module. Absent if all can. */
+  readonly unlisted?: ReadonlyMap<string, string> | undefined;
   /** The texts of saved programs, whose functions are those of the module `programs`. Absent if there are none. */
   readonly saved?: SavedSources | undefined;
 }
@@ -78,6 +80,10 @@ export class UsedModules implements ModuleSource {
 
   get isRecord(): boolean {
     return this.#source.isRecord ?? false;
+  }
+
+  get unlisted(): ReadonlyMap<string, string> | undefined {
+    return this.#source.unlisted;
   }
 
   async peek(module: string): Promise<GeneratedModule | undefined> {

@@ -1,3 +1,4 @@
+import { withoutMark } from "../base/file-text.ts";
 import { findLanguage, type Language } from "./language.ts";
 import type { Program } from "./program.ts";
 
@@ -14,7 +15,9 @@ export async function resolveProgram(
   program: UnresolvedProgram,
   languages: readonly Language[],
 ): Promise<Program> {
-  const { code, data, savedAs, files } = program;
+  const { data, savedAs, files } = program;
+  // Python refuses a program that begins with a byte order mark, which editors on Windows write.
+  const code = withoutMark(program.code);
   const [first, ...others] = languages;
   const language = program.language ?? (await recognise(code, languages)) ?? first?.unnamed.language ?? "";
   const facts = findLanguage([...others, ...(first === undefined ? [] : [first])], language);

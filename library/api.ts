@@ -109,6 +109,35 @@ export interface FunctionTool {
   readonly execute: (input: never, context: ToolContext) => unknown;
 }
 
+/**
+ * A tool of another SDK, which is taken as it is: of the AI SDK (`tool` of `ai`), of LangChain (`tool` of `@langchain/core/tools`) or of the
+ * OpenAI Agents SDK (`tool` of `@openai/agents`). Where its SDK would ask its user before a call, ptc asks.
+ */
+export type SdkTool = AiSdkTool | LangChainTool | OpenAiAgentsTool;
+
+/** A tool of the AI SDK. It needs `execute`. What it yields last is its result. */
+export interface AiSdkTool {
+  readonly inputSchema: unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's types depend on its schemas.
+  readonly execute?: ((input: any, options: any) => unknown) | undefined;
+}
+
+/** A structured tool of LangChain. */
+export interface LangChainTool {
+  readonly name: string;
+  readonly schema: unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's types depend on its schemas.
+  invoke(input: any, config?: any): Promise<unknown>;
+}
+
+/** A function tool of the OpenAI Agents SDK, without guardrails. */
+export interface OpenAiAgentsTool {
+  readonly type: "function";
+  readonly parameters: unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's types depend on its schemas.
+  readonly invoke: (context: any, input: string, details?: any) => Promise<unknown>;
+}
+
 /** On whose behalf programs run: policy, credentials, approvals, audit and archive go by it. A text is a subject without groups. */
 export type Principal = string | { readonly subject: string; readonly groups?: readonly string[] };
 
@@ -386,8 +415,11 @@ export interface PtcOptions extends Pick<CallOptions, "principal" | "approve" | 
    * no servers, and every setting has its default.
    */
   readonly config?: string | PtcConfig;
-  /** Functions of your program that programs can call, as `mcp__functions__<name>` and in the module `servers/functions`. */
-  readonly tools?: Readonly<Record<string, FunctionTool>>;
+  /**
+   * Functions of your program that programs can call, as `mcp__functions__<name>` and in the module `servers/functions`; also as tools
+   * of other SDKs.
+   */
+  readonly tools?: Readonly<Record<string, FunctionTool | SdkTool>>;
   /** Receives failures that belong to no run, one line each; by default they are process warnings. */
   readonly onWarning?: (message: string) => void;
   /** The folder that relative paths, `.ptc` and its archive start from, unless `config` is a file; by default the working directory. */

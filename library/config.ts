@@ -42,7 +42,7 @@ export interface PtcConfig {
          */
         url?: string;
         /**
-         * what is sent with each request; values as for `env`
+         * what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection
          */
         headers?: {
           [k: string]: string | { [key: string]: unknown };
@@ -736,7 +736,7 @@ export interface PtcConfig {
      */
     runtime?: string;
     /**
-     * the image that programs run in
+     * the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is
      */
     image?: string;
     /**

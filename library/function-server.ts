@@ -1,6 +1,7 @@
 import { isObject } from "../base/json.ts";
 import { findSchemaProblem } from "../base/json-schema.ts";
 import { oneLine } from "../base/visible-text.ts";
+import { similarNames } from "../catalog/search/similar-names.ts";
 import type { FunctionServerConfiguration } from "../configuration/configuration.ts";
 import { OWN_USE } from "../configuration/configured-servers.ts";
 import {
@@ -13,10 +14,12 @@ import {
   type JsonSchema,
   PtcError,
   type Schema,
+  type SdkTool,
   type StandardResult,
   type StandardSchema,
   type ToolContext,
 } from "./api.ts";
+import { functionToolOf, UnusableToolError } from "./sdk-tools.ts";
 
 /** Names that are tools' in every language and client. */
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -25,6 +28,47 @@ const MAX_ISSUES = 5;
 
 /** A connection of functions is an object in memory. */
 const MAX_PRINCIPALS = 10_000;
+
+/** What a tool may say of itself. */
+const MEMBERS: Readonly<Record<keyof FunctionTool, true>> = {
+  ...{ description: true, title: true, input: true, output: true, annotations: true },
+  ...{ labels: true, accepts: true, timeoutMs: true, execute: true },
+};
+
+/**
+ * The tools of a program, with those of other SDKs made into tools of ptc.
+ *
+ * @throws PtcError for one that no program could call, or that says something which ptc does not know.
+ */
+export async function readTools(
+  tools: Readonly<Record<string, FunctionTool | SdkTool>>,
+): Promise<Readonly<Record<string, FunctionTool>>> {
+  const read = await Promise.all(
+    Object.entries(tools).map(async ([name, given]) => {
+      const wrong = wrongTool(name);
+      try {
+        const own = await functionToolOf(given);
+        const unknown = Object.keys(Object(own)).find((key) => !Object.hasOwn(MEMBERS, key));
+        if (unknown !== undefined) throw wrong(unknownMember(unknown));
+        return [name, own] as const;
+      } catch (error) {
+        throw error instanceof UnusableToolError ? wrong(error.message) : error;
+      }
+    }),
+  );
+  return Object.fromEntries(read);
+}
+
+function unknownMember(member: string): string {
+  const [nearest] = similarNames(member, Object.keys(MEMBERS), 1);
+  const advice =
+    nearest === undefined ? `a tool has ${Object.keys(MEMBERS).join(", ")}` : `did you mean '${nearest}'?`;
+  return `a tool has no '${oneLine(member, 80)}'; ${advice}`;
+}
+
+function wrongTool(name: string): (why: string) => PtcError {
+  return (why) => new PtcError("invalid", `tools.${oneLine(name, 80)}: ${why}`);
+}
 
 /**
  * The server of the functions of a program; `undefined` where there are none.
@@ -60,7 +104,7 @@ export function functionServer(
   };
 
   function describeFunction(name: string, given: FunctionTool): HostFunction {
-    const wrong = (why: string) => new PtcError("invalid", `tools.${oneLine(name, 80)}: ${why}`);
+    const wrong = wrongTool(name);
     if (!NAME.test(name)) throw wrong("the name must be 1 to 64 letters, digits, `.`, `_` or `-`");
     if (!isObject(given) || typeof given.execute !== "function")
       throw wrong("is no tool; make one with tool({ description, input, output, execute })");

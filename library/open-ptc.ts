@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { ArchiveError } from "../archive/archive-error.ts";
 import type { FoundRuns } from "../archive/run-reference.ts";
 import { messageOf } from "../base/faults.ts";
+import { withTextNumbers } from "../base/json.ts";
 import { findPrototypeMember } from "../base/prototype-member.ts";
 import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
@@ -168,7 +169,7 @@ export class OpenPtc implements Ptc {
         throw new PtcError("archive", `run ${runId} cannot be replayed (${loaded.problem.kind})`);
       const replayed = await host.replay({ ...loaded.replayable, signal });
       const divergence = replayed.divergence ?? replayed.undecided;
-      return { same: divergence === undefined, divergence, envelope: replayed.envelope };
+      return { same: divergence === undefined, divergence, envelope: withTextNumbers(replayed.envelope) };
     });
   }
 
@@ -371,7 +372,14 @@ class Watch implements RequestObserver {
 
   readonly onCall = ({ seq, tool, arguments: args, durationMs, outcome }: ObservedCall) => {
     this.#calls.push({
-      ...{ seq, tool, arguments: args, durationMs, ok: outcome.ok, decision: outcome.decision },
+      ...{
+        seq,
+        tool,
+        arguments: withTextNumbers(args),
+        durationMs,
+        ok: outcome.ok,
+        decision: outcome.decision,
+      },
       ...(outcome.ok ? {} : { error: outcome.error }),
     });
   };
@@ -400,9 +408,9 @@ class Watch implements RequestObserver {
     const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
     const run: Run = {
       ok: result.ok,
-      value: result.ok ? result.data : undefined,
+      value: result.ok ? withTextNumbers(result.data) : undefined,
       error: result.ok ? undefined : result.error,
-      envelope,
+      envelope: withTextNumbers(envelope),
       text: textOf(said),
       emitted,
       calls: this.#calls,
@@ -490,7 +498,7 @@ function questionOf({
   origins,
   isAgain = false,
 }: Pending["request"]): ApprovalQuestion {
-  return { runId, tool, arguments: args, reason, origins, isAgain };
+  return { runId, tool, arguments: withTextNumbers(args), reason, origins, isAgain };
 }
 
 /** The reference needs no escaping, because the lookup accepts only digits, letters, dashes and a colon. */

@@ -10,7 +10,7 @@ import { FollowedConfiguration } from "../configuration/follow.ts";
 import { configurationOf } from "../configuration/load.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { type Ptc, PtcError, type PtcOptions } from "./api.ts";
-import { functionServer } from "./function-server.ts";
+import { functionServer, readTools } from "./function-server.ts";
 import { OpenPtc, plainly, warnInProcess } from "./open-ptc.ts";
 import { checkNode, checkOptions, principalOf } from "./options.ts";
 import { openService } from "./service.ts";
@@ -67,8 +67,9 @@ async function openConfiguration({
   onWarning = warnInProcess,
 }: PtcOptions): Promise<OpenedConfiguration> {
   const cwd = resolve(folder);
+  const functions = await readTools(tools);
   const withFunctions = (read: Configuration): Configuration => {
-    const own = functionServer(tools, read.execution.toolCallTimeoutMs);
+    const own = functionServer(functions, read.execution.toolCallTimeoutMs);
     if (own === undefined) return read;
     const taken = read.servers.find(({ module }) => module === own.module);
     if (taken !== undefined)

@@ -130,7 +130,7 @@ export async function beginLogin(
 
 /**
  * Finds out where a person is to log in for a server, and registers ptc there where that is needed. `undefined` when the server
- * asks for no login.
+ * answers without a login.
  *
  * @throws UpstreamError, AuthorizationError when no login is possible, or none that can be trusted.
  */
@@ -161,7 +161,13 @@ export async function prepareLogin(
   const settings = { ...configured, clientSecret };
   const challenge = await askForChallenge({ ...server, headers }, signal);
   const { beginPersonLogin } = await import("../upstream/authorization/oauth/person-login.ts");
-  return beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+  const begun = await beginPersonLogin({ key, settings, challenge, redirectUri, previous, clock, signal });
+  if (begun === undefined && challenge !== undefined)
+    throw new AuthorizationError(
+      "refuses requests without a token, and names no authorization server where one could log in; put a token into its `headers`, or " +
+        "name the `issuer` under its `auth` in ptc.yaml",
+    );
+  return begun;
 }
 
 /** The headers of requests without a token. @throws UpstreamError */

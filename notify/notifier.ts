@@ -3,10 +3,12 @@
  * A run never waits for it, and a question waits whether it could be told or not. What is told has no secrets; who answers does so
  * with `ptc approvals`, or with the buttons in Slack (`slack.ts`).
  */
+
 import { spawn } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import type { NotifySettings } from "../configuration/configuration.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { ConfiguredSecret } from "../upstream/secret-source.ts";
@@ -84,7 +86,7 @@ export class Notifier {
   }
 
   async #post({ url, secret }: NonNullable<NotifySettings["webhook"]>, notice: Notice): Promise<void> {
-    const body = JSON.stringify({
+    const body = writeJson({
       type: "approval.requested",
       timestamp: new Date().toISOString(),
       data: notice,
@@ -108,7 +110,7 @@ export class Notifier {
     { url, signingSecret }: NonNullable<NotifySettings["slack"]>,
     notice: Notice,
   ): Promise<void> {
-    const body = JSON.stringify(slackMessage(notice, { hasButtons: signingSecret !== undefined }));
+    const body = writeJson(slackMessage(notice, { hasButtons: signingSecret !== undefined }));
     const headers = { "Content-Type": "application/json" };
     await this.#patiently(url, (address, signal) =>
       fetch(address, { method: "POST", headers, body, signal, redirect: "manual" }),
@@ -154,7 +156,7 @@ export class Notifier {
     });
     // A command that does not read its input is not at fault.
     child.stdin?.on("error", () => {});
-    child.stdin?.end(`${JSON.stringify(notice)}\n`);
+    child.stdin?.end(`${writeJson(notice)}\n`);
     await new Promise<void>((resolve, reject) => {
       child.once("error", (error) =>
         reject(new Error(signal.aborted ? `${program} took too long` : `${program}: ${error.message}`)),

@@ -6,9 +6,11 @@
  * `notify.slack.approvers`, and the button names one question by its digest: an answer to another question, a second answer and one that
  * comes late change nothing. Each refusal is shown to the person who pressed, and to nobody else.
  */
+
 import { createHmac, timingSafeEqual } from "node:crypto";
 import * as z from "zod/mini";
 import { messageOf } from "../base/faults.ts";
+import { writeJson } from "../base/json.ts";
 import type { NotifySettings, SlackApprover } from "../configuration/configuration.ts";
 import type { Notice } from "./notice.ts";
 
@@ -48,7 +50,7 @@ export function slackMessage(notice: Notice, { hasButtons }: { hasButtons: boole
     text: plainOf(`ptc: ${tool} needs an approval`),
     blocks: [
       rich("rich_text_section", `ptc: ${tool} needs an approval`, { bold: true }),
-      rich("rich_text_preformatted", cut(JSON.stringify(notice.arguments, null, 2))),
+      rich("rich_text_preformatted", cut(writeJson(notice.arguments, 2))),
       ...(program.length === 0 ? [] : [rich("rich_text_preformatted", cut(program.join("\n")))]),
       rich("rich_text_section", cut(facts.join("\n"))),
       ...(buttons.length === 0 ? [] : [{ type: "actions", elements: buttons }]),
@@ -206,7 +208,7 @@ async function post(url: URL, body: object): Promise<void> {
   const answer = await fetch(url, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
+    body: writeJson(body),
     redirect: "manual",
     signal: AbortSignal.timeout(REPLY_MS),
   });

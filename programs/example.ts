@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { ForeignJsonError, parseForeignJson } from "../base/json.ts";
+import { ForeignJsonError, parseForeignJson, writeJson } from "../base/json.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import {
@@ -116,7 +116,7 @@ export function readExample(
 }
 
 export function renderExample(example: Example): string {
-  return `${JSON.stringify(example, undefined, 1)}\n`;
+  return `${writeJson(example, 1)}\n`;
 }
 
 /**

@@ -1,6 +1,9 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { decodeFile } from "../base/file-text.ts";
+import { writeJson } from "../base/json.ts";
 import { visibleLine } from "../base/visible-text.ts";
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { programFunction, whyNoName } from "../catalog/program-name.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -100,7 +103,7 @@ export function readText(directory: string, file: string, maxBytes: number): str
     if (!status.isFile()) throw new ConfigurationError("unreadable", `${shown}: is not a file`);
     if (status.size > maxBytes)
       throw new ConfigurationError("invalid", `${shown}: is larger than ${maxBytes} bytes`);
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(path));
+    return decodeFile(readFileSync(path));
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -138,7 +141,7 @@ export async function whyNotInput(
   data: unknown,
 ): Promise<string | undefined> {
   const { checkAgainstSchema } = await import("../broker/schemas/schema-check.ts");
-  const problem = checkAgainstSchema(JSON.stringify(manifest.input), data);
+  const problem = checkAgainstSchema(writeJson(manifest.input), withExactNumbers(manifest.input, data));
   return problem && describeProblem("arguments", problem);
 }
 

@@ -1,4 +1,4 @@
-import { isObject } from "../base/json.ts";
+import { isObject, writeJson } from "../base/json.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import { programFunction, toolNameOf } from "../catalog/program-name.ts";
 import type { ServerTools, Tool } from "../catalog/tool.ts";
@@ -98,9 +98,11 @@ export class SavedPrograms {
       load: async (tool) => this.#sourceOf(tool, own),
       others: this.programs.filter((each) => !own.includes(each)).map((each) => describeOther(each, printer)),
     };
+    const { unlisted } = modules;
     if (own.length === 0)
-      return { modules: () => modules.modules(), load: (name) => modules.load(name), saved };
+      return { modules: () => modules.modules(), load: (name) => modules.load(name), unlisted, saved };
     return {
+      unlisted,
       modules: () => [...modules.modules(), PROGRAMS_MODULE].sort(),
       load: async (name) => (name === PROGRAMS_MODULE ? module() : modules.load(name)),
       saved,
@@ -169,7 +171,7 @@ export class SavedPrograms {
     const found = own.find((each) => each.tool.namespacedName === tool);
     if (found === undefined) return undefined;
     const { fileName, language, code, manifest } = found;
-    return { tool, fileName, language, code, output: manifest.output && JSON.stringify(manifest.output) };
+    return { tool, fileName, language, code, output: manifest.output && writeJson(manifest.output) };
   }
 
   #in({ language }: LanguagePrinter): readonly NamedProgram[] {

@@ -7,10 +7,11 @@ export class CanonicalJsonError extends Error {
 
 /**
  * Serialises a JSON value by RFC 8785 (JCS): members sorted by UTF-16 code units, numbers and strings as ECMAScript
- * prints them, no white space. Omits members whose value is `undefined`, as `JSON.stringify` does. One departure from the RFC:
- * a lone surrogate is escaped instead of causing an error, because every result of a tool needs a digest.
+ * prints them, no white space. Omits members whose value is `undefined`, as `JSON.stringify` does. Two departures from the RFC,
+ * because every result of a tool needs a digest, and different results different ones: a lone surrogate is escaped instead of causing
+ * an error, and a whole number that ECMAScript would round (a BigInt) is written with all digits.
  *
- * @throws CanonicalJsonError for NaN, infinities, functions, symbols, BigInts and `undefined` at the top.
+ * @throws CanonicalJsonError for NaN, infinities, functions, symbols and `undefined` at the top.
  */
 export function canonicalJson(value: unknown): string {
   return render(value, new Map());
@@ -31,6 +32,8 @@ function render(value: unknown, quotedNames: Map<string, string>): string {
       return JSON.stringify(value);
     case "number":
       if (!Number.isFinite(value)) throw new CanonicalJsonError(`${value} is not a JSON number`);
+      return `${value}`;
+    case "bigint":
       return `${value}`;
     case "boolean":
       return value ? "true" : "false";

@@ -1,4 +1,10 @@
-import { countJsonValues, ForeignJsonError, isWellFormed, parseForeignJson } from "../base/json.ts";
+import {
+  countJsonValues,
+  ForeignJsonError,
+  isWellFormed,
+  parseForeignJson,
+  writeJson,
+} from "../base/json.ts";
 import { MAX_VALUES } from "./limits.ts";
 
 /**
@@ -26,7 +32,7 @@ export function encodeFrame(
   maxValues = Number.POSITIVE_INFINITY,
   mark: Uint8Array = NO_MARK,
 ): Buffer {
-  return encodeJson(JSON.stringify(message), maxBytes, maxValues, mark);
+  return encodeJson(writeJson(message), maxBytes, maxValues, mark);
 }
 
 /** Like `encodeFrame`, for a message that is already JSON. */

@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { EmittedBlock } from "./emitted.ts";
 import type { TextPlace } from "./frames.ts";
 import { MAX_TOOL_NAME_CHARS, MAX_TRACE_SERIES_CHARS } from "./limits.ts";
+import { MAX_ROUNDED_PLACES } from "./rounded-places.ts";
 
 /**
  * The messages on the socket. The sandbox says hello, waits for its program, makes calls, emits blocks, sends the trace for a
@@ -25,6 +26,8 @@ const Call = z.strictObject({
   arguments: z.unknown(),
   /** Asks for the MCP result in addition to the normalised data. */
   raw: z.optional(z.boolean()),
+  /** JSON pointers to whole numbers beyond 2^53 in the arguments that a runner's language holds rounded. */
+  rounded: z.optional(z.array(z.string()).check(z.maxLength(MAX_ROUNDED_PLACES))),
 });
 export type Call = z.infer<typeof Call>;
 
@@ -71,6 +74,8 @@ export interface ProgramMessage {
   /** One ES module, with an inline source map. */
   bundle: string;
   data: unknown;
+  /** Gives the program whole numbers beyond 2^53 as BigInts. By default a language that rounds them has them as text. */
+  exact?: true;
   /** Files that the runner puts into `files/` of the workspace before the program begins. */
   files?: readonly { name: string; base64: string }[];
   /** Cap on console text, and on the data that the runner may print. */

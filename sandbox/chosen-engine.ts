@@ -8,6 +8,7 @@ import type {
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
+  StoredImage,
 } from "./sandbox-engine.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
@@ -56,7 +57,7 @@ export class ChosenEngine implements SandboxEngine {
     return (await this.#engine()).describe();
   }
 
-  async findImage(reference: string): Promise<{ digest: string } | undefined> {
+  async findImage(reference: string): Promise<StoredImage | undefined> {
     return (await this.#engine()).findImage(reference);
   }
 

@@ -135,8 +135,8 @@ export interface SandboxEngine {
    * Goes on after a part that is missing, as far as others do not depend on it. Never rejects.
    */
   examine?(request: ExaminationRequest): AsyncIterable<EnginePart>;
-  /** Digest of an image; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
-  findImage(reference: string): Promise<{ digest: string } | undefined>;
+  /** An image, with what it says of its content; `undefined` when no image has that name. @throws SandboxError `engine_unreachable` */
+  findImage(reference: string): Promise<StoredImage | undefined>;
   /** Finds out in advance what `start` needs to know about a runtime. Never rejects. */
   prepare?(runtime: string): Promise<void>;
   /**
@@ -231,22 +231,34 @@ export interface ImageRequest {
   base: string;
   /** By path: those that belong under /opt/ptc, and the `Dockerfile`, which defines everything else in the image. */
   files: ReadonlyMap<string, Uint8Array>;
-  /** A digest of `base` and `files`, stored with the image. */
-  content: string;
+  /** What the image says of itself, stored with it. */
+  contents: ImageContents;
   onProgress: OnProgress;
 }
 
-export interface StoredImage {
+/** What an image says of itself. Each part is undefined for an image that does not say it, such as one that ptc did not build. */
+export interface ImageContents {
+  /** A digest of its base and its files. */
+  content?: string | undefined;
+  /** A digest of its files, as in `NeededImage.runner`. */
+  runner?: string | undefined;
+  /** The name of its base. */
+  base?: string | undefined;
+  /** The distribution's packages that were added for Python programs, by their full names. */
+  pythonPackages?: readonly string[] | undefined;
+}
+
+export interface StoredImage extends ImageContents {
   /** The id of the image, `sha256:...`. */
   digest: string;
-  /** The digest of its content, as passed to {@link ImageStore.build}; undefined for an image that `build` did not make. */
-  content?: string | undefined;
 }
 
 export interface ListedImage {
   /** Its name, or its digest if it has none. */
   reference: string;
   bytes: number;
+  /** The name of its base, if it says so. */
+  base?: string | undefined;
 }
 
 /** Receives the progress, one short line at a time. */
@@ -263,10 +275,12 @@ export interface ImageStore {
    * `build_failed`.
    */
   build(request: ImageRequest): Promise<StoredImage>;
+  /** Gives an image a name more, which another image may have had. The reference is `name` or `name:tag`. */
+  tag(digest: string, reference: string): Promise<void>;
   /** Makes an image of a root file system in a tar stream; the reference is `name:tag`. Throws `build_failed`. */
   importRootfs(request: { tar: Readable; reference: string }): Promise<StoredImage>;
   /** The images that ptc has made: those in which programs run, and their bases. Shared layers count for each image. */
   listOwn(): Promise<ListedImage[]>;
-  /** Removes an image by its name or digest. @throws SandboxError if a sandbox uses it. */
+  /** Removes a name, and the image if it has no other; or an image by its digest. @throws SandboxError if a sandbox uses it. */
   remove(reference: string): Promise<void>;
 }

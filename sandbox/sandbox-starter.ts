@@ -1,6 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inTime, settlesWithin } from "../base/waiting.ts";
 import type { RunnerName } from "../protocol/runners.ts";
+import type { ImageUses } from "./image/image-uses.ts";
+import { type NeededImage, requireNeeded } from "./image/needed-image.ts";
 import type { KnownWalls } from "./known-walls.ts";
 import type { Sandbox, SandboxOutput, SandboxSource, SandboxUse } from "./sandbox.ts";
 import type { SandboxEngine, StartedSandbox } from "./sandbox-engine.ts";
@@ -15,6 +17,10 @@ export interface StarterOptions {
   owner: string;
   /** Name of the runner image. */
   image: string;
+  /** What the project needs of that image; by default nothing but that it is there. */
+  needed?: NeededImage | undefined;
+  /** Where uses of images are noted; by default nowhere. */
+  uses?: Pick<ImageUses, "note"> | undefined;
   runtime: string;
   /** The runner in the sandboxes; Node.js by default. */
   runner?: RunnerName;
@@ -91,10 +97,11 @@ export class SandboxStarter implements SandboxSource {
 
   /** @throws SandboxError `image_missing`, `engine_unreachable` */
   async findImage(): Promise<string> {
-    const { engine, image } = this.#options;
-    const found = await engine.findImage(image);
-    if (found !== undefined) return found.digest;
-    throw new SandboxError("image_missing", `there is no image '${image}' here; run \`ptc image build\``);
+    const { engine, image, uses } = this.#options;
+    const { needed = { reference: image, runner: undefined, pythonPackages: [] } } = this.#options;
+    const { digest } = requireNeeded(needed, await engine.findImage(image));
+    uses?.note(image);
+    return digest;
   }
 }
 

@@ -45,6 +45,8 @@ const built = await Promise.all([
       "cli/start": "cli/start.ts",
       ...Object.fromEntries(EXPORTED.map((path) => [path, `${path}.ts`])),
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
+      "upstream/openapi/preparing-process": "upstream/openapi/preparing-process.ts",
+      "generation/rewrite-worker": "generation/rewrite-worker.ts",
       "broker/policy/cedar/cedar-worker": "broker/policy/cedar/cedar-worker.ts",
       "console/what-if-worker": "console/what-if-worker.ts",
       "generation/learning/learn-worker": "generation/learning/learn-worker.ts",

@@ -88,7 +88,9 @@ export async function listKeyringAccounts({
 }
 
 async function loadPackage(): Promise<KeyringPackage> {
-  return await import("@napi-rs/keyring");
+  // A bundler of an embedder's program would follow a name written here into a native file, and fail without saying why.
+  const name: string = "@napi-rs/keyring";
+  return (await import(name)) as typeof import("@napi-rs/keyring");
 }
 
 const NAMES: Partial<Record<NodeJS.Platform, string>> = {

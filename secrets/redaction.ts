@@ -78,8 +78,8 @@ export class Redactor {
   }
 
   /** Redacts a number that is personal data. Returns `undefined` if the number may be shown. */
-  redactNumber(number: number, name?: string): Redacted<string> | undefined {
-    if (this.#mask === undefined || Math.abs(number) < MIN_NUMBER) return undefined;
+  redactNumber(number: number | bigint, name?: string): Redacted<string> | undefined {
+    if (this.#mask === undefined || (number > -MIN_NUMBER && number < MIN_NUMBER)) return undefined;
     const masked = this.#mask.redactText(String(number), name);
     return masked.count === 0 ? undefined : masked;
   }
@@ -124,7 +124,7 @@ class ValueRedaction {
   /** @param name as for `redactValue`. */
   #value(value: unknown, depth: number, name?: string): unknown {
     if (typeof value === "string") return this.#text(value, name);
-    if (typeof value === "number") return this.#number(value, name);
+    if (typeof value === "number" || typeof value === "bigint") return this.#number(value, name);
     if (typeof value !== "object" || value === null) return value;
     if (depth >= MAX_NESTING_DEPTH) {
       this.#count++;
@@ -139,7 +139,7 @@ class ValueRedaction {
     return value;
   }
 
-  #number(number: number, name?: string): unknown {
+  #number(number: number | bigint, name?: string): unknown {
     const redacted = this.#redactor.redactNumber(number, name);
     this.#count += redacted?.count ?? 0;
     return redacted?.value ?? number;

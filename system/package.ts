@@ -2,13 +2,18 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** The folder of ptc's package.json, whether ptc runs from its sources or from the build. */
-export const packageDirectory = findPackage(import.meta.dirname);
-
-const manifest = JSON.parse(readFileSync(join(packageDirectory, "package.json"), "utf8")) as {
+interface Manifest {
   version: string;
   engines: { node: string };
-};
+  bin?: { ptc?: string };
+}
+
+const found = findPackage(import.meta.dirname);
+
+/** The folder of ptc's package.json, whether ptc runs from its sources or from the build. */
+export const packageDirectory = found.directory;
+
+const { manifest } = found;
 
 export const { version } = manifest;
 
@@ -24,8 +29,24 @@ export function moduleUrl(module: string): URL {
   return pathToFileURL(join(packageDirectory, built ? `dist/${module}.js` : `${module}.ts`));
 }
 
-function findPackage(start: string): string {
-  for (let directory = start; ; directory = dirname(directory)) {
-    if (existsSync(join(directory, "package.json"))) return directory;
+/**
+ * The package that this module is in. Code of ptc that was copied into another file, as bundlers do, is in none of ptc: its workers, its
+ * image and what checks programs would not be found.
+ */
+function findPackage(start: string | undefined): { directory: string; manifest: Manifest } {
+  for (let directory = start; directory !== undefined; directory = parentOf(directory)) {
+    const file = join(directory, "package.json");
+    if (!existsSync(file)) continue;
+    const manifest = JSON.parse(readFileSync(file, "utf8")) as Manifest;
+    if (manifest.bin?.ptc !== undefined) return { directory, manifest };
+    break;
   }
+  throw new Error(
+    "ptc was bundled into another file, and cannot run there: leave the package `ptc` outside of the bundle and installed beside it (esbuild: --external:ptc --external:ptc/*; Rollup and Vite: external; webpack: externals; Next.js: serverExternalPackages)",
+  );
+}
+
+function parentOf(directory: string): string | undefined {
+  const parent = dirname(directory);
+  return parent === directory ? undefined : parent;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isObject } from "../base/json.ts";
+import { isObject, writeJson } from "../base/json.ts";
 import { findSchemaProblem } from "../base/json-schema.ts";
 import { countNoun, formatCount } from "../base/quantities.ts";
 import { listUpTo, visibleLine, visibleLines } from "../base/visible-text.ts";
@@ -99,7 +99,7 @@ export function chooseDirectTools(view: Pick<ToolCatalog, "servers">, configurat
 
 /** The approximate cost in tokens of a tool's definition: its name, its description and its arguments. */
 export function tokensOf({ namespacedName, description, inputSchema }: Tool): number {
-  const json = JSON.stringify({ name: namespacedName, description, input_schema: inputSchema });
+  const json = writeJson({ name: namespacedName, description, input_schema: inputSchema });
   return Math.ceil(json.length / CHARS_PER_TOKEN);
 }
 

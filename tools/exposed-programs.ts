@@ -1,6 +1,8 @@
+import { withExactNumbers } from "../broker/exact-numbers.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
 import { describeProblem } from "../broker/schemas/schema-problem.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
+import { withoutNulls } from "../catalog/arguments.ts";
 import { whyNotOn } from "../languages/languages.ts";
 import type { Program } from "../languages/program.ts";
 import { callByName } from "../programs/call-by-name.ts";
@@ -41,7 +43,7 @@ export function exposedPrograms(
         inputSchema: manifest.input,
         outputSchema: manifest.output,
         timeoutMs: manifest.timeoutMs,
-        call: (args) => callByName(program, args ?? {}),
+        call: (args) => callByName(program, withoutNulls(manifest.input, args ?? {})),
         checkValue: async (value) =>
           manifest.output === undefined ? undefined : checkValue(manifest.output, value),
       };
@@ -53,6 +55,6 @@ let validator: IsolatingValidator | undefined;
 /** Why a schema does not allow a value, in one line. Nothing is loaded before the first value. */
 export async function checkValue(schema: unknown, value: unknown): Promise<string | undefined> {
   validator ??= new IsolatingValidator(moduleUrl("broker/schemas/schema-worker"));
-  const problem = await validator.check(schema, value);
+  const problem = await validator.check(schema, withExactNumbers(schema, value));
   return problem && describeProblem("value", problem);
 }

@@ -114,7 +114,11 @@ export function buildProgramTools(
     return new ByViewer((viewer): ModuleSource => {
       const names = all.visibleTo((tool) => authorizer.isVisible(viewer, tool)).names();
       const callable = new Set(names);
-      const generated = new GeneratedModules(directory, digests, callable, printer, held?.files);
+      const generated = new GeneratedModules(
+        ...([directory, digests, callable, printer] as const),
+        held?.files,
+        context.unlisted,
+      );
       return programs === undefined ? generated : programs.beside(generated, printer, callable);
     });
   };

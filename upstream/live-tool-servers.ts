@@ -71,6 +71,13 @@ export class LiveToolServers implements ToolServers {
       budget.wait(orAborted(listing, signal, runHasEnded), () =>
         notReadyInTime(name, budget.limitMs, upstream.isConnected),
       );
+    // The listing reports a failure of the start.
+    if (upstream.startsApart === true && !upstream.isConnected && tools.known === undefined)
+      await orAborted(
+        upstream.startAhead().catch(() => {}),
+        signal,
+        runHasEnded,
+      );
     const definitions = hasDrifted
       ? await inTime(tools.reconsider())
       : (tools.known ?? (await inTime(tools.definitions())));

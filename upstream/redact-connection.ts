@@ -10,6 +10,9 @@ export interface ConnectionSecrets {
   current?: (() => readonly string[]) | undefined;
 }
 
+/** How long a listing is redacted in one go, in milliseconds. */
+const TURN_MS = 10;
+
 /**
  * Wraps a connection so that its listings contain no secrets, and its answers do not show programs the credentials that ptc uses for
  * the server. Nothing else in an answer changes: programs may work with secrets that are the server's data.
@@ -22,7 +25,16 @@ export function redactConnection(
   return {
     async list(signal) {
       const listing = await connection.list(signal);
-      return { ...listing, tools: redactor.redactValue(listing.tools).value as unknown[] };
+      const tools: unknown[] = [];
+      let turn = performance.now();
+      for (const tool of listing.tools) {
+        tools.push(redactor.redactValue(tool).value);
+        if (performance.now() - turn < TURN_MS) continue;
+        // A server may list megabytes, and others have their turn meanwhile.
+        await new Promise((resolve) => setImmediate(resolve));
+        turn = performance.now();
+      }
+      return { ...listing, tools };
     },
     async callTool(call) {
       if (mask === undefined) return connection.callTool(call);

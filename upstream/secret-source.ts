@@ -1,3 +1,5 @@
+import { decodeFile } from "../base/file-text.ts";
+
 /** Where to read a value of `env`, `headers` or `auth` when its server starts, or when a token is needed. */
 export type SecretSource = {
   /** File, line and key of the value, for messages. */
@@ -16,9 +18,14 @@ export type SecretSource = {
       readonly argv: readonly [string, ...string[]];
       /** Absolute. */
       readonly cwd: string;
+      /** Whether it is run each time, because what it prints ends with time. By default it is run once. */
+      readonly isFresh?: boolean;
     }
   | { readonly from: "keyring"; readonly name: string }
 );
+
+/** The name among `headers` for headers that a source names itself, as a JSON object. */
+export const ALL_HEADERS = "*";
 
 /** A secret in the configuration: its text, or where to read it. */
 export type ConfiguredSecret = string | SecretSource;
@@ -42,7 +49,7 @@ export function parseSecret(bytes: Buffer, what: string): string {
   if (bytes.length > MAX_SECRET_BYTES) throw tooLarge(what);
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, "");
+    text = decodeFile(bytes).replace(/\r?\n$/, "");
   } catch {
     throw new SecretSourceError(`${what} bytes that are not text in UTF-8`);
   }

@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename } from "node:path";
 import { messageOf } from "../base/faults.ts";
+import { isObject, parseForeignJson } from "../base/json.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { orAborted } from "../base/waiting.ts";
 import { MASKED } from "../secrets/text-redaction.ts";
@@ -11,6 +12,7 @@ import { AuthorizationError } from "./authorization/authorization.ts";
 import type { CredentialSource } from "./authorization/credentials.ts";
 import { runCommand } from "./run-command.ts";
 import {
+  ALL_HEADERS,
   type ConfiguredSecret,
   MAX_SECRET_BYTES,
   parseSecret,
@@ -71,11 +73,11 @@ export class SecretSources {
   }
 
   async #run(
-    { argv, cwd }: Extract<SecretSource, { from: "command" }>,
+    { argv, cwd, isFresh = false }: Extract<SecretSource, { from: "command" }>,
     signal: AbortSignal,
   ): Promise<string> {
     const key = JSON.stringify([argv, cwd]);
-    const known = this.#printed.get(key);
+    const known = isFresh ? undefined : this.#printed.get(key);
     if (known !== undefined) return known;
     const running = this.#running.get(key) ?? this.#start(key, argv, cwd);
     running.waiting++;
@@ -257,16 +259,19 @@ export function sourcedCredentials(
     const read = await Promise.all(
       Object.entries(own.sources).map(async ([key, source]) => {
         const secret = await readValue(
-          source,
+          key === ALL_HEADERS && source.from === "command" ? { ...source, isFresh: true } : source,
           own.areHeaders && !key.startsWith("certificate/"),
           sources,
           signal,
         );
-        if (typeof secret === "string") return [{ key, secret, value: source.prefix + secret }];
-        const problem = `${source.place}: ${secret.message}`;
+        const found =
+          typeof secret === "string" && key === ALL_HEADERS && own.areHeaders ? headersIn(secret) : secret;
+        if (typeof found === "string") return [{ key, secret: found, value: source.prefix + found }];
+        if (Array.isArray(found)) return found.map(([name, value]) => ({ key: name, secret: value, value }));
+        const problem = `${source.place}: ${found.message}`;
         if (own.areApart !== true || signal.aborted)
           throw new UpstreamError("start_failed", `server '${server}' is not started: ${problem}`, {
-            cause: secret,
+            cause: found,
           });
         why[key] = problem;
         return [];
@@ -281,6 +286,26 @@ export function sourcedCredentials(
     };
   };
   return { credentialsFor };
+}
+
+const HEADERS_LIMITS = { maxBytes: MAX_SECRET_BYTES, maxDepth: 2 };
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'+.^_`|~-]+$/;
+
+/** The headers in a JSON object of names and texts. */
+function headersIn(text: string): [name: string, value: string][] | SecretSourceError {
+  let headers: unknown;
+  try {
+    headers = parseForeignJson(text, HEADERS_LIMITS);
+  } catch {
+    headers = undefined;
+  }
+  const entries = isObject(headers) ? Object.entries(headers) : [];
+  const isSound = entries.every(
+    (entry): entry is [string, string] =>
+      HEADER_NAME.test(entry[0]) && typeof entry[1] === "string" && HEADER_VALUE.test(entry[1]),
+  );
+  if (isObject(headers) && isSound) return entries as [string, string][];
+  return new SecretSourceError("what was read is no JSON object of headers and their values");
 }
 
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

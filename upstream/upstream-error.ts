@@ -12,6 +12,8 @@ export type UpstreamErrorCode =
   | "off"
   | "call_timeout"
   | "disconnected"
+  /** The server no longer knows the session, and did not begin what it was sent. */
+  | "session_ended"
   | "protocol_error"
   | "remote_error"
   /** During a call it asked for something that nobody can answer, or that ptc does not offer. */
@@ -24,6 +26,7 @@ const RETRYABLE: ReadonlySet<UpstreamErrorCode> = new Set([
   "busy",
   "call_timeout",
   "disconnected",
+  "session_ended",
 ]);
 
 /** A server could not be reached, or violated MCP. The message is one line, without values of env or headers. */

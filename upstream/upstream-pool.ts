@@ -241,6 +241,10 @@ export class PooledUpstream implements Upstream {
     return this.#options.source.isShared === true;
   }
 
+  get startsApart(): boolean {
+    return this.#options.source.whySlow !== undefined;
+  }
+
   /** Whether it is connected or connecting. */
   get isConnecting(): boolean {
     return this.#connection !== undefined || this.#connecting !== undefined;
@@ -258,10 +262,15 @@ export class PooledUpstream implements Upstream {
   }
 
   async list(signal?: AbortSignal): Promise<UpstreamListing> {
-    return this.#use(
-      () => this.#connect(signal),
-      (connection) => connection.list(signal),
-    );
+    const list = () =>
+      this.#use(
+        () => this.#connect(signal),
+        (connection) => connection.list(signal),
+      );
+    return list().catch((error: unknown) => {
+      if (!(error instanceof UpstreamError) || error.code !== "session_ended") throw error;
+      return list();
+    });
   }
 
   async call(call: UpstreamCall): Promise<unknown> {
@@ -344,6 +353,9 @@ export class PooledUpstream implements Upstream {
       connection = await connect();
       this.#uses.set(connection, (this.#uses.get(connection) ?? 0) + 1);
       return await work(connection);
+    } catch (error) {
+      if (error instanceof UpstreamError && error.code === "session_ended") this.#replaceSession(connection);
+      throw error;
     } finally {
       if (connection !== undefined) this.#release(connection);
       this.#active--;
@@ -353,6 +365,13 @@ export class PooledUpstream implements Upstream {
       }
       if (this.#active === 0 && !this.isConnecting) this.#options.onUnused();
     }
+  }
+
+  /** Makes the next use begin a new session, in which the server may be another version. Other calls of the ended one go on. */
+  #replaceSession(connection: UpstreamConnection | undefined): void {
+    if (connection === undefined || this.#connection !== connection) return;
+    this.renew();
+    this.#announce("disconnected");
   }
 
   #release(connection: UpstreamConnection): void {

@@ -97,6 +97,8 @@ export interface Upstream {
   readonly isConnected: boolean;
   /** Whether all principals share it. */
   readonly isShared?: boolean;
+  /** Whether its start does not count as a part of a call's time, because it may have to be installed first. */
+  readonly startsApart?: boolean;
   /**
    * Starts the server before its first use. The first use reports a failure as if it had waited itself.
    *
@@ -108,7 +110,7 @@ export interface Upstream {
   /**
    * Calls a tool once, without retrying. Resolves with the MCP result, which is only checked to be an object.
    *
-   * @throws UpstreamError
+   * @throws UpstreamError; after `session_ended` the server may be another version, and may be called again.
    */
   call(call: UpstreamCall): Promise<unknown>;
   /** Calls the listener when a listing may be out of date. Returns a function that removes it. */

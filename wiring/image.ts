@@ -1,15 +1,15 @@
-import { join } from "node:path";
 import { messageOf } from "../base/faults.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { RUNNER_STARTS, runnerOf } from "../languages/languages.ts";
+import { type PrunedImages, pruneImages, UNUSED_DAYS } from "../sandbox/image/image-uses.ts";
 import { buildRunnerImage, type RunnerImage } from "../sandbox/image/runner-image.ts";
 import { runscFolders } from "../sandbox/runsc/runsc-folders.ts";
 import { ENGINE_NAMES, type ImageStore } from "../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { packageDirectory } from "../system/package.ts";
 import { openState } from "../system/state-directory.ts";
 import { ENGINE } from "./engine.ts";
+import { imageOf, openImageUses, runnerFiles } from "./project-image.ts";
 import { sandboxOptions } from "./sandboxes.ts";
 
 export interface ImageOptions {
@@ -54,15 +54,15 @@ export async function openOwnImages(
 }
 
 /**
- * Builds the image that programs run in, under its configured name, for the engine in use, and the snapshots from which that engine
- * starts sandboxes. Does nothing when both are up to date.
+ * Builds the image that a project needs, for the engine in use, and the snapshots from which that engine starts sandboxes. Does nothing
+ * when both are up to date. Then removes the images of this engine that no project of this user has used for long.
  *
  * @throws SandboxError `base_unavailable`, `build_failed`, `engine_unreachable`
  */
 export async function buildImage(
   configuration: Configuration,
   { env, base, onProgress }: ImageOptions,
-): Promise<RunnerImage> {
+): Promise<RunnerImage & { reference: string }> {
   const { languages } = configuration;
   const own = openState(env);
   try {
@@ -74,33 +74,66 @@ export async function buildImage(
         "build_failed",
         `${settled.name} builds no images: build it where sandbox.engine is docker, and push it to the registry of the cluster`,
       );
+    const { reference, withOrWithoutPython = reference } = imageOf(configuration);
     const image = await build(configuration, store, { base, onProgress });
+    const uses = openImageUses(env);
+    for (const name of [reference, withOrWithoutPython]) uses.note(name);
     for (const runner of new Set(languages.map(runnerOf)))
       await settled
         .snapshot?.({ image: image.digest, runtime, runner, limits, owner })
         .catch((error: unknown) =>
           onProgress(`No snapshot is kept of a runner for ${runner}, so each is booted: ${messageOf(error)}`),
         );
-    return image;
+    const pruned = await pruneImages({ store, uses, unusedDays: UNUSED_DAYS, except: reference }).catch(
+      () => undefined,
+    );
+    for (const old of pruned?.removed ?? [])
+      onProgress(
+        `Removed the image ${old.reference}, which no project here has used for ${UNUSED_DAYS} days.`,
+      );
+    return { ...image, reference };
   } finally {
     own.state.remove();
   }
 }
 
 function build(
-  { sandbox, languages }: Configuration,
+  configuration: Configuration,
   store: ImageStore,
   { base, onProgress }: Pick<ImageOptions, "base" | "onProgress">,
 ): Promise<RunnerImage> {
+  const files = runnerFiles();
+  if (files === undefined)
+    throw new SandboxError(
+      "build_failed",
+      "dist/image is not there: build ptc first, with `node scripts/build.ts`",
+    );
   return buildRunnerImage({
     store,
-    filesPath: join(packageDirectory, "dist/image"),
-    dockerfilePath: join(packageDirectory, "Dockerfile.runner"),
+    needed: imageOf(configuration),
+    files,
     ...(base === undefined ? {} : { base }),
-    pythonPackages: sandbox.pythonPackages,
-    runners: languages.map(runnerOf),
-    reference: sandbox.image,
+    runners: configuration.languages.map(runnerOf),
     onProgress,
+  });
+}
+
+/**
+ * Removes images of all available engines that no project of this user has used or built for some days.
+ *
+ * @throws SandboxError `engine_unreachable` if no engine answers.
+ */
+export async function pruneUnusedImages(
+  configuration: Configuration,
+  env: EnvironmentVariables,
+  unusedDays = UNUSED_DAYS,
+): Promise<PrunedImages> {
+  const { reference } = imageOf(configuration);
+  return pruneImages({
+    store: await openOwnImages(env),
+    uses: openImageUses(env),
+    unusedDays,
+    except: reference,
   });
 }
 

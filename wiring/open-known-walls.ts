@@ -6,6 +6,7 @@ import { KnownWalls } from "../sandbox/known-walls.ts";
 import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { openState } from "../system/state-directory.ts";
+import { imageOf } from "./project-image.ts";
 
 /** Opens this user's file of known broken walls. */
 export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): KnownWalls {
@@ -20,13 +21,14 @@ export function openKnownWalls({ XDG_STATE_HOME, HOME }: EnvironmentVariables): 
  * @throws SandboxError
  */
 export async function refuseBrokenWalls(
-  { sandbox }: Configuration,
+  configuration: Configuration,
   env: EnvironmentVariables,
   open?: OpenEngine,
 ): Promise<void> {
   const walls = openKnownWalls(env);
   if (!walls.hasSuspects) return;
   const openEngine = open ?? (await import("./engine.ts")).ENGINE.open;
+  const { sandbox } = configuration;
   const { state } = openState(env);
   try {
     const engine = openEngine({
@@ -37,7 +39,7 @@ export async function refuseBrokenWalls(
       channel: sandbox.channel,
       address: sandbox.engineAddress,
     });
-    const image = await engine.findImage(sandbox.image);
+    const image = await engine.findImage(imageOf(configuration).reference);
     if (image !== undefined)
       await walls.refuseBroken({ engine, runtime: sandbox.runtime, image: image.digest });
   } finally {

@@ -3,6 +3,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { thisMachine } from "../configuration/parse.ts";
 import { RUNNER_STARTS, runnerOf, unnamedProgram } from "../languages/languages.ts";
 import type { RunnerName } from "../protocol/runners.ts";
+import { type NeededImage, RUNNER_IMAGE } from "../sandbox/image/needed-image.ts";
 import { startsAtOnce } from "../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../sandbox/pool/sandbox-pool.ts";
 import type { KubernetesOptions, OpenEngine } from "../sandbox/sandbox-engine.ts";
@@ -12,12 +13,15 @@ import { formatIdentity, isDead } from "../system/process-identity.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { ENGINE } from "./engine.ts";
 import { openKnownWalls } from "./open-known-walls.ts";
+import { imageOf, openImageUses } from "./project-image.ts";
 
 /** Properties of sandboxes when there is no configuration file. */
 export const USUAL_SANDBOX = {
+  languages: ["typescript"],
   sandbox: {
     engine: "auto",
-    image: "ptc-runner",
+    image: RUNNER_IMAGE,
+    pythonPackages: [],
     runtime: "runsc",
     channel: "auto",
     allowWeakerIsolation: false,
@@ -27,10 +31,12 @@ export const USUAL_SANDBOX = {
 
 /** An engine and the properties of its sandboxes. Does not contact the engine. @param open by default that of `./engine.ts`. */
 export function sandboxOptions(
-  { execution, sandbox }: Configuration | typeof USUAL_SANDBOX,
+  configuration: Configuration | typeof USUAL_SANDBOX,
   { state, self }: OwnProcess,
   open: OpenEngine = ENGINE.open,
-): StarterOptions {
+): StarterOptions & { needed: NeededImage } {
+  const { execution, sandbox } = configuration;
+  const needed = imageOf(configuration);
   return {
     engine: open({
       folder: state.path,
@@ -44,7 +50,8 @@ export function sandboxOptions(
       kubernetes: "kubernetes" in sandbox ? clusterOf(sandbox.kubernetes) : undefined,
     }),
     owner: formatIdentity(self),
-    image: sandbox.image,
+    image: needed.reference,
+    needed,
     runtime: sandbox.runtime,
     limits: { memoryMb: execution.memoryMb, cpus: execution.cpus, pids: execution.pids },
   };
@@ -84,7 +91,10 @@ export function composeSandboxes(
   const first = sandboxOptions(configuration, own, engine);
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
-    starter: new SandboxStarter({ ...options, lingers: warm > 0, walls: openKnownWalls(env), onRequested }),
+    starter: new SandboxStarter({
+      ...options,
+      ...{ lingers: warm > 0, walls: openKnownWalls(env), uses: openImageUses(env), onRequested },
+    }),
     bounds: { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
     maxStarts: startsAtOnce(thisMachine()),
@@ -150,7 +160,7 @@ function isSameSandbox(a: Configuration, b: Configuration): boolean {
   const [before, after] = [a, b].map((each) => {
     const { sandbox, execution } = each;
     const { memoryMb, cpus, pids } = execution;
-    return JSON.stringify([sandbox, memoryMb, cpus, pids, firstRunner(each)]);
+    return JSON.stringify([sandbox, memoryMb, cpus, pids, firstRunner(each), imageOf(each).reference]);
   });
   return before === after;
 }

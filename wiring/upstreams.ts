@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { clock } from "../base/clock.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../configuration/configuration.ts";
@@ -7,6 +8,7 @@ import { serverCredentials } from "../logins/server-credentials.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
+import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { ProcessGroups } from "../system/process-group.ts";
 import type { Authorization, Challenge, OnLogin } from "../upstream/authorization/authorization.ts";
 import type { Callers } from "../upstream/authorization/callers.ts";
@@ -88,8 +90,9 @@ export function composeUpstreams(
       return secret;
     },
   };
-  const sourcesOf = ({ servers, secrets, credentials: configured }: Configuration) =>
-    servers.map(
+  const sourcesOf = ({ directory, servers, secrets, credentials: configured }: Configuration) => {
+    const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
+    return servers.map(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
@@ -108,6 +111,7 @@ export function composeUpstreams(
             secrets: [...secrets, ...credentials.secrets],
             redactor,
             groups,
+            privateFolder,
             onSlowStart: onWarning,
           });
           const { authorization } = credentials;
@@ -119,6 +123,7 @@ export function composeUpstreams(
         },
       }),
     );
+  };
   const onSecret = (secret: string) => redactor.add(secret);
   const secrets: LoginSecrets = { sources: secretSources, onSecret };
   const logins = openLoginStore(env, configuration);
@@ -149,6 +154,8 @@ interface Opening<Server> {
   secrets: readonly string[];
   redactor: Redactor;
   groups: ProcessGroups;
+  /** The project's folder for what only this user reads. */
+  privateFolder: string;
   onSlowStart: ((message: string) => void) | undefined;
 }
 
@@ -168,9 +175,17 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     const onExit = (pid: number) => groups.forget(pid);
     return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
   },
-  async openapi({ server, signal, credentials: { values: headers, authorization } }) {
+  async openapi({
+    server,
+    signal,
+    credentials: { values: headers, authorization },
+    privateFolder,
+    onSlowStart,
+  }) {
     const { openApi } = await import("../upstream/openapi/open-api.ts");
-    return openApi(server, { headers, authorization, version, timeoutMs: server.connectTimeoutMs, signal });
+    const timeoutMs = server.connectTimeoutMs;
+    const onSlow = onSlowStart && ((message: string) => onSlowStart(`server '${server.name}': ${message}`));
+    return openApi(server, { headers, authorization, version, timeoutMs, signal, privateFolder, onSlow });
   },
   async functions({ server, principal }) {
     const { FunctionConnection } = await import("../upstream/functions/function-connection.ts");

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import * as z from "zod/mini";
-import { ForeignJsonError, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, parseForeignJson, writeJson } from "../../base/json.ts";
 import { canonicalJson, textDigest } from "../../protocol/canonical-json.ts";
 import { Digest } from "../../protocol/digest.ts";
 import { ArchiveError } from "../archive-error.ts";
@@ -259,7 +259,7 @@ export class PortableLines {
   }
 
   #line(value: object): string {
-    const line = `${JSON.stringify(value)}\n`;
+    const line = `${writeJson(value)}\n`;
     this.#hash.update(line);
     return line;
   }

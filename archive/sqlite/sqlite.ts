@@ -1,3 +1,5 @@
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { findSqlite, type SqliteModule } from "../../system/sqlite.ts";
 import { ArchiveError, type ArchiveErrorCode } from "../archive-error.ts";
 
@@ -25,13 +27,32 @@ const CAUSES: Readonly<Record<number, readonly [ArchiveErrorCode, string]>> = {
   26: ["corrupt", "is damaged or not a database: move it away, and the next run starts a new one"],
 };
 
-/** Turns an error of SQLite into one line about the file. An `ArchiveError` is returned unchanged. */
-export function archiveErrorFrom(error: unknown, path: string): ArchiveError {
+const IO_ERROR = 10;
+const FULL = 13;
+/** With less space, files beside the database cannot be made. */
+const LITTLE_SPACE_BYTES = 1024 * 1024;
+
+/**
+ * Turns an error of SQLite into one line about the file. An `ArchiveError` is returned unchanged.
+ *
+ * @param isFull whether the disk of a folder is full. SQLite calls a full disk an I/O error where it fails beside the database.
+ */
+export function archiveErrorFrom(error: unknown, path: string, isFull = isDiskFull): ArchiveError {
   if (error instanceof ArchiveError) return error;
   const { errcode, message } = error as { errcode?: unknown; message?: string };
-  const [code, what] = (typeof errcode === "number" ? CAUSES[errcode & 0xff] : undefined) ?? [
-    "failed" as const,
-    "cannot be used",
-  ];
-  return new ArchiveError(code, `the archive ${path} ${what} (${message ?? String(error)})`, error);
+  const primary = typeof errcode === "number" ? errcode & 0xff : -1;
+  const isOnFullDisk = primary === IO_ERROR && isFull(dirname(path));
+  const [code, what] = CAUSES[isOnFullDisk ? FULL : primary] ?? ["failed" as const, "cannot be used"];
+  const said = isOnFullDisk ? "" : ` (${message ?? String(error)})`;
+  return new ArchiveError(code, `the archive ${path} ${what}${said}`, error);
+}
+
+/** Whether the disk of a folder has no room, or no room for another file. */
+function isDiskFull(folder: string): boolean {
+  try {
+    const { bavail, bsize, files, ffree } = statfsSync(folder);
+    return bavail * bsize < LITTLE_SPACE_BYTES || (files > 0 && ffree === 0);
+  } catch {
+    return false;
+  }
 }

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { columnsOf } from "../../base/visible-text.ts";
@@ -102,7 +103,7 @@ function renderEntry([name, value]: [string, unknown], columns: number): Piece {
   const shown =
     typeof value === "string"
       ? cutMiddle(value, (text) => unmistakableLine(JSON.stringify(text)), room)
-      : cutMiddle(JSON.stringify(value) ?? "nothing", unmistakableLine, room);
+      : cutMiddle(writeJson(value) ?? "nothing", unmistakableLine, room);
   return { text: `${label.text}: ${shown.text}`, isCut: label.isCut || shown.isCut };
 }
 

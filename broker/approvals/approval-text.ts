@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "./approvals.ts";
 
@@ -46,7 +47,7 @@ export function renderAskedArguments(
 
 function render(value: unknown, depth: number, room: number, bounds: Bounds): string {
   if (typeof value === "string") return renderText(value, room, bounds);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
+  if (typeof value !== "object" || value === null) return writeJson(value) ?? "nothing";
   const isList = Array.isArray(value);
   const names = Object.keys(value);
   const [open, close] = isList ? ["[", "]"] : ["{", "}"];

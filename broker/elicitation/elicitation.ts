@@ -1,5 +1,5 @@
 /** A value of a form's field. */
-export type FormValue = string | number | boolean | readonly string[];
+export type FormValue = string | number | bigint | boolean | readonly string[];
 
 export interface FormOption {
   readonly value: string;

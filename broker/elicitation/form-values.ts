@@ -24,8 +24,10 @@ export function valueProblem(field: FormField, value: unknown): string | undefin
     }
     case "number": {
       const { isInteger, minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = field;
-      if (typeof value !== "number" || !Number.isFinite(value)) return "a number";
-      if (isInteger && !Number.isSafeInteger(value)) return "a whole number";
+      if (typeof value !== "bigint") {
+        if (typeof value !== "number" || !Number.isFinite(value)) return "a number";
+        if (isInteger && !Number.isSafeInteger(value)) return "a whole number";
+      }
       if (value < minimum) return `at least ${minimum}`;
       return value > maximum ? `at most ${maximum}` : undefined;
     }

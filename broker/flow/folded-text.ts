@@ -203,7 +203,8 @@ export function leavesOf(value: unknown, maxLeaves: number): { leaves: Leaf[]; i
         if (path !== "") leaves.push({ path, value: name });
         open.push([memberPath(path, name), member]);
       }
-    } else if (each !== undefined) leaves.push({ path, value: each as Leaf["value"] });
+    } else if (typeof each === "bigint") leaves.push({ path, value: String(each) });
+    else if (each !== undefined) leaves.push({ path, value: each as Leaf["value"] });
   }
   return { leaves, isWhole: true };
 }

@@ -574,7 +574,7 @@ function textsOf(value: unknown): string[] {
   for (let next = open.pop(); next !== undefined || open.length > 0; next = open.pop()) {
     if (typeof next === "string") {
       if (next !== "") texts.push(next);
-    } else if (typeof next === "number" || typeof next === "boolean") texts.push(String(next));
+    } else if (["number", "bigint", "boolean"].includes(typeof next)) texts.push(String(next));
     else if (Array.isArray(next)) open.push(...next.slice(0, 100_000));
     else if (typeof next === "object" && next !== null)
       for (const [name, member] of Object.entries(next)) {

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { isWithin, type Leaf, leavesOf } from "../flow/folded-text.ts";
 import type { CallFlow, LeafFlow, OriginRef } from "../flow/run-flow.ts";
 import type { RunRead } from "./run-history.ts";
@@ -252,7 +253,7 @@ export function ruleOfRefused({ argument }: RefusedValue, tool: FlowTool): strin
 }
 
 function showValue(value: Leaf["value"]): string {
-  const text = JSON.stringify(value);
+  const text = writeJson(value);
   return text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}...`;
 }
 

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 
 /**
  * Writes the JSON text of a value in parts, so that a large value does not block the event loop. For values from `JSON.parse`, the
@@ -41,7 +42,7 @@ function* jsonParts(value: unknown): Generator<string, void> {
       open.push({ items: current as Items, names, length, written: 0 });
       text += names === undefined ? "[" : "{";
     } else {
-      text += JSON.stringify(current) ?? "null";
+      text += writeJson(current) ?? "null";
     }
     let top = open.at(-1);
     while (top !== undefined && top.written === top.length) {
@@ -100,7 +101,7 @@ function isShort(value: unknown): boolean {
 /** The parts of a value's JSON text. The event loop runs in between. */
 export async function* jsonInTurns(value: unknown): AsyncGenerator<string, void> {
   if (isShort(value)) {
-    yield JSON.stringify(value) ?? "null";
+    yield writeJson(value) ?? "null";
     return;
   }
   let sliceEnds = performance.now() + SLICE_MS;

@@ -1,7 +1,9 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { isObject } from "../../base/json.ts";
+import { hasBigInteger, isObject, readJson, writeJson } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
+import { isDecimalMultiple } from "./decimal-multiple.ts";
+import { addExactKeywords, exactSchema, replacedKeyword } from "./exact-schema.ts";
 import { cutText, type SchemaViolation } from "./schema-problem.ts";
 
 const OPTIONS = {
@@ -35,8 +37,9 @@ const compiled = new RecentlyUsed<string, ValidateFunction | undefined>({
  * leave them out.
  */
 export function checkAgainstSchema(schemaJson: string, value: unknown): SchemaViolation | undefined {
-  prepareSchema(schemaJson);
-  const validate = compiled.get(schemaJson);
+  const isExact = hasBigInteger(value);
+  prepareSchema(schemaJson, isExact);
+  const validate = compiled.get(keyOf(schemaJson, isExact));
   if (validate === undefined || passes(validate, value)) return undefined;
   const [first] = validate.errors ?? [];
   // Ajv keeps the last errors, and the value with them.
@@ -46,9 +49,14 @@ export function checkAgainstSchema(schemaJson: string, value: unknown): SchemaVi
   return { place, message: cutText(message, MAX_MESSAGE_CHARS) };
 }
 
-/** Compiles a schema that is about to be used, unless it is compiled already. */
-export function prepareSchema(schemaJson: string): void {
-  if (!compiled.has(schemaJson)) compiled.set(schemaJson, compileSchema(schemaJson), schemaJson.length);
+/** Compiles a schema that is about to be used, unless it is compiled already. @param isExact for values with a BigInt. */
+export function prepareSchema(schemaJson: string, isExact = false): void {
+  const key = keyOf(schemaJson, isExact);
+  if (!compiled.has(key)) compiled.set(key, compileSchema(schemaJson, { isExact }), schemaJson.length);
+}
+
+function keyOf(schemaJson: string, isExact: boolean): string {
+  return isExact ? `exact ${schemaJson}` : schemaJson;
 }
 
 /** Whether a value is valid. It counts as valid if the check itself fails, for example for a schema that only refers to itself. */
@@ -60,17 +68,29 @@ function passes(validate: ValidateFunction, value: unknown): boolean {
   }
 }
 
-/** The validator of a schema, or of its understandable part. `allErrors` collects all errors of a value. */
-export function compileSchema(schemaJson: string, allErrors = false): ValidateFunction | undefined {
-  const schema: unknown = JSON.parse(schemaJson);
-  // `nullable` comes from OpenAPI. Ajv accepts it only next to certain other keywords.
-  const foreign = schemaJson.includes('"nullable":true');
-  return (
-    (foreign ? undefined : compile(() => schema, allErrors)) ?? compile(() => repairSchema(schema), allErrors)
-  );
+interface Compiling {
+  /** Collects all errors of a value. */
+  allErrors?: boolean;
+  /** For values that have a BigInt. A schema with one always compares all digits. */
+  isExact?: boolean;
 }
 
-function compile(read: () => unknown, allErrors: boolean): ValidateFunction | undefined {
+/** The validator of a schema, or of its understandable part. */
+export function compileSchema(
+  schemaJson: string,
+  { allErrors = false, isExact = false }: Compiling = {},
+): ValidateFunction | undefined {
+  const schema: unknown = readJson(schemaJson);
+  const how = { allErrors, isExact: isExact || hasBigInteger(schema) };
+  // `nullable` comes from OpenAPI. Ajv accepts it only next to certain other keywords.
+  const foreign = schemaJson.includes('"nullable":true');
+  return (foreign ? undefined : compile(() => schema, how)) ?? compile(() => repairSchema(schema), how);
+}
+
+function compile(
+  read: () => unknown,
+  { allErrors, isExact }: Required<Compiling>,
+): ValidateFunction | undefined {
   try {
     const schema = read();
     if (typeof schema === "boolean") return new Ajv2020({ ...OPTIONS, meta: false }).compile(schema);
@@ -78,10 +98,22 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
     // An `$async` schema would be checked in a promise that is not awaited.
     const { $schema: dialect, $async: _, ...rest } = schema as Record<string, unknown>;
     // The meta-schema takes time to read, so it is added only for the few schemas that refer to it.
-    const meta = JSON.stringify(rest).includes("json-schema.org");
+    const meta = writeJson(rest).includes("json-schema.org");
     const options = { ...OPTIONS, allErrors, meta };
     const isOld = typeof dialect === "string" && /draft-0[4-7]/.test(dialect);
     const ajv = isOld ? new Ajv(options) : new Ajv2020(options);
+    if (isExact) {
+      addExactKeywords(ajv);
+      return ajv.compile(exactSchema(rest) as object);
+    }
+    // Ajv divides in binary, which denies that 19.99 is a multiple of 0.01. Its `multipleOfPrecision` would accept 1.0000001.
+    ajv.removeKeyword("multipleOf").addKeyword({
+      keyword: "multipleOf",
+      type: "number",
+      schemaType: "number",
+      validate: (divisor: number, value: number) => isDecimalMultiple(value, divisor),
+      errors: false,
+    });
     return ajv.compile(rest);
   } catch {
     return undefined;
@@ -91,6 +123,13 @@ function compile(read: () => unknown, allErrors: boolean): ValidateFunction | un
 function violationOf(error: ErrorObject): SchemaViolation {
   const place = placeOf(error.instancePath);
   const params = error.params as Record<string, unknown>;
+  const replaced = replacedKeyword(error.keyword);
+  if (replaced !== undefined) {
+    const { keyword, sign } = replaced;
+    if (sign !== undefined) return { place, message: `must be ${sign} ${show(error.schema)}` };
+    const given = { type: error.schema, allowedValues: error.schema, allowedValue: error.schema };
+    return violationOf({ ...error, keyword, params: given });
+  }
   switch (error.keyword) {
     case "required":
       return { place: `${place}.${name(params.missingProperty)}`, message: "is missing" };
@@ -116,6 +155,8 @@ function violationOf(error: ErrorObject): SchemaViolation {
         place,
         message: `must be ${[params.type].flat().join(" or ")}, not ${show(error.data)}`,
       };
+    case "multipleOf":
+      return { place, message: `must be a multiple of ${show(error.schema)}, not ${show(error.data)}` };
     default:
       return { place, message: (error.message ?? NOT_VALID).trimEnd() };
   }
@@ -143,14 +184,14 @@ function show(value: unknown): string {
 
 /** The JSON text of a value, which may end early once it has `chars` characters. */
 function beginningOf(value: unknown, chars: number): string {
-  if (typeof value === "string") return JSON.stringify(value.length > chars ? value.slice(0, chars) : value);
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? String(value);
+  if (typeof value === "string") return writeJson(value.length > chars ? value.slice(0, chars) : value);
+  if (typeof value !== "object" || value === null) return writeJson(value) ?? String(value);
   const isArray = Array.isArray(value);
   let text = isArray ? "[" : "{";
   for (const key in value) {
     if (text.length >= chars) return text;
     if (text.length > 1) text += ",";
-    if (!isArray) text += `${JSON.stringify(cutText(key, chars))}:`;
+    if (!isArray) text += `${writeJson(cutText(key, chars))}:`;
     text += beginningOf((value as Record<string, unknown>)[key], chars);
   }
   return `${text}${isArray ? "]" : "}"}`;
@@ -262,8 +303,8 @@ function readList(value: unknown): unknown {
   return nonEmpty(list(value).map((each) => readSchema(each) ?? true));
 }
 
-function readNumber(value: unknown): number | undefined {
-  return typeof value === "number" ? value : undefined;
+function readNumber(value: unknown): number | bigint | undefined {
+  return typeof value === "number" || typeof value === "bigint" ? value : undefined;
 }
 
 function readCount(value: unknown): number | undefined {

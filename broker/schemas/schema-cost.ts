@@ -28,6 +28,8 @@ const MAX_STEPS = 250_000;
 const CHARS_PER_STEP = 2;
 /** Steps for looking up one name in an object. */
 const LOOKUP_STEPS = 4;
+/** Steps for a comparison of decimal numbers: most take 1.5 microseconds, those of hundreds of digits five. */
+const DECIMAL_STEPS = 75;
 /** Steps for each member when all members of an object are visited, which is slow in large objects. */
 const MEMBER_STEPS = 8;
 /** Longer names cost more, because each step may read the complete name. */
@@ -178,6 +180,7 @@ function ownSteps(schema: Schema, counted: Counted): number {
   let steps = 1;
   for (const [keyword, value] of Object.entries(schema)) {
     steps++;
+    if (keyword === "multipleOf") steps += DECIMAL_STEPS;
     if (keyword === "enum" && Array.isArray(value)) steps += value.length;
     if (keyword === "required" && Array.isArray(value)) steps += value.length * LOOKUP_STEPS;
     if (keyword === "properties") steps += namesOf(value).length * LOOKUP_STEPS;

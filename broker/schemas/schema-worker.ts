@@ -1,5 +1,6 @@
 import { Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
+import { hasBigInteger, readJson } from "../../base/json.ts";
 import { LineSplitter } from "../../base/streams.ts";
 import { checkAgainstSchema, prepareSchema } from "./schema-check.ts";
 import type { SchemaViolation } from "./schema-problem.ts";
@@ -51,12 +52,13 @@ function isDoneWithin(timeoutMs: number, work: () => void): boolean {
 }
 
 function parseValue(value: string): unknown {
-  return value === "" ? undefined : JSON.parse(value);
+  return value === "" ? undefined : readJson(value);
 }
 
 function checkWithin({ compileMs, checkMs }: CheckBounds, { schema, value }: CheckText): CheckAnswer {
-  if (!isDoneWithin(compileMs, () => prepareSchema(schema))) return { state: "overtime", of: "schema" };
   const parsed = parseValue(value);
+  if (!isDoneWithin(compileMs, () => prepareSchema(schema, hasBigInteger(parsed))))
+    return { state: "overtime", of: "schema" };
   let problem: SchemaViolation | undefined;
   const check = () => {
     problem = checkAgainstSchema(schema, parsed);

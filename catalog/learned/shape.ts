@@ -114,6 +114,8 @@ export function observeShape(value: unknown, words: ReadonlySet<string> = new Se
         return { seen: 1, isBoolean: true };
       case "number":
         return { seen: 1, number: Number.isInteger(each) ? "integer" : "number" };
+      case "bigint":
+        return { seen: 1, number: "integer" };
       case "string": {
         const format = formatOf(each);
         return { seen: 1, string: words.has(each) ? { format, choices: [each] } : { format } };

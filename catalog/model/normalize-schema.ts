@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import {
   MAX_DEFAULT_CHARS,
   MAX_DESCRIPTION_CHARS,
@@ -138,6 +138,7 @@ class Normalizer {
     return {
       typeOf: (schema) => this.#type(schema, depth + 1),
       documentationOf: (schema, type) => this.#documentation(schema, type),
+      resolve: (ref) => (typeof ref === "string" ? this.#references.resolve(ref) : undefined),
     };
   }
 
@@ -231,9 +232,36 @@ function countOf(value: unknown): number | undefined {
   return typeof value === "number" && value >= 0 ? Math.floor(value) : undefined;
 }
 
+/** The most names that a map lists. A map of more names is one of any name. */
+const MAX_MAP_NAMES = 256;
+
+/** The only names that `propertyNames` allows, if it lists them, as for a map whose keys are an enum; else `undefined`. */
+function allowedNames(schema: unknown, walk: SchemaWalk, level = 0): string[] | undefined {
+  if (!isObject(schema) || level > 8) return undefined;
+  const values = Object.hasOwn(schema, "const") ? [schema.const] : member(schema, "enum");
+  if (Array.isArray(values)) {
+    const names = values.filter((value) => typeof value === "string");
+    return names.length > MAX_MAP_NAMES ? undefined : names;
+  }
+  if ("$ref" in schema) return allowedNames(walk.resolve(schema.$ref), walk, level + 1);
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const members = member(schema, keyword);
+    if (!Array.isArray(members) || members.length === 0 || members.length > MAX_MAP_NAMES) continue;
+    const lists = members.map((each) => allowedNames(each, walk, level + 1));
+    const names = new Set(lists.flatMap((list) => list ?? []));
+    return lists.includes(undefined) || names.size > MAX_MAP_NAMES ? undefined : [...names];
+  }
+  const all = member(schema, "allOf");
+  const [first, ...others] = (Array.isArray(all) ? all.slice(0, 8) : [])
+    .map((each) => allowedNames(each, walk, level + 1))
+    .filter((names) => names !== undefined);
+  return first?.filter((name) => others.every((names) => names.includes(name)));
+}
+
 /**
  * The type of an object: its properties, and the type of further properties if the schema declares it. A schema that does not
- * mention further properties accepts any, but its type has none, so that the compiler finds a misspelt name.
+ * mention further properties accepts any, but its type has none, so that the compiler finds a misspelt name. Names that are only
+ * required, or the only ones allowed, have the type of further properties.
  */
 function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { kind: "object" }> {
   const declared = member(schema, "properties");
@@ -247,10 +275,20 @@ function objectType(schema: JsonObject, walk: SchemaWalk): Extract<TypeNode, { k
     const isRequired = names.delete(name) || member(value, "required") === true;
     properties.push({ name, type, required: isRequired, documentation });
   }
-  for (const name of names) properties.push({ name, type: ANY, required: true, documentation: {} });
   const rest = restType(schema, walk);
+  const declaredCount = properties.length;
+  const type = rest === undefined || rest.kind === "never" ? ANY : rest;
+  const allowed = allowedNames(member(schema, "propertyNames"), walk);
+  const known = new Set(properties.map(({ name }) => name));
+  for (const name of new Set([...(allowed ?? []), ...names])) {
+    // A closed object has no names but those that it declares or requires.
+    if (known.has(name) || (rest?.kind === "never" && !names.has(name))) continue;
+    properties.push({ name, type, required: names.has(name), documentation: {} });
+  }
   if (properties.length === 0) return { kind: "object", properties, rest: rest ?? ANY };
-  if (rest === undefined || rest.kind === "never") return { kind: "object", properties };
+  if (rest === undefined || rest.kind === "never" || allowed !== undefined)
+    return { kind: "object", properties };
+  if (declaredCount === 0) return { kind: "object", properties, rest };
   // An index signature must allow the types of all properties, which only `any` is sure to do.
   return { kind: "object", properties, rest: ANY };
 }
@@ -288,6 +326,8 @@ function narrowToValues(
 function literalType(value: unknown, depth: number): TypeNode {
   if (value === null) return { kind: "null" };
   if (typeof value === "string" || typeof value === "boolean") return { kind: "literal", value };
+  // A TypeScript program has such a number as text.
+  if (typeof value === "bigint") return { kind: "number", integer: true };
   if (typeof value === "number")
     return Number.isFinite(value) ? { kind: "literal", value } : { kind: "number" };
   if (typeof value !== "object" || depth > 4) return ANY;
@@ -381,6 +421,8 @@ function propertyNames(schema: unknown): string[] {
 interface SchemaWalk {
   typeOf: (schema: unknown) => TypeNode;
   documentationOf: (schema: unknown, type: TypeNode) => Documentation;
+  /** The part of the schema that a `$ref` points to. */
+  resolve: (ref: unknown) => unknown;
 }
 
 /** The documentation in a schema, including that of its items and alternatives, which have no separate place in code. */
@@ -390,7 +432,7 @@ function readDocumentation(schema: JsonObject, type: TypeNode): Documentation {
   if (description !== "") documentation.description = cutDescription(description);
   const fallback = member(schema, "default");
   if (fallback !== undefined && isShallow(fallback, 4)) {
-    const json = JSON.stringify(fallback);
+    const json = writeJson(fallback);
     if (json.length <= MAX_DEFAULT_CHARS) documentation.default = json;
   }
   const format = member(schema, "format");

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { MAX_INTERSECTION_VARIANTS } from "./limits.ts";
 
 /**
@@ -188,7 +189,7 @@ function scalarKey(type: TypeNode): string | undefined {
     case "number":
       return type.integer === true ? "integer" : "number";
     case "literal":
-      return `=${JSON.stringify(type.value)}`;
+      return `=${writeJson(type.value)}`;
     case "reference":
       return `#${type.name}`;
     default:

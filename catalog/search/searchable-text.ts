@@ -11,7 +11,8 @@ export type SearchableTool = Pick<
   | "inputSchema"
   | "definitionDigest"
   | "method"
->;
+> &
+  Partial<Pick<Tool, "annotations">>;
 
 /** Matches queries about the resources or prompts of servers. */
 const SUBJECTS: Readonly<Record<string, RegExp>> = {

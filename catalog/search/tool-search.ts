@@ -1,5 +1,6 @@
 import { type Batch, DocumentTerms, InvertedIndex, type Posting } from "./inverted-index.ts";
 import { coverageOf, fitsQuery, parseQuery } from "./query.ts";
+import { asksToRead, weightForReading } from "./reading.ts";
 import { canBeMeant, fieldTexts, type SearchableTool } from "./searchable-text.ts";
 import { NameLookup, similarNames } from "./similar-names.ts";
 
@@ -109,6 +110,7 @@ export class ToolSearch {
       (slot) => inScope?.has(slot) ?? true,
     );
     scores.drop((slot) => !named.includes(slot) && !isMeant(slot));
+    if (asksToRead(query)) scores.weigh((slot) => weightForReading(this.#tools[slot] as SearchableTool));
     const best = scores.best();
     for (const slot of named) scores.add(slot, best + 1);
     const { slots, total } = scores.top(limit, best * MIN_SHARE_OF_BEST, (a, b) => this.#comesBefore(a, b));
@@ -239,6 +241,11 @@ class Scores {
       this.#scores[slot] = 0;
       return false;
     });
+  }
+
+  /** Multiplies each score by a weight above 0. */
+  weigh(weightOf: (slot: number) => number): void {
+    for (const slot of this.#scored) this.#scores[slot] = this.of(slot) * weightOf(slot);
   }
 
   /** The slots with a score, in no particular order. */

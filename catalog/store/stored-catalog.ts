@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import * as z from "zod";
-import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { Digest } from "../../protocol/digest.ts";
 import { namespacedName } from "../../protocol/tool-names.ts";
@@ -92,7 +92,7 @@ const MAX_INDENTED_CHARS = 8 * 1024 * 1024;
 export function renderCatalog(catalog: Catalog): string {
   const ordered = { version: catalog.version, servers: catalog.servers.map(inOrder) };
   const isLarge = jsonSize(catalog) > MAX_INDENTED_CHARS;
-  return `${isLarge ? JSON.stringify(ordered) : JSON.stringify(ordered, null, 2)}\n`;
+  return `${isLarge ? writeJson(ordered) : writeJson(ordered, 2)}\n`;
 }
 
 /** Orders the members of a server, so that equal definitions give equal bytes. */

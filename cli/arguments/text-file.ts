@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { decodeWithMark, encodingOf, withoutMark } from "../../base/file-text.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ReadFile, UsageError } from "../command.ts";
 
@@ -8,12 +9,22 @@ const CHUNK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * Reads a file that the user named, which may be a pipe or a device.
+ * Reads a file that the user named, which may be a pipe or a device. A byte order mark is not part of the text.
  *
  * @param read reads it where the user is; defaults to this process.
  * @throws UsageError in one line that names the file and, if it is not UTF-8, the line and the position of the first wrong byte.
  */
 export async function readTextFile(
+  file: string,
+  cwd: string,
+  maxBytes: number,
+  read: ReadFile = readHere,
+): Promise<string> {
+  return withoutMark(await readMarkedFile(file, cwd, maxBytes, read));
+}
+
+/** Reads a file as `readTextFile` does, but with its byte order mark, for a file that is written again. @throws UsageError */
+export async function readMarkedFile(
   file: string,
   cwd: string,
   maxBytes: number,
@@ -54,7 +65,7 @@ export async function readTextStream(stream: Readable, name: string, maxBytes: n
     length += bytes.length;
     if (length > maxBytes) break;
   }
-  return decode(Buffer.concat(chunks), name, maxBytes);
+  return withoutMark(decode(Buffer.concat(chunks), name, maxBytes));
 }
 
 async function readHere(path: string, maxBytes: number): Promise<Buffer> {
@@ -82,8 +93,13 @@ async function readAtMost(handle: FileHandle, maxBytes: number): Promise<Buffer>
 function decode(bytes: Buffer, name: string, maxBytes: number): string {
   if (bytes.length > maxBytes) throw new UsageError(`${name}: is larger than ${maxBytes} bytes`);
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return decodeWithMark(bytes);
   } catch {
+    const encoding = encodingOf(bytes);
+    if (encoding !== "utf-8")
+      throw new UsageError(
+        `${name}: begins as ${encoding.slice(0, 6).toUpperCase()}, and is none; save it as UTF-8`,
+      );
     const at = firstWrongByte(bytes);
     const line = bytes.subarray(0, at).reduce((lines, byte) => lines + (byte === LINE_FEED ? 1 : 0), 1);
     throw new UsageError(

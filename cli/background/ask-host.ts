@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { PassThrough, type Readable } from "node:stream";
 import { isObject } from "../../base/json.ts";
 import type { Surroundings } from "../command.ts";
+import { outputProblem, writeWhole } from "../output.ts";
 import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
 import { describeBuild, findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
 
@@ -210,7 +211,7 @@ function followHost(
           const bytes = Buffer.from(message.bytes, "base64");
           if (message.to === "stdout") printed += bytes.toString("latin1");
           const stream = message.to === "stdout" ? stdout : stderr;
-          printing[message.to] = new Promise((done) => stream.write(bytes, () => done()));
+          printing[message.to] = writeWhole(stream, bytes);
           return;
         }
         case "stdin":
@@ -232,9 +233,11 @@ function followHost(
           runId = message.runId;
           return;
         case "exit":
-          return void Promise.all(Object.values(printing)).then(() =>
-            end({ kind: "exit", code: message.code }),
-          );
+          return void Promise.all(Object.values(printing)).then(async () => {
+            const problem = outputProblem(stdout);
+            if (problem !== undefined) await writeWhole(stderr, `ptc: the output ${problem}\n`);
+            end({ kind: "exit", code: problem === undefined ? message.code : message.code || 1 });
+          });
         default:
       }
     };

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { oneLine } from "../../base/visible-text.ts";
 import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
+import { configurationOf, findConfiguration } from "../../configuration/load.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
@@ -14,7 +14,13 @@ import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
 import { HostFiles, LostSessions } from "./host-files.ts";
-import { findDifference, type HostIdentity, identify, isReplaceable } from "./host-identity.ts";
+import {
+  differingVariables,
+  findDifference,
+  type HostIdentity,
+  identify,
+  isReplaceable,
+} from "./host-identity.ts";
 import { HostListener } from "./host-listener.ts";
 import { describeBuild, findHost, findProject, type HostPlace, placeOf } from "./host-place.ts";
 
@@ -47,7 +53,8 @@ export async function runBackgroundHost(
   const options = { flag: config, env, cwd: surroundings.cwd() };
   const build = describeBuild(entry);
   const project = findProject(options);
-  const configuration = await loadConfiguration(options);
+  const found = await findConfiguration(options);
+  const configuration = configurationOf(found, options);
   if (project === undefined || configuration.host.off) return EXIT.done;
   process.chdir("/");
 
@@ -83,6 +90,8 @@ export async function runBackgroundHost(
       socket: files.socket,
       token: files.token,
       identity,
+      differingVariables: (caller) =>
+        differingVariables(env, caller, { configuration, text: found?.text ?? "" }),
       host,
       runCommand,
       idleMs: configuration.host.idleMs,

@@ -33,15 +33,8 @@ export function identify(
   env: EnvironmentVariables,
 ): HostIdentity {
   const files = [...configuration.policy.files, ...configuration.lists.files];
-  const hasCommands = configuration.servers.some((server) =>
-    secretSourcesOf(server).some(({ source }) => source.from === "command"),
-  );
-  const isDependedOn = (name: string) =>
-    hasCommands
-      ? !OF_A_TERMINAL.test(name)
-      : DEPENDED_ON.test(name) || (isInherited(name) && name !== "TERM");
   const variables = Object.entries(env)
-    .filter(([name]) => isDependedOn(name) && !NOT_DEPENDED_ON.test(name))
+    .filter(([name]) => isDependedOn(name, configuration))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     build,
@@ -49,6 +42,31 @@ export function identify(
     configuration: digestOfJson(withoutNames(configuration)),
     environment: digestOfJson(variables),
   };
+}
+
+/** Whether a host depends on a variable, whatever the configuration says of it. */
+function isDependedOn(name: string, configuration: Configuration): boolean {
+  if (NOT_DEPENDED_ON.test(name)) return false;
+  const hasCommands = configuration.servers.some((server) =>
+    secretSourcesOf(server).some(({ source }) => source.from === "command"),
+  );
+  if (hasCommands) return !OF_A_TERMINAL.test(name);
+  return DEPENDED_ON.test(name) || (isInherited(name) && name !== "TERM");
+}
+
+/**
+ * The variables by which the environment of a host differs from that of its caller, sorted: those that it depends on, and those that
+ * the text of the configuration names.
+ */
+export function differingVariables(
+  host: EnvironmentVariables,
+  caller: EnvironmentVariables,
+  { configuration, text }: { configuration: Configuration; text: string },
+): string[] {
+  return [...new Set([...Object.keys(host), ...Object.keys(caller)])]
+    .filter((name) => host[name] !== caller[name])
+    .filter((name) => isDependedOn(name, configuration) || (name !== "" && text.includes(name)))
+    .sort();
 }
 
 /** How a host differs from its caller. */

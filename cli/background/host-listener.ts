@@ -2,6 +2,8 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
+import { listUpTo, visibleLine } from "../../base/visible-text.ts";
+import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import type { SharedHost, SIGNALS, Surroundings } from "../command.ts";
 import { type CallerHello, type CallerMessage, parseCallerMessage } from "./caller-messages.ts";
@@ -16,12 +18,15 @@ import {
 
 /** How long a caller may take to send its hello. */
 const HELLO_PATIENCE_MS = 10_000;
+const MAX_NAMES_CHARS = 120;
 
 export interface ListenerOptions {
   /** A free path in a private folder. */
   socket: string;
   token: string;
   identity: HostIdentity;
+  /** The names of the variables by which the host's environment differs from a caller's. */
+  differingVariables: (caller: EnvironmentVariables) => string[];
   host: SharedHost["host"];
   /** Runs one command, and resolves with its exit code. */
   runCommand: (surroundings: Surroundings) => Promise<number>;
@@ -148,7 +153,15 @@ export class HostListener {
         }
         const difference = findDifference(this.#options.identity, identify(hello, configuration, hello.env));
         if (difference === undefined) return;
-        refuse(`was started with ${difference}`, isReplaceable(difference, Date.now() - this.#startedAt));
+        const names = difference === "another environment" ? this.#options.differingVariables(hello.env) : [];
+        const which =
+          names.length === 0
+            ? ""
+            : ` (${listUpTo(names.map(visibleLine), MAX_NAMES_CHARS)} ${names.length === 1 ? "differs" : "differ"})`;
+        refuse(
+          `was started with ${difference}${which}`,
+          isReplaceable(difference, Date.now() - this.#startedAt),
+        );
         throw new Error("the command is left to its caller");
       },
       onCalling: (runId) => caller.send({ kind: "calling", runId }),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, writeJson } from "../../base/json.ts";
 import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { describeTypes, type Parameter, toolParameters } from "../../catalog/arguments.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -169,9 +169,7 @@ function renderAnswer(data: unknown, isTerminal: boolean): string {
     const text = isTerminal ? visibleLines(data) : data;
     return text === "" || text.endsWith("\n") ? text : `${text}\n`;
   }
-  return isTerminal
-    ? `${visibleLines(JSON.stringify(data, undefined, 2) ?? "null")}\n`
-    : `${jsonLine(data)}\n`;
+  return isTerminal ? `${visibleLines(writeJson(data, 2) ?? "null")}\n` : `${jsonLine(data)}\n`;
 }
 
 const MAX_PARAMETERS = 200;
@@ -242,10 +240,10 @@ function describe(parameter: Parameter): string {
       : [
           `one of ${choices
             .slice(0, MAX_CHOICES)
-            .map((choice) => JSON.stringify(choice))
+            .map((choice) => writeJson(choice))
             .join(", ")}${choices.length > MAX_CHOICES ? ", ..." : ""}`,
         ]),
-    ...(byDefault === undefined ? [] : [`by default ${JSON.stringify(byDefault)}`]),
+    ...(byDefault === undefined ? [] : [`by default ${writeJson(byDefault)}`]),
   ].join(", ");
   return oneLine([facts, ...(description === undefined ? [] : [description])].join(". "), MAX_LINE_CHARS);
 }

@@ -85,9 +85,9 @@ async function doctorQuickly(flags: DoctorFlags, surroundings: Surroundings): Pr
   return finding === undefined ? EXIT.done : EXIT_CODES[finding.area];
 }
 
-function renderFinding({ part, ok, detail }: Omit<Finding, "area">, colour: boolean): string {
-  const mark = ok ? "ok  " : "FAIL";
-  const painted = colour ? `\u001b[${ok ? 32 : 31}m${mark}\u001b[0m` : mark;
+export function renderFinding({ part, ok, note, detail }: Omit<Finding, "area">, colour: boolean): string {
+  const [mark, shade] = ok ? (note ? ["note", 33] : ["ok  ", 32]) : ["FAIL", 31];
+  const painted = colour ? `\u001b[${shade}m${mark}\u001b[0m` : mark;
   return `${painted}  ${part.padEnd(18)} ${oneLine(detail)}\n`;
 }
 

@@ -19,6 +19,7 @@ import {
 import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
+import { UnlistedServers } from "../../generation/unlisted-servers.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
 import { openServers } from "../../wiring/open-servers.ts";
 import {
@@ -97,6 +98,8 @@ export async function generate(
       .propose(stop.signal, (outcome) => shown.settle(outcome))
       .finally(() => shown.end());
     if (stop.signal.aborted) return EXIT.done;
+    const tried = servers.map(({ name }) => name);
+    if (!flags.check) new UnlistedServers(directory, env).note(tried, first.failures);
     await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
     const unmatched = generator.findUnmatchedPattern(first);
     if (unmatched !== undefined) throw new UsageError(unmatched.message);
@@ -274,6 +277,7 @@ const WHY: Readonly<Record<UpstreamErrorCode, string>> = {
   off: "off",
   call_timeout: "timed out",
   disconnected: "ended",
+  session_ended: "ended the session",
   protocol_error: "broke the protocol",
   remote_error: "answered with an error",
   input_refused: "asked for an input",

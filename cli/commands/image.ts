@@ -1,6 +1,8 @@
 import { jsonLine } from "../../base/json.ts";
+import { formatBytes } from "../../base/quantities.ts";
+import { oneLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { buildImage, clusterManifests } from "../../wiring/image.ts";
+import { buildImage, clusterManifests, pruneUnusedImages } from "../../wiring/image.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -9,6 +11,7 @@ import {
   EXIT,
   type ExitCode,
   type Surroundings,
+  tell,
   UsageError,
   write,
 } from "../command.ts";
@@ -17,10 +20,10 @@ interface BuildFlags extends CommonFlags {
   base?: string;
 }
 
-/** `ptc image build` */
+/** `ptc image` */
 export const imageCommand = defineGroup(
   "image",
-  () => [defineBuild, defineManifests],
+  () => [defineBuild, definePrune, defineManifests],
   (command) =>
     command
       .description("the image that programs run in")
@@ -29,22 +32,60 @@ export const imageCommand = defineGroup(
 
 const defineBuild = defineCommand("build", build, (command) =>
   command
-    .description("build the runner image; does nothing when it is up to date")
+    .description("build the image that this project needs; does nothing when it is up to date")
     .option(...CONFIG)
     .option("--base <image>", "base image with Node.js, or `debian-packages` for one made on this machine")
     .option("--json", "print the image's name and digest as JSON")
     .addHelpText("after", "\nExample:\n  ptc image build --base node:24-slim\n"),
 );
 
-async function build(flags: BuildFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+/** `ptc image build` */
+export async function build(
+  flags: BuildFlags,
+  { env, cwd, stdout, stderr }: Surroundings,
+): Promise<ExitCode> {
   const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const { digest, built } = await buildImage(configuration, {
+  const { reference, digest, built } = await buildImage(configuration, {
     env,
     base: flags.base,
     onProgress: (line) => stderr.write(`${line}\n`),
   });
-  const { image } = configuration.sandbox;
-  await write(stdout, `${flags.json ? jsonLine({ image, digest, built }) : `${image} ${digest}`}\n`);
+  await write(
+    stdout,
+    `${flags.json ? jsonLine({ image: reference, digest, built }) : `${reference} ${digest}`}\n`,
+  );
+  return EXIT.done;
+}
+
+interface PruneFlags extends CommonFlags {
+  unusedFor?: string;
+}
+
+const definePrune = defineCommand("prune", prune, (command) =>
+  command
+    .description("remove the images that no project of yours has used or built for some time")
+    .option(...CONFIG)
+    .option("--unused-for <days>", "how long an image must not have been used (default: 30)")
+    .option("--json", "print what was removed as JSON")
+    .addHelpText(
+      "after",
+      "\nImages that a sandbox uses, that this project needs, and that have a name of your own stay.\n\nExample:\n  ptc image prune --unused-for 7\n",
+    ),
+);
+
+async function prune(flags: PruneFlags, { env, cwd, stdout, stderr }: Surroundings): Promise<ExitCode> {
+  const days = flags.unusedFor === undefined ? undefined : Number(flags.unusedFor);
+  if (flags.unusedFor !== undefined && !/^\d{1,4}$/.test(flags.unusedFor))
+    throw new UsageError(`--unused-for must be a number of days from 0 to 9999, not '${flags.unusedFor}'`);
+  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  const { removed, kept } = await pruneUnusedImages(configuration, env, days);
+  if (flags.json) {
+    await write(stdout, `${jsonLine({ removed, kept })}\n`);
+    return EXIT.done;
+  }
+  for (const { reference, why } of kept) await tell(stderr, oneLine(`${reference} stays: ${why}`));
+  const lines = removed.map(({ reference, bytes }) => `removed ${reference}, ${formatBytes(bytes)}\n`);
+  await write(stdout, lines.length === 0 ? "there is nothing to remove\n" : lines.join(""));
   return EXIT.done;
 }
 

@@ -1,4 +1,4 @@
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, writeJson } from "../../base/json.ts";
 import { countTools, isMethod } from "../../catalog/parse-tool.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
@@ -151,14 +151,14 @@ export async function countTokensOf(
     // No client shows a model a server's methods as tools.
     tokens: tools
       .filter((tool) => !isMethod(tool))
-      .reduce((sum, tool) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0),
+      .reduce((sum, tool) => sum + tokensOf(writeJson(asDefinition(tool))), 0),
   }));
   const modules = catalog.servers.map(({ module }) => module);
   const definitions = tokensOf(JSON.stringify(buildToolDefinitions(modules, printers)));
   const instructions = tokensOf(
     buildInstructions(modules, printers, chooseExamples(catalog), listed.length > 0),
   );
-  const direct = listed.reduce((sum, { tool }) => sum + tokensOf(JSON.stringify(asDefinition(tool))), 0);
+  const direct = listed.reduce((sum, { tool }) => sum + tokensOf(writeJson(asDefinition(tool))), 0);
   const always = definitions + instructions + direct;
   const isAll = listed.length > 0 && listable(catalog).length === listed.length;
   const session = isAll
@@ -188,7 +188,7 @@ async function countSession(
 ): Promise<Omit<TokenCounts["session"], "total">> {
   const bySize = catalog.servers
     .flatMap(({ tools }) => tools.filter((tool) => !isMethod(tool)))
-    .map((tool) => ({ tool, size: JSON.stringify(asDefinition(tool)).length }))
+    .map((tool) => ({ tool, size: writeJson(asDefinition(tool)).length }))
     .sort((a, b) => a.size - b.size || (a.tool.namespacedName < b.tool.namespacedName ? -1 : 1))
     .map(({ tool }) => tool);
   const start = Math.max(0, Math.floor((bySize.length - INSPECTED_TOOLS) / 2));

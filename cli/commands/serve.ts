@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
+import { basename, join } from "node:path";
 import { clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { entryInstead, STARTED_BY_PLUGIN } from "../../configuration/clients/claude-code.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { DEFAULT_LISTEN, parseListen } from "../../configuration/http-settings.ts";
@@ -45,7 +46,8 @@ export const serveCommand: DefineCommand = (program, surroundings, finish) => {
     .option("--http [address]", "serve over HTTP, at HOST:PORT; by default where http.listen says")
     .addHelpText(
       "after",
-      () => `\nExample:\n  ${claudeCommand(surroundings, resolve(surroundings.cwd(), "ptc.yaml"))}\n`,
+      () =>
+        `\nExample:\n  ${claudeCommand(surroundings, join(projectFolder({ env: surroundings.env, cwd: surroundings.cwd() }), "ptc.yaml"))}\n`,
     )
     .action(async (flags: ServeFlags) => {
       finish(await serve(flags, surroundings));
@@ -70,7 +72,10 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const { current: configuration } = following;
   if (env[STARTED_BY_PLUGIN] !== undefined) {
     const cwd = surroundings.cwd();
-    const file = configuration.file === undefined ? undefined : resolve(cwd, configuration.file);
+    const file =
+      configuration.file === undefined
+        ? undefined
+        : join(configuration.directory, basename(configuration.file));
     const instead = entryInstead(env, cwd, file);
     if (instead !== undefined) {
       stderr.write(

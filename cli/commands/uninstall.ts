@@ -12,6 +12,7 @@ import { ClientChanges } from "../../configuration/clients/client-changes.ts";
 import { findClientFiles } from "../../configuration/clients/clients.ts";
 import { editEntry } from "../../configuration/clients/edit-entry.ts";
 import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-over.ts";
+import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { findConfiguration } from "../../configuration/load.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
@@ -127,8 +128,9 @@ export async function uninstall(
   return failed.length === 0 ? EXIT.done : EXIT.failed;
 }
 
-function staysText({ archive }: UninstallFlags, { cwd }: Surroundings): string {
-  const own = lstatSync(join(cwd(), ".ptc"), { throwIfNoEntry: false }) !== undefined && !archive;
+function staysText({ archive }: UninstallFlags, { env, cwd }: Surroundings): string {
+  const folder = projectFolder({ env, cwd: cwd() });
+  const own = lstatSync(join(folder, ".ptc"), { throwIfNoEntry: false }) !== undefined && !archive;
   const runs = own ? ", .ptc/ (its runs and its audit log; --archive removes it)" : "";
   return `What stays: ptc.yaml, programs/ and generated/${runs}, and the runs of other folders.`;
 }

@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import { messageOf } from "../../base/faults.ts";
+import { decodeFile } from "../../base/file-text.ts";
 import { isObject } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { listUpTo, oneLine } from "../../base/visible-text.ts";
@@ -22,12 +23,15 @@ import type {
 } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import type { FindOptions } from "../../configuration/configuration-paths.ts";
+import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { secretSourcesOf, valuesOf, whyNoServers } from "../../configuration/configured-servers.ts";
 import { findConfiguration, loadConfiguration } from "../../configuration/load.ts";
 import type { ManagedSettings } from "../../configuration/managed-settings.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
+import { UnlistedServers } from "../../generation/unlisted-servers.ts";
 import { runnerOf, uncheckedLanguages } from "../../languages/languages.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
+import { doubtAbout, type NeededImage, requireNeeded } from "../../sandbox/image/needed-image.ts";
 import type { EnginePart, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
@@ -54,6 +58,8 @@ export interface Finding {
   area: "ptc" | "configuration" | "sandbox" | "servers";
   part: string;
   ok: boolean;
+  /** Set where the part works, and the detail is something to know or to do all the same. */
+  note?: true;
   /** The result. For a failure it says what to do. */
   detail: string;
 }
@@ -90,7 +96,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   };
   const configuration = yield* examineConfiguration(options);
   const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
-  if (twice !== undefined) yield { area: "ptc", part: "Claude Code", ok: true, detail: twice };
+  if (twice !== undefined) yield note("ptc", "Claude Code", twice);
   if (configuration !== undefined) yield* examineClients(options);
   if (configuration !== undefined) yield await examineArchive(configuration, options.env);
   const own = openState(options.env);
@@ -119,7 +125,7 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     await pool.close();
     yield* examineDirectTools(configuration, options.principal);
     const plain = unredactedSources(configuration, read);
-    if (plain.length > 0) yield { area: "servers", part: "redaction", ok: true, detail: plain.join("; ") };
+    if (plain.length > 0) yield note("servers", "redaction", plain.join("; "));
   } finally {
     own.state.remove();
   }
@@ -130,14 +136,14 @@ async function* examineClients(options: FindOptions): AsyncGenerator<Finding> {
   const found = await findConfiguration(options).catch(() => undefined);
   if (found === undefined) return;
   const servers = serversWrittenIn(found.text);
-  const project = realpathSync(options.cwd);
+  const project = projectFolder(options);
   for (const file of findClientFiles(options.env, project)) {
     if (file.pluginRoot !== undefined) continue;
-    const text = await readFile(file.path, "utf8").catch(() => "");
+    const text = await readFile(file.path).then(decodeFile, () => "");
     const names = (await findDoubles(file, text, { servers, project })).map(({ name }) => oneLine(name));
     if (names.length === 0) continue;
     const detail = `has ${listUpTo([...new Set(names)], MAX_LISTED_CHARS)} beside ptc (${file.path}), so that a model sees each tool twice: \`ptc install --take-over\` takes them out`;
-    yield { area: "ptc", part: file.client, ok: true, detail };
+    yield note("ptc", file.client, detail);
   }
 }
 
@@ -149,21 +155,21 @@ async function* examineConfiguration(
     const configuration = await loadConfiguration(options);
     const { file, servers } = configuration;
     const off = servers.filter((server) => server.off !== undefined).length;
-    const detail =
-      file === undefined
-        ? "none here; `ptc.yaml` names your servers"
-        : `${file}, ${countNoun(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
-    yield { area, part: "configuration", ok: true, detail };
+    if (file === undefined) yield note(area, "configuration", "none here; `ptc.yaml` names your servers");
+    else {
+      const detail = `${file}, ${countNoun(servers.length, "server")}${off > 0 ? `, ${off} of them off` : ""}`;
+      yield { area, part: "configuration", ok: true, detail };
+    }
     for (const managed of configuration.managed)
       yield { area, part: "managed settings", ok: true, detail: describeManaged(managed) };
-    for (const held of configuration.held) yield { area, part: "managed settings", ok: true, detail: held };
+    for (const held of configuration.held) yield note(area, "managed settings", held);
     const plain = unredacted(configuration);
-    if (plain.length > 0) yield { area, part: "redaction", ok: true, detail: plain.join("; ") };
+    if (plain.length > 0) yield note(area, "redaction", plain.join("; "));
     const open = await openSecretFiles(configuration);
     const { languages, execution } = configuration;
     const unchecked = execution.typecheck === "off" ? [] : await uncheckedLanguages(languages);
-    if (unchecked.length > 0) yield { area, part: "type check", ok: true, detail: unchecked.join("; ") };
-    if (open.length > 0) yield { area, part: "secrets", ok: true, detail: open.join("; ") };
+    if (unchecked.length > 0) yield note(area, "type check", unchecked.join("; "));
+    if (open.length > 0) yield note(area, "secrets", open.join("; "));
     return configuration;
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
@@ -238,10 +244,10 @@ function unredactedSources({ servers }: Configuration, read: ReadonlyMap<string,
 }
 
 /** The options for starting sandboxes, and why this engine is used. */
-type SettledOptions = StarterOptions & { why?: string | undefined };
+type SettledOptions = StarterOptions & { needed: NeededImage; why?: string | undefined };
 
 /** The options with the engine that is actually used, if the choice was still open. */
-async function settle(options: StarterOptions): Promise<SettledOptions> {
+async function settle(options: Omit<SettledOptions, "why">): Promise<SettledOptions> {
   return { ...options, ...(await options.engine.settled?.()) };
 }
 
@@ -266,6 +272,7 @@ async function* examineSandbox(
   if (!isWhole) return;
   const checks: EngineCheck[] = [
     ...engineChecks(options),
+    [IMAGE_NOTE, () => doubtImage(options)],
     ["snapshot", () => describeSnapshot({ ...options, ...(first && { runner: first }) })],
     ["sandbox", () => trySandbox({ ...options, ...(first && { runner: first }) })],
     ...others.map((runner): [string, () => Promise<string>] => [
@@ -280,9 +287,19 @@ async function* examineSandbox(
     );
     // A part that the engine does not have.
     if (finding.detail === undefined) continue;
-    yield { area: "sandbox", part, ok: finding.ok, detail: finding.detail };
+    yield part === IMAGE_NOTE
+      ? note("sandbox", "image", finding.detail)
+      : { area: "sandbox", part, ok: finding.ok, detail: finding.detail };
     if (!finding.ok) return;
   }
+}
+
+/** The check of the image that finds no fault, but what is to be known. */
+const IMAGE_NOTE = "note on the image";
+
+async function doubtImage({ engine, image, needed }: SettledOptions): Promise<string | undefined> {
+  const found = await engine.findImage(image);
+  return found && doubtAbout(needed, found);
 }
 
 async function describeSnapshot({
@@ -405,6 +422,7 @@ async function examineTool(
 }
 
 const MAX_NAMES_CHARS = 200;
+const MAX_REASONS_CHARS = 600;
 
 /**
  * The first problem that would keep a program from running or from being archived, as far as that is known without starting a sandbox
@@ -425,29 +443,62 @@ export async function examineQuickly(
   if (configuration.file === undefined) return undefined;
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) return wrong("configuration", "configuration", nothing);
-  const missing = (await examineModules(configuration)) ?? (await examineEngine(configuration, options));
+  const modules = await examineModules(configuration, options.env);
+  const missing = modules.ungenerated ?? (await examineEngine(configuration, options));
   if (missing !== undefined) return missing;
   const archive = await examineArchive(configuration, options.env);
-  return archive.ok ? undefined : archive;
+  return archive.ok ? modules.unlisted : archive;
 }
 
-async function examineModules(configuration: Configuration): Promise<Finding | undefined> {
+/**
+ * Servers without modules: those that `ptc generate` has not tried as they are configured, and those that it could not list. For the
+ * second kind the reason is what helps, and programs over the other servers run all the same.
+ */
+export async function examineModules(
+  configuration: Configuration,
+  env: ExamineOptions["env"],
+): Promise<{ ungenerated?: Finding; unlisted?: Finding; known: number }> {
+  const directory = generatedDirectory(configuration);
   try {
-    const stored = await readCatalog(generatedDirectory(configuration));
+    const stored = await readCatalog(directory);
     const known = new Set(stored === undefined ? [] : storedServers(stored).map(({ name }) => name));
     const unknown = configuration.servers.filter(({ name, off }) => off === undefined && !known.has(name));
-    if (unknown.length === 0) return undefined;
-    const names = listUpTo(
-      unknown.map(({ name }) => `'${name}'`),
-      MAX_NAMES_CHARS,
-    );
-    return wrong("servers", "modules", `the tools of ${names} are not known yet; run \`ptc generate\``);
+    const reasons = new UnlistedServers(directory, env).read(fileOf(configuration));
+    const untried = unknown.filter(({ name }) => !reasons.has(name)).map(({ name }) => `'${name}'`);
+    if (untried.length > 0) {
+      const names = listUpTo(untried, MAX_NAMES_CHARS);
+      return {
+        known: known.size,
+        ungenerated: wrong(
+          "servers",
+          "modules",
+          `the tools of ${names} are not known yet; run \`ptc generate\``,
+        ),
+      };
+    }
+    const failed = unknown.map(({ name }) => reasons.get(name) ?? "");
+    if (failed.length === 0) return { known: known.size };
+    const others = known.size > 0 ? "the other servers work; " : "";
+    return {
+      known: known.size,
+      unlisted: wrong(
+        "servers",
+        "modules",
+        `${listUpTo(failed, MAX_REASONS_CHARS)} (${others}once that is mended, \`ptc generate\` adds ${failed.length === 1 ? "its" : "their"} tools)`,
+      ),
+    };
   } catch (error) {
-    return wrong("servers", "modules", messageOf(error));
+    return { known: 0, ungenerated: wrong("servers", "modules", messageOf(error)) };
   }
 }
 
-async function examineEngine(
+/** The configuration file's absolute path. */
+function fileOf({ file, directory }: Configuration): string | undefined {
+  return file && join(directory, basename(file));
+}
+
+/** The first part of the engine that is wrong, of those that need no sandbox. The image is the last of them. */
+export async function examineEngine(
   configuration: Configuration,
   { env, engine }: Pick<ExamineOptions, "env" | "engine">,
 ): Promise<Finding | undefined> {
@@ -474,6 +525,11 @@ function wrong(area: Finding["area"], part: string, detail: string): Finding {
   return { area, part, ok: false, detail };
 }
 
+/** Something to know about a part that works. */
+function note(area: Finding["area"], part: string, detail: string): Finding {
+  return { area, part, ok: true, note: true, detail };
+}
+
 const RUNTIME_PATIENCE_MS = 5_000;
 
 /** One part of the engine with its check, which resolves with the result or rejects with what to do. */
@@ -493,8 +549,9 @@ function engineChecks({
   engine,
   runtime,
   image,
+  needed,
   why,
-}: Pick<SettledOptions, "engine" | "runtime" | "image" | "why">): EngineCheck[] {
+}: Pick<SettledOptions, "engine" | "runtime" | "image" | "needed" | "why">): EngineCheck[] {
   const channelAndImage: EngineCheck[] = [
     [
       "channel",
@@ -507,9 +564,10 @@ function engineChecks({
     [
       "image",
       async () => {
-        const found = await engine.findImage(image);
-        if (found === undefined) throw new Error(`there is no image '${image}'; run \`ptc image build\``);
-        return `${image}, ${found.digest.slice(0, 19)}`;
+        const found = requireNeeded(needed, await engine.findImage(image));
+        const packages =
+          needed.pythonPackages.length === 0 ? "" : `, with ${needed.pythonPackages.join(", ")}`;
+        return `${image}${packages}, which this project needs, ${found.digest.slice(0, 19)}`;
       },
     ],
   ];

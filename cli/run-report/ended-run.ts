@@ -1,3 +1,4 @@
+import { readJson } from "../../base/json.ts";
 import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
@@ -90,7 +91,7 @@ function renderValue(
   if (isConsole && (isConsoleShown || result.data === "")) return "";
   const { text, cut } = isConsole
     ? showText(String(result.data), MAX_VALUE_CHARS)
-    : showJson(wholeResultJson === undefined ? result.data : JSON.parse(wholeResultJson), MAX_VALUE_CHARS);
+    : showJson(wholeResultJson === undefined ? result.data : readJson(wholeResultJson), MAX_VALUE_CHARS);
   return `\n${visibleLines(text)}${cut === "" ? "" : `\n${style("dim", `(${cut}; ptc runs show --output prints all of it)`)}`}`;
 }
 

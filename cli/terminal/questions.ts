@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { isBigIntegerText, writeJson } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ApprovalScope, DEFAULT_AT_MOST, parseScope } from "../../broker/approvals/approval-scope.ts";
@@ -233,7 +234,7 @@ function promptFor(field: FormField): string {
   const byDefault =
     field.byDefault === undefined
       ? ""
-      : ` (Enter for ${visibleLine(JSON.stringify(field.byDefault)).slice(0, 60)})`;
+      : ` (Enter for ${visibleLine(writeJson(field.byDefault)).slice(0, 60)})`;
   return `${hint}${byDefault}${leaves}> `.trimStart();
 }
 
@@ -244,6 +245,7 @@ function readTyped(field: FormField, line: string): FormValue | undefined {
     case "text":
       return line;
     case "number":
+      if (isBigIntegerText(text)) return BigInt(text);
       return text === "" || !Number.isFinite(Number(text)) ? undefined : Number(text);
     case "boolean":
       return /^(?:y|yes|true)$/i.test(text) ? true : /^(?:n|no|false)$/i.test(text) ? false : undefined;
@@ -290,7 +292,7 @@ function yesOrNo(line: string | undefined, values: Readonly<Record<string, FormV
 
 function visibleJson(values: object): string {
   const entries = Object.entries(values).map(
-    ([name, value]) => `${visibleLine(name)}: ${visibleLine(JSON.stringify(value))}`,
+    ([name, value]) => `${visibleLine(name)}: ${visibleLine(writeJson(value))}`,
   );
   return entries.length === 0 ? "nothing" : entries.join("\n");
 }

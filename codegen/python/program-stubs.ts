@@ -65,7 +65,7 @@ class ToolError(Exception):
     retryable: bool
     """Whether the same call may succeed later."""
     data: Any
-    """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
+    """What a tool says of its failure as structured content, or its answer if that contradicts what the tool promises."""
 `;
 
 /** The stubs of the function that asks a model, if one is configured. */

@@ -78,7 +78,7 @@ const PYTHON_EDITOR: EditorSetup = {
 };
 
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const PYTHON_GENERATOR = "8";
+export const PYTHON_GENERATOR = "9";
 
 /** Prints stubs for programs in Python. Type checkers and editors read them; they never run. */
 export const PYTHON_PRINTER: LanguagePrinter = {

@@ -5,7 +5,10 @@ type Arguments<In> = {} extends In ? [args?: In] : [args: In];
 
 /** A tool of an MCP server. */
 export interface ToolFunction<In, Out> {
-  /** Calls the tool. Throws \`ToolError\` when it fails. */
+  /**
+   * Calls the tool. Throws \`ToolError\` when it fails. Without an output schema it gives the text of the answer, parsed if it is
+   * JSON, else the content blocks. Where a server sends a list as one text for each item, \`[await fn(args)].flat()\` is the list.
+   */
   (...args: Arguments<In>): Promise<Out>;
   /** Calls the tool. Never throws; \`raw\` is the MCP result. */
   result(...args: Arguments<In>): Promise<ToolResult<Out>>;
@@ -69,7 +72,7 @@ declare global {
     readonly tool: string;
     /** Whether the same call may succeed later. */
     readonly retryable: boolean;
-    /** What the tool answered, where the call was made and its answer contradicts what the tool promises. */
+    /** What a tool says of its failure as structured content, or its answer if that contradicts what the tool promises. */
     readonly data?: any;
   }
 }

@@ -97,7 +97,7 @@ const TYPESCRIPT_EDITOR: EditorSetup = {
 };
 
 /** The version of this generator. It must change whenever the same definitions would give another text. */
-export const GENERATOR = "9";
+export const GENERATOR = "10";
 
 /** Prints modules in TypeScript, which programs in JavaScript import too. */
 export const TYPESCRIPT_PRINTER: LanguagePrinter = {

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { isObject } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import { type ClientRules, joinRules, rulesIn } from "./client-rules.ts";
 import { claudeFolder, isPtcEntry, memberOf, readJson } from "./clients.ts";
 
 /*
@@ -95,6 +96,23 @@ export function entryInstead(
       entry.isApproved &&
       (own === undefined || entry.configuration === undefined || real(entry.configuration) === own),
   );
+}
+
+/** The rules of Claude Code about servers and tools in a folder, in its settings and in those of the machine. */
+export function claudeRules(env: EnvironmentVariables, cwd: string): ClientRules {
+  const userFile = join(env.CLAUDE_CONFIG_DIR || env.HOME || homedir(), ".claude.json");
+  const managed =
+    process.platform === "darwin" ? "/Library/Application Support/ClaudeCode" : "/etc/claude-code";
+  const files = [
+    userFile,
+    join(claudeFolder(env), "settings.json"),
+    ...foldersOf(real(cwd)).flatMap((folder) => [
+      join(folder, ".claude/settings.json"),
+      join(folder, ".claude/settings.local.json"),
+    ]),
+    join(managed, "managed-settings.json"),
+  ];
+  return joinRules(files.map((path) => rulesIn(readJson(path, LIMITS), real(cwd))));
 }
 
 /** Says that Claude Code has ptc twice, and what to do; `undefined` if it does not. */

@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
+import { BYTE_ORDER_MARK } from "../../base/file-text.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { diffLines } from "../diff-lines.ts";
@@ -44,6 +45,8 @@ const ClientChange = z.object({
   name: z.string(),
   before: z.optional(Entry),
   after: z.optional(z.record(z.string(), z.unknown())),
+  /** The folders that were made for the file, the outermost first. */
+  folders: z.optional(z.array(z.string())),
   /** In the text that ptc left (with this digest; none for no file), `put` has replaced `taken` at `start`. */
   piece: z.object({
     digest: z.optional(z.string()),
@@ -67,17 +70,25 @@ export interface EditedFile extends Pick<ClientPlace, "client" | "path" | "forma
   project: string;
 }
 
+/** The text of a file in which nothing is left. */
+const NOTHING_LEFT = { json: "{}\n", toml: "" };
+
 /**
  * Edits one entry, and describes the change. The text is `undefined` if there is no file.
  *
+ * @param isOwnFile whether ptc has made the file, which then goes when nothing is left of it. Another file stays, and is empty.
  * @throws ClientFileError
  */
 export async function changeEntry(
   file: EditedFile,
   text: string | undefined,
   edit: EntryEdit,
+  isOwnFile = false,
 ): Promise<{ text: string | undefined; change: ClientChange | undefined }> {
-  const after = await editEntry(file, text, edit);
+  const edited = await editEntry(file, text, edit);
+  const mark = text?.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+  const after =
+    edited === undefined && text !== undefined && !isOwnFile ? mark + NOTHING_LEFT[file.format] : edited;
   if (after === text) return { text, change: undefined };
   const was = await findEntry(file, text, edit.name);
   const is = await findEntry(file, after, edit.name);
@@ -141,7 +152,10 @@ export async function undoChange(change: ClientChange, text: string | undefined)
     const mayChange = () => true;
     const without =
       there === undefined ? text : await editEntry(change, text, { name, entry: undefined, mayChange });
-    if (before === undefined) return { state: "undone", text: without };
+    if (before === undefined) {
+      const isEmpty = without === undefined && text !== undefined && piece.wasThere;
+      return { state: "undone", text: isEmpty ? NOTHING_LEFT[change.format] : without };
+    }
     const { value, written } = before;
     const put = { name, mayChange, entry: value };
     // If the original form of the entry no longer fits into the file, only its values are put back.
@@ -179,6 +193,11 @@ export class ClientChanges {
 
   forget(id: string): void {
     rmSync(join(this.folder, `${id}.json`), { force: true });
+  }
+
+  /** The changes of one file, the oldest first. @param path without symbolic links. */
+  of(path: string): ClientChange[] {
+    return this.list().flatMap(({ change }) => (change.path === path ? [change] : []));
   }
 
   /** All changes, the oldest first. Files that ptc did not write are ignored. */

@@ -1,8 +1,10 @@
 /** The MCP clients that ptc knows: where each keeps its servers, and how it starts `ptc serve`. */
+
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, relative } from "node:path";
 import { parse } from "yaml";
+import { decodeFile } from "../../base/file-text.ts";
 import { isObject, parseForeignJson } from "../../base/json.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 
@@ -224,6 +226,8 @@ export interface ClientFile {
   /** Absolute: the folder of the plugin that the file belongs to. */
   pluginRoot?: string;
   isGemini?: boolean;
+  /** Whether the client counts a `timeout` in seconds. */
+  countsSeconds?: boolean;
 }
 
 const MAX_PLUGINS = 200;
@@ -297,7 +301,7 @@ function isFile(path: string): boolean {
 /** The parsed content of a client's file; `undefined` if it cannot be read. */
 export function readJson(path: string, limits = PLUGINS_LIMITS): unknown {
   try {
-    return parseForeignJson(readFileSync(path), limits);
+    return parseForeignJson(decodeFile(readFileSync(path)), limits);
   } catch {
     return undefined;
   }

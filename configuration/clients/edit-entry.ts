@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import { BYTE_ORDER_MARK, withoutMark } from "../../base/file-text.ts";
 import { isObject } from "../../base/json.ts";
 import { type ClientPlace, isPtcEntry } from "./clients.ts";
 import type { PlacedEdit } from "./edit-json-entry.ts";
 import { ClientFileError, readClientFile } from "./read-client-file.ts";
-
-const BYTE_ORDER_MARK = "\ufeff";
 
 /** The place of a client's servers in its file. */
 export type EntryPlace = Pick<ClientPlace, "path" | "format" | "keys">;
@@ -31,6 +30,8 @@ interface Editor {
   editEntry(text: string, edit: PlacedEdit): string | undefined;
   /** The text of the entry; `undefined` if there is no entry, or its form cannot be written again. */
   writtenEntry(text: string, place: readonly string[]): string | undefined;
+  /** Whether a text has nothing but white space and comments. */
+  isBlank(text: string): boolean;
   /** The place of the first syntax error, as far as it is known. */
   placeOfMistake(text: string): string | undefined;
 }
@@ -46,8 +47,8 @@ export async function findEntry(
   text: string | undefined,
   name: string,
 ): Promise<FoundEntry | undefined> {
-  const plain = (text ?? "").replace(BYTE_ORDER_MARK, "");
-  if (plain.trim() === "") return undefined;
+  const plain = withoutMark(text ?? "");
+  if ((await editorOf(format)).isBlank(plain)) return undefined;
   const file = await readClientFile(format === "toml" ? "file.toml" : path, plain);
   const value = isObject(file) ? entryAt(file, keys, name) : undefined;
   if (value === undefined) return undefined;
@@ -72,10 +73,9 @@ export async function editEntry(
   const mark = text?.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
   const before = (text ?? "").slice(mark.length);
   const file = format === "toml" ? "file.toml" : path;
-  const old =
-    before.trim() === ""
-      ? {}
-      : await readClientFile(file, before).catch((error) => tellPlace(error, format, before));
+  const old = (await editorOf(format)).isBlank(before)
+    ? {}
+    : await readClientFile(file, before).catch((error) => tellPlace(error, format, before));
   if (!isObject(old)) throw new ClientFileError("holds no object; mend it, and try again");
   const there = entryAt(old, keys, name);
   if (there !== undefined && !mayChange(there))

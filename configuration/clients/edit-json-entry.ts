@@ -1,4 +1,5 @@
 import {
+  createScanner,
   findNodeAtLocation,
   type Node,
   type ParseError,
@@ -19,8 +20,12 @@ export interface PlacedEdit {
   written?: string | undefined;
 }
 
+/** Kinds of tokens, as jsonc-parser numbers them (its `SyntaxKind` exists at compile time only). */
+const LINE_COMMENT = 12;
+const END = 17;
+
 /** Matches everything between a value and the comma after it in JSON with comments, including that comma. */
-const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*,/;
+const TO_COMMA = /^(?:\s|\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*,/;
 
 /**
  * The JSON text, which may have comments, with the entry set or removed. `undefined` when nothing is left. Only the text of the entry
@@ -37,8 +42,10 @@ export function editEntry(
     // Objects that only led to the entry are removed too, unless they hold a comment.
     for (let depth = keys.length; depth > 0; depth--) {
       const node = find(edited, keys.slice(0, depth));
-      if (node === undefined || !/^\{\s*\}$/.test(edited.slice(node.offset, node.offset + node.length)))
-        break;
+      const key = node?.parent?.children?.[0];
+      if (node === undefined || key === undefined) break;
+      const written = edited.slice(key.offset + key.length, node.offset + node.length);
+      if (!/^\s*:\s*\{\s*\}$/.test(written)) break;
       edited = withoutMember(edited, node);
     }
     return /^\s*\{\s*\}\s*$/.test(edited) ? undefined : edited;
@@ -55,8 +62,8 @@ export function editEntry(
     if (node !== undefined) return withValue(within, node, whole, form);
     return withMember(within, find(within, at), key, whole, form);
   };
-  if (text.trim() === "")
-    return `${JSON.stringify(
+  if (isBlank(text))
+    return `${text}${text.trim() === "" || text.endsWith("\n") ? "" : form.eol}${JSON.stringify(
       place.reduceRight((inner: unknown, each) => ({ [each]: inner }), entry),
       undefined,
       2,
@@ -73,6 +80,11 @@ export function editEntry(
     if (JSON.stringify(old) !== JSON.stringify(value)) edited = set(edited, [...place, key], value, []);
   }
   return edited;
+}
+
+/** Whether a text has nothing but white space and comments. */
+export function isBlank(text: string): boolean {
+  return /^(?:\s|\/\/[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)*$/.test(text);
 }
 
 /** The text of the entry; `undefined` if there is none. */
@@ -151,7 +163,9 @@ function withMember(text: string, object: Node | undefined, key: string, value: 
   if (!isBroken) return `${text.slice(0, end)},${indent === undefined ? "" : " "}${member}${text.slice(end)}`;
   // A comment on the line of the last member stays there.
   const [rest = ""] =
-    /^[ \t]*,?[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*\*\/[ \t]*)?(?=\r?\n)/.exec(text.slice(end)) ?? [];
+    /^[ \t]*,?[ \t]*(?:\/\*(?:[^*\r\n]|\*(?!\/))*\*\/[ \t]*)*(?:\/\/[^\r\n]*)?(?=\r?\n)/.exec(
+      text.slice(end),
+    ) ?? [];
   const hasComma = /^[ \t]*,/.test(rest);
   const comma = hasComma ? "" : ",";
   const added = `${eol}${base}${member}${hasComma ? "," : ""}`;
@@ -169,17 +183,29 @@ function withoutMember(text: string, value: Node | undefined): string {
   let end = member.offset + member.length;
   const comma = TO_COMMA.exec(text.slice(end))?.[0].length;
   if (comma !== undefined) {
+    const trivia = text.slice(end, end + comma - 1);
+    if (trivia.trim() !== "") return joined(joined(text.slice(0, start), trivia), text.slice(end + comma));
     const isBroken = start < member.offset;
     // Members on one line keep the space between the remaining ones.
     const space = isBroken ? 0 : (/^[ \t]*/.exec(text.slice(end + comma))?.[0].length ?? 0);
-    return `${text.slice(0, start)}${text.slice(end + comma + space)}`;
+    return joined(text.slice(0, start), text.slice(end + comma + space));
   }
   if (previous === undefined) {
-    end += /^\s*(?=\})/.exec(text.slice(end))?.[0].length ?? 0;
-    return `${text.slice(0, start)}${text.slice(end)}`;
+    const isAlone = text.slice(0, start).trimEnd().endsWith("{");
+    if (isAlone) end += /^\s*(?=\})/.exec(text.slice(end))?.[0].length ?? 0;
+    return joined(text.slice(0, start), text.slice(end));
   }
   const from = previous.offset + previous.length;
   const between = text.slice(from, start);
   const kept = between.replace(TO_COMMA, (found) => found.slice(0, -1));
-  return `${text.slice(0, from)}${start < member.offset ? kept : kept.trimEnd()}${text.slice(end)}`;
+  const isSpace = start === member.offset && kept.trim() === "";
+  return joined(`${text.slice(0, from)}${isSpace ? "" : kept}`, text.slice(end));
+}
+
+/** Both texts together, with a line feed between them where the first ends in a comment that reaches to the end of its line. */
+function joined(before: string, after: string): string {
+  const scanner = createScanner(before, false);
+  let last = 0;
+  for (let kind: number = scanner.scan(); kind !== END; kind = scanner.scan()) last = kind;
+  return `${before}${last === LINE_COMMENT && !/^\r?\n/.test(after) ? "\n" : ""}${after}`;
 }

@@ -46,6 +46,11 @@ export function writtenEntry(text: string, place: readonly string[]): string | u
   return own.length === 0 ? undefined : own.join("").replace(/\n?$/, "\n");
 }
 
+/** Whether a text has nothing but white space. Comments alone are TOML. */
+export function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
 /** The parser does not say where a mistake is. */
 export function placeOfMistake(): undefined {}
 

@@ -1,3 +1,4 @@
+import { withoutMark } from "../../base/file-text.ts";
 import { type ForeignJsonError, parseForeignJson } from "../../base/json.ts";
 
 /** The largest file that is read. Clients also keep other state in it, so it can be large. */
@@ -14,13 +15,15 @@ export class ClientFileError extends Error {
 }
 
 /**
- * Reads the configuration file of an MCP client: JSON, JSON with comments and trailing commas, or TOML for a name that ends
- * in `.toml`.
+ * Reads the configuration file of an MCP client: JSON, JSON with comments and trailing commas, TOML for a name that ends in `.toml`,
+ * or YAML for one that ends in `.yaml`. A byte order mark before it is left out.
  *
  * @throws ClientFileError whose message continues a sentence that begins with the file's name.
  */
 export async function readClientFile(name: string, text: string): Promise<unknown> {
-  return name.endsWith(".toml") ? readToml(text) : readJson(text);
+  const own = withoutMark(text);
+  if (name.endsWith(".toml")) return readToml(own);
+  return /\.ya?ml$/.test(name) ? readYaml(own) : readJson(own);
 }
 
 async function readJson(text: string): Promise<unknown> {
@@ -75,6 +78,17 @@ async function withoutComments(text: string): Promise<string> {
     }
     const start = scanner.getTokenOffset();
     pieces.push(isComment ? " " : text.slice(start, start + scanner.getTokenLength()));
+  }
+}
+
+async function readYaml(text: string): Promise<unknown> {
+  if (Buffer.byteLength(text) > MAX_TOML_BYTES)
+    throw new ClientFileError(`is larger than ${MAX_TOML_BYTES} bytes, which is more than is read of YAML`);
+  const { parse } = await import("yaml");
+  try {
+    return parse(text, { maxAliasCount: 100, logLevel: "silent" });
+  } catch {
+    throw new ClientFileError("is not YAML");
   }
 }
 

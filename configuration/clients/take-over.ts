@@ -23,7 +23,7 @@ export interface DoubleEntry extends EditedFile {
  * @param text the text of the file.
  */
 export async function findDoubles(
-  { client, path, pluginRoot, isGemini }: ClientFile,
+  { client, path, pluginRoot, isGemini, countsSeconds }: ClientFile,
   text: string,
   { servers, project }: { servers: readonly ServerEntry[]; project: string },
 ): Promise<DoubleEntry[]> {
@@ -31,7 +31,7 @@ export async function findDoubles(
   const file = await readIfReadable(path, text);
   if (file === undefined) return [];
   const format = formatOf(path);
-  return importableEntries(file, project, { isGemini }).flatMap(({ keys, name, server }) =>
+  return importableEntries(file, project, { isGemini, countsSeconds }).flatMap(({ keys, name, server }) =>
     servers.some((own) => isSameServer(own, server))
       ? [{ client, path, format, keys, project, name, target: targetOf(server) } as const]
       : [],
@@ -82,11 +82,23 @@ export function serversWrittenIn(configurationText: string): ServerEntry[] {
   }));
 }
 
-function isSameServer(own: ServerEntry, imported: ServerEntry): boolean {
-  const { entry } = withoutArgumentSecrets(imported);
+function isSameServer(given: ServerEntry, imported: ServerEntry): boolean {
+  const own = withoutNames(given);
+  const entry = withoutNames(withoutArgumentSecrets(imported).entry);
   const isNamedAlike = own.name === entry.name;
   if (own.url !== undefined) return isNamedAlike && own.url === entry.url;
   return isNamedAlike && own.command === entry.command && isDeepStrictEqual(own.args ?? [], entry.args ?? []);
+}
+
+/** The entry with one name for all variables in its arguments and its URL, since ptc may have given them other names. */
+function withoutNames(entry: ServerEntry): ServerEntry {
+  const unnamed = (text: string) => text.replaceAll(/\$\{[A-Za-z_]\w*\}/g, "$");
+  return {
+    ...entry,
+    ...(entry.args && { args: entry.args.map(unnamed) }),
+    ...(entry.url !== undefined && { url: unnamed(entry.url) }),
+    ...(entry.command !== undefined && { command: unnamed(entry.command) }),
+  };
 }
 
 /** The command or the URL of a server, without its possible secrets. */

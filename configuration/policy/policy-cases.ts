@@ -1,7 +1,9 @@
 /** Cases of a policy: calls, conversations and accesses with what is to be decided about each, without any server. */
+
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { decodeFile } from "../../base/file-text.ts";
 import { jsonLine } from "../../base/json.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import { RunFlow } from "../../broker/flow/run-flow.ts";
@@ -339,11 +341,13 @@ export async function readPolicyCases({
   try {
     const { size } = await stat(path);
     if (size > MAX_CASES_BYTES) throw refuse(`is larger than ${MAX_CASES_BYTES / 1024} KiB`);
-    return await readFile(path, "utf8");
+    return decodeFile(await readFile(path));
   } catch (error) {
     if (error instanceof ConfigurationError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return undefined;
-    throw refuse(`cannot be read: ${code}`);
+    throw refuse(
+      error instanceof TypeError ? "is not text in UTF-8; save it as UTF-8" : `cannot be read: ${code}`,
+    );
   }
 }

@@ -44,7 +44,7 @@ export function setting<T extends z.ZodType>(
 
 /** Gives a section the comment above it in the commented ptc.yaml. */
 export function headed<T extends z.ZodType>(heading: string, schema: T): T {
-  return setting(schema, undefined, { heading });
+  return setting(schema, undefined, { ...TEXTS.get(schema)?.line, heading });
 }
 
 /** Declares that variables are expanded in the texts of a value before it is checked. */

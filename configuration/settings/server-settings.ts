@@ -1,7 +1,9 @@
 /** The settings of everything that programs call: MCP servers, commands of this machine, and the model of `extract`. */
+
 import * as z from "zod";
 import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
+import { ALL_HEADERS } from "../../upstream/secret-source.ts";
 import {
   expanded,
   headed,
@@ -112,7 +114,15 @@ function headers() {
     .string()
     .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "is not a name for an HTTP header" });
   const value = z.string().regex(HEADER_TEXT, { error: IN_HEADER });
-  return z.record(name, secretValue(value), { error: MAPPING_OF_VALUES }).optional();
+  return z
+    .record(name, secretValue(value), { error: MAPPING_OF_VALUES })
+    .check(
+      z.refine((given) => typeof given[ALL_HEADERS] !== "string", {
+        error: "must name a source that prints headers as a JSON object, such as { command: [...] }",
+        path: [ALL_HEADERS],
+      }),
+    )
+    .optional();
 }
 
 const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -314,7 +324,10 @@ const Server = mapping({
     "the folder that it starts in, relative to that of ptc.yaml",
   ),
   url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
-  headers: setting(expanded(headers()), "what is sent with each request; values as for `env`"),
+  headers: setting(
+    expanded(headers()),
+    "what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection",
+  ),
   roots: setting(
     expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
     "folders that ptc names to it",

@@ -342,7 +342,11 @@ export const Settings = section({
         text(128).default("runsc"),
         "the container runtime; any other than runsc needs `allow_weaker_isolation`",
       ),
-      image: setting(text(512).default("ptc-runner"), "the image that programs run in"),
+      image: setting(
+        text(512).default("ptc-runner"),
+        "the image that programs run in; `ptc-runner` is the one that ptc builds for what this project needs, and any other name is taken as it is",
+        { comment: "ptc-runner is the one that ptc builds for what this project needs" },
+      ),
       warm: setting(
         wholeNumber(0, 64).default(2),
         "the fewest sandboxes that are kept started; 0 turns the pool off",
@@ -381,27 +385,21 @@ export const Settings = section({
           namespace: setting(
             text(63).optional(),
             "where pods are claimed; by default the namespace of the context, or of ptc's own pod",
-            {},
+            { value: "ptc", comment: "by default that of the context" },
           ),
           template: setting(
             text(50).default("ptc"),
             "what the names of the SandboxWarmPools begin with; `-javascript` or `-python` follows",
             {},
           ),
-          context: setting(
-            text(256).optional(),
-            "a context of the kubeconfig; by default its current one",
-            {},
-          ),
+          context: setting(text(256).optional(), "a context of the kubeconfig; by default its current one"),
           kubeconfig: setting(
             text(4_096).optional(),
             "a file as for `kubectl`; by default what the variable KUBECONFIG says, ~/.kube/config, or in a pod its service account",
-            {},
           ),
           certificates: setting(
             text(4_096).optional(),
             "a folder with ca.crt, tls.crt and tls.key, for connections to pods; without it programs reach ptc through the API server",
-            {},
           ),
           ready_timeout_seconds: setting(
             wholeNumber(1, 3_600).default(60),
@@ -533,16 +531,17 @@ and those that \`direct\` names in any case: a server, SERVER.TOOL, or a pattern
       keep_days: setting(keptDays().default(30), "how long runs are kept", {}),
     }),
   ),
-  http: headed(
-    "How `ptc serve --http` is reached by many people, and who may use it: [for a team](docs/team.md).",
-    Http,
-  ),
+  http: headed("How `ptc serve --http` is reached by many people, and who may use it (docs/team.md).", Http),
   notify: headed(
-    "Who is told of questions that wait for an approval, where no client shows them: [being told](docs/notify.md).",
-    Notify,
+    "Who is told of questions that wait for an approval, where no client shows them (docs/notify.md).",
+    setting(Notify, undefined, {
+      value: `
+  slack: { url: "\${SLACK_WEBHOOK_URL}" }
+  after_seconds: 10`,
+    }),
   ),
   storage: headed(
-    "Where everything is kept that outlives a run, so that several ptc share it: [shared storage](docs/storage.md). Without it, in files of this machine.",
+    "Where everything is kept that outlives a run, so that several ptc share it (docs/storage.md). Without it, in files of this machine.",
     section({
       url: setting(
         expanded(secret(secretValue(text(8_192)).optional())),

@@ -7,6 +7,7 @@
   root.dataset.scripted = "";
   const narrow = matchMedia("(max-width: 62rem)");
   showPlace();
+  showTimes(document);
   narrow.addEventListener("change", showPlace);
   startKeys();
   startNotices();
@@ -17,6 +18,25 @@
   /** On a narrow screen the current place may be beyond the edge. */
   function showPlace() {
     if (narrow.matches) $(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+
+  /** Puts times into the reader's zone, with UTC beside them. Whole seconds are the same in every zone, hours and days are not. */
+  function showTimes(within) {
+    const two = (number) => String(number).padStart(2, "0");
+    for (const each of within.querySelectorAll("time[datetime]")) {
+      const at = new Date(each.dateTime);
+      if (Number.isNaN(at.getTime())) continue;
+      if (at.getTimezoneOffset() === 0) {
+        each.textContent = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+        continue;
+      }
+      const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+      each.textContent = `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} `;
+      const utc = document.createElement("span");
+      utc.className = "utc";
+      utc.textContent = `${at.toISOString().slice(11, 19)} UTC`;
+      each.append(utc);
+    }
   }
 
   function startFeed(address) {
@@ -125,6 +145,7 @@
       // The rules of that page are allowed there alone, and nothing that is put in place here needs them.
       const text = (await response.text()).replace(/<style>[^<]*<\/style>/, "");
       const next = new DOMParser().parseFromString(text, "text/html");
+      showTimes(next);
       if (root.dataset.run !== next.documentElement.dataset.run) return location.reload();
       const selector = kinds.map((kind) => `[data-live~="${kind}"]`).join();
       const fresh = [...next.querySelectorAll(selector)];

@@ -1,6 +1,7 @@
 /** The questions that wait for a person, each with everything that is known of the call, and how to answer it. */
 
 import type { ArchiveStore } from "../../archive/archive-store.ts";
+import { readJson } from "../../base/json.ts";
 import { formatBytes, formatDuration } from "../../base/quantities.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import {
@@ -140,7 +141,7 @@ function renderBefore(
 ): Markup {
   // The order of members says nothing.
   const lined = (args: unknown) =>
-    renderApprovalArguments(args === undefined ? undefined : JSON.parse(canonicalJson(args)), WHOLE).split(
+    renderApprovalArguments(args === undefined ? undefined : readJson(canonicalJson(args)), WHOLE).split(
       "\n",
     );
   const lines = diffLines(lined(earlier), lined(now));
@@ -171,7 +172,7 @@ function renderAsking({ ticket, code, language = "typescript", request, fileName
   const [first] = calling;
   const about =
     first === undefined
-      ? "which line makes the call is not known"
+      ? "no line names the tool: the program computes its name, or calls it through a function of its own"
       : calling.length === 1
         ? `line ${first} makes the call`
         : `lines ${calling.join(", ")} may make the call`;

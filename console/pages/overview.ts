@@ -1,5 +1,5 @@
 /** The first page: how the last days went. */
-import { allRuns } from "../../archive/archive-store.ts";
+import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { ListedRun } from "../../archive/listed-run.ts";
 import { type DayStats, type Stats, type Timing, type Timings, totalOf } from "../../archive/run-stats.ts";
 import {
@@ -18,7 +18,7 @@ import {
   renderTile,
   renderTiles,
 } from "../../server/pages/page.ts";
-import { meterCell, renderBarChart } from "../../server/pages/stats-page.ts";
+import { bucketHours, hourOf, meterCell, renderBarChart } from "../../server/pages/stats-page.ts";
 import { bucketDays, nameBucket } from "../../server/reports/day-buckets.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import type { Answers, Asked, Routes } from "../answers.ts";
@@ -37,6 +37,8 @@ interface OverviewPage {
   timings: Timings;
   /** The newest runs of these days. */
   runs: readonly ListedRun[];
+  /** All runs, where they are of one day and few enough to be counted by the hour. */
+  ofOneDay?: readonly ListedRun[] | undefined;
   /** How many of the newest runs were counted, where not all were. */
   newest?: number | undefined;
   waiting: number;
@@ -44,7 +46,7 @@ interface OverviewPage {
 }
 
 function renderOverviewPage(page: OverviewPage): ConsolePage {
-  const { stats, timings, runs, newest, waiting, rights } = page;
+  const { stats, timings, runs, newest, waiting, rights, ofOneDay } = page;
   const { total, days, failures, tools } = stats;
   const header = renderHeading(
     "Overview",
@@ -83,7 +85,7 @@ function renderOverviewPage(page: OverviewPage): ConsolePage {
       ),
       renderTile("Median time", formatDuration(all.p50), `p95 ${formatDuration(all.p95)}`),
     ])}
-${renderDays(days, latency, newest)}
+${renderDays(days, latency, newest, ofOneDay)}
 ${failures.length === 0 ? undefined : renderFailures(failures, total.runs)}
 ${tools.length === 0 ? undefined : renderTools(tools)}
 ${renderSection(
@@ -144,17 +146,45 @@ function countListed(runs: readonly ListedRun[]): OverviewPage["stats"] {
   return { days, failures, total: totalOf(days), tools: [] };
 }
 
+/** A bar of each chart. */
+interface PeriodBar extends Timing, Omit<DayStats, "day" | "duration_ms" | "result_bytes"> {
+  name: string;
+  href?: string;
+}
+
+function dayBars(
+  days: Stats["days"],
+  latency: ReadonlyMap<string, Timing>,
+  link: (days: { from: string; to: string }) => string,
+): PeriodBar[] {
+  return bucketDays(days, OVERVIEW_DAYS + 1).map((bucket) => {
+    const { p50 = 0, p95 = 0 } = latency.get(bucket.from) ?? {};
+    return { ...bucket, name: nameBucket(bucket), href: link(bucket), p50, p95 };
+  });
+}
+
+/** One day in a chart of days is a single block. */
+function hourBars([first]: Stats["days"], runs: readonly ListedRun[]): PeriodBar[] {
+  const byHour = Map.groupBy(runs, hourOf);
+  return bucketHours(first?.day ?? "", runs).map((bucket, hour) => ({
+    ...bucket,
+    name: `${bucket.name} UTC`,
+    ...quantiles((byHour.get(hour) ?? []).map(({ duration_ms }) => duration_ms)),
+  }));
+}
+
 function renderDays(
   days: Stats["days"],
   latency: ReadonlyMap<string, Timing>,
   newest: number | undefined,
+  ofOneDay: readonly ListedRun[] | undefined,
 ): Markup {
-  const bars = bucketDays(days, OVERVIEW_DAYS + 1).map((bucket) => ({ ...bucket, name: nameBucket(bucket) }));
   const dayLink = ({ from, to }: { from: string; to: string }) => `${BASE}/runs?since=${from}&until=${to}`;
+  const bars = ofOneDay === undefined ? dayBars(days, latency, dayLink) : hourBars(days, ofOneDay);
   const charts = [
     renderBarChart(
       "Runs",
-      bars.map((bar) => ({ name: bar.name, value: bar.runs, bad: bar.failed, href: dayLink(bar) })),
+      bars.map((bar) => ({ name: bar.name, value: bar.runs, bad: bar.failed, href: bar.href })),
       formatCount,
     ),
     renderBarChart(
@@ -164,10 +194,7 @@ function renderDays(
     ),
     renderBarChart(
       "Time of a run, p95 and median",
-      bars.map((bar) => {
-        const { p50 = 0, p95 = 0 } = latency.get(bar.from) ?? {};
-        return { name: bar.name, value: p95, part: p50 };
-      }),
+      bars.map(({ name, p50, p95 }) => ({ name, value: p95, part: p50 })),
       formatDuration,
     ),
     renderBarChart(
@@ -196,7 +223,7 @@ function renderDays(
       : html`<p class="cut">All of this is about the newest ${formatCount(newest)} runs.</p>`;
   return renderSection(
     "days",
-    "By day",
+    ofOneDay === undefined ? "By day" : "By hour",
     html`${note}<div class="pair">${charts}</div><details class="fold"><summary>As a table</summary>${renderTable(["Day", "Runs", "Failed", "Calls", "p50", "p95", "Tokens kept out"], rows)}</details>`,
   );
 }
@@ -238,6 +265,21 @@ function renderTools(tools: Stats["tools"]): Markup {
 const MAX_COUNTED_RUNS = 2_000;
 export const DAY_MS = 86_400_000;
 
+/** All runs since a time, where there are as many as were counted. */
+async function listAll(
+  archive: Pick<ArchiveStore, "list">,
+  sinceMs: number,
+  counted: number,
+): Promise<ListedRun[] | undefined> {
+  const found: ListedRun[] = [];
+  if (counted > MAX_COUNTED_RUNS) return undefined;
+  for await (const run of allRuns(archive, { sinceMs }, () => {})) {
+    if (run.source !== "replay") found.push(run);
+    if (found.length > MAX_COUNTED_RUNS) return undefined;
+  }
+  return found.length === counted ? found : undefined;
+}
+
 /** Puts the routes of the overview in place. */
 export function overviewRoutes(app: Routes, answers: Answers): void {
   app.get("/", (c) => answers.page(c, () => showOverview(c)));
@@ -257,7 +299,9 @@ export function overviewRoutes(app: Routes, answers: Answers): void {
         archive.timings({ sinceMs }),
         archive.list({ sinceMs, limit: NEWEST_RUNS }),
       ]);
-      return renderOverviewPage({ stats, timings, runs, ...shown });
+      const ofOneDay =
+        stats.days.length === 1 ? await listAll(archive, sinceMs, stats.total.runs) : undefined;
+      return renderOverviewPage({ stats, timings, runs, ofOneDay, ...shown });
     }
     const runs: ListedRun[] = [];
     let newest: number | undefined;
@@ -269,8 +313,10 @@ export function overviewRoutes(app: Routes, answers: Answers): void {
       }
       runs.push(run);
     }
+    const stats = countListed(runs);
+    const ofOneDay = stats.days.length === 1 && newest === undefined ? runs : undefined;
     return renderOverviewPage({
-      ...{ stats: countListed(runs), timings: timeListed(runs), newest, ...shown },
+      ...{ stats, ofOneDay, timings: timeListed(runs), newest, ...shown },
       runs: runs.slice(0, NEWEST_RUNS),
     });
   }

@@ -130,7 +130,9 @@ ${renderTest(name, known, page)}${known && renderCallers(known)}
     header: renderHeading("Programs", "saved under a name"),
     main: html`${wrong.length === 0 ? undefined : html`<div class="failure" role="note">${wrong}</div>`}${
       items.length === 0
-        ? renderNothing(html`No program is saved. <code>ptc save NAME program.ts</code> saves one.`)
+        ? renderNothing(
+            html`No program is saved. <code>ptc save program.ts --name NAME</code> saves one, and <code>ptc save RUN --name NAME</code> the program of a run.`,
+          )
         : html`${page.tests ? html`<p class="soft">What your tests came to is known here since ${renderTime(page.testedSince)}, when this ptc began.</p>` : undefined}${items}`
     }`,
   };
@@ -167,12 +169,12 @@ function renderTest(
     tests && tested !== "under way"
       ? html`<div class="actions">${renderForm(`${BASE}/programs/${encodeURIComponent(name)}/test`, frame, html`<button type="submit" aria-label="Test it: ${name}">Test it</button>`)}</div>`
       : undefined;
-  return html`${known && renderExample(known.example)}${result}${button}`;
+  return html`${known && renderExample(name, known.example)}${result}${button}`;
 }
 
-function renderExample(example: ProgramFacts["example"]): Markup {
+function renderExample(name: string, example: ProgramFacts["example"]): Markup {
   if (example === undefined)
-    return html`<p class="soft">It has no example to be tested by; <code>ptc save RUN --force</code> adds one.</p>`;
+    return html`<p class="soft">It has no example to be tested by; <code>ptc save RUN --name ${name} --force</code>, with a run of it, adds one.</p>`;
   if ("why" in example) return html`<p class="notice" role="alert">${example.why}</p>`;
   const text = example.isOfThisText ? "" : " The program has changed since.";
   return html`<p>Tested by the run <a href="${runAddress(example.run)}"><code>${example.run.slice(0, 8)}</code></a> of ${renderTime(example.at)}, with ${countNoun(example.calls, "call")}, recorded by ptc ${example.ptc}.${text}</p>`;

@@ -3,6 +3,7 @@
 import { type ArchiveStore, allRuns } from "../../archive/archive-store.ts";
 import type { RunFilter } from "../../archive/listed-run.ts";
 import type { ToolStats } from "../../archive/run-stats.ts";
+import { answeringMs } from "../../archive/run-summary.ts";
 import { countNoun, formatCount, formatDuration, formatShare } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { countTools } from "../../catalog/parse-tool.ts";
@@ -73,7 +74,7 @@ export async function recentCalls(
     for (const call of run.record.calls) {
       const known = found.get(call.server) ?? { times: [], failed: 0, answeredAt: undefined };
       found.set(call.server, known);
-      known.times.push(Math.max(0, call.duration_ms - (call.waited_ms ?? 0)));
+      known.times.push(answeringMs(call));
       const endedAt = Math.round(run.record.started_at + call.started_ms + call.duration_ms);
       if (!call.ok) known.failed++;
       else known.answeredAt = Math.max(known.answeredAt ?? 0, endedAt);
@@ -119,7 +120,7 @@ function renderServers(page: ServersPage): ConsolePage {
         html`<a href="${BASE}/tools?server=${encodeURIComponent(module)}">${name}</a><span class="who">${kind.join(", ")}</span>`,
         off !== undefined
           ? html`<span class="status bad">off</span>`
-          : renderState(checked, listed !== undefined),
+          : renderState(checked, listed !== undefined, catalog.unlisted.has(module)),
         about === "" ? "" : html`<span class="wide about">${oneLine(about, 300)}</span>`,
         listed === undefined ? "" : formatCount(countTools(listed.tools)),
         ...(logins === undefined
@@ -159,11 +160,14 @@ function renderServers(page: ServersPage): ConsolePage {
   };
 }
 
-function renderState(checked: KnownServer | undefined, isListed: boolean): Markup {
-  if (checked === undefined)
-    return isListed
-      ? html`<span class="status good">known</span>`
-      : html`<span class="status bad">not known</span>`;
+function renderState(checked: KnownServer | undefined, isListed: boolean, hasFailed: boolean): Markup {
+  if (checked === undefined && isListed) return html`<span class="status good">known</span>`;
+  if (checked === undefined) {
+    const why = hasFailed
+      ? html`it could not be listed`
+      : html`<code>ptc generate</code> has not listed it yet`;
+    return html`<span class="status bad">not known</span><span class="who">${why}</span>`;
+  }
   const state =
     checked.why === undefined
       ? html`<span class="status good">answers</span>`

@@ -1,5 +1,5 @@
 /** A single call of a tool by a person: the form from its schema, and what it says. */
-import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
+import { ForeignJsonError, isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { describeTypes, type Parameter, readArgument, toolParameters } from "../../catalog/arguments.ts";
 import type { Tool } from "../../catalog/tool.ts";
@@ -82,6 +82,6 @@ function renderField(parameter: Parameter, value: string): Markup {
   const options = isFlag ? [true, false] : choices;
   if (options === undefined || options.length > MAX_OPTIONS)
     return html`<label>${label}<input type="text" name="${FIELD + name}" value="${value}" autocomplete="off" spellcheck="false"></label>`;
-  const texts = ["", ...options.map((each) => (typeof each === "string" ? each : JSON.stringify(each)))];
+  const texts = ["", ...options.map((each) => (typeof each === "string" ? each : writeJson(each)))];
   return html`<label>${label}<select name="${FIELD + name}">${texts.map((text) => html`<option value="${text}"${text === value ? html` selected` : undefined}>${text === "" ? "not given" : text}</option>`)}</select></label>`;
 }

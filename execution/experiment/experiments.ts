@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { orAborted } from "../../base/waiting.ts";
 import { RunApprovals } from "../../broker/approvals/approvals.ts";
 import type { CallInterceptor } from "../../broker/call-interceptors.ts";
@@ -188,7 +189,7 @@ function valuesAt(args: unknown, paths: readonly string[]): Map<string, string> 
   const values = new Map<string, string>(paths.map((path) => [path, ""]));
   for (const { path, value } of leavesOf(args, MAX_LEAVES).leaves) {
     const known = values.get(path);
-    if (known !== undefined) values.set(path, `${known}${JSON.stringify(value)}\n`);
+    if (known !== undefined) values.set(path, `${known}${writeJson(value)}\n`);
   }
   return values;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readJson, writeJson } from "../../base/json.ts";
 
 /**
  * Replaces the values in data by others that a stranger might have written. Shapes stay: lists keep their length, texts keep their
@@ -22,6 +23,8 @@ export function vary(value: unknown, variation: Variation, depth = 0): unknown {
   if (depth > MAX_DEPTH) return value;
   if (typeof value === "string") return varyText(value, variation);
   if (typeof value === "number") return varyNumber(value, variation);
+  if (typeof value === "bigint")
+    return BigInt(String(value).replace(/\d+/, (digits) => varyDigits(digits, variation)));
   if (typeof value === "boolean") return variation.turnsTruth ? !value : value;
   if (Array.isArray(value)) return value.map((each) => vary(each, variation, depth + 1));
   if (typeof value !== "object" || value === null) return value;
@@ -40,7 +43,7 @@ function isMemberName(name: string): boolean {
 
 function varyText(text: string, variation: Variation): string {
   const parsed = parseObject(text);
-  if (parsed !== undefined) return JSON.stringify(vary(parsed, variation));
+  if (parsed !== undefined) return writeJson(vary(parsed, variation));
   return text.replace(PIECES, (piece) => {
     if (/^\d{4}-/.test(piece)) return varyDate(piece, variation);
     if (/^\d/.test(piece)) return varyDigits(piece, variation);
@@ -52,7 +55,7 @@ function varyText(text: string, variation: Variation): string {
 function parseObject(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { isFailure } from "../../broker/normalize-result.ts";
 import { EmittedBlock, MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } from "../../protocol/emitted.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
@@ -47,9 +47,9 @@ function boundBlocks(content: readonly unknown[]): EmittedBlock[] {
   let bytes = 0;
   const blocks = content.slice(0, MAX_EMITTED_BLOCKS).map((each): EmittedBlock => {
     const block = readBlock(each);
-    if (block === undefined) return { type: "text", text: JSON.stringify(noteMediaIn(each)) ?? "null" };
+    if (block === undefined) return { type: "text", text: writeJson(noteMediaIn(each)) ?? "null" };
     if (block.type === "text") return block;
-    bytes += JSON.stringify(block).length;
+    bytes += writeJson(block).length;
     return bytes <= MAX_EMITTED_BYTES
       ? block
       : { type: "text", text: `[${describeEmitted(block).what}, left out: too large]` };

@@ -1,5 +1,5 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, readJson } from "../../base/json.ts";
 import { TRUNCATION_MARK } from "../../protocol/text-cap.ts";
 import type { OutputParts } from "./whole-output.ts";
 
@@ -17,7 +17,7 @@ export function archivedOutput({ envelope, consoleText, stderrText, whole }: Arc
 
 /** The whole value of a run that succeeded, even if the envelope has only a bounded form of it. */
 export function wholeValueOf({ envelope, whole }: ArchivedRun): unknown {
-  if (whole.resultJson !== undefined) return JSON.parse(whole.resultJson);
+  if (whole.resultJson !== undefined) return readJson(whole.resultJson);
   return envelope.result.ok ? envelope.result.data : undefined;
 }
 

@@ -13,6 +13,7 @@ import {
   sealedEarlierAs,
 } from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
+import { readJson, writeJson } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import { whyFolderIsUnsafe } from "../../base/unsafe-folder.ts";
 import {
@@ -37,8 +38,8 @@ import { newTicket, PendingError } from "./tickets.ts";
 
 const MAX_RUN_BYTES = 64 * 1024 * 1024;
 /** How much of one principal waits at most: runs, and bytes of their questions with arguments and programs. */
-const MAX_PENDING = 100;
-const MAX_QUESTION_BYTES = 32 * 1024 * 1024;
+export const MAX_PENDING = 100;
+export const MAX_QUESTION_BYTES = 32 * 1024 * 1024;
 const MOST = { runs: MAX_PENDING, bytes: MAX_QUESTION_BYTES };
 const WHY_NOT_KEPT = {
   too_many: `${MAX_PENDING} runs wait for approvals already`,
@@ -159,7 +160,7 @@ export class PendingApprovals {
     program: AskingProgram = { fileName: run.program.fileName },
   ): Promise<KeptRun> {
     try {
-      const json = Buffer.from(JSON.stringify(run));
+      const json = Buffer.from(writeJson(run));
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       const question = await this.#questionRow(context, request, program, ticket);
@@ -235,14 +236,14 @@ export class PendingApprovals {
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
     const by = { source, ...groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
     const digest = questionDigest(request);
-    const whole = Buffer.from(JSON.stringify({ request: asked, ...by, ...program, digest }));
+    const whole = Buffer.from(writeJson({ request: asked, ...by, ...program, digest }));
     const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
     const askedAt = this.#now();
     const expiresAt = askedAt + this.#options.configuration.approvals.expireMs;
     const facts: RowFacts = { ticket, principal, askedAt, expiresAt };
     return {
       ...facts,
-      listing: await this.#seal("listing", facts, Buffer.from(JSON.stringify(listing))),
+      listing: await this.#seal("listing", facts, Buffer.from(writeJson(listing))),
       question: await this.#seal("question", facts, whole),
     };
   }
@@ -359,7 +360,7 @@ export class PendingApprovals {
       throw new PendingError(NOT_PROVEN[required]);
     const kept: KeptAnswer = { digest, answer };
     const facts = { ticket, principal, askedAt, expiresAt };
-    const sealed = await this.#seal("answer", facts, Buffer.from(JSON.stringify(kept)));
+    const sealed = await this.#seal("answer", facts, Buffer.from(writeJson(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
@@ -434,7 +435,7 @@ export class PendingApprovals {
         throw error;
       }
     });
-    return JSON.parse(bytes.toString("utf8"));
+    return readJson(bytes.toString("utf8"));
   }
 }
 

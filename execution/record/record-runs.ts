@@ -10,6 +10,7 @@ import {
 } from "../../archive/build-record.ts";
 import type { Clock } from "../../base/clock.ts";
 import { messageOf } from "../../base/faults.ts";
+import { writeJson } from "../../base/json.ts";
 import { settlesWithin } from "../../base/waiting.ts";
 import type { CallGoingOut } from "../../broker/decision-events.ts";
 import type { CallFlow } from "../../broker/flow/run-flow.ts";
@@ -239,7 +240,7 @@ class ArchivedRecording implements RunRecording {
     call: ObservedCall,
     { argumentsJson, outcomeJson, redactions, unkept }: KeptValues,
   ): CallToArchive {
-    const { decision, approver, rule, reason, bytes, ok, waitedMs } = call.outcome;
+    const { decision, approver, rule, reason, bytes, ok, waitedMs, connectMs } = call.outcome;
     const warning = call.outcome.ok ? call.outcome.warning : undefined;
     return {
       facts: {
@@ -250,6 +251,9 @@ class ArchivedRecording implements RunRecording {
         started_ms: boundDuration(call.startedMs),
         duration_ms: boundDuration(call.durationMs),
         ...(waitedMs === undefined ? {} : { waited_ms: boundDuration(Math.min(waitedMs, call.durationMs)) }),
+        ...(connectMs === undefined
+          ? {}
+          : { connect_ms: boundDuration(Math.min(connectMs, call.durationMs)) }),
         decision,
         ...(approver === undefined ? {} : { approver: this.#text(approver, MAX_APPROVER_CHARS) }),
         ...(rule === undefined ? {} : { rule: this.#text(rule) }),
@@ -296,11 +300,11 @@ class ArchivedRecording implements RunRecording {
     return {
       facts: this.#facts(report),
       code: code.value,
-      dataJson: JSON.stringify(data.value),
+      dataJson: writeJson(data.value),
       files: report.program.files,
       consoleText,
       stderrText: report.stderrText,
-      emittedJson: report.emitted.length === 0 ? undefined : JSON.stringify(report.emitted),
+      emittedJson: report.emitted.length === 0 ? undefined : writeJson(report.emitted),
       wholeConsoleText: consoleText === report.consoleText ? undefined : report.consoleText,
       wholeResultJson: report.wholeResultJson,
       envelope: report.envelope,
@@ -308,7 +312,7 @@ class ArchivedRecording implements RunRecording {
         module,
         text: redactor.redactText(text).value,
       })),
-      environmentJson: JSON.stringify({ ...report.environment, trace: report.trace }),
+      environmentJson: writeJson({ ...report.environment, trace: report.trace }),
     };
   }
 

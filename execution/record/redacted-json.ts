@@ -2,7 +2,9 @@
  * Writes a value as JSON without its secrets. Values of servers can be very large, so they are written in slices, and the
  * event loop runs between them.
  */
+
 import { setImmediate } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 import { canonicalJson } from "../../protocol/canonical-json.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { type Redactor, withDistinctNames } from "../../secrets/redaction.ts";
@@ -73,7 +75,7 @@ class RedactedWriter {
   #render(value: unknown, name?: string): string {
     const { value: redacted, count } = this.#redactor.redactValue(value, name);
     this.redactions += count;
-    return this.#form === "canonical" ? canonicalJson(redacted) : (JSON.stringify(redacted) ?? "null");
+    return this.#form === "canonical" ? canonicalJson(redacted) : (writeJson(redacted) ?? "null");
   }
 
   *#writeText(text: string, name?: string): Generator<void> {

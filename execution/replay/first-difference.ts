@@ -1,4 +1,4 @@
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 
 const MAX_SHOWN_CHARS = 200;
 
@@ -44,6 +44,6 @@ function memberDifference(
 }
 
 function show(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
+  const text = writeJson(value) ?? "nothing";
   return text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}...`;
 }

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { whenAborted } from "../../base/waiting.ts";
 import type { CallDispatcher, CallOutcome, RequestedCall } from "../../broker/dispatcher.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -99,6 +100,6 @@ function keyOf(tool: string, argumentsDigest: string): string {
 }
 
 export function describeCall(tool: string, args: unknown): string {
-  const text = JSON.stringify(args) ?? "";
+  const text = writeJson(args) ?? "";
   return `${tool}(${text.length <= MAX_SHOWN_CHARS ? text : `${text.slice(0, MAX_SHOWN_CHARS)}...`})`;
 }

@@ -1,3 +1,4 @@
+import { writeJson } from "../../base/json.ts";
 import { listUpTo } from "../../base/visible-text.ts";
 import type { ModuleSource } from "../../languages/module-source.ts";
 import type { Program } from "../../languages/program.ts";
@@ -224,9 +225,7 @@ function emittedDifference(
   replayed: readonly EmittedBlock[],
 ): string | undefined {
   const most = recorded.length > replayed.length ? recorded : replayed;
-  const at = most.findIndex(
-    (_, index) => JSON.stringify(recorded[index]) !== JSON.stringify(replayed[index]),
-  );
+  const at = most.findIndex((_, index) => writeJson(recorded[index]) !== writeJson(replayed[index]));
   if (at < 0) return undefined;
   const describe = (block: EmittedBlock | undefined) => {
     if (block === undefined) return "nothing more";

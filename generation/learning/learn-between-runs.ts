@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../base/faults.ts";
+import { writeJson } from "../../base/json.ts";
 import { collectLearned, type LearnedTypes } from "../../catalog/learned/learned-types.ts";
 import type { StoredCatalog } from "../../catalog/store/stored-catalog.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -126,6 +127,6 @@ function isNews(learned: LearnedTypes, before: LearnedTypes | undefined): boolea
     const known = before?.get(key);
     if (known === undefined) return true;
     if (calls <= known.calls) return false;
-    return calls >= 2 * known.calls || JSON.stringify(schema) !== JSON.stringify(known.schema);
+    return calls >= 2 * known.calls || writeJson(schema) !== writeJson(known.schema);
   });
 }

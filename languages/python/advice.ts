@@ -3,6 +3,20 @@ import type { EndedProgram } from "../language.ts";
 import type { ModuleSource } from "../module-source.ts";
 import { adviseOnUnwrapped, findFunctions, isTool, nameServers, nearestNames } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
+import {
+  describeAnswer,
+  describeValue,
+  type KindWords,
+  nameAnswers,
+  type ToolAnswer,
+} from "../tool-answers.ts";
+import {
+  adviseOnUnknownTool,
+  explainOwnTool,
+  isOwnTool,
+  toolsNamed,
+  toolsTakenFrom,
+} from "../tool-suggestions.ts";
 import { blankTexts, mayBePython } from "./python-text.ts";
 
 const UNDEFINED_NAME = /^NameError: name '(\w{1,100})' is not defined/;
@@ -11,8 +25,11 @@ const NO_FUNCTION = /^ImportError: cannot import name '(\w{1,200})' from 'server
 const NO_SERVER = /^ModuleNotFoundError: No module named 'servers\.(\w{1,128})'/;
 const NOT_AWAITED =
   /^(?:TypeError|AttributeError): '?(?:coroutine|Future|Task|_asyncio\.Future|_asyncio\.Task|_GatheringFuture)\b/;
-const WRONG_SHAPE =
+const MCP_SHAPE =
   /^(?:KeyError: '(?:content|structuredContent|data|result|text)'|AttributeError: '(?:dict|list|str)' object has no attribute)/;
+/** Matches failures that can result from taking a tool's result for something else. */
+const WRONG_SHAPE =
+  /^(?:KeyError|IndexError|TypeError|AttributeError|ValueError|(?:json\.(?:decoder\.)?)?JSONDecodeError)\b/;
 const UNAVAILABLE = /^(?:ToolError: )?'([^'\n]{1,200})' is not available in execute_program/;
 const TOO_SLOW = /^(?:ToolError: )?'[^'\n]+' failed: server '[^'\n]+' did not answer within /;
 const FUNCTION_RESULT = /^result(?:[.[].*)? is a (?:function|builtin_function_or_method|coroutine|Future)/;
@@ -32,12 +49,17 @@ function errorLine(message: string): string {
 }
 
 /** Advice on an unknown name that was passed to `call_tool`. A forbidden tool has no replacement. */
-async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
+async function adviseOnCalled(
+  called: string,
+  code: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
-  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
-  const { functions } = await findFunctions(tool, source);
-  const names = functions.map(({ module, identifier }) => `servers.${module}.${identifier}`);
-  return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
+  const apart = /\bcall_tool\(\s*["']([\w-]{1,80})["']\s*,\s*["']([\w-]{1,80})["']/.exec(code);
+  const [meant] = apart?.[1] === called ? await toolsNamed(`${called}.${apart[2]}`, source) : [];
+  if (meant !== undefined)
+    return `call_tool takes the whole name of a tool: write call_tool("${meant.tool.namespacedName}", {...})`;
+  return adviseOnUnknownTool(called, source, ({ tool }) => `servers.${tool.module}.${tool.identifier}`);
 }
 
 /** Advice on a name that a server's module lacks. */
@@ -46,7 +68,7 @@ async function adviseOnFunction(
   name: string,
   source: ModuleSource,
 ): Promise<string | undefined> {
-  const tools = (await source.load(module))?.tools ?? [];
+  const tools = ((await source.load(module))?.tools ?? []).filter(({ isAvailable }) => isAvailable);
   const near = nearestNames(
     name,
     tools.map(({ identifier }) => identifier),
@@ -57,6 +79,71 @@ async function adviseOnFunction(
   return elsewhere.length === 0 ? undefined : `did you mean ${elsewhere.join(" or ")}?`;
 }
 
+const WORDS: KindWords = { object: "dict", nothing: "None" };
+const MAX_DESCRIBED = 2;
+const MAX_STEPS = 6;
+
+/**
+ * What tools returned, for a failure that shows that the program took it for something else: the answer that the failing line is
+ * about, else the last ones.
+ */
+async function adviseOnShape(
+  message: string,
+  code: string,
+  answers: readonly ToolAnswer[],
+  source: ModuleSource,
+): Promise<string | undefined> {
+  if (answers.length === 0) return undefined;
+  const named = await nameAnswers(answers, source);
+  const calls = (text: string) =>
+    named.find(({ tool, declared }) =>
+      [tool, tool.replace(/\W/g, "_"), declared?.identifier].some(
+        (name) => name !== undefined && new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`).test(text),
+      ),
+    );
+  const numbers = [...message.matchAll(/^ {2}File "program\.py", line (\d+)/gm)].map(([, line]) =>
+    Number(line),
+  );
+  const lines = code.split("\n");
+  const failing = lines[(numbers.at(-1) ?? 0) - 1] ?? "";
+  let words = new Set(failing.match(/[A-Za-z_]\w*/g) ?? []);
+  let meant = calls(failing);
+  for (let step = 0; meant === undefined && words.size > 0 && step < MAX_STEPS; step++) {
+    const bound = lines.filter((line) =>
+      [...words].some((word) =>
+        new RegExp(`^\\s*${word}\\s*(?::[^=]*)?=(?!=)|\\bfor\\s+[^:]*\\b${word}\\b.*\\bin\\b`).test(line),
+      ),
+    );
+    meant = calls(bound.join("\n"));
+    words = new Set(
+      bound.flatMap((line) => line.replace(/^[^=]*=|^.*\bin\b/, "").match(/[A-Za-z_]\w*/g) ?? []),
+    );
+  }
+  const described = meant === undefined ? named.slice(-MAX_DESCRIBED) : [meant];
+  const keys = [...failing.matchAll(/["']([^"'\n]{1,80})["']/g)].map(([, key = ""]) => key);
+  return described
+    .map((answer) => {
+      const inner = keys.flatMap((key) => memberOf(answer.value, key) ?? []).at(-1);
+      const what = describeAnswer(answer, WORDS);
+      return inner === undefined
+        ? what
+        : `${what}; its '${inner.key}' is ${describeValue(inner.value, WORDS)}`;
+    })
+    .join("; ");
+}
+
+/** The first member of a value with a name, in any depth. */
+function memberOf(value: unknown, key: string): { key: string; value: unknown } | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!Array.isArray(value) && Object.hasOwn(value, key))
+    return { key, value: (value as Record<string, unknown>)[key] };
+  for (const each of Object.values(value)) {
+    const found = memberOf(each, key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /**
  * Advice on a failure that a program caused, one line each. The failure's message is the program's own text. It selects the
  * advice, which repeats only names from it.
@@ -65,6 +152,7 @@ export async function advisePythonFailure(
   { type, message }: Failure,
   { code, data }: Program,
   source: ModuleSource,
+  answers: readonly ToolAnswer[] = [],
 ): Promise<string[]> {
   const line = errorLine(message);
   const advice: (string | undefined)[] = [];
@@ -94,15 +182,19 @@ export async function advisePythonFailure(
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
       );
-    else if (WRONG_SHAPE.test(line) && /\bmcp__|\bservers\b|\bcall_tool\b/.test(code))
-      advice.push("a tool's function returns its data itself; print what it returned to see its shape");
+    else if (WRONG_SHAPE.test(line) && answers.length > 0 && !NOT_AWAITED.test(line))
+      advice.push(await adviseOnShape(message, code, answers, source));
+    else if (MCP_SHAPE.test(line) && /\bmcp__|\bservers\b|\bcall_tool\b/.test(code))
+      advice.push(
+        "a tool's function returns its data itself, not an MCP result; print what it returned to see its shape",
+      );
   }
   if (type === "ToolError" && TOO_SLOW.test(line))
     advice.push(
       "a call gets more time from `call_timeout_seconds` of its server, or `execution.tool_call_timeout_seconds`, in ptc.yaml",
     );
   const [, called] = UNAVAILABLE.exec(type === "ToolError" ? line : "") ?? [];
-  if (called !== undefined) advice.push(await adviseOnCalled(called, source));
+  if (called !== undefined) advice.push(await adviseOnCalled(called, code, source));
   if (type === "ScriptError" || type === "ToolError") advice.push(advisePythonCredentials(code));
   if (type === "ResultNotSerializable" && FUNCTION_RESULT.test(message))
     advice.push("call the function, and set result to what it returns");
@@ -140,12 +232,18 @@ async function advisePythonName(
 ): Promise<string | undefined> {
   const elsewhere = ELSEWHERE.get(name);
   if (elsewhere !== undefined) return elsewhere;
+  if (isOwnTool(name)) return explainOwnTool(name);
   if (STANDARD.has(name)) return `write \`import ${name}\` first`;
   const modules = source.modules();
   if (modules.includes(name)) return `write \`from servers import ${name}\` first`;
   const [example] = modules;
+  const taken = TOOL_OBJECTS.has(name) ? await toolsTakenFrom(name, code, source) : [];
+  if (taken.length > 0)
+    return `tools are functions of modules: write ${taken.map(({ callable }) => `${callable}(...)`).join(" or ")}`;
   if (TOOL_OBJECTS.has(name) && example !== undefined)
     return `tools are functions of modules: write \`from servers import ${example}\`, or mcp__<server>__<tool>(...) without an import`;
+  const named = /^mcp_|__/.test(name) ? await toolsNamed(name, source) : [];
+  if (named.length > 0) return `write ${named.map(({ callable }) => `${callable}(...)`).join(" or ")}`;
   const { isExact, functions } = await findFunctions(name, source);
   const ways = functions.map(({ module, identifier }) => {
     const alias = new RegExp(`\\bimport[ \\t]+servers\\.${module}[ \\t]+as[ \\t]+(\\w{1,64})`).exec(
@@ -221,6 +319,7 @@ function advisePythonCredentials(code: string): string | undefined {
 const MAX_CODE_CHARS = 256 * 1024;
 
 const PENDING = /<coroutine object |<(?:Future|Task) (?:pending|finished)|<_GatheringFuture /;
+const GENERATOR = /<(?:async_)?generator object /;
 const NO_NETWORK =
   /\bName or service not known\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b/;
 const NO_VALUE = "nothing was printed and no result is set";
@@ -234,6 +333,7 @@ export function advisePythonSuccess(
   modules: ModuleSource,
 ): string[] {
   if (PENDING.test(consoleText)) return ["a call was printed and not its value: await it first"];
+  if (GENERATOR.test(consoleText)) return ["a generator was printed and not its items: write [... for ...]"];
   if (NO_NETWORK.test(consoleText))
     return [`a program has no network: call a tool of a server instead${nameServers(modules)}`];
   if (!isEmpty) return [];

@@ -17,7 +17,7 @@ export function openPython(
     advise: async (program, ended, modules) =>
       ended.ok
         ? advisePythonSuccess(program, ended, modules)
-        : advisePythonFailure(ended.error, program, modules).catch(() => []),
+        : advisePythonFailure(ended.error, program, modules, ended.answers).catch(() => []),
     warm: () => checker.warm(),
     close: () => checker.close(),
   };

@@ -10,7 +10,22 @@ import {
   nameServers,
 } from "../name-lookup.ts";
 import type { Program } from "../program.ts";
+import {
+  describeAnswer,
+  describeValue,
+  type KindWords,
+  nameAnswers,
+  type ToolAnswer,
+} from "../tool-answers.ts";
+import {
+  adviseOnUnknownTool,
+  explainOwnTool,
+  isOwnTool,
+  toolsNamed,
+  toolsTakenFrom,
+} from "../tool-suggestions.ts";
 import { reduceToJavaScript } from "./bundling/bundler.ts";
+import { findMissedReads, type MissedRead } from "./result-reads.ts";
 
 /** The equivalents of names in other module systems and platforms. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
@@ -54,11 +69,18 @@ export async function adviseUndefined(
 ): Promise<string | undefined> {
   const elsewhere = ELSEWHERE.get(name);
   if (elsewhere !== undefined) return elsewhere;
+  if (isOwnTool(name)) return explainOwnTool(name);
   const modules = source.modules();
   if (modules.includes(name)) return `write ${importAll(name)}`;
   const [example] = modules;
-  if (TOOL_OBJECTS.has(name) && example !== undefined)
+  if (TOOL_OBJECTS.has(name) && example !== undefined) {
+    const taken = (await toolsTakenFrom(name, code, source)).map(({ callable }) => `${callable}(args)`);
+    if (taken.length > 0) return `tools are functions of modules: write ${taken.join(" or ")}`;
     return `tools are functions of modules: write ${importAll(example)}, or mcp__<server>__<tool>(args) without an import`;
+  }
+  const named = name.includes("_") ? await toolsNamed(name, source) : [];
+  if (named.length > 0 && /^mcp_|__/.test(name))
+    return `write ${named.map(({ callable }) => `${callable}(args)`).join(" or ")}`;
   return adviseImport(await findFunctions(name, source), code);
 }
 
@@ -98,8 +120,74 @@ const NO_VALUE = "nothing was printed and no result is set";
 
 const GIVES_NOTHING = `${NO_VALUE}: write globalThis.result = ... for what is to come back, or print it`;
 
-/** Advice on a program that succeeded without returning anything, or whose value was probably lost. Never rejects. */
+/** Matches output that a missing member of a result may have come to. */
+const RETURNS_DATA =
+  "a tool's function returns its data itself, not an MCP result; print what it returned to see its shape";
+
+const SHOWS_NOTHING = /\bundefined\b|\bNaN\b|\bnull\b|\{\}|\[object Object\]/;
+
+const WORDS: KindWords = { object: "object", nothing: "null" };
+
+/**
+ * Advice on a program that succeeded without returning anything, whose value was probably lost, or that read members of results
+ * that are not there. Never rejects.
+ */
 export async function adviseOnSuccess(
+  program: Program,
+  output: EndedProgram & { ok: true },
+  modules: ModuleSource,
+): Promise<string[]> {
+  const advice = await adviseOnValue(program, output, modules);
+  const shown = `${output.consoleText}\n${output.data === undefined ? "" : JSON.stringify(output.data)}`;
+  if (advice.length > 0 || !SHOWS_NOTHING.test(shown)) return advice;
+  const [missed] = await missedReads(program, output.answers ?? [], modules).catch(() => []);
+  return missed === undefined ? [] : [`${describeMissed(missed)}: what the program reads there is undefined`];
+}
+
+/** The members that a program read of answers and that these lack. */
+async function missedReads(
+  program: Program,
+  answers: readonly ToolAnswer[],
+  source: ModuleSource,
+): Promise<MissedRead[]> {
+  if (answers.length === 0 || program.code.length > MAX_CODE_CHARS) return [];
+  const { tree } = await parseProgram(program);
+  return findMissedReads(tree, await nameAnswers(answers, source));
+}
+
+function describeMissed({ answer, path, value, name }: MissedRead): string {
+  const whole = describeAnswer(answer, WORDS);
+  const hasNot = typeof value === "string" ? `, not something with '${name}'` : `, without '${name}'`;
+  return path === ""
+    ? `${whole}${hasNot}`
+    : `${whole}; its ${path} is ${describeValue(value, WORDS)}${hasNot}`;
+}
+
+const MAX_DESCRIBED = 2;
+
+/** What tools returned, for a failure that shows that the program took it for something else. */
+async function adviseOnShape(
+  message: string,
+  program: Program,
+  answers: readonly ToolAnswer[],
+  source: ModuleSource,
+): Promise<string | undefined> {
+  if (answers.length === 0 || !/^(?:TypeError|SyntaxError|RangeError)\b/.test(message)) return undefined;
+  const missed = await missedReads(program, answers, source).catch(() => []);
+  const [, reading] = /\(reading '([^']*)'\)/.exec(message) ?? [];
+  const [, called] = /(?:^TypeError: |\.)([\w$]+) is not (?:a function|iterable)/.exec(message) ?? [];
+  const meant =
+    missed.find(({ next }) => next !== undefined && next === reading) ??
+    missed.find(({ name }) => name === called) ??
+    (/^TypeError/.test(message) ? missed[0] : undefined);
+  if (meant !== undefined) return describeMissed(meant);
+  return answers
+    .slice(-MAX_DESCRIBED)
+    .map((answer) => describeAnswer(answer, WORDS))
+    .join("; ");
+}
+
+async function adviseOnValue(
   program: Program,
   output: EndedProgram & { ok: true },
   modules: ModuleSource,
@@ -250,12 +338,20 @@ function isEmpty(data: unknown): boolean {
 }
 
 /** Advice on an unknown name that was passed to `callTool`. A forbidden tool has no replacement. */
-async function adviseOnCalled(called: string, source: ModuleSource): Promise<string | undefined> {
+async function adviseOnCalled(
+  called: string,
+  code: string,
+  source: ModuleSource,
+): Promise<string | undefined> {
   if (await isTool(called, source)) return undefined;
-  const [, tool = called] = /(?:^.*__|[./])([\w-]+)$/.exec(called) ?? [];
-  const { functions } = await findFunctions(tool, source);
-  const names = functions.map(({ namespacedName }) => `callTool("${namespacedName}", args)`);
-  return names.length === 0 ? undefined : `did you mean ${names.join(" or ")}?`;
+  const apart = /\bcallTool\(\s*["'`]([\w-]{1,80})["'`]\s*,\s*["'`]([\w-]{1,80})["'`]/.exec(code);
+  const whole = apart?.[1] === called ? `${called}.${apart[2]}` : called;
+  if (whole !== called) {
+    const [meant] = await toolsNamed(whole, source);
+    if (meant !== undefined)
+      return `callTool takes the whole name of a tool: write callTool("${meant.tool.namespacedName}", args)`;
+  }
+  return adviseOnUnknownTool(called, source, ({ tool }) => `callTool("${tool.namespacedName}", args)`);
 }
 
 /**
@@ -264,9 +360,11 @@ async function adviseOnCalled(called: string, source: ModuleSource): Promise<str
  */
 export async function adviseOnFailure(
   { type, message }: Failure,
-  { code, data }: Program,
+  program: Program,
   source: ModuleSource,
+  answers: readonly ToolAnswer[] = [],
 ): Promise<string[]> {
+  const { code, data } = program;
   const advice: (string | undefined)[] = [];
   if (type === "ScriptError") {
     const [, name] = UNDEFINED_NAME.exec(message) ?? [];
@@ -277,17 +375,15 @@ export async function adviseOnFailure(
       advice.push(
         "no data was passed in, so `data` is empty: pass it as the argument `data`, or with --data",
       );
-    else if (OF_UNDEFINED.test(message) && /\bmcp__|servers\/|callTool/.test(code))
-      advice.push(
-        "a tool's function returns its data itself, without `content`; print what it returned with console.log to see its shape",
-      );
+    else if (answers.length > 0) advice.push(await adviseOnShape(message, program, answers, source));
+    else if (OF_UNDEFINED.test(message) && /\bmcp__|servers\/|callTool/.test(code)) advice.push(RETURNS_DATA);
   }
   if (type === "ToolError" && TOO_SLOW.test(message))
     advice.push(
       "a call gets more time from `call_timeout_seconds` of its server, or `execution.tool_call_timeout_seconds`, in ptc.yaml",
     );
   const [, called] = UNAVAILABLE.exec(type === "ToolError" ? message : "") ?? [];
-  if (called !== undefined) advice.push(await adviseOnCalled(called, source));
+  if (called !== undefined) advice.push(await adviseOnCalled(called, code, source));
   if (type === "ScriptError" || type === "ToolError") advice.push(adviseOnCredentials(code));
   if (type === "ResultNotSerializable" && FUNCTION_RESULT.test(message))
     advice.push("call the function, and set globalThis.result to what it returns");

@@ -38,7 +38,7 @@ export function openTypeScript(processes: LanguageProcesses = {}): LanguageServi
     async advise(program, ended, modules) {
       const { adviseOnFailure, adviseOnSuccess } = await import("./advice.ts");
       if (ended.ok) return adviseOnSuccess(program, ended, modules);
-      return adviseOnFailure(ended.error, program, modules).catch(() => []);
+      return adviseOnFailure(ended.error, program, modules, ended.answers).catch(() => []);
     },
     async warm() {
       await Promise.all([typeChecker.warm(), bundleVerbatim(FIRST_PROGRAM)]);

@@ -2,8 +2,8 @@
 import type { CanUseTool, McpSdkServerConfigWithInstance } from "@anthropic-ai/claude-agent-sdk";
 import { isObject } from "../../base/json.ts";
 import type { CallOptions, Ptc } from "../api.ts";
-import { mcpServer } from "./mcp.ts";
-import { answerQuestion, questionOf } from "./waiting.ts";
+import { inMemoryServer } from "./in-memory-server.ts";
+import { answerQuestion, describeGoingOn, questionOf } from "./waiting.ts";
 
 /**
  * ptc for `query({ options: { mcpServers: { ptc: ptcServer(ptc) }, allowedTools: ["mcp__ptc"] } })`. It runs in this process. What
@@ -15,10 +15,19 @@ export function ptcServer(
   ptc: Ptc,
   options: Pick<CallOptions, "principal" | "approve" | "onElicit"> = {},
 ): McpSdkServerConfigWithInstance {
-  return { type: "sdk", name: "ptc", instance: mcpServer(ptc, options) as never };
+  const instance = inMemoryServer(ptc, options, (reply) => {
+    const waiting = reply._meta?.["ptc/waiting"];
+    if (waiting === undefined || !asking.has(ptc)) return reply;
+    const [, ...rest] = reply.content;
+    return { ...reply, content: [{ type: "text", text: describeGoingOn(waiting) }, ...rest] };
+  });
+  return { type: "sdk", name: "ptc", instance: instance as never };
 }
 
 const PREFIX = "mcp__ptc__";
+
+/** Those about whose tools an SDK has asked `ptcPermission`: it asks about the call that goes on, too. */
+const asking = new WeakSet<Ptc>();
 
 /**
  * The `canUseTool` of a query that has `ptcServer` as `ptc`. A program whose call needs an approval, and that nobody else is asked
@@ -36,6 +45,7 @@ export function ptcPermission(
 ): CanUseTool {
   return async (toolName, input, context) => {
     if (!toolName.startsWith(PREFIX)) return decide(toolName, input, context);
+    asking.add(ptc);
     const allowed = { behavior: "allow", updatedInput: input } as const;
     const waiting = await questionOf(ptc, toolName.slice(PREFIX.length), input, options);
     if (waiting === undefined) return allowed;

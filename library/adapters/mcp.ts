@@ -1,7 +1,6 @@
 /** ptc as an MCP server in memory, for clients of this process. */
-import { linkInMemory, serveOver } from "../../server/mcp/mcp-server.ts";
-import { type CallOptions, type Ptc, PtcError } from "../api.ts";
-import { OpenPtc } from "../open-ptc.ts";
+import type { CallOptions, Ptc } from "../api.ts";
+import { inMemoryServer } from "./in-memory-server.ts";
 
 /**
  * A transport of MCP, as the SDKs have it: an end of a connection that carries messages of JSON-RPC. Any version of the SDKs
@@ -39,27 +38,5 @@ export function mcpServer(
   ptc: Ptc,
   options: Pick<CallOptions, "principal" | "approve" | "onElicit"> = {},
 ): McpServer {
-  if (!(ptc instanceof OpenPtc)) throw new PtcError("invalid", "this is no ptc that createPtc has opened");
-  const connections = new Set<{ close(): Promise<void> }>();
-  const server: McpServer = {
-    async transport() {
-      const [client, own] = linkInMemory();
-      await server.connect(own as McpTransport);
-      return client as McpTransport;
-    },
-    async connect(transport) {
-      const connection = ptc.connect(options);
-      const served = await serveOver(ptc.service, transport as never, {
-        connection,
-        asks: ptc.asks(options),
-        onWarning: ptc.warn,
-      });
-      connections.add(served);
-    },
-    async close() {
-      await Promise.all([...connections].map((connection) => connection.close()));
-      connections.clear();
-    },
-  };
-  return server;
+  return inMemoryServer(ptc, options) as McpServer;
 }

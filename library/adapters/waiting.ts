@@ -8,7 +8,14 @@ import { isObject } from "../../base/json.ts";
 import { unmistakableLine } from "../../base/unmistakable-line.ts";
 import { renderAskedArguments, renderOrigins } from "../../broker/approvals/approval-text.ts";
 import { renderTicket, ticketIn } from "../../server/mcp/tools/own-tools.ts";
-import { type CallOptions, type PendingApproval, type Ptc, PtcError, type ToolReply } from "../api.ts";
+import {
+  type CallOptions,
+  type PendingApproval,
+  type Ptc,
+  PtcError,
+  type ToolReply,
+  type Waiting,
+} from "../api.ts";
 
 /** The question that a call of one of ptc's tools goes on with; `undefined` where it goes on with none, or nothing is left to ask. */
 export async function questionOf(
@@ -51,14 +58,19 @@ export async function answerQuestion(
   }
 }
 
+/** What a model whose SDK asks its user when a program is to go on reads of a program that waits. */
+export function describeGoingOn({ tool, ticket }: Pick<Waiting, "tool" | "ticket">): string {
+  return [
+    "[Script waits for an approval]",
+    `${unmistakableLine(tool)} is not called before the user approves it. Call execute_program ${JSON.stringify({ code: renderTicket(ticket) })} now: the user is asked, and the program continues from here. Do not run it again: what it has called stays called.`,
+  ].join("\n");
+}
+
 /** The reply about a program that waits, for a model whose SDK asks its user when the program is to go on. */
 export function askedByGoingOn(reply: ToolReply): ToolReply {
   const { waiting, content } = reply;
   if (waiting === undefined) return reply;
-  const text = [
-    "[Script waits for an approval]",
-    `${unmistakableLine(waiting.tool)} is not called before the user approves it. Call execute_program ${JSON.stringify({ code: renderTicket(waiting.ticket) })} now: the user is asked, and the program continues from here. Do not run it again: what it has called stays called.`,
-  ].join("\n");
+  const text = describeGoingOn(waiting);
   const rest = content.slice(1);
   return {
     ...reply,

@@ -1,7 +1,8 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { writeSync } from "node:fs";
 import { Socket } from "node:net";
-import { encodeFrame, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
+import { readJson, withTextNumbers, writeJson } from "../../base/json.ts";
+import { encodeFrame, encodeJson, FrameDecoder, putText, type TextPlace } from "../../protocol/frames.ts";
 import { MAX_CALL_FRAME_BYTES, MAX_REPLY_FRAME_BYTES, MAX_VALUES } from "../../protocol/limits.ts";
 import type {
   HostMessage,
@@ -10,6 +11,7 @@ import type {
   ReplyMessage,
   SandboxMessage,
 } from "../../protocol/messages.ts";
+import { MAX_ROUNDED_PLACES } from "../../protocol/rounded-places.ts";
 import { type Answers, callEvent, type EventOrder } from "./environment/event-order.ts";
 import type { ProgramScope } from "./environment/program-scope.ts";
 import { writeAll } from "./write-all.ts";
@@ -17,6 +19,8 @@ import { writeAll } from "./write-all.ts";
 const { queueMicrotask, setImmediate } = globalThis;
 // A program cannot replace functions that are captured here.
 const hmac = createHmac;
+const { parse } = JSON;
+const write = writeSync;
 
 /** With more pending calls than this, further calls wait on the host anyway, so they are sent together. */
 const FEW_CALLS = 8;
@@ -55,6 +59,8 @@ export class Channel implements Answers {
   #key: KeyObject | undefined;
   /** The bytes before each message of the current program of a session. */
   #mark: Uint8Array = new Uint8Array();
+  /** Whether the program gets whole numbers beyond 2^53 as BigInts. */
+  #isExact = false;
   /** Whether this turn of the event loop received an answer, and none was delivered in it. */
   #isFree = false;
 
@@ -82,7 +88,7 @@ export class Channel implements Answers {
           this.#complete(this.#incomplete, payload.toString("utf8"));
           continue;
         }
-        const message = JSON.parse(payload.toString("utf8")) as HostMessage;
+        const message = this.#parse(payload.toString("utf8"));
         if (message.type === "program") onProgram(message);
         else if (message.type === "next") onNext(message);
         else if (message.type === "wake") onWake();
@@ -104,7 +110,11 @@ export class Channel implements Answers {
   }
 
   send(message: SandboxMessage): void {
-    const bytes = this.#encode(message);
+    this.#sendJson(writeJson(message));
+  }
+
+  #sendJson(json: string): void {
+    const bytes = encodeJson(json, MAX_CALL_FRAME_BYTES, MAX_VALUES, this.#mark);
     if (this.#gathered === undefined) this.#connection.write(bytes);
     else this.#gathered.push(bytes);
   }
@@ -140,7 +150,16 @@ export class Channel implements Answers {
     if (this.#scope.isLate) throw new LateCallError();
     const id = this.#nextId++;
     if (this.#unanswered.size >= FEW_CALLS) this.#gather();
-    this.send({ type: "call", id, tool, arguments: args, ...(raw ? { raw } : {}) });
+    const json: string | undefined = writeJson(args);
+    const rounded = json !== undefined && LONG_DIGITS.test(json) ? roundedPlaces(args) : [];
+    const about = writeJson({
+      type: "call",
+      id,
+      tool,
+      ...(raw && { raw }),
+      ...(rounded.length > 0 && { rounded }),
+    });
+    this.#sendJson(json === undefined ? about : `${about.slice(0, -1)},"arguments":${json}}`);
     this.#unanswered.add(id);
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
@@ -168,6 +187,17 @@ export class Channel implements Answers {
     if (!this.#unanswered.has(callId)) return false;
     this.#connection.ref();
     return true;
+  }
+
+  /**
+   * Parses a message. A program gets a whole number beyond 2^53 as text with all digits: a number would be rounded, and a BigInt would
+   * break what programs do with values, such as JSON.stringify.
+   */
+  #parse(text: string): HostMessage {
+    const mayBeBig = LONG_DIGITS.test(text);
+    const message = (mayBeBig ? readJson(text) : parse(text)) as HostMessage;
+    if (message.type === "program") this.#isExact = message.exact === true;
+    return mayBeBig && !this.#isExact ? withTextNumbers(message) : message;
   }
 
   /** Puts the next text of a reply into its place. */
@@ -214,6 +244,25 @@ export class Channel implements Answers {
       release();
     }
   }
+}
+
+/** Matches JSON that may contain a whole number beyond 2^53. */
+const LONG_DIGITS = /\d{16}/;
+
+/** JSON pointers to the first numbers in a value that are whole and beyond 2^53, and so may be others than the program meant. */
+function roundedPlaces(root: unknown): string[] {
+  const places: string[] = [];
+  const visit = (value: unknown, place: string) => {
+    if (places.length === MAX_ROUNDED_PLACES) return;
+    if (typeof value === "number") {
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) places.push(place);
+    } else if (typeof value === "object" && value !== null) {
+      for (const [name, member] of Object.entries(value))
+        visit(member, `${place}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+    }
+  };
+  visit(root, "");
+  return places;
 }
 
 /** The size of the buffer for reading. */
@@ -286,7 +335,7 @@ export class SocketConnection implements Connection {
 /** Returns how many bytes the other end accepted. Ignores errors, because the stream meets and reports them again. */
 function writeSome(fd: number, bytes: Buffer): number {
   try {
-    return writeSync(fd, bytes);
+    return write(fd, bytes);
   } catch {
     return 0;
   }

@@ -1,9 +1,11 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
 import { type ConsoleStream, encodeConsoleEntry } from "../../protocol/console-stream.ts";
 import { cutToBytes, TextCap } from "../../protocol/text-cap.ts";
 import { writeAll } from "./write-all.ts";
 
+const STDOUT = 1;
 const STDERR = 2;
 
 /** Prints values whole, each on one line. Omitted parts would cost another run, and the cap bounds the output. */
@@ -24,13 +26,16 @@ export interface ConsoleCapture {
   text(): string;
   /** The last printed line, whole even if the text was cut. `undefined` if the line itself is longer than the cap. */
   lastLine(): string | undefined;
+  /** Takes bytes as output, as `process.stdout` does. */
+  write(bytes: Uint8Array): void;
   /** The number of bytes written to stderr, so that the reader knows when it has all of them. */
   bytesWritten(): number;
 }
 
 /**
  * Sends the output of the global console to stderr, entry by entry, so that nothing is lost if the process dies. `console.log`,
- * `info` and `debug` are the program's output. `error`, `warn` and `trace`, and writes to `process.stderr`, are its log.
+ * `info` and `debug`, and writes to `process.stdout`, are the program's output. `error`, `warn` and `trace`, and writes to
+ * `process.stderr`, are its log.
  *
  * @param isLate whether the code that prints belongs to an earlier program, so that its output is dropped.
  */
@@ -45,7 +50,7 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
     bytesWritten += record.length;
     writeAll(STDERR, record);
   };
-  const out = sink((text) => {
+  const out = new Sink((text) => {
     if (caps === undefined || isLate()) return;
     const shown = caps.out.take(text);
     if (shown !== "") {
@@ -54,13 +59,17 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
     }
     lastLine.push(text);
   });
-  const err = sink((text) => {
+  const err = new Sink((text) => {
     if (caps === undefined || isLate()) return;
     const shown = caps.err.take(text);
     if (shown !== "") send("err", shown);
   });
-  // Separates the program's writes to stderr from the runtime's, such as warnings.
-  Object.defineProperty(process, "stderr", { value: Object.assign(err, { fd: STDERR }), configurable: true });
+  // Keeps the program's writes apart from the runner's claim and from the runtime's warnings.
+  for (const [name, value] of [
+    ["stdout", Object.assign(out, { fd: STDOUT })],
+    ["stderr", Object.assign(err, { fd: STDERR })],
+  ] as const)
+    Object.defineProperty(process, name, { value, configurable: true, enumerable: true });
   process.removeAllListeners("warning");
   process.on("warning", ({ name, message }) => {
     if (caps === undefined) return;
@@ -86,6 +95,7 @@ export function captureConsole(isLate = () => false): ConsoleCapture {
     },
     text: () => kept.join(""),
     lastLine: () => lastLine.value(),
+    write: (bytes) => out.take(bytes),
     bytesWritten: () => bytesWritten,
   };
 }
@@ -97,15 +107,48 @@ interface Caps {
   warnings: TextCap;
 }
 
-function sink(take: (text: string) => void): Writable {
-  return new Writable({
-    decodeStrings: false,
-    write(chunk: string | Buffer, _encoding, done) {
-      take(typeof chunk === "string" ? chunk : chunk.toString("utf8"));
-      done();
-    },
-  });
+/** A stream that never ends, as the standard streams of Node.js do not, and that takes texts in any encoding. */
+class Sink extends Writable {
+  readonly #take: (text: string) => void;
+  /** Holds the beginning of a character whose other bytes have not come. */
+  readonly #decoder = new StringDecoder("utf8");
+
+  constructor(take: (text: string) => void) {
+    super({ decodeStrings: false, autoDestroy: false, emitClose: false });
+    this.#take = take;
+    // A stream that was ended would refuse what the console prints.
+    Object.defineProperty(this, "end", { value: this.#end, configurable: true, writable: true });
+    Object.defineProperty(this, "destroy", { value: () => this, configurable: true, writable: true });
+  }
+
+  take(bytes: Uint8Array): void {
+    const text = this.#decoder.write(bytes as Buffer);
+    if (text !== "") this.#take(text);
+  }
+
+  override _write(chunk: string | Buffer, encoding: BufferEncoding, done: () => void): void {
+    if (typeof chunk !== "string") this.take(chunk);
+    else if (AS_TEXT.has(encoding)) this.#take(chunk);
+    else this.take(Buffer.from(chunk, encoding));
+    done();
+  }
+
+  readonly #end = (...args: unknown[]): this => {
+    const done = args.findLast((each) => typeof each === "function");
+    const [chunk, encoding] = args.filter((each) => each !== done);
+    if (chunk !== undefined && chunk !== null)
+      this.write(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+    process.nextTick(() => {
+      if (done !== undefined) (done as () => void)();
+      // What pipes into this stream waits for it.
+      this.emit("finish");
+    });
+    return this;
+  };
 }
+
+/** The encodings of which a text is the text itself. */
+const AS_TEXT: ReadonlySet<string> = new Set(["utf8", "utf-8", "ucs2", "ucs-2", "utf16le", "utf-16le"]);
 
 /** The methods of a console that prints to these streams. */
 export function consoleMethods(stdout: Writable, stderr: Writable): Record<string, unknown> {

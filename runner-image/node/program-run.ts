@@ -19,8 +19,10 @@ import { pages } from "./functions/pages.ts";
 import { parallel } from "./functions/parallel.ts";
 import { checkSavedValue } from "./functions/saved-value.ts";
 import { bindTools, ToolError, wireTypeOf } from "./functions/tools.ts";
+import { carriedByJson } from "./json-value.ts";
 import { type DataJson, serializeConsole, serializeResult } from "./result-value.ts";
 import { printedFrames } from "./stack-trace.ts";
+import { captureStandardOutput } from "./standard-output.ts";
 import { writeAll } from "./write-all.ts";
 
 const STDOUT = 1;
@@ -86,6 +88,7 @@ export class ProgramRun {
     this.#environment = environment;
     const { scope } = environment;
     this.#console = captureConsole(() => scope.isLate);
+    captureStandardOutput((bytes) => this.#console.write(bytes));
     Object.assign(console, makeConsoleTimers(environment.clock, console.log));
     // A program can remove every listener of `process`, but none of these.
     subscribe("worker_threads", (message) => {
@@ -110,6 +113,7 @@ export class ProgramRun {
       [Symbol.for("ptc.tool")]: tool,
       [Symbol.for("ptc.extract")]: makeExtract(callTool),
       [Symbol.for("ptc.saved")]: checkSavedValue,
+      [Symbol.for("ptc.carried")]: carriedByJson,
     });
   }
 

@@ -1,11 +1,12 @@
-import { countJsonValues, jsonDepth } from "../../base/json.ts";
+import { countJsonValues, numbersComeBack, parseForeignJson, writeJson } from "../../base/json.ts";
 import type { ValueSource } from "../../protocol/claim.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
 import { ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { cutToJsonBytes } from "../../protocol/text-cap.ts";
+import { carriedByJson, UnsendableError } from "./json-value.ts";
 
 // The program shares this realm and may replace globals, so keep those that the claim depends on.
-const { stringify, parse } = JSON;
+const { stringify } = JSON;
 
 export type DataJson = { ok: true; json: string; from: ValueSource } | { ok: false; error: Failure };
 
@@ -34,7 +35,10 @@ export function serializeResult(
   return { ok: true, json: json.text, from: "result" };
 }
 
-/** The value of a program without a result: its last console line if that is JSON, else its console text. */
+/**
+ * The value of a program without a result: its last console line if that is JSON, else its console text. A line whose numbers would
+ * be written differently, such as a version `3.10`, is text.
+ */
 export function serializeConsole(
   text: string,
   lastLine: string | undefined,
@@ -43,8 +47,9 @@ export function serializeConsole(
   const room = maxOutputBytes - ENVELOPE_OVERHEAD_BYTES;
   if (lastLine !== undefined && Buffer.byteLength(lastLine) <= room) {
     try {
-      const json = stringify(parse(lastLine));
-      if (jsonDepth(json) <= MAX_NESTING_DEPTH) return { ok: true, json, from: "line" };
+      const limits = { maxBytes: lastLine.length, maxDepth: MAX_NESTING_DEPTH };
+      const json = writeJson(parseForeignJson(lastLine, limits));
+      if (numbersComeBack(lastLine)) return { ok: true, json, from: "line" };
     } catch {
       // It is plain text.
     }
@@ -54,61 +59,13 @@ export function serializeConsole(
 
 function toJson(value: unknown): { ok: true; text: string } | { ok: false; problem: string } {
   try {
-    const text: string | undefined = stringify(value, refuseLossy);
+    const text: string | undefined = writeJson(carriedByJson(value, "result"));
     if (text === undefined)
-      return { ok: false, problem: `result is a ${typeof value}, which JSON cannot carry` };
-    const depth = jsonDepth(text);
-    if (depth > MAX_NESTING_DEPTH) {
-      return {
-        ok: false,
-        problem: `result nests ${depth} levels deep and at most ${MAX_NESTING_DEPTH} are carried`,
-      };
-    }
+      return { ok: false, problem: "result has a toJSON that gives nothing, which JSON cannot carry" };
     return { ok: true, text };
   } catch (error) {
-    return { ok: false, problem: locate(value) ?? `result cannot be turned into JSON: ${messageOf(error)}` };
-  }
-}
-
-function refuseLossy(_key: string, value: unknown): unknown {
-  const problem = lossy(value);
-  if (problem !== undefined) throw new TypeError(problem);
-  return value;
-}
-
-/** Why JSON would lose a single value, and what to return instead. */
-function lossy(value: unknown): string | undefined {
-  if (typeof value === "bigint") return "is a BigInt, which JSON cannot carry: use Number(x) or String(x)";
-  if (value instanceof Map) return "is a Map, which JSON cannot carry: use Object.fromEntries(x)";
-  if (value instanceof Set) return "is a Set, which JSON cannot carry: use [...x]";
-  if (value instanceof Promise) return "is a Promise: await it";
-  return undefined;
-}
-
-/** Names the part of a value that JSON cannot carry. */
-function locate(root: unknown): string | undefined {
-  const ancestors: unknown[] = [];
-  const visit = (value: unknown, path: string): string | undefined => {
-    const problem = lossy(value);
-    if (problem !== undefined) return `${path} ${problem}`;
-    if (typeof value !== "object" || value === null) return undefined;
-    if (ancestors.includes(value))
-      return `${path} refers back to an object that contains it, which JSON cannot carry`;
-    if (ancestors.length > MAX_NESTING_DEPTH) {
-      return `result nests deeper than ${MAX_NESTING_DEPTH} levels, which is more than is carried`;
-    }
-    ancestors.push(value);
-    for (const [key, member] of Object.entries(value)) {
-      const found = visit(member, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
-      if (found !== undefined) return found;
-    }
-    ancestors.pop();
-    return undefined;
-  };
-  try {
-    return visit(root, "result");
-  } catch {
-    return undefined;
+    const isKnown = error instanceof UnsendableError;
+    return { ok: false, problem: isKnown ? error.message : `result cannot be read: ${messageOf(error)}` };
   }
 }
 

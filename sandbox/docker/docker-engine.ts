@@ -5,12 +5,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type Docker from "dockerode";
 import { GUARD_COMMANDS } from "../../protocol/guard.ts";
 import type { SandboxExit, SandboxOutput } from "../sandbox.ts";
-import type { StartedSandbox } from "../sandbox-engine.ts";
+import type { StartedSandbox, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { readSentryProcess, type SentryProcess } from "../sentry-process.ts";
 import type { DockerRuntime, EngineMachine } from "./choose-channel.ts";
 import type { ContainerRequest } from "./container-profile.ts";
 import { type DockerClient, explainDockerFault, httpStatusOf, openDockerClient } from "./docker-client.ts";
+import { readLabels } from "./image-labels.ts";
 
 /** A started container. The caller arranges how its runner connects. */
 export type StartedContainer = Omit<StartedSandbox, "connected" | "clear" | "release"> & {
@@ -38,7 +39,7 @@ export interface ContainerEngine {
   /** @throws SandboxError `engine_unreachable` */
   describe(): Promise<ContainerEngineDescription>;
   /** The digest of an image; `undefined` if no image has that name. */
-  findImage(reference: string): Promise<{ digest: string } | undefined>;
+  findImage(reference: string): Promise<StoredImage | undefined>;
   /**
    * @param onRequested called when the last request has been sent and only the engine's answer is missing.
    * @throws SandboxError `start_failed`
@@ -113,9 +114,10 @@ export class DockerEngine implements ContainerEngine {
     };
   }
 
-  async findImage(reference: string): Promise<{ digest: string } | undefined> {
+  async findImage(reference: string): Promise<StoredImage | undefined> {
     try {
-      return { digest: (await this.docker.getImage(reference).inspect()).Id };
+      const { Id, Config } = await this.docker.getImage(reference).inspect();
+      return { digest: Id, ...readLabels(Config?.Labels) };
     } catch (error) {
       if (httpStatusOf(error) === 404) return undefined;
       throw explainDockerFault(error, "engine_unreachable", this.#client);

@@ -9,6 +9,7 @@ import { packDirectory } from "../image/run-process.ts";
 import type { ImageRequest, ImageStore, ListedImage, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError, type SandboxErrorCode } from "../sandbox-error.ts";
 import { explainDockerFault, httpStatusOf } from "./docker-client.ts";
+import { buildArguments, CONTENT_LABEL, readLabels } from "./image-labels.ts";
 
 /** The part of dockerode's `Docker` that is used here. */
 export interface DockerImages {
@@ -16,17 +17,21 @@ export interface DockerImages {
     inspect(): Promise<{ Id: string; Config?: { Labels?: Record<string, string> | null } }>;
     history(): Promise<{ CreatedBy: string }[]>;
     remove(): Promise<unknown>;
+    tag(options: { repo: string; tag: string }): Promise<unknown>;
   };
-  listImages(
-    options: object,
-  ): Promise<{ Id: string; Created: number; Size: number; RepoTags?: string[] | undefined }[]>;
+  listImages(options: object): Promise<
+    {
+      Id: string;
+      Created: number;
+      Size: number;
+      RepoTags?: string[] | undefined;
+      Labels?: Record<string, string> | null;
+    }[]
+  >;
   pull(reference: string, options: object): Promise<NodeJS.ReadableStream>;
   buildImage(context: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
   importImage(tar: NodeJS.ReadableStream, options: object): Promise<NodeJS.ReadableStream>;
 }
-
-/** The label with the digest of an image's content; Dockerfile.runner sets it. */
-const CONTENT_LABEL = "dev.ptc.runner";
 
 /** The last step of Dockerfile.runner. An image that is based on ptc's has a different one. */
 const LAST_STEP = /\bCMD\b.*\/opt\/ptc\/runner\.mjs/;
@@ -52,7 +57,7 @@ const NAMELESS = "<none>:<none>";
 /** Younger unnamed images may belong to a build in progress. */
 const BUILD_SECONDS = 60;
 
-/** Images in a Docker engine. */
+/** Images in a Docker engine. What an image says of itself is in its labels (image-labels.ts). */
 export class DockerImageStore implements ImageStore {
   readonly #docker: DockerImages;
   readonly #registryAnswerMs: number;
@@ -65,7 +70,7 @@ export class DockerImageStore implements ImageStore {
 
   async inspect(reference: string): Promise<StoredImage | undefined> {
     const image = await unlessGone(this.#docker.getImage(reference).inspect());
-    return image && { digest: image.Id, content: image.Config?.Labels?.[CONTENT_LABEL] };
+    return image && { digest: image.Id, ...readLabels(image.Config?.Labels) };
   }
 
   async pull(reference: string, onProgress: OnProgress): Promise<StoredImage> {
@@ -84,9 +89,9 @@ export class DockerImageStore implements ImageStore {
     return this.#inspectNew(reference, "base_unavailable");
   }
 
-  async build({ reference, base, files, content, onProgress }: ImageRequest): Promise<StoredImage> {
+  async build({ reference, base, files, contents, onProgress }: ImageRequest): Promise<StoredImage> {
     await doOrFail("build_failed", `${reference} could not be built`, async () => {
-      const buildargs = { BASE: base, RUNNER_DIGEST: content };
+      const buildargs = { BASE: base, ...buildArguments(contents) };
       // No build step needs a network, and the engine may have none.
       const options = { t: reference, buildargs, networkmode: "none", rm: true, forcerm: true };
       await withFolder(files, async (folder) => {
@@ -97,6 +102,16 @@ export class DockerImageStore implements ImageStore {
     });
     await this.#removeNameless();
     return this.#inspectNew(reference, "build_failed");
+  }
+
+  async tag(digest: string, reference: string): Promise<void> {
+    const [repo = "", tag = "latest"] = reference.split(/:(?=[^/]*$)/);
+    try {
+      await this.#docker.getImage(digest).tag({ repo, tag });
+    } catch (cause) {
+      throw explainDockerFault(cause, "engine_unreachable");
+    }
+    await this.#removeNameless();
   }
 
   async importRootfs({ tar, reference }: Parameters<ImageStore["importRootfs"]>[0]): Promise<StoredImage> {
@@ -129,11 +144,12 @@ export class DockerImageStore implements ImageStore {
       const images = await this.#docker.listImages({ filters }).catch((cause: unknown) => {
         throw explainDockerFault(cause, "engine_unreachable");
       });
-      for (const { Id, Size, RepoTags = [] } of images) {
+      for (const { Id, Size, RepoTags = [], Labels } of images) {
+        const { base } = readLabels(Labels);
         const steps = await this.#stepsOf(Id);
         const names = RepoTags.filter((name) => name !== NAMELESS);
         for (const name of names.length > 0 ? names : [Id])
-          if (isOwn(name, steps)) found.set(name, { reference: name, bytes: Size });
+          if (isOwn(name, steps)) found.set(name, { reference: name, bytes: Size, base });
       }
     }
     return [...found.values()];

@@ -19,6 +19,7 @@ import type {
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
+  StoredImage,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { isUnprivileged } from "../sentry-process.ts";
@@ -81,7 +82,7 @@ export class DockerSandboxEngine implements SandboxEngine {
     };
   }
 
-  findImage(reference: string): Promise<{ digest: string } | undefined> {
+  findImage(reference: string): Promise<StoredImage | undefined> {
     return this.#containers.findImage(reference);
   }
 

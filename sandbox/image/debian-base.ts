@@ -36,6 +36,11 @@ const accounts = {
 /** The file in the base that lists its Python packages. The runner imports them in advance (runner-image/python). */
 const PYTHON_PACKAGES_FILE = "usr/lib/ptc-python-packages.json";
 
+/** A digest of how a base is made from packages, apart from its inputs. */
+export const debianBaseRecipe = createHash("sha256")
+  .update(JSON.stringify({ recipe, packages, accounts }))
+  .digest("hex");
+
 export interface DebianBaseInputs {
   /** For example `debian-12` or `ubuntu-24.04`. */
   distribution: string;
@@ -110,7 +115,7 @@ export async function ensureDebianBase(
 }
 
 /** The distribution's name of a Python package. */
-function debianName(name: string): string {
+export function debianName(name: string): string {
   return name.startsWith("python3-") ? name : `python3-${name}`;
 }
 

@@ -1,23 +1,18 @@
-import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { join, relative } from "node:path";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { ImageStore, OnProgress, StoredImage } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { describeDebianBase, ensureDebianBase } from "./debian-base.ts";
+import { debianBaseName, describeDebianBase, ensureDebianBase } from "./debian-base.ts";
+import { contentTaggedName, digestContent, type NeededImage, RUNNER_IMAGE } from "./needed-image.ts";
 
 export interface RunnerImageRequest {
   store: ImageStore;
-  /** The folder with everything that goes into the image: both runners, the guard, and the library that seeds OpenSSL. */
-  filesPath: string;
-  dockerfilePath: string;
+  /** The image that is needed, and everything that goes into it by path (`readRunnerFiles`). */
+  needed: NeededImage;
+  files: ReadonlyMap<string, Uint8Array>;
   /** An image with /usr/local/bin/node and /usr/bin/perl; or `debian-packages`, for a base made on this machine. */
   base?: string;
-  /** Packages of the distribution for Python programs. They need a base made on this machine. */
-  pythonPackages?: readonly string[];
   /** The runners that programs need; by default only the one for Node.js, which is all that the public base supports. */
   runners?: readonly RunnerName[];
-  reference: string;
   onProgress: OnProgress;
 }
 
@@ -35,39 +30,57 @@ const publicBase = "node:24-slim";
  * Throws SandboxError: `base_unavailable` if there is no base, `build_failed`, `engine_unreachable`.
  */
 export async function buildRunnerImage(request: RunnerImageRequest): Promise<RunnerImage> {
-  const { store, reference, onProgress } = request;
+  const { store, needed, files, onProgress } = request;
+  const { reference, runner, pythonPackages } = needed;
+  if (reference.includes("@"))
+    throw new SandboxError(
+      "build_failed",
+      `sandbox.image names ${reference} by its digest, so it is not built here: pull it, or give it a name without a digest`,
+    );
   const base = await chooseBase(request);
-  const files = new Map<string, Uint8Array>([
-    ["Dockerfile", await readFile(request.dockerfilePath)],
-    ...(await readFolder(request.filesPath)),
-  ]);
   const content = digestContent(files, base.digest);
+  const isTagged = contentTaggedName.test(reference);
+  const tag = ({ digest }: StoredImage) => tagMore(request, base, digest);
 
   const present = await store.inspect(reference);
   if (present?.content === content) {
+    if (isTagged) await tag(present);
     onProgress(`The image ${reference} is up to date.`);
     return { ...present, built: false };
   }
 
   onProgress(`Building the image ${reference} on ${base.reference} ...`);
-  const image = await store.build({ reference, base: base.reference, files, content, onProgress: () => {} });
+  const contents = { content, runner, base: base.reference, pythonPackages };
+  const image = await store.build({
+    ...{ reference, base: base.reference, files, contents },
+    onProgress: () => {},
+  });
+  if (isTagged) await tag(image);
+  if (isTagged && present?.base !== undefined && present.base !== base.reference)
+    onProgress(
+      `${reference} was on ${present.base} before, for every project that needs the same. A project with a base of its own names its image in sandbox.image.`,
+    );
   onProgress(`The image ${reference} is ready.`);
   return { ...image, built: true };
 }
 
-/** A digest of everything in the image. Images with equal digests behave the same. */
-export function digestContent(files: ReadonlyMap<string, Uint8Array>, baseDigest: string): string {
-  const hash = createHash("sha256");
-  const sorted = [...files].sort(([a], [b]) => (a < b ? -1 : 1)).flat();
-  for (const part of [baseDigest, ...sorted]) hash.update(createHash("sha256").update(part).digest());
-  return `sha256:${hash.digest("hex")}`;
+/** Names an image that is tagged by content for those who want the last one, and for projects that it suits as well. */
+async function tagMore(
+  { store, needed: { withOrWithoutPython: other } }: RunnerImageRequest,
+  base: Base,
+  digest: string,
+): Promise<void> {
+  await store.tag(digest, RUNNER_IMAGE);
+  if (other === undefined || !debianBaseName.test(base.reference)) return;
+  const before = await store.inspect(other);
+  if (before === undefined || debianBaseName.test(before.base ?? "")) await store.tag(digest, other);
 }
 
 /** Prefers an existing base, then one from a registry, then one made on this machine. */
 async function chooseBase({
   store,
   base,
-  pythonPackages = [],
+  needed: { pythonPackages },
   runners = [],
   onProgress,
 }: RunnerImageRequest): Promise<Base> {
@@ -97,15 +110,4 @@ async function chooseBase({
     onProgress("No registry can be reached.");
     return ensureDebianBase(store, onProgress);
   }
-}
-
-/** The files in a folder and its subfolders, with their relative paths. */
-async function readFolder(folder: string): Promise<[path: string, bytes: Uint8Array][]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
-  return Promise.all(
-    files.map(async (path): Promise<[string, Uint8Array]> => [relative(folder, path), await readFile(path)]),
-  );
 }

@@ -21,6 +21,7 @@ import type {
   SandboxEngine,
   SandboxRequest,
   StartedSandbox,
+  StoredImage,
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { type SandboxLimits, sandboxProfile } from "../sandbox-profile.ts";
@@ -129,9 +130,8 @@ export class RunscEngine implements SandboxEngine {
     return this.#images;
   }
 
-  async findImage(reference: string): Promise<{ digest: string } | undefined> {
-    const image = await this.#images.inspect(reference);
-    return image && { digest: image.digest };
+  findImage(reference: string): Promise<StoredImage | undefined> {
+    return this.#images.inspect(reference);
   }
 
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {

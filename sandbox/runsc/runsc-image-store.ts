@@ -35,10 +35,13 @@ import { fileIdentity, findProgram } from "./runsc-command.ts";
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-const ImageFile = z.strictObject({
+const ImageFile = z.object({
   digest: z.string().check(z.regex(DIGEST)),
   kind: z.enum(["erofs", "folder"]),
   content: z.optional(z.string()),
+  runner: z.optional(z.string()),
+  base: z.optional(z.string()),
+  pythonPackages: z.optional(z.array(z.string())),
   root: z.string(),
 });
 type ImageFile = z.infer<typeof ImageFile>;
@@ -88,7 +91,7 @@ export class RunscImages implements ImageStore {
     for (const folder of this.#folders) {
       const digest = DIGEST.test(reference) ? reference : await readName(folder, reference);
       const image = digest && (await readImage(join(folder, hexOf(digest))));
-      if (image) return { digest: image.digest, content: image.content };
+      if (image) return storedImage(image);
     }
     return undefined;
   }
@@ -113,12 +116,19 @@ export class RunscImages implements ImageStore {
     return this.#importRoot(reference, "build_failed", (root) => unpack(tar, root));
   }
 
-  async build({ reference, base, files, content, onProgress }: ImageRequest): Promise<StoredImage> {
+  async build({ reference, base, files, contents, onProgress }: ImageRequest): Promise<StoredImage> {
+    const { content = "" } = contents;
     const basis = await this.inspect(base);
     const found = basis && (await this.findRoot(basis.digest));
     if (found?.kind !== "folder")
       throw new SandboxError("build_failed", `${reference} could not be built: there is no base ${base}`);
-    const before = await this.inspect(reference);
+    const before = await readName(this.#options.folder, reference);
+    const same = await this.#findContent(content);
+    if (same !== undefined) {
+      await this.#name(reference, same.digest, before);
+      return same;
+    }
+    const said = { ...contents, pythonPackages: contents.pythonPackages && [...contents.pythonPackages] };
     const built = await this.#make(reference, "build_failed", async (folder) => {
       const root = join(folder, "root");
       await copyTree(found.path, root);
@@ -128,26 +138,47 @@ export class RunscImages implements ImageStore {
         await this.#options.runInside(root, await compilePython(root));
       }
       const erofs = findProgram("mkfs.erofs", `${process.env.PATH}:/usr/sbin:/sbin`);
-      if (erofs === undefined) return { kind: "folder", content, digest: content };
+      if (erofs === undefined) return { ...said, kind: "folder", digest: content };
       await extendExecutables(root);
       await runProcess(erofs, [...EROFS_FLAGS, join(folder, "root.erofs"), root]);
       await rm(root, { recursive: true });
-      return { kind: "erofs", content, digest: await digestOfFile(join(folder, "root.erofs")) };
+      return { ...said, kind: "erofs", digest: await digestOfFile(join(folder, "root.erofs")) };
     });
-    if (before !== undefined && before.digest !== built.digest) await this.remove(before.digest);
+    await this.#name(reference, built.digest, before);
     return built;
+  }
+
+  async tag(digest: string, reference: string): Promise<void> {
+    await this.#name(reference, digest, await readName(this.#options.folder, reference));
+  }
+
+  /** Gives an image a name, and removes the image that had it before unless that has another one. */
+  async #name(reference: string, digest: string, before: string | undefined): Promise<void> {
+    const { folder } = this.#options;
+    await writeName(folder, reference, digest);
+    if (before === undefined || before === digest) return;
+    const names = await namesIn(folder);
+    if (!names.some((each) => each.digest === before)) await this.remove(before);
+  }
+
+  /** An image of this folder with the same content, under whatever name. */
+  async #findContent(content: string): Promise<StoredImage | undefined> {
+    const { folder } = this.#options;
+    for (const { digest } of await namesIn(folder)) {
+      const image = await readImage(join(folder, hexOf(digest)));
+      if (image?.content === content) return storedImage(image);
+    }
+    return undefined;
   }
 
   async listOwn(): Promise<ListedImage[]> {
     const { folder } = this.#options;
-    const names = await readdir(join(folder, "names")).catch(() => []);
     const listed = await Promise.all(
-      names.map(async (encoded): Promise<ListedImage[]> => {
-        const reference = decodeURIComponent(encoded);
-        const digest = await readName(folder, reference);
-        const image = digest && (await readImage(join(folder, hexOf(digest))));
+      (await namesIn(folder)).map(async ({ reference, digest }): Promise<ListedImage[]> => {
+        const image = await readImage(join(folder, hexOf(digest)));
         if (!image) return [];
-        return [{ reference, bytes: await bytesOf(rootOf(join(folder, hexOf(image.digest)), image)) }];
+        const bytes = await bytesOf(rootOf(join(folder, hexOf(digest)), image));
+        return [{ reference, bytes, base: image.base }];
       }),
     );
     return listed.flat();
@@ -157,11 +188,11 @@ export class RunscImages implements ImageStore {
     const { folder } = this.#options;
     const digest = DIGEST.test(reference) ? reference : await readName(folder, reference);
     if (digest === undefined) return;
-    const names = await readdir(join(folder, "names")).catch(() => []);
-    for (const name of names)
-      if ((await readName(folder, decodeURIComponent(name))) === digest)
-        await rm(join(folder, "names", name), { force: true });
-    await rm(join(folder, hexOf(digest)), { recursive: true, force: true });
+    const names = (await namesIn(folder)).filter((each) => each.digest === digest);
+    const removed = names.filter((each) => digest === reference || each.reference === reference);
+    for (const each of removed) await rm(pathOfName(folder, each.reference), { force: true });
+    if (removed.length === names.length)
+      await rm(join(folder, hexOf(digest)), { recursive: true, force: true });
   }
 
   get #folders(): string[] {
@@ -203,7 +234,7 @@ export class RunscImages implements ImageStore {
       await rm(final, { recursive: true, force: true });
       await rename(unfinished, final);
       await writeName(folder, reference, made.digest);
-      return { digest: image.digest, content: image.content };
+      return storedImage(image);
     } catch (cause) {
       if (cause instanceof SandboxError && cause.code === code) throw cause;
       const what = code === "build_failed" ? "built" : "fetched";
@@ -232,13 +263,34 @@ async function readImage(folder: string): Promise<ImageFile | undefined> {
   }
 }
 
+function storedImage({ digest, content, runner, base, pythonPackages }: ImageFile): StoredImage {
+  return { digest, content, runner, base, pythonPackages };
+}
+
+function pathOfName(folder: string, reference: string): string {
+  return join(folder, "names", encodeURIComponent(reference));
+}
+
+/** The names in a folder of images. */
+async function namesIn(folder: string): Promise<{ reference: string; digest: string }[]> {
+  const files = await readdir(join(folder, "names")).catch(() => []);
+  const names = await Promise.all(
+    files.map(async (file) => {
+      const reference = decodeURIComponent(file);
+      const digest = await readName(folder, reference);
+      return digest === undefined ? [] : [{ reference, digest }];
+    }),
+  );
+  return names.flat();
+}
+
 async function readName(folder: string, reference: string): Promise<string | undefined> {
-  const digest = await readFile(join(folder, "names", encodeURIComponent(reference)), "utf8").catch(() => "");
+  const digest = await readFile(pathOfName(folder, reference), "utf8").catch(() => "");
   return DIGEST.test(digest) ? digest : undefined;
 }
 
 async function writeName(folder: string, reference: string, digest: string): Promise<void> {
-  const path = join(folder, "names", encodeURIComponent(reference));
+  const path = pathOfName(folder, reference);
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.${randomBytes(6).toString("hex")}`;
   await writeFile(unfinished, digest);

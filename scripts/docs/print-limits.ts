@@ -1,3 +1,4 @@
+import { MAX_PENDING, MAX_QUESTION_BYTES } from "../../execution/pending/pending-approvals.ts";
 import * as emitted from "../../protocol/emitted.ts";
 import * as limits from "../../protocol/limits.ts";
 import { MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES } from "../../protocol/program-files.ts";
@@ -18,6 +19,7 @@ const { PROTOCOL_VERSION: _, ENVELOPE_OVERHEAD_BYTES: __, MAX_CLAIM_FAILURE_BYTE
 const { MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES } = emitted;
 const VALUES = {
   ...WIRE,
+  ...{ MAX_PENDING, MAX_QUESTION_BYTES },
   ...{ MAX_EMITTED_BLOCKS, MAX_EMITTED_BYTES, MAX_PROGRAM_FILES, MAX_PROGRAM_FILES_BYTES },
   ...SCRATCH_MB,
 };
@@ -141,6 +143,11 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
     { what: "sessions at a time", setting: "sessions.max", past: "ptc refuses another" },
     { what: "idle time of a session", setting: "sessions.idle_minutes", past: "the session ends" },
     { what: "time that a suspended run waits", setting: "approvals.expire_minutes", past: "the run expires" },
+    {
+      what: "runs of one principal that wait for approvals, and their questions with arguments",
+      fixed: ["MAX_PENDING", "MAX_QUESTION_BYTES"],
+      past: "the call is denied, and says so",
+    },
     { what: "age of an audit file", setting: "audit.keep_days", past: "ptc removes it" },
     { what: "connections of a sandbox", fixed: ["MAX_CONNECTIONS"], past: "ptc refuses another" },
   ],

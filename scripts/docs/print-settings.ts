@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type DeclaredSetting, settingsIn, unwrap } from "../../configuration/settings/declare.ts";
 import { Settings } from "../../configuration/settings/settings.ts";
+import { renderDefault } from "../../configuration/write-file.ts";
 
 /** The default of each setting that has one, and `undefined` for the others, by path. */
 export function settingDefaults(): ReadonlyMap<string, unknown> {
@@ -68,8 +69,8 @@ function valuesOf(schema: unknown): string {
 }
 
 function shown(value: unknown): string {
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return "";
-  return `\`${Array.isArray(value) ? `[${value.join(", ")}]` : String(value)}\``;
+  const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  return value === undefined || isEmpty ? "" : `\`${renderDefault(value)}\``;
 }
 
 function cell(text: string): string {

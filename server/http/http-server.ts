@@ -3,6 +3,7 @@
  * it is sent to and from where (`Host`, `Origin`), whether ptc is about to end, and who sends it. Only then is its body read. What it
  * asks for is `mcp-over-http.ts`, and who somebody is comes from an `Authenticator`.
  */
+
 import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -16,6 +17,7 @@ import {
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
 import { messageOf } from "../../base/faults.ts";
+import { writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { type Authenticator, type Caller, isRefusal, type Refusal } from "../../identity/caller.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
@@ -444,5 +446,5 @@ function send(
     "X-Content-Type-Options": "nosniff",
     ...headers,
   });
-  return response.end(isText ? body : JSON.stringify(body));
+  return response.end(isText ? body : writeJson(body));
 }

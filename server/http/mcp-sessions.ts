@@ -6,6 +6,7 @@
  * know a session opens it from its id, and so any of them answers any request. What they have to know of each other is shared:
  * that a session was ended, what its model was shown (`shared-conversations.ts`), and what a client sends to one process that concerns another (`session-transport.ts`).
  */
+
 import { randomUUID } from "node:crypto";
 import {
   type EventStore,
@@ -17,6 +18,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { SharedFacts } from "../../archive/shared-facts.ts";
+import { writeJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
 import { canShowForm, canShowUrl, claimOf } from "../mcp/elicitation.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
@@ -353,7 +355,7 @@ class RecentEvents implements EventStore {
 
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
     const id = `${stream}.${++this.#count}`;
-    const chars = JSON.stringify(message).length;
+    const chars = writeJson(message).length;
     this.#events.set(id, { stream, message, chars });
     this.#chars += chars;
     for (const [oldest, event] of this.#events) {

@@ -18,7 +18,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { SharedFacts } from "../../archive/shared-facts.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, readJson, writeJson } from "../../base/json.ts";
 import type { StateSealer } from "../mcp/mcp-server.ts";
 
 type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
@@ -195,7 +195,7 @@ export class Elsewhere {
       for (const key of [...asked, ...running.map(keyOfCancelling)]) {
         const sealed = (Object.hasOwn(facts, key) && facts[key]) || "";
         const text = sealed === "" ? undefined : await this.#sealer.opened(sealed, this.#purpose(key));
-        const message: unknown = text && JSON.parse(text);
+        const message: unknown = text && readJson(text);
         if (isAnswer(message)) messages.push(message);
         else if (cancelledBy(message) !== undefined) {
           messages.push(message as JSONRPCNotification);
@@ -214,7 +214,7 @@ export class Elsewhere {
   }
 
   #seal(key: string, message: JSONRPCMessage): Promise<string> {
-    return this.#sealer.seal(JSON.stringify(message), this.#purpose(key));
+    return this.#sealer.seal(writeJson(message), this.#purpose(key));
   }
 
   async #note(facts: Record<string, string>, remove: string[] = []): Promise<void> {

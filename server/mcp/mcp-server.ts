@@ -2,6 +2,7 @@
  * Serves `McpService` over MCP with the SDK, in either era of the protocol. Only this file knows the SDK. It turns a request into a
  * `ClientRequest`, and an answer into a result. Everything else is in `service.ts`.
  */
+
 import { randomUUID } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
 import {
@@ -18,6 +19,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { withRawNumbers } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -36,6 +38,7 @@ import type { ClientRequest, ProgramAnswer, ProgressSink } from "./programs/clie
 import type { McpConnection, McpService } from "./service.ts";
 import { StdioServerTransport } from "./stdio-server-transport.ts";
 import { isOwnTool } from "./tools/own-tools.ts";
+import type { ProgramReply } from "./tools/reply.ts";
 
 const INVALID_PARAMS = -32602;
 const MAX_SHOWN_CHARS = 160;
@@ -62,6 +65,10 @@ export interface Carried {
   readonly asker?: ((context: ServerContext) => Asker) | undefined;
   /** How a person is asked. By default the client asks. */
   readonly asks?: Required<Pick<ClientRequest, "ask">> | undefined;
+  /** Replaces the BigInts of an answer. By default by what `JSON.stringify` writes with all digits. */
+  readonly numbers?: (<Value>(value: Value) => Value) | undefined;
+  /** The reply that the client reads instead of the service's. */
+  readonly present?: ((reply: ProgramReply) => ProgramReply) | undefined;
 }
 
 /** Who sends one request of a connection. */
@@ -115,15 +122,21 @@ export function linkInMemory(): [Transport, Transport] {
 export async function serveOver(
   service: McpService,
   transport: Transport,
-  options: Pick<Carried, "asks"> & { connection: McpConnection; onWarning: (message: string) => void },
+  options: Pick<Carried, "asks" | "numbers" | "present"> & {
+    connection: McpConnection;
+    onWarning: (message: string) => void;
+  },
 ): Promise<{ close(): Promise<void> }> {
-  const { connection, asks, onWarning } = options;
+  const { connection, asks, numbers, present, onWarning } = options;
   const instructions = await connection.instructions();
   const warn = boundWarnings(onWarning);
-  const handle = serveStdio(({ era }) => buildServer(service, connection, instructions, era, { asks }), {
-    transport,
-    onerror: (error) => warn(error.message),
-  });
+  const handle = serveStdio(
+    ({ era }) => buildServer(service, connection, instructions, era, { asks, numbers, present }),
+    {
+      transport,
+      onerror: (error) => warn(error.message),
+    },
+  );
   const closed = transport.onclose;
   transport.onclose = () => {
     closed?.();
@@ -160,6 +173,7 @@ export function buildServer(
   carried: Carried = {},
 ): Server {
   const { version, telemetry, onReady = () => {} } = service.options;
+  const { numbers = withRawNumbers } = carried;
   const server = new Server(
     { name: "ptc", version, title: "ptc" },
     { capabilities: { tools: { listChanged: true } }, instructions },
@@ -167,7 +181,7 @@ export function buildServer(
   server.setRequestHandler("tools/list", async () => {
     const tools = await connection.listTools();
     setImmediate(onReady);
-    return { tools };
+    return { tools: numbers(tools) };
   });
   server.setRequestHandler("tools/call", async ({ params: { name, arguments: args } }, context) => {
     setImmediate(onReady);
@@ -184,7 +198,8 @@ export function buildServer(
     const answer = await (telemetry === undefined
       ? work()
       : telemetry.serve(requestFacts(name, context, request), work, isError));
-    if (answer.kind === "reply") return answer.reply;
+    // Others write the message, and know no BigInt.
+    if (answer.kind === "reply") return numbers(carried.present?.(answer.reply) ?? answer.reply);
     const state = carried.sealer?.seal(answer.ticket, purpose()) ?? answer.ticket;
     return presentQuestion(answer.question, await state, request.canVisit);
   });

@@ -1,5 +1,6 @@
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, writeJson } from "../../base/json.ts";
 import { visibleLines } from "../../base/visible-text.ts";
+import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { messageOfCall } from "../../execution/call.ts";
 import type { ToolAnswer } from "../../execution/output/answer-blocks.ts";
 import type { ExecutedCall } from "../../execution/output/executed-run.ts";
@@ -118,7 +119,7 @@ function boundTexts(
 
 function textBytes(block: EmittedBlock): number {
   if (block.type === "text") return Buffer.byteLength(block.text);
-  return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(JSON.stringify(block));
+  return block.type === "image" || block.type === "audio" ? 0 : Buffer.byteLength(writeJson(block));
 }
 
 /** The reply to a direct call that continued as a program, because its question was answered later. */
@@ -129,9 +130,10 @@ export async function presentResumed(reply: ProgramReply, presenting: Presenting
   // The program's value was unwrapped, but the listed schema describes the wrapper.
   const data =
     presenting.listed.tool.unwraps === true ? { result: envelope.result.data } : envelope.result.data;
-  const problem = await presenting.checkOutput(data);
+  const exact = withExactNumbers(presenting.listed.definition.outputSchema, data);
+  const problem = await presenting.checkOutput(exact);
   if (problem !== undefined) return { ...reply, isError: true };
-  return { ...reply, structuredContent: data as Record<string, unknown> };
+  return { ...reply, structuredContent: exact as Record<string, unknown> };
 }
 
 function shownData(data: unknown): string {

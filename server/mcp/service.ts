@@ -9,6 +9,7 @@ import type { SharedFacts } from "../../archive/shared-facts.ts";
 import { messageOf } from "../../base/faults.ts";
 import { isObject, jsonLine } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import { withExactNumbers } from "../../broker/exact-numbers.ts";
 import { Conversation } from "../../broker/flow/conversation.ts";
 import type { Viewer } from "../../broker/policy/authorizer.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
@@ -178,10 +179,9 @@ export class McpConnection implements ClientConnection {
 
   /** The definitions of ptc's own tools, which are the same for everybody. */
   async listOwnTools() {
-    const { printers, whyNoSession } = this.#service.options;
+    const { printers } = this.#service.options;
     const { configured } = await this.known();
-    const hasSessions = whyNoSession !== undefined && whyNoSession("any") === undefined;
-    return buildToolDefinitions(configured, printers(), hasSessions);
+    return buildToolDefinitions(configured, printers(), this.#hasSessions());
   }
 
   /** The definitions of `tools/list`: ptc's own tools, the direct tools of servers, and saved programs. */
@@ -189,6 +189,19 @@ export class McpConnection implements ClientConnection {
     const own = await this.listOwnTools();
     const direct = [...(await this.#directTools()).values()].map(({ definition }) => definition);
     return [...own, ...direct, ...(await this.#exposed()).map(defineExposed)];
+  }
+
+  #hasSessions(): boolean {
+    return (
+      this.#service.options.whyNoSession?.("any") === undefined &&
+      this.#service.options.whyNoSession !== undefined
+    );
+  }
+
+  /** The names of the arguments that one of ptc's own tools has now. */
+  #argumentsOf(tool: string): string[] {
+    const own = buildToolDefinitions([], this.#service.options.printers(), this.#hasSessions());
+    return Object.keys(own.find(({ name }) => name === tool)?.inputSchema.properties ?? {});
   }
 
   /** Answers `tools/call`; `undefined` if the client has no tool of this name. */
@@ -232,20 +245,21 @@ export class McpConnection implements ClientConnection {
       case "execute_program":
         return this.#startOrResume(request, () => this.#execute(args, request));
       case "search_tools":
-        return answer(SearchToolsArguments, args, async (parsed) =>
+        return answer(SearchToolsArguments, args, this.#argumentsOf(name), async (parsed) =>
           answerSearchTools(parsed, await this.known(), printers(), this.#told),
         );
       case "inspect_tool":
-        return answer(InspectToolArguments, args, async (parsed) =>
+        return answer(InspectToolArguments, args, this.#argumentsOf(name), async (parsed) =>
           answerInspectTool(parsed, await this.known(), printers()),
         );
       case "list_callable_tools":
-        return answer(ListCallableToolsArguments, args, async (parsed) =>
+        return answer(ListCallableToolsArguments, args, this.#argumentsOf(name), async (parsed) =>
           answerListCallableTools(parsed, await this.known()),
         );
       case "read_output":
-        return answer(ReadOutputArguments, args, async (parsed) => {
-          const reply = await answerReadOutput(parsed, outputs, this.context);
+        return answer(ReadOutputArguments, args, this.#argumentsOf(name), async (parsed) => {
+          const { maxReplyBytes } = this.#service.options.limits();
+          const reply = await answerReadOutput(parsed, outputs, this.context, maxReplyBytes);
           return this.#showOutput(parsed.run, reply);
         });
     }
@@ -294,7 +308,7 @@ export class McpConnection implements ClientConnection {
 
   async #execute(args: unknown, request: ClientRequest): Promise<ProgramAnswer> {
     const { printers, whyNoSession = () => "there are no sessions here" } = this.#service.options;
-    const parsed = parseArguments(ExecuteProgramArguments, args);
+    const parsed = parseArguments(ExecuteProgramArguments, args, this.#argumentsOf("execute_program"));
     if (!parsed.ok) return { kind: "reply", reply: errorReply(parsed.message) };
     const { code, data = {}, language: named, timeout_seconds, typecheck, session } = parsed.value;
     const whyNot = whyOff(named, printers()) ?? (session === undefined ? undefined : whyNoSession(session));
@@ -398,9 +412,10 @@ export class McpConnection implements ClientConnection {
 async function answer<T>(
   schema: Parameters<typeof parseArguments<T>>[0],
   args: unknown,
+  served: readonly string[],
   act: (parsed: T) => ToolReply | Promise<ToolReply>,
 ): Promise<ProgramAnswer> {
-  const parsed = parseArguments(schema, args);
+  const parsed = parseArguments(schema, args, served);
   return { kind: "reply", reply: parsed.ok ? await act(parsed.value) : errorReply(parsed.message) };
 }
 
@@ -437,7 +452,9 @@ async function presentExposed(reply: ProgramReply, program: ExposedProgram): Pro
   const text = typeof data === "string" ? data : jsonLine(data);
   return {
     content: [{ type: "text", text }, ...content.slice(1)],
-    ...(isObjectSchema(program.outputSchema) && isObject(data) ? { structuredContent: data } : {}),
+    ...(isObjectSchema(program.outputSchema) && isObject(data)
+      ? { structuredContent: withExactNumbers(program.outputSchema, data) as typeof data }
+      : {}),
     _meta: { "ptc/envelope": envelope },
   };
 }

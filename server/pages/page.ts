@@ -194,8 +194,14 @@ export function renderText(label: string, { text, bytes, cut }: ShownText, kind 
   return html`<figure class="text ${kind}"><figcaption>${label} <span class="size">${size}</span></figcaption><pre tabindex="0" aria-label="${label}">${text}</pre></figure>`;
 }
 
+/** A time in the zone of this process, with UTC beside it. The console's script puts it into the reader's zone. */
 export function renderTime(ms: number): Markup {
-  return html`<time datetime="${new Date(ms).toISOString()}">${formatInstantWithZone(ms)}</time>`;
+  const instant = new Date(ms).toISOString();
+  const shown = formatInstantWithZone(ms);
+  const utc = shown.endsWith(" UTC")
+    ? undefined
+    : html` <span class="utc">${instant.slice(11, 19)} UTC</span>`;
+  return html`<time datetime="${instant}">${shown}${utc}</time>`;
 }
 
 interface TableRow {

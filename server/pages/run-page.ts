@@ -1,5 +1,6 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ArchivedOutcome, CallRecord } from "../../archive/run-record.ts";
+import { writeJson } from "../../base/json.ts";
 import {
   formatBytes,
   formatCount,
@@ -514,7 +515,7 @@ function renderMarks({ ok, decision }: CallRecord): Markup | undefined {
 /** What distinguishes a call from others of the same tool: its error, or its arguments. */
 function previewOf(args: unknown, outcome: ArchivedOutcome): string {
   return outcome.ok
-    ? showText(JSON.stringify(args), PREVIEW_CHARS).text
+    ? showText(writeJson(args), PREVIEW_CHARS).text
     : showText(outcome.error.message, PREVIEW_CHARS).text;
 }
 

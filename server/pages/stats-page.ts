@@ -300,18 +300,18 @@ const HOURS = 24;
 const HOUR_MS = 60 * 60 * 1000;
 
 /** Counts over one hour of a day. */
-interface HourBucket extends Omit<Stats["days"][number], "day"> {
+export interface HourBucket extends Omit<Stats["days"][number], "day"> {
   /** `YYYY-MM-DD HH:00`, in UTC. */
   name: string;
 }
 
 /** The hour of the day in which a run started, from 0 to 23, in UTC. */
-function hourOf({ started_at }: Pick<ListedRun, "started_at">): number {
+export function hourOf({ started_at }: Pick<ListedRun, "started_at">): number {
   return Math.floor(started_at / HOUR_MS) % HOURS;
 }
 
 /** Counts the runs of one day by the hour, those without a run included. */
-function bucketHours(day: string, runs: readonly ListedRun[]): HourBucket[] {
+export function bucketHours(day: string, runs: readonly ListedRun[]): HourBucket[] {
   const buckets = Array.from({ length: HOURS }, (_, hour): HourBucket => {
     const name = `${day} ${String(hour).padStart(2, "0")}:00`;
     return { name, runs: 0, failed: 0, calls: 0, duration_ms: 0, result_bytes: 0, kept_bytes: 0 };

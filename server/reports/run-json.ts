@@ -1,5 +1,5 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
-import { jsonLine } from "../../base/json.ts";
+import { jsonLine, readJson } from "../../base/json.ts";
 
 /** A run as JSON, call by call, because all results together may be longer than a string can be. */
 export async function* runAsJson(run: ArchivedRun): AsyncGenerator<string> {
@@ -13,7 +13,7 @@ export async function* runAsJson(run: ArchivedRun): AsyncGenerator<string> {
     code,
     data,
     console: run.whole.consoleText ?? consoleText,
-    ...(run.whole.resultJson === undefined ? {} : { whole_result: JSON.parse(run.whole.resultJson) }),
+    ...(run.whole.resultJson === undefined ? {} : { whole_result: readJson(run.whole.resultJson) }),
     stderr: stderrText,
     ...(run.emitted.length === 0 ? {} : { emitted: run.emitted }),
     envelope,

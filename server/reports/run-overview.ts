@@ -1,6 +1,7 @@
 import type { ArchivedRun } from "../../archive/archived-run.ts";
 import type { ArchivedOutcome, CallRecord } from "../../archive/run-record.ts";
 import { summarizeRun } from "../../archive/run-summary.ts";
+import { writeJson } from "../../base/json.ts";
 import { estimateTokens, formatBytes } from "../../base/quantities.ts";
 import { describeEmitted } from "../../execution/output/emitted-blocks.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
@@ -238,12 +239,10 @@ export function showText(text: string, maxChars: number): ShownText {
 
 /** A value as indented JSON. `bytes` is the size of its JSON without indentation. */
 export function showJson(value: unknown, maxChars: number): ShownText {
-  const json = JSON.stringify(value) ?? "null";
+  const json = writeJson(value) ?? "null";
   const bytes = Buffer.byteLength(json);
   // A value that is much too long is not indented, which would take several times its memory.
   const shown =
-    json.length > 4 * maxChars
-      ? showText(json, maxChars)
-      : showText(JSON.stringify(value, null, 2) ?? "null", maxChars);
+    json.length > 4 * maxChars ? showText(json, maxChars) : showText(writeJson(value, 2) ?? "null", maxChars);
   return { ...shown, bytes, cut: shown.cut === "" ? "" : `the beginning of ${formatBytes(bytes)}` };
 }

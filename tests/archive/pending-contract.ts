@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { PendingStore } from "../../archive/pending-store.ts";
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text));
-const QUESTION = { principal: "p", askedAt: 1_000, expiresAt: 2_000, listing: bytes("l"), question: bytes("q") };
+const QUESTION = {
+  principal: "p",
+  askedAt: 1_000,
+  expiresAt: 2_000,
+  listing: bytes("l"),
+  question: bytes("q"),
+};
 const ROW = { ...QUESTION, run: bytes("r") };
 const most = (runs: number, bytes = 1_000) => ({ runs, bytes });
 const nobody = () => false;

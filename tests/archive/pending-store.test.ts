@@ -37,3 +37,27 @@ it("nothing is made by looking for what waits where nothing was ever kept", asyn
   await store.claim("t", "p", "one", nobody);
   expect(existsSync(path)).toBe(false);
 });
+
+it("what an earlier version kept is listed, found and claimed, and goes with its content", async () => {
+  const path = newFile();
+  const { DatabaseSync } = await import("node:sqlite");
+  const old = new DatabaseSync(path);
+  old.exec(`CREATE TABLE pending (ticket TEXT PRIMARY KEY, principal TEXT NOT NULL, asked_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL, question BLOB NOT NULL, answer BLOB, run BLOB, owner TEXT) STRICT;
+    INSERT INTO pending VALUES ('t', 'p', 1, 2000, x'71', x'61', x'72', NULL);
+    INSERT INTO pending VALUES ('live', 'p', 2, 2000, x'71', NULL, NULL, 'one');
+    PRAGMA user_version = 1`);
+  old.close();
+  const store = new SqlitePendingStore(path, () => 1_000);
+  const bytes = (text: string) => new Uint8Array(Buffer.from(text));
+  expect(await store.list("p")).toMatchObject([
+    { ticket: "t", listing: bytes("q"), answer: bytes("a"), isKept: true },
+    { ticket: "live", listing: bytes("q"), owner: "one", isKept: false },
+  ]);
+  expect(await store.question("t")).toEqual(bytes("q"));
+  expect(await store.claim("t", "p", "one", nobody)).toEqual({
+    ...{ kind: "claimed", run: bytes("r"), answer: bytes("a") },
+  });
+  expect(await store.remove("t", "one")).toBe(true);
+  expect([await store.row("t"), await store.question("t")]).toEqual([undefined, undefined]);
+});

@@ -3,7 +3,7 @@ import type { CallRecord, RunRecord } from "../../archive/run-record.ts";
 import { summarizeRun, summarizeTools } from "../../archive/run-summary.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 
-type Times = Pick<CallRecord, "started_ms" | "duration_ms"> & { waited_ms?: number };
+type Times = Pick<CallRecord, "started_ms" | "duration_ms"> & { waited_ms?: number; connect_ms?: number };
 
 const callOf = (times: Times) =>
   ({ tool: "mcp__a__b", server: "a", ok: true, result_bytes: 1, ...times }) as CallRecord;
@@ -29,7 +29,19 @@ it.each<[string, Times[], number, number | undefined]>([
     20_000,
     20,
   ],
+  [
+    "a server was started for the first of two calls",
+    [
+      { started_ms: 0, duration_ms: 9_010, connect_ms: 9_000 },
+      { started_ms: 9_010, duration_ms: 20 },
+    ],
+    60_000,
+    30,
+  ],
   ["a record has more than can be", [{ started_ms: 0, duration_ms: 5, waited_ms: 90_000 }], 0, 0],
-])("the counted time of a run is without a person's: %s", (_, calls, run, tool) => {
-  expect(times(...calls)).toEqual([run, tool]);
-});
+])(
+  "the counted time of a run is without a person's, and that of a tool without its server's start: %s",
+  (_, calls, run, tool) => {
+    expect(times(...calls)).toEqual([run, tool]);
+  },
+);

@@ -31,7 +31,7 @@ interface Scene {
   connectError?: UpstreamError;
   approve?: ApprovalAnswer["decision"][];
   answeredAfterMs?: number;
-  calls?: { tool: string; arguments: unknown }[];
+  calls?: { tool: string; arguments: unknown; raw?: boolean }[];
   schemaMismatch?: "warn" | "error";
   /** Why a server's tools are not known. */
   unlisted?: [module: string, why: string][];
@@ -199,6 +199,46 @@ describe("dispatching a call", () => {
   });
 });
 
+describe("an answer that holds more than its function returns", () => {
+  const content = [{ type: "image", data: "AAAA", mimeType: "image/png" }];
+  const answer = () => ({ content, structuredContent: { n: 1 } });
+  const warning = `'${NAME}' also answered an image beside its structuredContent, which is all that its function returns; the content is \`raw.content\` of \`.result(...)\``;
+
+  it("comes with a warning that says where the rest is", async () => {
+    expect((await play({ answer })).outcome).toMatchObject({ ok: true, data: { n: 1 }, warning });
+    const tool = { outputSchema: { type: "object", properties: { n: { type: "number" } } } };
+    expect((await play({ answer, tool, schemaMismatch: "error" })).outcome).toMatchObject({
+      ok: true,
+      warning,
+    });
+  });
+
+  it("comes without it where the program asks for the raw result", async () => {
+    const { outcome } = await play({ answer, calls: [{ tool: NAME, arguments: { path: "a" }, raw: true }] });
+    expect(outcome).toMatchObject({ ok: true, raw: { content } });
+    expect(outcome).not.toHaveProperty("warning");
+  });
+});
+
+describe("a tool's failure", () => {
+  it("has its structured content as the error's data", async () => {
+    const structuredContent = { code: 7 };
+    const { outcome } = await play({ answer: () => ({ isError: true, content: [], structuredContent }) });
+    expect(outcome).toMatchObject({ ok: false, data: structuredContent, raw: { structuredContent } });
+  });
+});
+
+describe("an answer that is none that MCP allows", () => {
+  it.each<[string, object, unknown, string]>([
+    ["text", { content: "a" }, "a", "with content that is a string, where MCP has a list of content blocks"],
+    ["nothing", {}, [], "without any content"],
+  ])("such as %s reaches the program with a warning", async (_name, given, data, problem) => {
+    const { outcome } = await play({ answer: () => given });
+    const warning = `'${NAME}' answered ${problem}; its server is to blame`;
+    expect(outcome).toMatchObject({ ok: true, data, warning });
+  });
+});
+
 describe("an answer that contradicts its tool's output schema", () => {
   const tool = { outputSchema: { type: "object", properties: { n: { type: "number" } } } };
   const structuredContent = { n: "1" };
@@ -344,8 +384,12 @@ describe("a call that was made", () => {
     ],
     [
       "whose answer ptc fails over",
-      () => ({ content: [{ type: "text", text: 1, n: 1n }] }),
-      /^the call was made: '\S+' answered, and ptc could not read the answer: .*BigInt/,
+      () => {
+        const round: Record<string, unknown> = { type: "text", text: 1 };
+        round.again = round;
+        return { content: [round] };
+      },
+      /^the call was made: '\S+' answered, and ptc could not read the answer: .*circular/,
     ],
   ])("is told as such: %s", async (_what, answer, message) => {
     const { outcome } = await play({ answer });

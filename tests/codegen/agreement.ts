@@ -167,7 +167,7 @@ function compileForCalls(schema: unknown, role: "input" | "output"): ValidateFun
   if (!isObject(schema)) return undefined;
   // Arguments are an object, whatever a schema forgets to say.
   const complete = role === "input" && schema.type === undefined ? { ...schema, type: "object" } : schema;
-  return compileSchema(JSON.stringify(complete), true);
+  return compileSchema(JSON.stringify(complete), { allErrors: true });
 }
 
 /** The types of a module's tools by namespaced name. */

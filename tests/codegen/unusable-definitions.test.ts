@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { readJson, writeJson } from "../../base/json.ts";
 import { definitionDigest, parseTool } from "../../catalog/parse-tool.ts";
 import { printCompactSignature, printToolSignature } from "../../codegen/typescript/signature.ts";
 import { planGeneration } from "../../generation/generate-plan.ts";
@@ -17,7 +18,6 @@ describe("a definition that cannot be used as it is", () => {
       { type: "object", properties: { a: { maximum: Number.POSITIVE_INFINITY } } },
     ],
     ["a default that is no number", { properties: { a: { default: Number.NaN } } }],
-    ["a member that JSON has not", { properties: { a: { default: 1n } } }],
   ])(
     "is any, with a warning, where its schema has %s, and the other tools are as they were",
     async (_what, schema) => {
@@ -81,7 +81,7 @@ describe("a definition that cannot be used as it is", () => {
           const kept = parseTool(tool);
           expect(definitionDigest(kept)).toBe(definitionDigest(tool));
           expect(() => canonicalJson({ ...kept })).not.toThrow();
-          expect(definitionDigest(JSON.parse(JSON.stringify(kept)))).toBe(definitionDigest(tool));
+          expect(definitionDigest(readJson(writeJson(kept)))).toBe(definitionDigest(tool));
         },
       ),
       { numRuns: tries(120) },

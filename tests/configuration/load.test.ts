@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -17,6 +17,66 @@ async function write(...files: string[]): Promise<void> {
   for (const file of files)
     await writeFile(join(cwd, file), `servers: [{name: a, command: ./x}]\n# ${file}\n`);
 }
+
+describe.skipIf(process.getuid === undefined)("in a folder below the configuration", () => {
+  const env = { HOME: "/nowhere" };
+  const foundIn = async (folder: string, home = env.HOME) =>
+    (await findConfiguration({ env: { HOME: home }, cwd: join(cwd, folder) }))?.file;
+
+  beforeEach(async () => {
+    await mkdir(join(cwd, "a/b"), { recursive: true });
+    await write("ptc.yaml");
+  });
+
+  it("is the nearest ptc.yaml above, whose folder relative paths are resolved against", async () => {
+    const loaded = await loadConfiguration({ env, cwd: join(cwd, "a/b") });
+    expect(loaded).toMatchObject({ file: "../../ptc.yaml", directory: cwd });
+    await write("a/ptc.yaml");
+    expect(await foundIn("a/b")).toBe("../ptc.yaml");
+    await write("a/b/config.yaml");
+    expect(await foundIn("a/b")).toBe("config.yaml");
+  });
+
+  it("is no config.yaml, which other tools have too", async () => {
+    await write("a/config.yaml");
+    expect(await foundIn("a/b")).toBe("../../ptc.yaml");
+  });
+
+  it("is none above the root of a repository, and none above the home folder", async () => {
+    expect(await foundIn("a/b", join(cwd, "a"))).toBeUndefined();
+    expect(await foundIn("a/b", cwd)).toBe("../../ptc.yaml");
+    await mkdir(join(cwd, "a/.git"));
+    expect(await foundIn("a/b")).toBeUndefined();
+    await mkdir(join(cwd, ".git"));
+    await rm(join(cwd, "a/.git"), { recursive: true });
+    expect(await foundIn("a/b")).toBe("../../ptc.yaml");
+  });
+
+  it("is none that everybody could have put there", async () => {
+    for (const mode of [0o777, 0o1777]) {
+      await chmod(cwd, mode);
+      expect(await foundIn("a/b")).toBeUndefined();
+      expect(await foundIn(".")).toBe("ptc.yaml");
+    }
+    await chmod(cwd, 0o755);
+    await chmod(join(cwd, "ptc.yaml"), 0o666);
+    expect(await foundIn("a/b")).toBeUndefined();
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is none of another user", async () => {
+    await chown(join(cwd, "ptc.yaml"), 12_345, 12_345);
+    expect(await foundIn("a/b")).toBeUndefined();
+    await chown(join(cwd, "ptc.yaml"), 0, 0);
+    await chown(join(cwd, "a"), 12_345, 12_345);
+    expect(await foundIn("a/b")).toBeUndefined();
+  });
+
+  it("counts for a link to the folder as for the folder", async () => {
+    await symlink(join(cwd, "a/b"), join(cwd, "linked"));
+    const found = await findConfiguration({ env, cwd: join(cwd, "linked") });
+    expect(found?.path).toBe(join(cwd, "ptc.yaml"));
+  });
+});
 
 describe("the configuration file", () => {
   const PTC_CONFIG = "two.yaml";

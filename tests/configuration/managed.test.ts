@@ -100,6 +100,50 @@ describe("managed settings", () => {
     ]);
   });
 
+  const PLACED: [managed: string, entry: string, off: RegExp | undefined][] = [
+    [
+      "servers: { block: [{ url: 'https://bad.example/*' }] }",
+      "openapi: ./a.yaml",
+      /servers\.block.*needs a base_url/,
+    ],
+    [
+      "labels: [{ server: { url: 'https://bad.example/*' }, labels: [x] }]",
+      "openapi: ./a.yaml",
+      /labels.*needs a base_url/,
+    ],
+    ["servers: { block: [{ name: other, url: 'https://bad.example/*' }] }", "openapi: ./a.yaml", undefined],
+    ["servers: { block: [{ name: other }] }", "openapi: ./a.yaml", undefined],
+    [
+      "servers: { block: [{ url: 'https://bad.example/*' }] }",
+      "openapi: ./a.yaml, base_url: 'https://bad.example/v1'",
+      /do not allow it/,
+    ],
+    [
+      "servers: { block: [{ url: 'https://bad.example/*' }] }",
+      "openapi: 'https://bad.example/a.yaml', base_url: 'https://good.example'",
+      /do not allow it/,
+    ],
+    [
+      "servers: { block: [{ url: 'https://bad.example/*' }] }",
+      "openapi: ./a.yaml, base_url: 'https://good.example'",
+      undefined,
+    ],
+    ["servers: { allow: [{ url: 'https://good.example/*' }] }", "openapi: ./a.yaml", /servers\.allow/],
+    [
+      "servers: { allow: [{ url: 'https://good.example/*' }] }",
+      "openapi: 'https://good.example/a', base_url: 'https://bad.example'",
+      /servers\.allow/,
+    ],
+  ];
+  it.each(PLACED)(
+    "of URLs find an API whose description alone would place it: %s with %s",
+    async (managed, entry, why) => {
+      const { servers } = await load(`servers: [{ name: api, ${entry} }]`, managed);
+      if (why === undefined) expect(servers[0]?.off).toBeUndefined();
+      else expect(servers[0]?.off).toMatch(why);
+    },
+  );
+
   it.each(off)("turn servers off that they do not allow: %s", async (managed, names) => {
     const { servers } = await load(SERVERS, managed);
     const found = servers.filter((server) => server.off !== undefined);

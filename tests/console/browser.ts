@@ -31,7 +31,7 @@ export interface Watched {
 export async function openConsole(
   browser: Browser,
   address: string,
-  { width = 1440, height = 900, colours = "light" as "light" | "dark", script = true } = {},
+  { width = 1440, height = 900, colours = "light" as "light" | "dark", script = true, zone = "UTC" } = {},
 ): Promise<Watched> {
   const context = await browser.newContext({
     ...{
@@ -39,6 +39,7 @@ export async function openConsole(
       colorScheme: colours,
       reducedMotion: "reduce",
       javaScriptEnabled: script,
+      timezoneId: zone,
     },
   });
   const page = await context.newPage();

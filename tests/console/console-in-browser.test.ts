@@ -497,6 +497,22 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await context.close();
   });
 
+  it("times are in the reader's zone, with UTC beside them, also in what is put in place later", async () => {
+    const { archived, address, origin } = await serveConsole();
+    const { page, context } = await openConsole(browser, address(), { zone: "Asia/Kolkata" });
+    const startedAt = Date.UTC(2026, 0, 31, 20, 15, 7);
+    const shown = "2026-02-01 01:45:07 20:15:07 UTC";
+    await archived({ code: "late()\n", startedAt });
+    await page.goto(`${origin}/console/runs`);
+    const time = page.locator(`time[datetime="${new Date(startedAt).toISOString()}"]`);
+    await time.first().waitFor();
+    expect(await time.first().innerText()).toBe(shown);
+    await archived({ code: "later()\n", startedAt });
+    await page.getByText("later()").waitFor();
+    expect(await time.allInnerTexts()).toEqual([shown, shown]);
+    await context.close();
+  });
+
   it("the form that saves a program fits, and is readable for everybody", async () => {
     const { path, address } = await filled();
     const { page, context } = await openConsole(browser, address());

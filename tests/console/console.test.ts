@@ -68,6 +68,21 @@ describe("the console", () => {
     expect(await visitor.text("/console/inbox")).toContain("Nothing waits for you");
   });
 
+  it("draws the hours of the first day, and days from the second on", async () => {
+    const { visitor, archived } = await opened();
+    const day = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+    await archived({ code: "a()\n", startedAt: day });
+    await archived({ code: "b()\n", startedAt: day + 1_000 });
+    const first = await visitor.text("/console/");
+    expect(first).toContain("By hour");
+    const name = `${new Date(day).toISOString().slice(0, 10)} 00:00 UTC`;
+    expect(first).toContain(`<title>${name}: 2</title>`);
+    await archived({ code: "c()\n", startedAt: day - 86_400_000 });
+    const second = await visitor.text("/console/");
+    expect(second).toContain("By day");
+    expect(second).not.toContain("00:00 UTC</title>");
+  });
+
   it("finds runs by text, tool, status, principal and day, page by page", async () => {
     const { visitor, archived } = await opened();
     const day = Date.UTC(2026, 10, 20, 9);
@@ -613,9 +628,8 @@ describe("an attack", () => {
   it("by a large form is refused", async () => {
     const { visitor } = await opened();
     const token = await visitor.token();
-    expect((await visitor.post("/console/inbox/t1", { token, decision: "x".repeat(100_000) })).status).toBe(
-      403,
-    );
+    const large = await visitor.post("/console/inbox/t1", { token, decision: "x".repeat(100_000) });
+    expect(large.status).toBe(413);
   });
 
   it("by an address that leads elsewhere after a login stays in the console", async () => {

@@ -71,3 +71,7 @@ it("a program keeps the files that it is given and what it was saved as", async 
   expect(await resolveProgram({ ...given, ...kept }, [python])).toStrictEqual({ ...given, ...kept });
   expect(await resolveProgram(given, [python])).toStrictEqual(given);
 });
+
+it("a program has no byte order mark, which Python refuses", async () => {
+  expect((await resolveProgram({ code: "\ufeffprint(1)", data: {} }, [python])).code).toBe("print(1)");
+});

@@ -64,6 +64,32 @@ describe("a program", () => {
     expect(run.envelope.result).toMatchObject({ ok: true, metrics: { tool_calls: 1 } });
   });
 
+  test("takes whole numbers beyond 2^53 as BigInts, and gives them as text with all digits", async () => {
+    const id = 1234567890123456789n;
+    const given: unknown[] = [];
+    const find = tool({
+      description: "Finds a record",
+      input: { type: "object", properties: { id: { type: "integer" } }, required: ["id"] },
+      execute: (args: unknown) => {
+        given.push(args);
+        return { id, ids: [-9007199254740993n] };
+      },
+    });
+    const ptc = await openPtc({ tools: { find } });
+    const run = await ptc.run(
+      `import { find } from "./servers/functions/index.js";
+       const found = await find({ id: data.id });
+       globalThis.result = { found, exact: BigInt(data.id), data };`,
+      { data: { id } },
+    );
+    const text = String(id);
+    const value = { found: { id: text, ids: ["-9007199254740993"] }, exact: text, data: { id: text } };
+    expect(run).toMatchObject({ ok: true, value, calls: [{ arguments: { id: text } }] });
+    expect(run.text).toContain(`"exact":${id}`);
+    expect(given).toEqual([{ id: text }]);
+    expect(() => JSON.stringify(run)).not.toThrow();
+  });
+
   test("is not run when it misuses the types of a function", async () => {
     const ptc = await openPtc({ tools: { lookup } });
     const run = await ptc.run(
@@ -203,7 +229,6 @@ describe("a function", () => {
   });
 
   test.for([
-    ["a BigInt", (): unknown => 1n],
     ["a circle", circle],
     ["a function", (): unknown => () => 1],
   ] as const)("that returns %s is a ToolError that says so", async ([, execute]) => {
@@ -473,6 +498,49 @@ describe("a call that needs an approval", () => {
     expect(before).toHaveBeenCalledTimes(1);
     expect((await failureOf(ptc.resume(ticket))).code).toBe("no_ticket");
   });
+
+  test.each([
+    [
+      "typescript",
+      `const { id } = await callTool("mcp__functions__read", {});
+       globalThis.result = [id, await callTool("mcp__functions__pay", { order: id })];`,
+      '["1234567890123456789","paid 1234567890123456789"]',
+    ],
+    [
+      "python",
+      'id = mcp__functions__read()["id"]\nresult = [id, mcp__functions__pay(order=id)]',
+      '[1234567890123456789,"paid 1234567890123456789"]',
+    ],
+  ])(
+    "about a whole number beyond 2^53 has all digits, before and after the run is suspended: %s",
+    async (language, code, text) => {
+      const paid: unknown[] = [];
+      const read = tool({
+        description: "Reads an order",
+        annotations: { readOnlyHint: true },
+        execute: () => ({ id: 1234567890123456789n }),
+      });
+      const pay = tool({
+        description: "Pays an order back",
+        input: { type: "object", properties: { order: { type: "integer" } }, required: ["order"] },
+        annotations: { destructiveHint: true },
+        execute: ({ order }: Record<string, unknown>) => {
+          paid.push(order);
+          return `paid ${order}`;
+        },
+      });
+      const languages = ["typescript" as const, "python" as const];
+      const ptc = await openPtc({ tools: { read, pay }, config: { languages }, onWarning: () => {} });
+      const waits = await ptc.run(code, { language, typecheck: "off" });
+      expect(waits).toMatchObject({ ok: false, error: { type: "ApprovalPending" } });
+      const ticket = waits.waiting?.ticket ?? "";
+      const question = { tool: "mcp__functions__pay", arguments: { order: "1234567890123456789" } };
+      expect(await ptc.approvals()).toMatchObject([{ question }]);
+      const run = await ptc.resume(ticket, { answer: { allow: true } });
+      expect(run.text).toContain(text);
+      expect(paid).toEqual(["1234567890123456789"]);
+    },
+  );
 
   test("can be answered now and continued later, in another process's ptc", async () => {
     const folder = newFolder();

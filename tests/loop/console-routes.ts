@@ -28,7 +28,10 @@ export const CONSOLE_ROUTES: Readonly<Record<string, SentToRoute>> = {
     path: { ticket: "TICKET" },
     form: ["digest", "decision", "calls", "like", "likeName", "atMost"],
   },
-  "POST /console/inbox/:ticket/passkey": { path: { ticket: "TICKET" }, form: ["decision", "like", "likeName"] },
+  "POST /console/inbox/:ticket/passkey": {
+    path: { ticket: "TICKET" },
+    form: ["decision", "like", "likeName"],
+  },
   "GET /console/servers": { query: ["done"] },
   "POST /console/servers/check": { form: ["server"] },
   "POST /console/servers/:server/connect": { path: { server: "x" }, form: ["answer"] },
@@ -65,14 +68,17 @@ export function requestsFor(
   { origin, token, cookie }: { origin: string; token: string; cookie: string },
 ): { what: string; request: () => Request }[] {
   const [method = "GET", pattern = ""] = route.split(" ");
-  const address = pattern.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, (_, name) => encodeURIComponent(path[name] ?? "x"));
+  const address = pattern.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, (_, name) =>
+    encodeURIComponent(path[name] ?? "x"),
+  );
   const headers = { cookie, origin, "sec-fetch-site": "same-origin", "sec-fetch-mode": "navigate" };
   const texts = Object.entries(someTexts(method === "GET" ? QUERY_CHARS : FORM_CHARS));
   return texts.map(([what, text]) => ({
     what,
     request: () => {
       const url = new URL(address, origin);
-      for (const name of query) url.searchParams.set(name, text.slice(0, Math.floor(QUERY_CHARS / query.length)));
+      for (const name of query)
+        url.searchParams.set(name, text.slice(0, Math.floor(QUERY_CHARS / query.length)));
       if (method === "GET") return new Request(url, { headers });
       const fields = new URLSearchParams({ token });
       const names = form ?? [];

@@ -15,7 +15,13 @@ export interface LoopTarget {
  * thread could do it for this one, which would have to take the value over as long.
  */
 const ONE_MESSAGE_MS = 300;
-const EXEMPT: ReadonlySet<string> = new Set(["client-messages", "frames", "json", "tool-results", "MCP with any body"]);
+const EXEMPT: ReadonlySet<string> = new Set([
+  "client-messages",
+  "frames",
+  "json",
+  "tool-results",
+  "MCP with any body",
+]);
 
 const exempt = (name: string) => (EXEMPT.has(name) ? { exemptMs: ONE_MESSAGE_MS } : {});
 

@@ -27,7 +27,9 @@ async function worstOf(target: LoopTarget): Promise<string[]> {
 
 describe("the targets of the loop", () => {
   it("name every parser of foreign input", () => {
-    const files = readdirSync(join(import.meta.dirname, "../fuzz/targets")).map((file) => file.replace(/\.ts$/, ""));
+    const files = readdirSync(join(import.meta.dirname, "../fuzz/targets")).map((file) =>
+      file.replace(/\.ts$/, ""),
+    );
     expect(Object.keys(PARSERS).sort()).toEqual(files.sort());
   });
 

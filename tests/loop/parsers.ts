@@ -53,17 +53,20 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
   "client-messages": { operations: () => over(worstJson(MIB), (json) => parseForeignJson(json, LIMITS)) },
   configuration: { elsewhere: "ptc.yaml is its operator's" },
   console: {
-    operations: () =>
-      over(worstTexts(CHUNK), (text) => new ConsoleDecoder(MIB).push(Buffer.from(text))),
+    operations: () => over(worstTexts(CHUNK), (text) => new ConsoleDecoder(MIB).push(Buffer.from(text))),
   },
-  definitions: { elsewhere: "the list of a server is bounded by its message, and held with the OpenAPI descriptions" },
+  definitions: {
+    elsewhere: "the list of a server is bounded by its message, and held with the OpenAPI descriptions",
+  },
   frames: {
     operations: () => [
       ...over(worstJson(MIB), (json) => parsePayload(Buffer.from(json), MAX_NESTING_DEPTH)),
       ...over(worstTexts(CHUNK), (text) => new FrameDecoder(16 * MIB).push(Buffer.from(text))),
     ],
   },
-  "http-server": { operations: () => over(worstTexts(CHUNK), (text) => new LineSplitter(MIB).push(Buffer.from(text))) },
+  "http-server": {
+    operations: () => over(worstTexts(CHUNK), (text) => new LineSplitter(MIB).push(Buffer.from(text))),
+  },
   "imported-servers": { elsewhere: "`ptc import` reads files of clients, in a process that serves nobody" },
   json: {
     operations: () => over(worstJson(2 * MIB), (json) => parseForeignJson(json, LIMITS)),
@@ -72,7 +75,8 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
     operations: () => [
       {
         what: "ten thousand names that become one",
-        work: () => assignIdentifiers(Array.from({ length: 10_000 }, (_, i) => `a${"-".repeat(i % 50)}b${i}`)),
+        work: () =>
+          assignIdentifiers(Array.from({ length: 10_000 }, (_, i) => `a${"-".repeat(i % 50)}b${i}`)),
       },
     ],
   },

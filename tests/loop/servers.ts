@@ -19,7 +19,11 @@ export async function openConsole() {
   const visitor = await enter(served.origin, served.address());
   const body = "a line of a document\n".repeat(40_000);
   const call = { tool: "mcp__mail__send_message", from: 0, took: 1, arguments: { to: "a@b.test", body } };
-  const run = await served.archived({ calls: [call, call], code: "f();\n".repeat(10_000), startedAt: Date.now() });
+  const run = await served.archived({
+    calls: [call, call],
+    code: "f();\n".repeat(10_000),
+    startedAt: Date.now(),
+  });
   for (let i = 0; i < 7; i++)
     await served.ask({
       ...{ principal: i === 0 ? "local" : `p${i}`, ticket: i === 0 ? TICKET : `${i}`.repeat(16) },
@@ -32,7 +36,10 @@ export async function openConsole() {
 
 /** A call with data, as text. */
 function executing(data: string): string {
-  const call = modern("tools/call", { name: "execute_program", arguments: { code: "1", data: { a: "DATA" } } });
+  const call = modern("tools/call", {
+    name: "execute_program",
+    arguments: { code: "1", data: { a: "DATA" } },
+  });
   return JSON.stringify(call).replace('"DATA"', data);
 }
 
@@ -53,7 +60,10 @@ export async function openHttp() {
   const asked = (path: string, name: string) =>
     queries.map(([what, text]) => ({ what, work: at(path, new URLSearchParams([[name, text]]).toString()) }));
   const sent = (path: string) =>
-    Object.entries(worstJson(60_000)).map(([what, body]) => ({ what, work: at(path, "", { method: "POST", body }) }));
+    Object.entries(worstJson(60_000)).map(([what, body]) => ({
+      what,
+      work: at(path, "", { method: "POST", body }),
+    }));
   const runs = `runs/${served.run}`;
   const beside: Record<(typeof RECORD_ROUTES)[number], Sent> = {
     "GET runs": [...asked("runs", "tool"), ...asked("runs", "since"), ...asked("runs", "before")],
@@ -85,7 +95,8 @@ export async function openHttp() {
     ...{ accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28" },
   };
   const post = (body: string, more: Record<string, string> = {}) => {
-    const request = () => new Request("http://localhost/mcp", { method: "POST", headers: { ...headers, ...more }, body });
+    const request = () =>
+      new Request("http://localhost/mcp", { method: "POST", headers: { ...headers, ...more }, body });
     return async () => (await mcp.fetch(request(), caller, new Promise(() => {}))).text();
   };
   const calls = (name: string, args: (text: string) => object, chars: number): Sent =>

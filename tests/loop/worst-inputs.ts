@@ -16,14 +16,21 @@ export function worstJson(bytes: number): Record<string, string> {
     "lists in lists": "[".repeat(bytes / 2) + "]".repeat(bytes / 2),
     "objects in objects": `${'{"a":'.repeat(bytes / 6)}1${"}".repeat(bytes / 6)}`,
     "a text that does not end": `"${"x".repeat(bytes)}`,
-    "backslashes": `"${"\\".repeat(bytes)}`,
+    backslashes: `"${"\\".repeat(bytes)}`,
     "long numbers": fill("1e300,", ["[", "]"]),
   };
 }
 
 /** Whether all inputs are tried, as `npm run fuzz -- --target loop` does. A run of all tests tries some. */
 const isWhole = process.env.PTC_LOOP === "whole";
-const SOME_TEXTS = new Set(["one letter", "line feeds", "quotes", "almost links", "many addresses", "other scripts"]);
+const SOME_TEXTS = new Set([
+  "one letter",
+  "line feeds",
+  "quotes",
+  "almost links",
+  "many addresses",
+  "other scripts",
+]);
 
 /** Some of what `worstTexts` makes, for a target that many are sent to. */
 export function someTexts(chars: number): Record<string, string> {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 import { SandboxConnection } from "../../broker/sandbox-connection.ts";
 import { bundleProgram } from "../../languages/typescript/bundling/bundle.ts";
 import { type Claim, parseClaim } from "../../protocol/claim.ts";
@@ -64,7 +65,7 @@ export async function runInProcess(
     const channel = child.stdio[3] as Duplex;
     const connection: SandboxConnection = new SandboxConnection(channel, LIMITS, async (call) => {
       const data = await answer(call, connection);
-      return { ok: true, data, raw: null, bytes: Buffer.byteLength(JSON.stringify(data) ?? "") };
+      return { ok: true, data, raw: null, bytes: Buffer.byteLength(writeJson(data) ?? "") };
     });
     const decoder = new FrameDecoder(MAX_CALL_FRAME_BYTES);
     let traces = 0;

@@ -10,17 +10,17 @@ export function describeSandboxed(name: string, tests: () => void): void {
 }
 
 /**
- * `describe` for what holds on either engine and is tried on both in one run. The tests get how their sandboxes are opened. Where
+ * `describe` for what holds on either engine and is tried on both in one run. The tests get how their sandboxes are opened, and the engine's name. Where
  * the other engine than the tested one has no image they are skipped, and their title says why.
  */
 export function describeOnEngines(
   name: string,
-  tests: (open: (folder: string) => SandboxEngine) => void,
+  tests: (open: (folder: string) => SandboxEngine, engine: "docker" | "runsc") => void,
 ): void {
   for (const engine of ["docker", "runsc"] as const) {
     const title = `${name} (${engine})`;
     const problem = inject(engine === TESTED_ENGINE ? "sandboxProblem" : "otherEngineProblem");
-    const run = () => tests((folder) => openTestedEngine(folder, undefined, engine));
+    const run = () => tests((folder) => openTestedEngine(folder, undefined, engine), engine);
     if (problem === "") describe(title, run);
     else describe.skip(`${title} (skipped: ${problem})`, run);
   }

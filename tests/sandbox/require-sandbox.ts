@@ -3,11 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
+import { imageOf } from "../../wiring/project-image.ts";
+import { USUAL_SANDBOX } from "../../wiring/sandboxes.ts";
 import { type LocalEngine, openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
 const OLDEST_NODE = 22;
 const RUNTIME = "runsc";
-const IMAGE = "ptc-runner";
+/** What projects without packages of their own need. */
+const IMAGE = imageOf(USUAL_SANDBOX).reference;
 
 declare module "vitest" {
   interface ProvidedContext {

@@ -331,3 +331,42 @@ describe("the time limit of a call", () => {
     expect(await outcome).toMatchObject({ code: "connect_timeout" });
   });
 });
+
+describe("a server that may have to be installed first", () => {
+  it("is waited for beyond the time of a call, which begins when it has started", async () => {
+    const { upstream, servers } = setUp();
+    const { promise: started, resolve: start } = Promise.withResolvers<void>();
+    Object.assign(upstream, { isConnected: false, startsApart: true, startAhead: () => started });
+    const budget = new CallBudget();
+    const signal = new AbortController().signal;
+    const connecting = servers.connect("x", signal, { principal: LOCAL_PRINCIPAL, budget });
+    await vi.advanceTimersByTimeAsync(240_000);
+    upstream.isConnected = true;
+    start();
+    expect((await connecting).definitionDigest("go")).toBe("v1");
+    expect(budget.spentMs).toBe(0);
+  });
+
+  it("is not waited for once the run has ended", async () => {
+    const { upstream, servers } = setUp();
+    Object.assign(upstream, {
+      isConnected: false,
+      startsApart: true,
+      startAhead: () => new Promise(() => {}),
+    });
+    const run = new AbortController();
+    const options = { principal: LOCAL_PRINCIPAL, budget: new CallBudget() };
+    const connecting = servers.connect("x", run.signal, options);
+    run.abort();
+    await expect(connecting).rejects.toThrow("the run has ended");
+  });
+
+  it("fails a call with the reason why it did not start", async () => {
+    const { upstream, servers } = setUp();
+    const reason = new UpstreamError("start_failed", "server 'x' did not start");
+    const fail = () => Promise.reject(reason);
+    Object.assign(upstream, { isConnected: false, startsApart: true, startAhead: fail, list: fail });
+    const options = { principal: LOCAL_PRINCIPAL, budget: new CallBudget() };
+    await expect(servers.connect("x", new AbortController().signal, options)).rejects.toBe(reason);
+  });
+});

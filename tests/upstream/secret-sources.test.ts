@@ -1,11 +1,12 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { MAX_SECRET_BYTES, SecretSourceError } from "../../upstream/secret-source.ts";
+import { MAX_SECRET_BYTES, type SecretSource, SecretSourceError } from "../../upstream/secret-source.ts";
 import {
   readSecretFile,
   runSecretCommand,
   SecretSources,
+  sourcedCredentials,
   whyFileIsOpen,
 } from "../../upstream/secret-sources.ts";
 import { eventually } from "../eventually.ts";
@@ -68,7 +69,7 @@ describe("a secret in a file", () => {
     const contents: [string | Buffer, string][] = [
       ["\n", "holds nothing"],
       ["a\0b", "holds a NUL character"],
-      [Buffer.from([0xff, 0xfe]), "holds bytes that are not text in UTF-8"],
+      [Buffer.from([0xff, 0x61]), "holds bytes that are not text in UTF-8"],
       ["x".repeat(MAX_SECRET_BYTES + 1), "holds more than 65536 bytes, which is too much for a secret"],
     ];
     for (const [content, why] of contents) {
@@ -196,4 +197,39 @@ it("a secret in the keyring is read, and a missing one is reported with what to 
   expect(await read("git/hub")).toBe("token");
   expect(await problemOf(read("gone"))).toBe("the keyring has no 'gone'; put it in with `ptc auth set gone`");
   expect(await problemOf(read("locked"))).toBe("the keyring is locked");
+});
+
+describe("headers that a source names itself", () => {
+  const source = { place: "ptc.yaml:3", prefix: "", from: "command", argv: ["x"], cwd: "/" } as const;
+  const read = async (printed: string) => {
+    const fresh: unknown[] = [];
+    const sources = {
+      read: async (asked: SecretSource) => {
+        fresh.push(asked.from === "command" && asked.isFresh);
+        return printed;
+      },
+    };
+    const own = new Map([["hub", { sources: { "*": source }, areHeaders: true }]]);
+    const others = { credentialsFor: async () => ({ values: { "X-Team": "ptc" }, secrets: [] }) };
+    const credentials = sourcedCredentials(others, own, sources);
+    const found = await credentials.credentialsFor("me" as never, "hub", new AbortController().signal);
+    return { ...found, fresh };
+  };
+
+  it("are each a header and a secret, and read anew for each connection", async () => {
+    expect(await read('{"Authorization": "Bearer abc", "X-Key": "k"}')).toEqual({
+      values: { "X-Team": "ptc", Authorization: "Bearer abc", "X-Key": "k" },
+      secrets: ["Bearer abc", "k"],
+      fresh: [true],
+    });
+  });
+
+  it.each(["Bearer abc", "[]", '{"A": 1}', '{"A b": "c"}', '{"A": "c\\r\\nB: d"}'])(
+    "are refused as %s, without a quotation",
+    async (printed) => {
+      await expect(read(printed)).rejects.toThrow(
+        "server 'hub' is not started: ptc.yaml:3: what was read is no JSON object of headers and their values",
+      );
+    },
+  );
 });

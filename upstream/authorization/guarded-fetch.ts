@@ -3,6 +3,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
+import { isObject } from "../../base/json.ts";
 import { type Fetch, requestOptionsFor } from "../../system/outgoing.ts";
 
 /** The maximum size of an answer. Metadata and tokens have a few thousand bytes. */
@@ -156,7 +157,33 @@ async function toResponse(answer: http.IncomingMessage): Promise<Response> {
     for (const each of value ?? []) headers.append(name, each);
   }
   const empty = status === 204 || status === 205 || status === 304;
-  return new Response(empty ? null : Buffer.concat(chunks), { status, headers });
+  return new Response(empty ? null : withoutNulls(Buffer.concat(chunks)), { status, headers });
+}
+
+/** Members of metadata and token answers that are numbers (RFC 6749, section 5.1; RFC 7591, section 3.2.1). Some servers send texts. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  "expires_in",
+  "client_id_issued_at",
+  "client_secret_expires_at",
+]);
+
+/** The text of a JSON object without its members that are null, which many servers send for what they leave out. Other bodies stay. */
+function withoutNulls(body: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString("utf8"));
+  } catch {
+    return body;
+  }
+  if (!isObject(value)) return body;
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== null)
+    .map(([name, member]) => {
+      const isNumber =
+        NUMBERS.has(name) && typeof member === "string" && /^\s*\d+(?:\.\d+)?\s*$/.test(member);
+      return [name, isNumber ? Number(member) : member];
+    });
+  return JSON.stringify(Object.fromEntries(members));
 }
 
 function tooLarge(): AnswerRefusedError {

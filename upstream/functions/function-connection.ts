@@ -1,4 +1,5 @@
 import { messageOf, outsideBoundaries } from "../../base/faults.ts";
+import { readJson, withTextNumbers, writeJson } from "../../base/json.ts";
 import { findPrototypeMember } from "../../base/prototype-member.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { inTime, orAborted } from "../../base/waiting.ts";
@@ -81,7 +82,7 @@ export class FunctionConnection implements UpstreamConnection {
       onProgress: (report) => over.aborted || onProgress?.(report),
     };
     // A later fault is the function's own and does not end a run.
-    const working = outsideBoundaries(async () => called.call(args, context));
+    const working = outsideBoundaries(async () => called.call(withTextNumbers(args), context));
     working.catch(() => {});
     const cancelled = () =>
       new UpstreamError("cancelled", `function '${tool}' was not waited for: the call is cancelled`);
@@ -118,7 +119,7 @@ export class FunctionConnection implements UpstreamConnection {
 function answerOf(tool: string, value: unknown): unknown {
   let json: string | undefined;
   try {
-    json = JSON.stringify(value);
+    json = writeJson(value);
   } catch (error) {
     return failed(`function '${tool}' returned a value that JSON cannot carry: ${oneLine(messageOf(error))}`);
   }
@@ -127,7 +128,7 @@ function answerOf(tool: string, value: unknown): unknown {
   const bytes = Buffer.byteLength(json ?? "");
   if (bytes > MAX_REPLY_FRAME_BYTES)
     return failed(`function '${tool}' returned ${bytes} bytes, more than ${MAX_REPLY_FRAME_BYTES}`);
-  return { content: [], structuredContent: json === undefined ? null : JSON.parse(json) };
+  return { content: [], structuredContent: json === undefined ? null : readJson(json) };
 }
 
 /** The result of a failed tool. */

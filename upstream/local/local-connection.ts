@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isObject, parseForeignJson } from "../../base/json.ts";
+import { isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { MAX_NESTING_DEPTH } from "../../protocol/limits.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
@@ -74,7 +74,7 @@ export class LocalConnection implements UpstreamConnection {
       if (error instanceof UnusableArguments) return failed(error.message);
       throw error;
     }
-    const stdin = tool.stdin === undefined ? JSON.stringify(given) : fillTemplate(tool.stdin, given);
+    const stdin = tool.stdin === undefined ? writeJson(given) : fillTemplate(tool.stdin, given);
     const running = runCommand(
       {
         program: tool.program,
@@ -262,7 +262,7 @@ function spread(name: string, args: Readonly<Record<string, unknown>>): string[]
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw new UnusableArguments(`'${name}' is no list`);
   return value.map((item: unknown) =>
-    typeof item === "string" ? item : isObject(item) ? JSON.stringify(item) : String(JSON.stringify(item)),
+    typeof item === "string" ? item : isObject(item) ? writeJson(item) : String(writeJson(item)),
   );
 }
 

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
+import { writeJson } from "../../base/json.ts";
 
 /** The name of the server for the tools defined in the configuration, and of its module in code. */
 export const LOCAL_SERVER = "local";
@@ -119,7 +120,7 @@ export function fillTemplate(template: Template, args: Readonly<Record<string, u
 /** A text unchanged, any other value as JSON; `undefined` if the argument is absent. */
 export function textOf(args: Readonly<Record<string, unknown>>, name: string): string | undefined {
   const value = Object.hasOwn(args, name) ? args[name] : undefined;
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : writeJson(value);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { writeJson } from "../../base/json.ts";
 import { answeredIdOf, LineSplitter, type OversizeLine } from "../../base/streams.ts";
 import { type Fetch, outgoingFetch } from "../../system/outgoing.ts";
 import { type Admission, pauseAfter, type RequestId } from "./message-gate.ts";
@@ -23,16 +24,68 @@ export function buildBoundedFetch(bounds: FetchBounds): Fetch {
   return async (url, init) => {
     const response = await outgoingFetch(url, init);
     if (response.body === null || response.status < 200) return response;
-    return new Response(response.body.pipeThrough(buildFilter(response, bounds)), {
+    const isPost = init?.method?.toUpperCase() === "POST";
+    const { body, headers } = isPost
+      ? await named(response, response.body)
+      : { body: response.body, headers: response.headers };
+    return new Response(body.pipeThrough(buildFilter({ ok: response.ok, headers }, bounds)), {
       status: response.status,
       statusText: response.statusText,
-      headers: response.headers,
+      headers,
     });
   };
 }
 
-function buildFilter(response: Response, bounds: FetchBounds): TransformStream<Uint8Array, Uint8Array> {
-  const type = /^[^;\s]*/.exec(response.headers.get("content-type") ?? "")?.[0].toLowerCase();
+/** Media types that servers give to messages whose type they do not know. */
+const UNNAMED: ReadonlySet<string> = new Set([
+  "",
+  "text/plain",
+  "application/octet-stream",
+  "text/json",
+  "application/json-rpc",
+]);
+
+/** What a message may begin with, after a byte order mark and white space. */
+const BEGINS_JSON = /^(?:\ufeff)?\s*[[{]/;
+
+/**
+ * The body of an answer, and its headers with the type that its content has: some servers send JSON without its Content-Type, and the MCP
+ * client would not read it. Only the beginning of the body is read ahead.
+ */
+async function named(
+  { ok, headers: given }: Response,
+  body: ReadableStream<Uint8Array>,
+): Promise<{ body: ReadableStream<Uint8Array>; headers: Headers }> {
+  if (!ok || !UNNAMED.has(typeOf(given) ?? "")) return { body, headers: given };
+  const reader = body.getReader();
+  const first = await reader.read();
+  const rest = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (first.value !== undefined) controller.enqueue(first.value);
+      if (first.done) controller.close();
+    },
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  const isJson = BEGINS_JSON.test(Buffer.from(first.value ?? []).toString("utf8"));
+  const headers = new Headers(given);
+  if (isJson) headers.set("content-type", "application/json");
+  return { body: rest, headers };
+}
+
+function typeOf(headers: Headers): string | undefined {
+  return /^[^;\s]*/.exec(headers.get("content-type") ?? "")?.[0].toLowerCase();
+}
+
+function buildFilter(
+  response: Pick<Response, "ok" | "headers">,
+  bounds: FetchBounds,
+): TransformStream<Uint8Array, Uint8Array> {
+  const type = typeOf(response.headers);
   if (!response.ok) return buildLimit(bounds);
   if (type === "text/event-stream") return buildEventFilter(bounds);
   return type === "application/json" ? buildBodyFilter(bounds) : buildLimit(bounds);
@@ -67,7 +120,7 @@ function buildBodyFilter({ maxMessageBytes, admit, onOversize }: FetchBounds) {
       const { messages } = admit(Buffer.concat(chunks).toString("utf8"));
       if (messages.length > 0) {
         const body = messages.length === 1 ? messages[0] : messages;
-        controller.enqueue(Buffer.from(JSON.stringify(body)));
+        controller.enqueue(Buffer.from(writeJson(body)));
       } else controller.error(new SyntaxError("its response holds no answer to what it was asked"));
     },
   });
@@ -79,7 +132,7 @@ function buildEventFilter({ maxMessageBytes, admit, onOversize }: FetchBounds) {
     rewrite(data) {
       const admission = admit(data);
       unasked += admission.unasked;
-      return admission.messages.map((message) => JSON.stringify(message));
+      return admission.messages.map((message) => writeJson(message));
     },
     onOversize: (line: OversizeLine) => onOversize(answeredIdOf(line)),
   });

@@ -13,6 +13,7 @@ import {
   type ServerRequest,
   type ServerSession,
 } from "./server-session.ts";
+import { SessionEndedError } from "./session-end.ts";
 import { seeTaskThrough, taskIn } from "./task.ts";
 import type { UpstreamFaults } from "./upstream-faults.ts";
 
@@ -81,6 +82,8 @@ export class CallSender {
       if (sent.failure !== undefined) throw sent.failure;
       if (error instanceof UpstreamError) throw error;
       if (sent.isLate && !signal.aborted) throw this.#late(sent, call);
+      if (sent.isBegun && error instanceof SessionEndedError)
+        throw this.#faults.build("disconnected", "has ended the session in the middle of the call", error);
       throw this.#faultOf(error, timeoutMs, signal, spentMs);
     } finally {
       this.#open.delete(token);
@@ -138,11 +141,13 @@ export class CallSender {
   ): Promise<unknown> {
     for (let visits = 0; ; visits++) {
       try {
-        return await this.#session.request(
+        const result = await this.#session.request(
           method,
           { ...params, _meta: { ...call.meta, progressToken: call.token } },
           { signal: call.signal, headers },
         );
+        call.isBegun = true;
+        return result;
       } catch (error) {
         const { failure } = error instanceof RequestError ? error : {};
         const isVisit = failure?.kind === "rejected" && failure.code === URL_ELICITATION_REQUIRED;
@@ -287,6 +292,8 @@ class SentCall {
   readonly #awaited = new Map<string, () => void>();
   /** Elicitations that were completed before they were awaited. */
   readonly #completed = new Set<string>();
+  /** Whether the server has answered a request of the call, and so may have begun it. */
+  isBegun = false;
   #isLate = false;
   /** Whether something may be waiting for the end of the call. */
   #isWaitedFor = false;

@@ -5,7 +5,7 @@ import type { UpstreamError } from "../upstream-error.ts";
 import { McpConnection } from "./mcp-connection.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { isLegacy, type Link, type LinkOptions, nextRoute, openLink, type Route } from "./server-link.ts";
-import { type StartSpent, StartTime } from "./start-time.ts";
+import { cachedFirst, isCacheTooOld, type StartSpent, StartTime } from "./start-time.ts";
 import { TASKS_EXTENSION } from "./task.ts";
 import { factsOf, UpstreamFaults } from "./upstream-faults.ts";
 
@@ -68,10 +68,11 @@ export async function connectMcpServer(
   const signal =
     options.signal === undefined ? timeLimit.signal : AbortSignal.any([timeLimit.signal, options.signal]);
   let firstFault: UpstreamError | undefined;
+  let commandDefaults = target.transport === "stdio" ? cachedFirst(target.command) : {};
   try {
     for (let route: Route = target.transport, tried = new Set<Route>(); ; ) {
       tried = tried.add(route);
-      const opened = openLink(target, route, options, timeoutMs);
+      const opened = openLink(target, route, { ...options, commandDefaults }, timeoutMs);
       link = opened;
       try {
         const client = await handshake(opened, route, options, timeoutMs, signal);
@@ -80,6 +81,14 @@ export async function connectMcpServer(
         await opened.end().catch(() => {});
         if (options.signal?.aborted) throw faults.build("cancelled", "is not connected: no longer needed");
         if (timeLimit.signal.aborted) throw firstFault ?? faults.ofConnectTimeout(spent, opened.diagnosis);
+        if (
+          target.transport === "stdio" &&
+          Object.keys(commandDefaults).length > 0 &&
+          isCacheTooOld(target.command, opened.diagnosis?.stderrTail ?? "")
+        ) {
+          commandDefaults = {};
+          continue;
+        }
         const facts = factsOf(error);
         const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis);
         const next = nextRoute(route, facts);

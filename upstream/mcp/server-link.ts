@@ -14,6 +14,7 @@ import { buildBoundedFetch } from "./bounded-fetch.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { type JsonRpcMessage, MessageGate, type RequestId } from "./message-gate.ts";
 import { type MessageTransport, type SendOptions, ServerSession } from "./server-session.ts";
+import { isUnknownSession, SessionEndedError } from "./session-end.ts";
 import { StdioClientTransport, type StdioDiagnosis } from "./stdio-transport.ts";
 import type { FaultFacts } from "./upstream-faults.ts";
 
@@ -40,6 +41,8 @@ export interface LinkOptions {
   onExit?: (pid: number) => void;
   /** Receives it once the server has sent something. */
   onStarted?: (pid: number) => void;
+  /** Environment variables for the command of a server on stdio, unless the server or the environment has others. */
+  commandDefaults?: Readonly<Record<string, string>> | undefined;
   /** The login at a remote server. */
   authorization?: Authorization | undefined;
 }
@@ -57,6 +60,7 @@ export function openLink(
     const { onSpawn, onExit, onStarted } = options;
     const stdio = new StdioClientTransport({
       ...target,
+      defaults: options.commandDefaults,
       maxMessageBytes,
       onSpawn,
       onExit,
@@ -96,9 +100,22 @@ export function openLink(
     return { session, end: () => sse.close() };
   }
   const http = new StreamableHTTPClientTransport(url, { fetch, requestInit });
+  let hasSession = true;
+  const send = http.send.bind(http);
+  http.send = async (message, sending) => {
+    const { sessionId } = http;
+    try {
+      await send(message, sending);
+    } catch (error) {
+      const id = "id" in message ? message.id : undefined;
+      if (sessionId === undefined || !isUnknownSession(error, id)) throw error;
+      hasSession = false;
+      throw new SessionEndedError(error);
+    }
+  };
   session = new ServerSession(http as unknown as MessageTransport, gate);
   const end = async () => {
-    if (http.sessionId !== undefined) {
+    if (hasSession && http.sessionId !== undefined) {
       await inTime(
         http.terminateSession(),
         END_SESSION_TIMEOUT_MS,

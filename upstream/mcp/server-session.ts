@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isObject } from "../../base/json.ts";
+import { isObject, withRawNumbers, writeJson } from "../../base/json.ts";
 import {
   type Answer,
   type AnswerFault,
@@ -197,7 +197,7 @@ export class ServerSession implements MessageTransport {
     this.#gate.expect(id, { method });
     options?.requestSignal?.addEventListener("abort", () => this.#gate.forget(id), { once: true });
     try {
-      await this.#sending.run(id, () => this.#inner.send(message, options));
+      await this.#sending.run(id, () => this.#inner.send(withRawNumbers(message), options));
     } catch (error) {
       this.#gate.forget(id);
       throw error;
@@ -248,7 +248,7 @@ export class ServerSession implements MessageTransport {
       onRequestStreamEnd: () => this.fail(id, { kind: "stream_ended" }),
     };
     this.#sending
-      .run(id, () => this.#inner.send({ ...this.#withMeta(method, params), id }, options))
+      .run(id, () => this.#inner.send(withRawNumbers({ ...this.#withMeta(method, params), id }), options))
       .catch(reject);
     try {
       return await answered;
@@ -277,7 +277,7 @@ export class ServerSession implements MessageTransport {
     const { id, method } = message;
     if (method === undefined && isRequestId(id) && this.#gate.isWaiting(id)) {
       // The transport took this from a response that did not pass the gate, such as one with HTTP 400.
-      for (const admitted of this.#gate.admit(JSON.stringify(message)).messages) this.#deliver(admitted);
+      for (const admitted of this.#gate.admit(writeJson(message)).messages) this.#deliver(admitted);
     } else this.#deliver(message);
   }
 
@@ -338,7 +338,7 @@ export class ServerSession implements MessageTransport {
     this.#unreadAnswers++;
     // A failure of this answer must not affect our request in whose response the server asked.
     this.#sending
-      .exit(() => this.#inner.send({ jsonrpc: "2.0", id, ...outcome }))
+      .exit(() => this.#inner.send(withRawNumbers({ jsonrpc: "2.0", id, ...outcome })))
       .catch((error: Error) => this.onerror?.(error))
       .finally(() => {
         this.#unreadAnswers--;

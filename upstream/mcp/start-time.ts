@@ -16,8 +16,29 @@ const INSTALLERS: ReadonlySet<string> = new Set([
 
 /** Why the start of a server may take long: `npx may be downloading it`; `undefined` for a command that installs nothing. */
 export function whySlow(command: string): string | undefined {
-  const name = basename(command).replace(/\.(?:exe|cmd)$/i, "");
+  const name = nameOf(command);
   return INSTALLERS.has(name) ? `${name} may be downloading it` : undefined;
+}
+
+/** Commands of npm's kind, which ask the registry for a newer version before each start unless this setting says otherwise. */
+const ASK_REGISTRY: ReadonlySet<string> = new Set(["npx", "npm", "pnpm", "pnpx"]);
+const CACHED_FIRST = { npm_config_prefer_offline: "true" };
+
+/** Environment variables with which a command starts a package from its cache if it is there. */
+export function cachedFirst(command: string): Readonly<Record<string, string>> {
+  return ASK_REGISTRY.has(nameOf(command)) ? CACHED_FIRST : {};
+}
+
+/** Whether a server did not start because what is cached about its package is too old. */
+export function isCacheTooOld(command: string, stderr: string): boolean {
+  return (
+    ASK_REGISTRY.has(nameOf(command)) &&
+    /\bETARGET\b|No matching version found|ERR_PNPM_NO_MATCHING_VERSION/.test(stderr)
+  );
+}
+
+function nameOf(command: string): string {
+  return basename(command).replace(/\.(?:exe|cmd)$/i, "");
 }
 
 export interface StartTimeOptions {

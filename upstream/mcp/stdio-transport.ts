@@ -1,5 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Readable } from "node:stream";
+import { writeJson } from "../../base/json.ts";
 import { LineSplitter, type OversizeLine, writeTogether } from "../../base/streams.ts";
 import { settlesWithin } from "../../base/waiting.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
@@ -20,6 +21,8 @@ export interface StdioClientTransportOptions {
   args: readonly string[];
   /** Environment variables in addition to the few that every program needs. */
   env: Readonly<Record<string, string>>;
+  /** Environment variables unless there are others of the same names. */
+  defaults?: Readonly<Record<string, string>> | undefined;
   cwd: string;
   maxMessageBytes: number;
   /** Decides which parts of a message's text are read. */
@@ -50,7 +53,8 @@ export interface StdioDiagnosis {
   stderrTail: string;
 }
 
-const STDERR_TAIL_BYTES = 4_096;
+/** Enough for a long trace, below which Go and Java print nothing of the cause. */
+const STDERR_TAIL_BYTES = 16_384;
 const DEFAULT_GRACE_MS = 500;
 /** How long to wait for output that is already written. The wait is bounded because another process may hold the pipe open. */
 const DRAIN_MS = 200;
@@ -100,11 +104,11 @@ export class StdioClientTransport implements MessageTransport {
 
   /** @throws the error of `spawn`, such as ENOENT. */
   async start(): Promise<void> {
-    const { command, args, env, cwd, onSpawn } = this.#options;
+    const { command, args, env, defaults, cwd, onSpawn } = this.#options;
     try {
       this.#child = spawnGroup(command, args, {
         cwd,
-        env: { ...inheritedEnvironment(), ...env },
+        env: { ...defaults, ...inheritedEnvironment(), ...env },
         mayInstall: true,
       });
       this.#listen(this.#child);
@@ -139,7 +143,7 @@ export class StdioClientTransport implements MessageTransport {
     }
     writeTogether(stdin);
     await new Promise<void>((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+      stdin.write(`${writeJson(message)}\n`, (error) => {
         // EPIPE means that the server is ending. That is reported with its diagnosis when it has ended.
         if (error && !("code" in error && error.code === "EPIPE")) reject(error);
         else resolve();

@@ -6,6 +6,7 @@ import {
   type JsonLimits,
   MAX_JSON_VALUES,
   parseForeignJson,
+  writeJson,
 } from "../../base/json.ts";
 import { itemsIn, type Member, membersIn, parseText, type Span } from "../../base/json-spans.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
@@ -53,7 +54,7 @@ export async function listAllPages(
       throw new ToolListingError(`answered ${method} with something that is no list of ${noun}`);
     for (const item of listed as unknown[]) {
       items.push(item);
-      bytes += JSON.stringify(item)?.length ?? 0;
+      bytes += writeJson(item)?.length ?? 0;
     }
     if (items.length > limits.items) throw new ToolListingError(`lists more than ${limits.items} ${noun}`);
     if (bytes > limits.bytes) throw new ToolListingError(`lists ${noun} of more than ${limits.bytes} bytes`);

@@ -4,9 +4,11 @@ import { visibleLine } from "../../base/visible-text.ts";
 import { FaultMask } from "../../secrets/redaction-secrets.ts";
 import { AuthorizationError, LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
+import { failureLine } from "./failure-line.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
 import { RequestError, type RequestFailure } from "./server-session.ts";
+import { SessionEndedError } from "./session-end.ts";
 import { type StartSpent, whySlow } from "./start-time.ts";
 import type { StdioDiagnosis } from "./stdio-transport.ts";
 import { ToolListingError } from "./tool-listing.ts";
@@ -24,6 +26,7 @@ export interface FaultFacts {
     | "negotiation"
     | "network"
     | "other"
+    | "session"
     | "timeout"
     | "violation";
   cause: unknown;
@@ -85,6 +88,10 @@ export class UpstreamFaults {
         cause,
       );
     }
+    if (status >= 300 && status < 400) {
+      const text = `answered HTTP ${status} at ${this.#place()}, which leads elsewhere: write the address that it leads to as its url`;
+      return this.build("handshake_failed", text, cause);
+    }
     if (kind === "http") {
       const text = `answered HTTP ${status} at ${this.#place()}, where an MCP endpoint should be; check its url`;
       return this.build("handshake_failed", text, cause);
@@ -139,13 +146,13 @@ export class UpstreamFaults {
       case "network":
         return this.build("disconnected", this.#unreachable(facts), cause);
       case "http":
-        // A server answers 404 when it has forgotten the session (MCP 2025-11-25, "Session Management").
-        if (status === 404) return this.build("disconnected", "has ended the session", cause);
         return this.build(
           "remote_error",
           `answered HTTP ${status}${status === 401 ? "; check its headers" : ""}`,
           cause,
         );
+      case "session":
+        return this.build("session_ended", "has ended the session", cause);
       case "login":
       case "token":
         return this.#ofAuthorization(facts, "remote_error");
@@ -197,12 +204,8 @@ export class UpstreamFaults {
   #ofSpawn(error: Error): UpstreamError {
     const code = (error as NodeJS.ErrnoException).code ?? error.message;
     const command = this.#target.transport === "stdio" ? this.#target.command : "";
-    const advice = code === "ENOENT" ? "check its command and its cwd" : "check its command";
-    return this.build(
-      "start_failed",
-      `did not start: spawn ${command} ${code}; ${advice} in the configuration`,
-      error,
-    );
+    const advice = code === "ENOENT" ? adviceOnMissing(command) : "check its command in the configuration";
+    return this.build("start_failed", `did not start: spawn ${command} ${code}; ${advice}`, error);
   }
 
   #unreachable({ networkReason }: FaultFacts): string {
@@ -213,6 +216,15 @@ export class UpstreamFaults {
   #place(): string {
     return this.#target.transport === "stdio" ? "its command" : new URL(this.#target.url).host;
   }
+}
+
+/** What to do about a command that is not there. No shell reads it, so it is one word, and `~` means nothing in it. */
+function adviceOnMissing(command: string): string {
+  const [first = "", ...words] = command.trim().split(/\s+/);
+  if (words.length > 0)
+    return `command is one word, and no shell reads it: if ${first} is the program, write the words after it as args (args: [${words.map((word) => JSON.stringify(word)).join(", ")}])`;
+  if (command.startsWith("~")) return "no shell reads the command, so write the whole path in place of ~";
+  return "check its command and its cwd in the configuration";
 }
 
 /** How much of a call's time had passed before it was sent; empty if it was little. */
@@ -232,19 +244,14 @@ function describeEnd(diagnosis: Diagnosis): string {
   return `${signal === null ? `exited with code ${code}` : `was killed by ${signal}`}${describeOutput(diagnosis)}`;
 }
 
-/** Lines that Node.js prints around a fatal error: frames, the mark under a line of source, its version. */
-const STACK_TRACE_LINE = /^\s*(?:at\s.*|\^+|Node\.js v[\d.]+)\s*$/;
-
-/** The end of a server's stderr, and the first output on stdout that was not a message. */
+/** What a server's stderr says of its failure, and the first output on stdout that was not a message. */
 function describeOutput(diagnosis: Diagnosis): string {
   if (diagnosis === undefined) return "";
-  const lines = diagnosis.stderrTail.split("\n").filter((line) => line.trim() !== "");
-  const telling = lines.filter((line) => !STACK_TRACE_LINE.test(line));
-  const last = (telling.length > 0 ? telling : lines).slice(-3).join(" | ").slice(-300);
+  const why = failureLine(diagnosis.stderrTail);
   const garbage = diagnosis.firstGarbage;
   const quoted =
     garbage === undefined ? "" : `; its output begins with something that is no message: ${garbage}`;
-  return `${last === "" ? "" : `: ${last}`}${quoted}`;
+  return `${why === "" ? "" : `: ${why}`}${quoted}`;
 }
 
 function reasonOf(error: unknown): string {
@@ -263,6 +270,7 @@ export function factsOf(error: unknown): FaultFacts {
   const authorization = authorizationFaultOf(error);
   if (authorization instanceof LoginRequiredError) return { kind: "login", cause: authorization };
   if (authorization !== undefined) return { kind: "token", cause: authorization };
+  if (error instanceof SessionEndedError) return { ...facts, kind: "session" };
   if (error instanceof ToolListingError) return { ...facts, kind: "listing" };
   if (error instanceof RequestError) return { ...facts, ...factsOfRequest(error.failure) };
   if (error instanceof ProtocolError) return { ...facts, kind: "answer", rpcCode: error.code };

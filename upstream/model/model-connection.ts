@@ -1,4 +1,4 @@
-import { isObject, parseForeignJson } from "../../base/json.ts";
+import { isObject, parseForeignJson, writeJson } from "../../base/json.ts";
 import { findSchemaProblem } from "../../base/json-schema.ts";
 import { readBoundedBody } from "../../base/streams.ts";
 import { oneLine } from "../../base/visible-text.ts";
@@ -79,7 +79,7 @@ export class ModelConnection implements UpstreamConnection {
     if (!requested.ok) return failed(requested.problem);
     const withheld = await this.#options.withhold();
     const value = withheld.redact(args.value);
-    const text = typeof value === "string" ? value : JSON.stringify(value);
+    const text = typeof value === "string" ? value : writeJson(value);
     const bytes = Buffer.byteLength(text);
     if (bytes > maxInputBytes)
       return failed(`the value is ${bytes} bytes, and at most ${maxInputBytes} are sent to a model; cut it`);
@@ -195,7 +195,7 @@ type RequestedSchema =
 
 /** Reads a schema that a program asks for. */
 function readRequestedSchema(schema: unknown): RequestedSchema {
-  const text = JSON.stringify(schema);
+  const text = writeJson(schema);
   if (text === undefined || text.length > MAX_SCHEMA_CHARS)
     return { ok: false, problem: `the type is larger than ${MAX_SCHEMA_CHARS} characters as a JSON Schema` };
   if (!isObject(schema)) return { ok: false, problem: "the type is no JSON Schema" };
@@ -286,7 +286,7 @@ export async function askEndpoint(
       method: "POST",
       redirect: "manual",
       headers: { ...headers, "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify(body),
+      body: writeJson(body),
       signal,
     });
     if (!response.ok) throw await faultOf(response, host);

@@ -25,6 +25,47 @@ export interface ApiCredential {
   readonly value: string;
 }
 
+/** What ptc sends with each request, and no tool has as an argument. */
+export type SentAlways = readonly Pick<ApiCredential, "in" | "name">[];
+
+/** The security schemes of a description, by name, with the members that say where a credential goes. */
+export type SecuritySchemes = readonly (readonly [name: string, scheme: Readonly<Record<string, unknown>>])[];
+
+const MAX_SCHEMES = 1_000;
+
+export function readSecuritySchemes({ document }: Pick<ApiDescription, "document">): SecuritySchemes {
+  const components = isObject(document.components) ? document.components : {};
+  const schemes = isObject(components.securitySchemes) ? components.securitySchemes : {};
+  const references = new References(document);
+  return Object.entries(schemes)
+    .slice(0, MAX_SCHEMES)
+    .flatMap(([name, entry]) => {
+      const found = references.resolve(entry);
+      if (found === undefined) return [];
+      const { type, name: key, in: place, scheme } = found;
+      return [[name, { type, name: key, in: place, scheme }] as const];
+    });
+}
+
+/**
+ * Where ptc sends credentials and headers of its own.
+ *
+ * @param names the credentials of ptc.yaml, by their schemes. @param headers the names of its headers.
+ */
+export function placesOf(
+  schemes: SecuritySchemes,
+  names: readonly string[],
+  headers: readonly string[],
+): SentAlways {
+  const ofSchemes = schemes.flatMap(([own, { type, name, in: place }]): SentAlways => {
+    if (!names.includes(own)) return [];
+    if (type !== "apiKey") return [{ in: "header", name: "authorization" }];
+    const isPlace = place === "query" || place === "header" || place === "cookie";
+    return isPlace && typeof name === "string" ? [{ in: place, name }] : [];
+  });
+  return [...ofSchemes, ...headers.map((name) => ({ in: "header" as const, name }))];
+}
+
 /**
  * The credentials of an API.
  *
@@ -32,21 +73,21 @@ export interface ApiCredential {
  * @throws UpstreamError where the description has no such scheme, or one that a secret alone does not serve.
  */
 export function readCredentials(
-  { document }: ApiDescription,
+  schemes: SecuritySchemes,
   values: Readonly<Record<string, string>>,
 ): ApiCredential[] {
-  const components = isObject(document.components) ? document.components : {};
-  const schemes = isObject(components.securitySchemes) ? components.securitySchemes : {};
-  const references = new References(document);
   return Object.entries(values).flatMap(([key, value]) => {
     if (!key.startsWith(CREDENTIALS)) return [];
     const scheme = key.slice(CREDENTIALS.length);
     const wrong = (what: string): never => {
       throw new UpstreamError("start_failed", `credentials.${scheme}: ${what}`);
     };
-    const found = Object.hasOwn(schemes, scheme) ? references.resolve(schemes[scheme]) : undefined;
+    const found = schemes.find(([own]) => own === scheme)?.[1];
     if (found === undefined) {
-      const names = listUpTo(Object.keys(schemes).map(visibleLine), MAX_LISTED_CHARS);
+      const names = listUpTo(
+        schemes.map(([own]) => visibleLine(own)),
+        MAX_LISTED_CHARS,
+      );
       return wrong(
         `the OpenAPI description has no such security scheme; ${names === "" ? "it has none" : `it has ${names}`}`,
       );

@@ -1,16 +1,17 @@
-import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
-import { RecentlyUsed } from "../../base/recently-used.ts";
+import { decodeFile } from "../../base/file-text.ts";
 import { visibleLine } from "../../base/visible-text.ts";
 import { type ConnectOptions, type Fetch, outgoingFetch, ownFetch, proxyFor } from "../../system/outgoing.ts";
 import type { Authorization } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
 import { type AddressRule, checkByProxy, guardedLookup, zoneOf } from "../authorization/guarded-fetch.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import { type ApiCredential, CREDENTIALS, readCredentials } from "./credentials.ts";
-import { type ApiDescription, MAX_DESCRIPTION_BYTES, parseDescription } from "./description.ts";
+import { CREDENTIALS, readCredentials } from "./credentials.ts";
+import { MAX_DESCRIPTION_BYTES } from "./description.ts";
 import { OpenApiConnection } from "./openapi-connection.ts";
-import { type OperationFilter, readOperations } from "./operations.ts";
+import type { OperationFilter } from "./operations.ts";
+import { prepared } from "./preparation.ts";
+import { baseOf } from "./servers.ts";
 
 /** An HTTP API in the configuration. */
 export interface ApiTarget {
@@ -32,6 +33,10 @@ export interface OpenApiOptions {
   readonly version: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** The project's private folder, which keeps what is made of a large description. */
+  readonly privateFolder?: string | undefined;
+  /** Receives one line when a description takes long to read. */
+  readonly onSlow?: ((message: string) => void) | undefined;
 }
 
 /** Reads the description of an API and opens a connection to it. @throws UpstreamError */
@@ -57,59 +62,35 @@ export async function openApi(target: ApiTarget, options: OpenApiOptions): Promi
       : buildAuthorizedFetch(plain, configured, authorization);
   // Credentials go to the API's own origin alone.
   const isSame = configured !== undefined && from?.origin === configured.origin;
-  const text =
+  const bytes =
     from === undefined
       ? await readDescription(target.openapi)
       : await fetchDescription(from, isSame ? fetch : outgoingFetch, isSame ? headers : {}, options);
-  const known = readOnce(text, `at ${visibleLine(target.openapi)}`);
-  const base = configured ?? baseOf(known.description, from);
-  const credentials = readCredentials(known.description, options.headers);
+  const names = Object.keys(options.headers).filter((name) => name.startsWith(CREDENTIALS));
+  const { include, exclude } = target.operations;
+  const api = await prepared(bytes, {
+    settings: {
+      filter: { include, exclude },
+      credentials: names.map((name) => name.slice(CREDENTIALS.length)).sort(),
+      headers: Object.keys(headers).sort(),
+    },
+    from: `at ${visibleLine(target.openapi)}`,
+    privateFolder: options.privateFolder,
+    signal: options.signal,
+    onSlow: options.onSlow,
+  });
+  const { description, schemes, operations, problems } = api;
+  const base = configured ?? baseOf(description.servers, from);
+  const credentials = readCredentials(schemes, options.headers);
   // The password of HTTP basic is a secret by itself.
   const passwords = Object.entries(options.headers).flatMap(([name, value]) =>
     name.startsWith(CREDENTIALS) && value.includes(":") ? [value.slice(value.indexOf(":") + 1)] : [],
   );
   return new OpenApiConnection({
-    ...{ description: known.description, base, headers, credentials, fetch, version },
-    ...operationsOf(known, target.operations, credentials),
+    ...{ description, operations, problems, base, from, headers, credentials, fetch, version },
     secrets: () => [...passwords, ...(authorization?.secrets() ?? [])],
     ...(own === undefined ? {} : { onClose: own.close }),
   });
-}
-
-/** A description that was read, with what was made of it, by filter and credentials. */
-interface KnownDescription {
-  readonly description: ApiDescription;
-  readonly read: RecentlyUsed<string, ReturnType<typeof readOperations>>;
-}
-
-/** By the digest of its text: each principal has a connection, and a large text takes seconds. It weighs its characters. */
-const knownDescriptions = new RecentlyUsed<string, KnownDescription>({
-  maxEntries: 32,
-  maxWeight: 64 * 1024 * 1024,
-});
-/** Filters of one description. */
-const MAX_READ = 8;
-
-function readOnce(text: string, from: string): KnownDescription {
-  const digest = createHash("sha256").update(text).digest("base64");
-  const known = knownDescriptions.get(digest);
-  if (known !== undefined) return known;
-  const description = parseDescription(text, from);
-  const found: KnownDescription = { description, read: new RecentlyUsed({ maxEntries: MAX_READ }) };
-  knownDescriptions.set(digest, found, text.length);
-  return found;
-}
-
-function operationsOf(
-  { description, read }: KnownDescription,
-  filter: OperationFilter,
-  credentials: readonly ApiCredential[],
-): ReturnType<typeof readOperations> {
-  const own = credentials.map(({ in: place, name }) => [place, name]);
-  const key = JSON.stringify([filter.include, filter.exclude, own]);
-  const made = read.get(key) ?? readOperations(description, filter, credentials);
-  read.set(key, made);
-  return made;
 }
 
 /** A fetch that shows a certificate. */
@@ -146,15 +127,19 @@ function guardedFetch(from: URL | undefined): { fetch: Fetch; close(): Promise<v
   };
 }
 
-async function readDescription(path: string): Promise<string> {
+async function readDescription(path: string): Promise<Uint8Array<ArrayBuffer>> {
   try {
     const { size } = await stat(path);
     if (size > MAX_DESCRIPTION_BYTES) throw tooLarge(path);
-    return await readFile(path, "utf8");
+    return Buffer.from(decodeFile(await readFile(path)));
   } catch (cause) {
     if (cause instanceof UpstreamError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
-    const why = code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`;
+    const unread =
+      cause instanceof TypeError
+        ? "it is not text in UTF-8; save it as UTF-8"
+        : `it cannot be read (${code})`;
+    const why = code === "ENOENT" ? "there is no such file" : unread;
     throw new UpstreamError("start_failed", `the OpenAPI description at ${visibleLine(path)}: ${why}`, {
       cause,
     });
@@ -166,7 +151,7 @@ async function fetchDescription(
   fetch: Fetch,
   headers: Readonly<Record<string, string>>,
   { timeoutMs, signal }: OpenApiOptions,
-): Promise<string> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const place = visibleLine(from.href);
   const late = AbortSignal.timeout(timeoutMs);
   try {
@@ -188,7 +173,7 @@ async function fetchDescription(
       if (bytes > MAX_DESCRIPTION_BYTES) throw tooLarge(place);
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString("utf8");
+    return Buffer.concat(chunks);
   } catch (error) {
     if (error instanceof UpstreamError) throw error;
     if (late.aborted)
@@ -206,34 +191,4 @@ function tooLarge(place: string): UpstreamError {
     "protocol_error",
     `the OpenAPI description at ${visibleLine(place)} is larger than ${most} MiB`,
   );
-}
-
-/**
- * The URL of the API according to its description (OpenAPI 3.1, "Server Object"). Because descriptions are not trusted, it must be on
- * a public host, or on the host of the description.
- */
-function baseOf({ document }: ApiDescription, from: URL | undefined): URL {
-  const [first] = (Array.isArray(document.servers) ? document.servers : []) as {
-    url?: unknown;
-    variables?: Record<string, { default?: unknown } | undefined>;
-  }[];
-  const template = typeof first?.url === "string" ? first.url : "/";
-  const text = template.replaceAll(/\{([^{}]*)\}/g, (_, name: string) =>
-    String(first?.variables?.[name]?.default ?? ""),
-  );
-  const url = URL.canParse(text, from?.href) ? new URL(text, from?.href) : undefined;
-  const advice = "say with base_url where the API is";
-  if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new UpstreamError("protocol_error", `the OpenAPI description names no host; ${advice}`);
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  const isName = !/^[\d.]+$|:/.test(host);
-  const isHere = host === "localhost" || host.endsWith(".localhost");
-  if (url.origin !== from?.origin && (isHere || (!isName && zoneOf(host) !== "public")))
-    throw new UpstreamError(
-      "protocol_error",
-      `the OpenAPI description leads to ${visibleLine(url.host)}, which is no public host; ${advice}`,
-    );
-  url.username = "";
-  url.password = "";
-  return url;
 }

@@ -1,11 +1,16 @@
 /** Reads the operations of a description as tools: name, arguments and result of each, and how its request is made. */
-import { isObject } from "../../base/json.ts";
+import { isObject, writeJson } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
+import { visibleLine } from "../../base/visible-text.ts";
 import type { ToolProblem } from "../upstream.ts";
-import { type ApiCredential, readSecurity } from "./credentials.ts";
-import { type ApiDescription, References } from "./description.ts";
+import { readSecurity, type SentAlways } from "./credentials.ts";
+import { type ApiDescription, References, successesIn } from "./description.ts";
+import { concreteType, kindOf, type MediaKind, plainType } from "./media-types.ts";
+import { isIgnoredHeader, isOwnField, isOwnHeader } from "./own-headers.ts";
 import { type Paging, readPaging } from "./pagination.ts";
-import { countDeclarations, SchemaWriter } from "./schemas.ts";
+import { type PathTemplate, plainEscapes, readPathTemplate } from "./paths.ts";
+import { assembleSchema, type ChosenSchema, SchemaLibrary } from "./schemas.ts";
+import { serverUrls } from "./servers.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -18,21 +23,22 @@ const MAX_NAME_CHARS = 128;
 const MAX_PARAMETERS = 500;
 
 /**
- * The maximum size of one schema in characters. In some APIs each type leads to every other, so that each of a thousand operations
- * would contain them all. In that case the types farthest from the root accept anything.
+ * The maximum size of one schema in bytes, as it is printed. In some APIs each type leads to every other, so that each of a thousand
+ * operations would contain them all. In that case the types farthest from the root accept anything.
  */
-const MAX_SCHEMA_CHARS = 64 * 1024;
+const MAX_SCHEMA_BYTES = 64 * 1024;
 /** Schemas of an API with too many types become smaller than that, down to this size. */
-const MIN_SCHEMA_CHARS = 2 * 1024;
+const MIN_SCHEMA_BYTES = 2 * 1024;
+/** The maximum size of all schemas of an API in bytes, where smaller ones help. */
+const MAX_ALL_SCHEMAS_BYTES = 24 * 1024 * 1024;
+/** The longest text about a tool, and the longest name of a parameter. */
+const MAX_ABOUT_CHARS = 16 * 1024;
+const MAX_PARAMETER_CHARS = 256;
 /**
  * The maximum number of declarations in an API's module, roughly. Type checkers give up on larger ones: pyright analyses no module
  * whose code flow has more than 30,720 nodes, of which each declaration is one.
  */
 const MAX_DECLARATIONS = 30_000;
-
-/** Headers that requests have anyway, or that decide how they are interpreted. A description cannot set them. */
-const OWN_HEADERS =
-  /^(accept|authorization|connection|content-.*|cookie|expect|host|keep-alive|proxy-.*|sec-.*|te|trailer|transfer-encoding|upgrade|via)$/i;
 
 type ParameterPlace = "path" | "query" | "header" | "cookie";
 
@@ -52,7 +58,7 @@ export interface ApiParameter {
 /** A possible format of a body (OpenAPI 3.1, "Media Type Object"). */
 export interface ApiMedia {
   readonly type: string;
-  readonly kind: "json" | "form" | "multipart" | "text" | "binary";
+  readonly kind: MediaKind;
   /** How the fields of forms are sent, by name (OpenAPI 3.1, "Encoding Object"). */
   readonly encoding: Json;
 }
@@ -68,6 +74,10 @@ export interface ApiOperation {
   readonly method: string;
   /** The path template, such as `/orders/{id}`. */
   readonly path: string;
+  /** The query that each request has: names and values, with templates as in paths. */
+  readonly query: readonly (readonly [name: string, value: string])[];
+  /** The URLs of its own servers, the best first; `undefined` where it has those of the description (OpenAPI 3.1, "Server Object"). */
+  readonly servers: readonly string[] | undefined;
   readonly parameters: readonly ApiParameter[];
   /** The possible formats of its body, the preferred one first; empty if it has no body. */
   readonly media: readonly ApiMedia[];
@@ -93,50 +103,151 @@ interface OperationPattern {
   readonly method?: string | undefined;
 }
 
+/** An operation with what its schemas are made of. */
+export interface PreparedOperation extends ApiOperation {
+  readonly input: Schemas;
+  /** `undefined` if it is not known, or bytes. */
+  readonly output: Schemas | undefined;
+}
+type Schemas = Pick<ChosenSchema, "schema" | "kept" | "stubs">;
+
+/** The operations of a description, and the definitions that their schemas have, each once. */
+export interface PreparedOperations {
+  readonly operations: readonly PreparedOperation[];
+  readonly sent: ReadonlyMap<string, unknown>;
+  readonly received: ReadonlyMap<string, unknown>;
+  readonly problems: readonly ToolProblem[];
+}
+
+/** The operations of a description as tools. See `prepareOperations`. */
+export function readOperations(
+  description: ApiDescription,
+  filter: OperationFilter = {},
+  always: SentAlways = [],
+): { operations: ApiOperation[]; problems: readonly ToolProblem[] } {
+  const prepared = prepareOperations(description, filter, always);
+  return {
+    operations: prepared.operations.map((each) => wholeOperation(each, prepared)),
+    problems: prepared.problems,
+  };
+}
+
+/** An operation with its schemas. */
+export function wholeOperation(
+  { input, output, definition, ...rest }: PreparedOperation,
+  { sent, received }: Pick<PreparedOperations, "sent" | "received">,
+): ApiOperation {
+  const { annotations, ...about } = definition;
+  return {
+    ...rest,
+    definition: {
+      ...about,
+      inputSchema: assembleSchema(input, sent),
+      ...(output === undefined ? {} : { outputSchema: assembleSchema(output, received) }),
+      annotations,
+    },
+  };
+}
+
 /**
  * The operations of a description, in its order. What cannot be read of one is a problem, and takes no other with it. The more types
  * they have in sum, the fewer of them each operation keeps.
  *
- * @param credentials what ptc sends itself, and no tool has as an argument.
+ * @param always what ptc sends itself.
  */
-export function readOperations(
-  description: ApiDescription,
-  filter: OperationFilter = {},
-  credentials: readonly Pick<ApiCredential, "in" | "name">[] = [],
-): ReadOperations {
-  for (let maxChars = MAX_SCHEMA_CHARS; ; maxChars /= 2) {
-    const read = readWithin(maxChars, description, filter, credentials);
-    const schemas = read.operations.flatMap(({ definition }) => [
-      definition.inputSchema,
-      definition.outputSchema,
-    ]);
-    if (maxChars <= MIN_SCHEMA_CHARS || countDeclarations(schemas) <= MAX_DECLARATIONS) return read;
-  }
-}
-
-interface ReadOperations {
-  operations: ApiOperation[];
-  problems: ToolProblem[];
-}
-
-function readWithin(
-  maxChars: number,
+export function prepareOperations(
   { document }: ApiDescription,
   filter: OperationFilter,
-  credentials: readonly Pick<ApiCredential, "in" | "name">[],
-): ReadOperations {
-  const references = new References(document);
-  const names = new Set<string>();
-  const operations: ApiOperation[] = [];
+  always: SentAlways,
+): PreparedOperations {
   const problems: ToolProblem[] = [];
+  const references = new References(document);
+  const sent = new SchemaLibrary(references, "sent");
+  const received = new SchemaLibrary(references, "received");
+  const context = { references, sent, received, problems, always };
+  const read = readAll(document, filter, context);
+  const schemas = read.flatMap(({ input, output }) => [
+    { library: sent, schema: input },
+    ...(output === undefined ? [] : [{ library: received, schema: output }]),
+  ]);
+  let chosen: ChosenSchema[] | undefined;
+  for (let maxBytes = MAX_SCHEMA_BYTES; chosen === undefined; maxBytes /= 2)
+    chosen = chooseWithin(schemas, maxBytes, maxBytes <= MIN_SCHEMA_BYTES);
+  const definitions = { sent: new Map<string, unknown>(), received: new Map<string, unknown>() };
   let cut = 0;
-  for (const [path, entry] of Object.entries(isObject(document.paths) ? document.paths : {})) {
+  let at = 0;
+  const take = (of: "sent" | "received"): ChosenSchema => {
+    const own = chosen[at++] as ChosenSchema;
+    const library = of === "sent" ? sent : received;
+    for (const name of own.kept)
+      if (!definitions[of].has(name)) definitions[of].set(name, library.definition(name).written);
+    return own;
+  };
+  const operations = read.map(({ operation, output }): PreparedOperation => {
+    const input = take("sent");
+    const answer = output === undefined ? undefined : take("received");
+    if (input.isCut || answer?.isCut === true) cut++;
+    const plain = ({ schema, kept, stubs }: ChosenSchema) => ({ schema, kept, stubs });
+    return { ...operation, input: plain(input), output: answer && plain(answer) };
+  });
+  if (cut > 0)
+    problems.push({
+      message: `${countNoun(cut, "operation")} ${cut === 1 ? "leads" : "lead"} to more types than ptc keeps of each; the farthest accept anything`,
+    });
+  return { operations, ...definitions, problems };
+}
+
+/** Chooses the definitions of all schemas; `undefined` if they have more of them than type checkers take, unless they may. */
+function chooseWithin(
+  schemas: readonly { library: SchemaLibrary; schema: unknown }[],
+  maxBytes: number,
+  mayBeMore: boolean,
+): ChosenSchema[] | undefined {
+  const known = new Map<SchemaLibrary, Set<string>>();
+  const chosen: ChosenSchema[] = [];
+  let bytes = 0;
+  let declarations = 0;
+  for (const { library, schema } of schemas) {
+    const names = known.get(library) ?? new Set();
+    known.set(library, names);
+    const one = library.choose(schema, maxBytes, names);
+    chosen.push(one);
+    bytes += one.bytes;
+    declarations += one.declarations;
+    if (!mayBeMore && (bytes > MAX_ALL_SCHEMAS_BYTES || declarations > MAX_DECLARATIONS)) return undefined;
+  }
+  return chosen;
+}
+
+/** What the operations of one description share while they are read. */
+interface Reading {
+  readonly references: References;
+  readonly sent: SchemaLibrary;
+  readonly received: SchemaLibrary;
+  readonly problems: ToolProblem[];
+  readonly always: SentAlways;
+}
+
+interface ReadOperation {
+  readonly operation: ApiOperation;
+  readonly input: unknown;
+  readonly output: unknown;
+}
+
+type Unplaced = Omit<ApiOperation, "security" | "servers">;
+
+function readAll(document: Json, filter: OperationFilter, reading: Reading): ReadOperation[] {
+  const { references, problems } = reading;
+  const names = new Set<string>();
+  const operations: ReadOperation[] = [];
+  const root = serverUrls(document.servers);
+  for (const [key, entry] of Object.entries(isObject(document.paths) ? document.paths : {})) {
     const item = references.resolve(entry);
     if (item === undefined) continue;
-    if (!path.startsWith("/")) {
-      problems.push({
-        message: `the path ${JSON.stringify(path).slice(0, 100)} does not begin with / and is left out`,
-      });
+    const template = readPathTemplate(key);
+    if (typeof template === "string") {
+      const path = visibleLine(JSON.stringify(key).slice(0, 100));
+      if (!key.startsWith("x-")) problems.push({ message: `the path ${path} ${template}, and is left out` });
       continue;
     }
     for (const method of METHODS) {
@@ -144,23 +255,20 @@ function readWithin(
       if (operation === undefined) continue;
       if (operations.length === MAX_OPERATIONS) {
         problems.push({ message: `it has more than ${MAX_OPERATIONS} operations; the others are left out` });
-        return { operations, problems };
+        return operations;
       }
-      const name = nameOf(operation.operationId, method, path, names);
+      const name = nameOf(operation.operationId, method, key, names);
       names.add(name);
-      const facts = { name, path, method, id: operation.operationId, tags: operation.tags };
+      const facts = { name, key, template, method, id: operation.operationId, tags: operation.tags };
       if (!isWanted(facts, filter)) continue;
-      const reader = new OperationReader(references, maxChars, problems, facts, item, operation, credentials);
       const security = readSecurity(operation.security, document.security);
-      operations.push({ ...reader.read(), security });
-      if (reader.isCut) cut++;
+      const servers = serversOf(operation) ?? ofSchemes(operation, root) ?? serversOf(item);
+      const read = new OperationReader(reading, facts, item, operation).read();
+      if (read !== undefined)
+        operations.push({ ...read, operation: { ...read.operation, security, servers } });
     }
   }
-  if (cut > 0)
-    problems.push({
-      message: `${countNoun(cut, "operation")} ${cut === 1 ? "leads" : "lead"} to more types than ptc keeps of each; the farthest accept anything`,
-    });
-  return { operations, problems };
+  return operations;
 }
 
 function nameOf(id: unknown, method: string, path: string, taken: ReadonlySet<string>): string {
@@ -179,23 +287,43 @@ function nameOf(id: unknown, method: string, path: string, taken: ReadonlySet<st
 
 interface OperationFacts {
   name: string;
-  path: string;
+  /** As the description has its path. */
+  key: string;
+  template: PathTemplate;
   method: string;
   id: unknown;
   tags: unknown;
 }
 
 function isWanted(facts: OperationFacts, { include, exclude }: OperationFilter): boolean {
-  if (include !== undefined && !include.some((pattern) => isMatch(facts, pattern))) return false;
-  return !(exclude ?? []).some((pattern) => isMatch(facts, pattern));
+  const { readings } = facts.template;
+  if (include !== undefined && !include.some((pattern) => isMatch(facts, pattern, isIncluded))) return false;
+  return !(exclude ?? []).some((pattern) => isMatch(facts, pattern, isExcluded));
+
+  // A path is chosen in whatever way a server reads it, and left out in any way, whatever its case.
+  function isIncluded(pattern: string): boolean {
+    const [first = "", ...others] = readings;
+    const withQuery = others.filter((each) => each.includes("?"));
+    const isOne = (path: string) => isLike(path, pattern);
+    return (
+      others.every((each) => each.includes("?") || isOne(each)) && (isOne(first) || withQuery.some(isOne))
+    );
+  }
+  function isExcluded(pattern: string): boolean {
+    return readings.some((each) => isLike(each.toLowerCase(), pattern.toLowerCase()));
+  }
 }
 
-function isMatch({ name, path, method, id, tags }: OperationFacts, pattern: OperationPattern): boolean {
+function isMatch(
+  { name, method, id, tags }: OperationFacts,
+  pattern: OperationPattern,
+  isPath: (pattern: string) => boolean,
+): boolean {
   const fits = (wanted: string | undefined, ...texts: unknown[]) =>
     wanted === undefined || texts.some((text) => typeof text === "string" && isLike(text, wanted));
   return (
     fits(pattern.tag, ...(Array.isArray(tags) ? tags : [])) &&
-    fits(pattern.path, path) &&
+    (pattern.path === undefined || isPath(plainEscapes(pattern.path))) &&
     fits(pattern.operation, id, name) &&
     fits(pattern.method?.toLowerCase(), method)
   );
@@ -240,38 +368,25 @@ const FILE = {
 };
 
 class OperationReader {
-  /** Whether some types in its schemas accept anything, because there would be too many types. */
-  isCut = false;
+  readonly #reading: Reading;
   readonly #references: References;
-  readonly #maxChars: number;
-  readonly #problems: ToolProblem[];
   readonly #facts: OperationFacts;
   readonly #item: Json;
   readonly #operation: Json;
-  readonly #credentials: readonly Pick<ApiCredential, "in" | "name">[];
 
-  constructor(
-    references: References,
-    maxChars: number,
-    problems: ToolProblem[],
-    facts: OperationFacts,
-    item: Json,
-    operation: Json,
-    credentials: readonly Pick<ApiCredential, "in" | "name">[],
-  ) {
-    this.#references = references;
-    this.#maxChars = maxChars;
-    this.#problems = problems;
+  constructor(reading: Reading, facts: OperationFacts, item: Json, operation: Json) {
+    this.#reading = reading;
+    this.#references = reading.references;
     this.#facts = facts;
     this.#item = item;
     this.#operation = operation;
-    this.#credentials = credentials;
   }
 
-  read(): Omit<ApiOperation, "security"> {
-    const { name, path, method } = this.#facts;
+  /** `undefined` if no request for it can be built, which is a problem then. */
+  read(): (Omit<ReadOperation, "operation"> & { operation: Unplaced }) | undefined {
+    const { name, key, method, template } = this.#facts;
     const { summary, description } = this.#operation;
-    const input = new SchemaWriter(this.#references, "sent", this.#maxChars);
+    const { sent: input } = this.#reading;
     const properties: Record<string, unknown> = {};
     const required: string[] = [];
     const body = this.#references.resolve(this.#operation.requestBody);
@@ -281,7 +396,9 @@ class OperationReader {
       this.#problem(`has a body, which no ${method.toUpperCase()} request carries; the body is left out`);
       media = [];
     }
-    const parameters = this.#parameters(media.length > 0);
+    const found = this.#parameters(media.length > 0);
+    if (found === undefined) return undefined;
+    const { parameters, query } = found;
     for (const { parameter, schema, isRequired, about } of parameters) {
       properties[parameter.argument] = described(input.write(schema), about);
       if (isRequired) required.push(parameter.argument);
@@ -298,34 +415,37 @@ class OperationReader {
           description: `the form of the body; ${media[0]?.media.type} by default`,
         };
     }
-    const inputSchema = input.whole({ type: "object", properties, required, additionalProperties: false });
-    const outputSchema = this.#outputSchema();
-    this.isCut ||= input.isCut;
+    const wholeInput = { type: "object", properties, required, additionalProperties: false };
     const texts = [textOf(summary), textOf(description)].filter((text) => text !== undefined && text !== "");
     if (this.#operation.deprecated === true) texts.push("Deprecated.");
     const paging = readPaging({
-      ...{ references: this.#references, operation: this.#operation, path, method, parameters },
+      ...{ references: this.#references, operation: this.#operation, path: key, method, parameters },
       body: media.find((each) => each.media.kind === "json")?.schema,
     });
     if (paging.isDescribed) texts.push(PAGES_NOTE);
-    texts.push(`${method.toUpperCase()} ${path}`);
+    texts.push(`${method.toUpperCase()} ${key}`);
     return {
-      ...{ name, path, method: method.toUpperCase() },
-      parameters: parameters.map(({ parameter }) => parameter),
-      media: media.map((each) => each.media),
-      paging,
-      definition: {
-        name,
-        ...(textOf(summary) === undefined ? {} : { title: textOf(summary) }),
-        description: [...new Set(texts)].join("\n\n"),
-        inputSchema,
-        ...(outputSchema === undefined ? {} : { outputSchema }),
-        annotations: annotationsOf(method),
+      operation: {
+        ...{ name, path: template.path, query, method: method.toUpperCase() },
+        parameters: parameters.map(({ parameter }) => parameter),
+        media: media.map((each) => each.media),
+        paging,
+        definition: {
+          name,
+          ...(textOf(summary) === undefined ? {} : { title: cutText(textOf(summary) ?? "") }),
+          description: [...new Set(texts)].map((text = "") => cutText(text)).join("\n\n"),
+          annotations: annotationsOf(method),
+        },
       },
+      input: wholeInput,
+      output: this.#outputSchema(),
     };
   }
 
-  /** The parameters of the path and the operation. Those of the operation take precedence. */
+  /**
+   * The parameters of the path and the operation, of which those of the operation take precedence, and the fixed query of the path;
+   * `undefined` if the operation needs a parameter that no argument may be.
+   */
   #parameters(hasBody: boolean) {
     const all = new Map<string, Json>();
     for (const list of [this.#item.parameters, this.#operation.parameters])
@@ -333,16 +453,49 @@ class OperationReader {
         const found = this.#references.resolve(entry);
         if (found === undefined || typeof found.name !== "string")
           this.#problem("has a parameter that cannot be read");
-        else all.set(JSON.stringify([found.in, found.name]), found);
+        else {
+          const name = found.in === "header" ? found.name.toLowerCase() : found.name;
+          all.set(JSON.stringify([found.in, name]), found);
+        }
       }
+    const { path, query: said } = this.#facts.template;
+    const isTemplate = (value: string) => /^\{[^{}]*\}$/.test(value);
+    // `?q={q}` names a parameter of the query, as some descriptions write it.
+    const query = said.filter(
+      ([name, value]) =>
+        !isTemplate(value) ||
+        !(all.has(JSON.stringify(["query", value.slice(1, -1)])) || all.has(JSON.stringify(["query", name]))),
+    );
+    if (query.some(([name]) => isOwnField(name))) {
+      this.#problem("has a query that would make another request of it; the operation is left out");
+      return undefined;
+    }
     const taken = new Set(hasBody ? [BODY, CONTENT_TYPE] : []);
-    const read = [...all.values()].slice(0, MAX_PARAMETERS).flatMap((entry) => {
+    const nameArgument = (name: string, place: ParameterPlace) => {
+      let argument = taken.has(name) ? `${name}_in_${place}` : name;
+      for (let n = 2; taken.has(argument); n++) argument = `${name}_in_${place}_${n}`;
+      taken.add(argument);
+      return argument;
+    };
+    if (all.size > MAX_PARAMETERS)
+      this.#problem(`has more than ${MAX_PARAMETERS} parameters; the others are left out`);
+    const read = [];
+    for (const entry of [...all.values()].slice(0, MAX_PARAMETERS)) {
       const place = placeOf(entry.in);
       const name = String(entry.name);
-      if (place === undefined || (place === "header" && OWN_HEADERS.test(name))) return [];
-      if (this.#credentials.some((own) => own.in === place && own.name === name)) return [];
-      const argument = taken.has(name) ? `${name}_in_${place}` : name;
-      taken.add(argument);
+      if (place === undefined || this.#isSentAlways(place, name)) continue;
+      if (place === "query" && query.some(([fixed]) => fixed === name)) continue;
+      const isOwn = place === "header" ? isOwnHeader(name) : place === "query" && isOwnField(name);
+      const isRequired = entry.required === true || place === "path";
+      if (isOwn || name.length > MAX_PARAMETER_CHARS) {
+        const shown = `the parameter ${visibleLine(JSON.stringify(name.slice(0, 60)))} in the ${place}`;
+        const why = isOwn
+          ? `${shown} may decide how a request is read or who asks, and is left out`
+          : `${shown} has a name that is too long, and is left out`;
+        if (!(place === "header" && isIgnoredHeader(name))) this.#problem(why);
+        continue;
+      }
+      const argument = nameArgument(name, place);
       const [content] = isObject(entry.content) ? Object.values(entry.content) : [];
       const isForm = place === "query" || place === "cookie";
       const style = typeof entry.style === "string" ? entry.style : isForm ? "form" : "simple";
@@ -353,44 +506,55 @@ class OperationReader {
         isJson: isObject(content),
       };
       const schema = isObject(content) ? content.schema : entry.schema;
-      const isRequired = entry.required === true || place === "path";
-      return [{ parameter, schema: schema ?? {}, isRequired, about: textOf(entry.description) }];
-    });
-    // A path parameter without a description is a text.
-    for (const [, name = ""] of this.#facts.path.matchAll(/\{([^{}]+)\}/g)) {
+      read.push({ parameter, schema: schema ?? {}, isRequired, about: textOf(entry.description) });
+    }
+    // A parameter of the path without a description is a text.
+    const templates = [path, ...query.map(([, value]) => value)].join("/").matchAll(/\{([^{}]+)\}/g);
+    for (const [, name = ""] of templates) {
       if (read.some(({ parameter }) => parameter.in === "path" && parameter.name === name)) continue;
-      const argument = taken.has(name) ? `${name}_in_path` : name;
-      taken.add(argument);
+      const argument = nameArgument(name, "path");
       const rest = { style: "simple", explode: false, allowReserved: false, isJson: false };
       const parameter: ApiParameter = { argument, name, in: "path", ...rest };
       read.push({ parameter, schema: { type: "string" }, isRequired: true, about: undefined });
     }
-    return read;
+    return { parameters: read, query };
+  }
+
+  /** Whether ptc sends it itself: a key, or a header that ptc.yaml names. */
+  #isSentAlways(place: ParameterPlace, name: string): boolean {
+    const isSame = (other: string) =>
+      place === "header" ? other.toLowerCase() === name.toLowerCase() : other === name;
+    return this.#reading.always.some((own) =>
+      // Cookies of ptc.yaml are a header, beside which no other is sent.
+      own.in === "header" && own.name.toLowerCase() === "cookie" && place === "cookie"
+        ? true
+        : own.in === place && isSame(own.name),
+    );
   }
 
   #mediaOf(body: Json | undefined) {
     const content = isObject(body?.content) ? body.content : {};
     const all = Object.entries(content).flatMap(([type, entry]) => {
       const found = this.#references.resolve(entry);
-      const plain = type.split(";")[0]?.trim().toLowerCase() ?? "";
+      const plain = plainType(type);
       if (found === undefined || !/^[\w.+*-]+\/[\w.+*-]+$/.test(plain)) return [];
       const encoding = isObject(found.encoding) ? found.encoding : {};
-      const kind = kindOf(plain);
-      return [{ media: { type: concrete(plain, kind), kind, encoding }, schema: found.schema }];
+      const kind = this.#kindOf(plain, found.schema);
+      return [{ media: { type: concreteType(plain, kind), kind, encoding }, schema: found.schema }];
     });
     const order = ["json", "form", "multipart", "text", "binary"];
     all.sort((a, b) => order.indexOf(a.media.kind) - order.indexOf(b.media.kind));
     // Media types of one kind with equal schemas count as one.
     const seen = new Set<string>();
     return all.filter(({ media, schema }) => {
-      const key = JSON.stringify([media.kind, schema, media.kind === "binary" ? media.type : ""]);
+      const key = writeJson([media.kind, schema, media.kind === "binary" ? media.type : ""]);
       if (seen.has(key)) return false;
       seen.add(key);
       return true;
     });
   }
 
-  #bodySchema({ media, schema }: { media: ApiMedia; schema: unknown }, input: SchemaWriter): unknown {
+  #bodySchema({ media, schema }: { media: ApiMedia; schema: unknown }, input: SchemaLibrary): unknown {
     if (media.kind === "binary") return FILE;
     if (media.kind === "text") return { type: "string" };
     if (media.kind !== "multipart") return input.write(schema ?? {});
@@ -413,40 +577,41 @@ class OperationReader {
     };
   }
 
+  /** The kind of a media type. One of a range is what its schema says: values are JSON, and bytes are bytes. */
+  #kindOf(type: string, schema: unknown): MediaKind {
+    if (type !== "*/*" && type !== "application/*") return kindOf(type);
+    const found = this.#references.resolve(schema);
+    return found === undefined || isBinary(found) ? "binary" : "json";
+  }
+
   /** The schema of successful answers; `undefined` if it is not known, or they are bytes. */
   #outputSchema(): unknown {
-    const responses = isObject(this.#operation.responses) ? this.#operation.responses : {};
-    const successes = Object.keys(responses).filter((status) => /^2(\d\d|XX)$/i.test(status));
-    const statuses =
-      successes.length > 0 ? successes : Object.keys(responses).filter((key) => key === "default");
     if (this.#facts.method === "head") return { type: "null" };
-    const output = new SchemaWriter(this.#references, "received", this.#maxChars);
     const schemas: unknown[] = [];
-    for (const status of statuses) {
-      const response = this.#references.resolve(responses[status]);
+    for (const [, answer] of successesIn(this.#operation.responses)) {
+      const response = this.#references.resolve(answer);
       const content = isObject(response?.content) ? Object.entries(response.content) : [];
       if (content.length === 0) {
         schemas.push({ type: "null" });
         continue;
       }
-      const json = content.find(
-        ([type]) => kindOf(type.split(";")[0]?.trim().toLowerCase() ?? "") === "json",
-      );
-      const isText = content.every(([type]) => /^text\//i.test(type));
-      if (json === undefined && !isText) return undefined;
-      const schema = json === undefined ? { type: "string" } : this.#references.resolve(json[1])?.schema;
+      const all = content.map(([type, entry]) => {
+        const schema = this.#references.resolve(entry)?.schema;
+        return { kind: this.#kindOf(plainType(type), schema), isText: /^text\//i.test(type), schema };
+      });
+      const json = all.find(({ kind }) => kind === "json");
+      if (json === undefined && !all.every(({ isText }) => isText)) return undefined;
+      const schema = json === undefined ? { type: "string" } : json.schema;
       if (schema === undefined) return undefined;
-      schemas.push(output.write(schema));
+      schemas.push(this.#reading.received.write(schema));
     }
     const all = distinct(schemas);
     if (all.length === 0) return undefined;
-    const whole = output.whole(all.length === 1 ? all[0] : { anyOf: all });
-    this.isCut = output.isCut;
-    return whole;
+    return all.length === 1 ? all[0] : { anyOf: all };
   }
 
   #problem(message: string): void {
-    this.#problems.push({ tool: this.#facts.name, message });
+    this.#reading.problems.push({ tool: this.#facts.name, message });
   }
 }
 
@@ -458,21 +623,17 @@ function annotationsOf(method: string): Json {
   return { readOnlyHint: false, ...destructive, ...idempotent, openWorldHint: true };
 }
 
-/** The kind of a media type, which must be in lower case and without parameters. */
-export function kindOf(type: string): ApiMedia["kind"] {
-  if (/[/+]json$/.test(type) || type === "application/*") return "json";
-  if (type === "application/x-www-form-urlencoded") return "form";
-  if (type.startsWith("multipart/")) return "multipart";
-  return type.startsWith("text/") || /[/+](xml|yaml|x-yaml|javascript|graphql|x-ndjson)$/.test(type)
-    ? "text"
-    : "binary";
+/** The servers of an operation that names schemes of its own (Swagger 2.0, "Operation Object"). */
+function ofSchemes({ schemes }: Json, root: readonly string[]): string[] | undefined {
+  if (!Array.isArray(schemes) || schemes.length === 0) return undefined;
+  const own = schemes.filter((scheme) => scheme === "http" || scheme === "https");
+  return own.flatMap((scheme) => root.map((url) => url.replace(/^https?(?=:)/i, scheme)));
 }
 
-/** A concrete media type for one with `*`. */
-function concrete(type: string, kind: ApiMedia["kind"]): string {
-  if (!type.includes("*")) return type;
-  const usual = { json: "application/json", text: "text/plain", multipart: "multipart/form-data" };
-  return { ...usual, form: "application/x-www-form-urlencoded", binary: "application/octet-stream" }[kind];
+/** The servers of an operation or a path; `undefined` where it has none of its own. */
+function serversOf({ servers }: Json): string[] | undefined {
+  const own = serverUrls(servers);
+  return own.length > 0 ? own : undefined;
 }
 
 function placeOf(value: unknown): ParameterPlace | undefined {
@@ -499,11 +660,17 @@ function described(schema: unknown, about: string | undefined): unknown {
     : { ...schema, description: about };
 }
 
+function cutText(text: string): string {
+  return text.length > MAX_ABOUT_CHARS
+    ? text.slice(0, MAX_ABOUT_CHARS).replace(/[\uD800-\uDBFF]$/, "")
+    : text;
+}
+
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
 function distinct(schemas: readonly unknown[]): unknown[] {
-  const seen = new Map(schemas.map((schema) => [JSON.stringify(schema), schema]));
+  const seen = new Map(schemas.map((schema) => [writeJson(schema), schema]));
   return [...seen.values()];
 }

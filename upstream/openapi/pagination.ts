@@ -4,8 +4,9 @@
  * that the description has beside a parameter of a well-known name. Only arguments are taken: whatever an answer says, the next call
  * is one of the same operation.
  */
-import { isObject } from "../../base/json.ts";
-import { decodePointer, type References } from "./description.ts";
+import { isBigIntegerText, isObject, writeJson } from "../../base/json.ts";
+import { decodePointer, type References, successesIn } from "./description.ts";
+import { kindOf, plainType } from "./media-types.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 /** Names of members, from outside to inside. */
@@ -93,9 +94,7 @@ export function readPaging(described: Described): Paging {
       return type === undefined ? [] : [[parameter.argument, type] as const];
     }),
   );
-  const responses = isObject(described.operation.responses) ? described.operation.responses : {};
-  const successes = Object.entries(responses).filter(([status]) => /^2(\d\d|XX)$/i.test(status));
-  const response = references.resolve(successes[0]?.[1]);
+  const response = references.resolve(successesIn(described.operation.responses)[0]?.[1]);
   if (response === undefined) return { types, isDescribed: false };
   const link = readLink(described, response);
   const member = link === undefined ? readMembers(described, response) : undefined;
@@ -139,7 +138,8 @@ function readMembers(
   response: Json,
 ): MemberPaging | undefined {
   const content = isObject(response.content) ? Object.entries(response.content) : [];
-  const json = content.find(([type]) => /[/+]json\b/i.test(type));
+  const isJson = (type: string) => type === "*/*" || kindOf(plainType(type)) === "json";
+  const json = content.find(([type]) => isJson(type));
   const answer = membersOf(references.resolve(json?.[1])?.schema, references);
   if (answer.size === 0) return undefined;
   const inputs = [
@@ -271,9 +271,9 @@ export function nextArguments(operation: PagedOperation, answer: AnsweredPage): 
   if (changes === undefined || changes.length === 0) return undefined;
   let next: Json = answer.arguments;
   for (const [path, value] of changes) next = withValue(next, path, value);
-  const text = JSON.stringify(next);
+  const text = writeJson(next);
   // A page that leads to itself has no end.
-  return text.length > MAX_ARGUMENTS_CHARS || text === JSON.stringify(answer.arguments) ? undefined : next;
+  return text.length > MAX_ARGUMENTS_CHARS || text === writeJson(answer.arguments) ? undefined : next;
 }
 
 type Changes = [argument: Path, value: unknown][];
@@ -367,7 +367,7 @@ function ofMembers(operation: PagedOperation, answer: AnsweredPage): Changes | u
     case "url":
     case "cursor": {
       const found = at(member.at);
-      if (isNone(found) || (typeof found !== "string" && typeof found !== "number")) return undefined;
+      if (isNone(found) || !["string", "number", "bigint"].includes(typeof found)) return undefined;
       const isUrl = typeof found === "string" && /^(?:https?:\/\/|\/|\?)/i.test(found) && found.includes("?");
       if (isUrl) return ofUrl(operation, found, answer);
       if (member.kind === "url") return undefined;
@@ -405,7 +405,8 @@ function isNone(value: unknown): boolean {
 }
 
 function asType(text: string, type: string | undefined): unknown {
-  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(text))
+    return isBigIntegerText(text) ? BigInt(text) : Number(text);
   if (type === "boolean" && /^(true|false)$/.test(text)) return text === "true";
   return text;
 }

@@ -1,6 +1,8 @@
 /** Builds an operation's request from the arguments of a call (OpenAPI 3.1, "Parameter Object" and "Media Type Object"). */
-import { isObject, isWellFormed } from "../../base/json.ts";
+import { isObject, isWellFormed, writeJson } from "../../base/json.ts";
 import { type ApiMedia, type ApiOperation, type ApiParameter, BODY, CONTENT_TYPE } from "./operations.ts";
+import { isOwnField, isOwnHeader } from "./own-headers.ts";
+import { folderOf, hasDotSegment } from "./paths.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,17 +27,33 @@ export interface ApiRequest {
 export function buildRequest(operation: ApiOperation, args: Json, base: URL): ApiRequest {
   const given = operation.parameters.flatMap((parameter) => {
     const value = args[parameter.argument];
-    return value === undefined ? [] : [{ parameter, value }];
+    if (value === null && parameter.in === "path")
+      throw new UnusableArguments(`'${parameter.argument}' is null, which cannot stand in a path`);
+    // Null has no form there (RFC 6570, section 2.3): what is null is not there.
+    return value === undefined || value === null
+      ? []
+      : [{ parameter, value: parameter.isJson ? value : withoutNull(value) }];
   });
   const at = (place: ApiParameter["in"]) => given.filter(({ parameter }) => parameter.in === place);
   const url = new URL(base);
-  url.pathname = joinPath(base, operation.path, at("path"));
-  if (!url.pathname.startsWith(folderOf(base))) throw new UnusableArguments("the path leads out of the API");
+  const path = joinPath(base, operation.path, at("path"));
+  url.pathname = path;
+  if (hasDotSegment(path) || !url.pathname.startsWith(folderOf(base.pathname)))
+    throw new UnusableArguments("the path leads out of the API");
+  const fixed = operation.query.map(
+    ([name, value]) => `${encode(name)}=${encode(filled(value, at("path")))}`,
+  );
   const query = at("query").flatMap(({ parameter, value }) => queryParts(parameter, value));
   const own = base.search.slice(1);
-  url.search = [own, ...query].filter((part) => part !== "").join("&");
+  url.search = [own, ...fixed, ...query].filter((part) => part !== "").join("&");
+  if ([...url.searchParams.keys()].some(isOwnField))
+    throw new UnusableArguments("a part of the query would make another request of it");
   const headers = new Headers();
-  for (const { parameter, value } of at("header")) setHeader(headers, parameter, value);
+  for (const { parameter, value } of at("header")) {
+    if (isOwnHeader(parameter.name))
+      throw new UnusableArguments(`'${parameter.argument}' is a header that no argument may set`);
+    setHeader(headers, parameter, value);
+  }
   const cookies = at("cookie").flatMap(({ parameter, value }) => queryParts(parameter, value));
   if (cookies.length > 0) headers.set("cookie", cookies.join("; "));
   const { method } = operation;
@@ -43,29 +61,45 @@ export function buildRequest(operation: ApiOperation, args: Json, base: URL): Ap
   return { url, method, headers, body };
 }
 
-function folderOf({ pathname }: URL): string {
-  return pathname.endsWith("/") ? pathname : `${pathname}/`;
+/** A list or an object without members that are null. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((each) => each !== null).map(withoutNull);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([, each]) => each !== null && each !== undefined);
+  return Object.fromEntries(entries.map(([name, each]) => [name, withoutNull(each)]));
 }
 
 type Given = { parameter: ApiParameter; value: unknown }[];
 
+const TEMPLATE = /\{([^{}]*)\}/g;
+
+/** A value of the fixed query, with the arguments for its templates. */
+function filled(value: string, given: Given): string {
+  return value.replaceAll(TEMPLATE, (_, name: string) => scalar(givenFor(name, given).value));
+}
+
+function givenFor(name: string, given: Given): Given[number] {
+  const found = given.find(({ parameter }) => parameter.name === name);
+  if (found === undefined) throw new UnusableArguments(`'${name}' is missing, which the path needs`);
+  return found;
+}
+
 function joinPath(base: URL, template: string, given: Given): string {
-  const path = template.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
-    const found = given.find(({ parameter }) => parameter.name === name);
-    if (found === undefined) throw new UnusableArguments(`'${name}' is missing, which the path needs`);
+  const path = template.replaceAll(TEMPLATE, (_, name: string) => {
+    const found = givenFor(name, given);
     const text = pathText(found.parameter, found.value);
     // Such a segment would be interpreted as a folder.
     if (/^\.{1,2}$/.test(text) || text === "")
       throw new UnusableArguments(`'${found.parameter.argument}' cannot stand in a path as it is`);
     return text;
   });
-  return folderOf(base) + path.slice(1);
+  return folderOf(base.pathname) + path.slice(1);
 }
 
 /** A value as text, before it is encoded. */
 function scalar(value: unknown): string {
   if (value === null) return "";
-  if (typeof value === "object") return JSON.stringify(value);
+  if (typeof value === "object") return writeJson(value);
   return String(value);
 }
 
@@ -85,7 +119,7 @@ function encode(text: string, allowReserved = false): string {
 /** The encoded members of an array or an object, or another value itself. */
 function members(parameter: ApiParameter, value: unknown): { keys: string[] | undefined; texts: string[] } {
   const text = (each: unknown) => encode(scalar(each));
-  if (parameter.isJson) return { keys: undefined, texts: [encode(JSON.stringify(value))] };
+  if (parameter.isJson) return { keys: undefined, texts: [encode(writeJson(value))] };
   if (Array.isArray(value)) return { keys: undefined, texts: value.map(text) };
   if (!isObject(value)) return { keys: undefined, texts: [text(value)] };
   const entries = Object.entries(value).filter(([, each]) => each !== undefined);
@@ -119,7 +153,7 @@ function queryParts(parameter: ApiParameter, value: unknown): string[] {
   const { name, style, explode, allowReserved, isJson } = parameter;
   const text = (each: unknown) => encode(scalar(each), allowReserved);
   const key = encode(name);
-  if (isJson) return [`${key}=${encode(JSON.stringify(value), allowReserved)}`];
+  if (isJson) return [`${key}=${encode(writeJson(value), allowReserved)}`];
   if (style === "deepObject" && isComposite(value)) return deepParts(key, value);
   const separator = { spaceDelimited: "%20", pipeDelimited: "%7C" }[style] ?? ",";
   if (Array.isArray(value)) {
@@ -158,12 +192,14 @@ function setHeader(headers: Headers, parameter: ApiParameter, value: unknown): v
   const text = scalar;
   const pairs = isObject(value) ? Object.entries(value) : [];
   const written = isJson
-    ? JSON.stringify(value)
+    ? writeJson(value)
     : Array.isArray(value)
       ? value.map(text).join(",")
       : isObject(value)
         ? pairs.map(([key, each]) => `${key}${explode ? "=" : ","}${text(each)}`).join(",")
         : text(value);
+  // A list or an object without members has no form.
+  if (written === "" && isComposite(value)) return;
   try {
     headers.set(name, written);
   } catch {
@@ -180,13 +216,13 @@ function bodyOf({ media }: ApiOperation, args: Json, headers: Headers): ApiReque
   if (chosen.kind !== "multipart") headers.set("content-type", chosen.type);
   switch (chosen.kind) {
     case "json":
-      return JSON.stringify(value);
+      return writeJson(value);
     case "form":
       return formText(chosen, value);
     case "multipart":
       return formData(chosen, value);
     case "text":
-      return typeof value === "string" ? value : JSON.stringify(value);
+      return typeof value === "string" ? value : writeJson(value);
     case "binary": {
       const file = fileOf(value);
       if (file === undefined) throw new UnusableArguments(`'${BODY}' must be a text, or { base64 }`);
@@ -200,10 +236,19 @@ function bodyOf({ media }: ApiOperation, args: Json, headers: Headers): ApiReque
 function formText({ encoding }: ApiMedia, value: unknown): string {
   if (!isObject(value))
     throw new UnusableArguments(`'${BODY}' must be an object, whose members are the fields of a form`);
-  return Object.entries(value)
+  return fieldsOf(value)
     .flatMap(([name, field]) => fieldParts(name, isObject(encoding[name]) ? encoding[name] : {}, field))
     .map((part) => part.replaceAll("%20", "+"))
     .join("&");
+}
+
+/** The fields of a form. One that is null is not there, as in a query. */
+function fieldsOf(value: Json): [name: string, field: unknown][] {
+  return Object.entries(value).filter(([name, field]) => {
+    if (isOwnField(name))
+      throw new UnusableArguments(`the field '${name}' would make another request of the form`);
+    return field !== undefined && field !== null;
+  });
 }
 
 /** A field of a form as parts of a query, by what is said of its encoding. */
@@ -227,8 +272,7 @@ function formData({ encoding }: ApiMedia, value: unknown): FormData {
   if (!isObject(value))
     throw new UnusableArguments(`'${BODY}' must be an object, whose members are the fields of a form`);
   const form = new FormData();
-  for (const [name, field] of Object.entries(value)) {
-    if (field === undefined) continue;
+  for (const [name, field] of fieldsOf(value)) {
     const styled = encoding[name];
     // A style makes parts of it as it makes parts of a query (OpenAPI 3.1, "Encoding Object").
     if (isObject(styled) && typeof styled.style === "string") {
@@ -245,7 +289,7 @@ function formData({ encoding }: ApiMedia, value: unknown): FormData {
       if (file !== undefined)
         form.append(name, new Blob([file.bytes], { type: file.type ?? type ?? "" }), file.filename ?? name);
       else if (typeof each === "object" && each !== null)
-        form.append(name, new Blob([JSON.stringify(each)], { type: type ?? "application/json" }), name);
+        form.append(name, new Blob([writeJson(each)], { type: type ?? "application/json" }), name);
       else form.append(name, String(each ?? ""));
     }
   }

@@ -1,6 +1,7 @@
 /** The writing thread for PostgreSQL. It hashes, compresses and sends runs, to unburden the thread that answers calls. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { WriterRequest } from "../../writer/archive-writer.ts";
+import { endThread } from "../../writer/end-thread.ts";
 import { PostgresRunWriter, type PostgresWriterOptions } from "./run-writer.ts";
 
 const runs = new PostgresRunWriter(workerData as PostgresWriterOptions, (reply) =>
@@ -17,7 +18,7 @@ parentPort?.on("message", (request: WriterRequest) => {
       .idle()
       .then(tidy)
       .then(() => runs.close())
-      .finally(() => parentPort?.close());
+      .finally(endThread);
     return;
   }
   runs.handle(request);

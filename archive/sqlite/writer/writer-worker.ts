@@ -2,10 +2,11 @@
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { WriterRequest } from "../../writer/archive-writer.ts";
+import { endThread } from "../../writer/end-thread.ts";
 import type { WriterOptions } from "./run-writer.ts";
 
 // A thread does not have the cache of the process, and a command that runs one program waits for this code.
-module.enableCompileCache();
+module.enableCompileCache?.();
 const { RunWriter } = await import("./run-writer.ts");
 
 const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));
@@ -15,7 +16,7 @@ parentPort?.on("message", (request: WriterRequest) => {
   if (request.kind === "close") {
     tidy();
     runs.close();
-    parentPort?.close();
+    endThread();
     return;
   }
   runs.handle(request);

@@ -615,7 +615,7 @@ function listArguments(args: unknown): RuleArguments | undefined {
     if (texts.size + open.length + lists.size > MAX_VALUES || chars > MAX_CHARS) return undefined;
     if (text !== undefined) {
       texts.set(path, text);
-      if (typeof value === "number") numbers.set(path, decimalOf(value));
+      if (typeof value === "number" || typeof value === "bigint") numbers.set(path, decimalOf(Number(value)));
     } else if (Array.isArray(value)) {
       if (value.length > MAX_VALUES) return undefined;
       const items = value.map(scalarText);
@@ -636,7 +636,7 @@ function listArguments(args: unknown): RuleArguments | undefined {
 
 function scalarText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (["number", "bigint", "boolean"].includes(typeof value)) return String(value);
   return value === null || value === undefined ? "null" : undefined;
 }
 

@@ -9,6 +9,7 @@ import {
   keyringNameOf,
   type PlainSecret,
   replaceSecrets,
+  withoutArgumentSecrets,
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { addServer, renderConfiguration } from "../../../configuration/write-file.ts";
@@ -16,6 +17,7 @@ import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
+import type { EnvironmentVariables } from "../../../system/environment-variables.ts";
 import { openServers } from "../../../wiring/open-servers.ts";
 import {
   collect,
@@ -60,7 +62,7 @@ export const addCommand = defineCommand("add", add, (command) =>
     .option("--force", "write it even if the server does not answer")
     .option(
       "--config <file>",
-      "configuration file (default: ptc.yaml here, which is made where there is none)",
+      "configuration file (default: ptc.yaml here, or the nearest above; where there is none, it is made here)",
     )
     .addHelpText(
       "after",
@@ -75,25 +77,31 @@ async function add(
   flags: AddFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, stdout, stderr } = surroundings;
+  const { stdout, stderr } = surroundings;
   const cwd = surroundings.cwd();
-  const found = await findConfiguration({ flag: flags.config, env, cwd });
+  const found = await findConfiguration({ flag: flags.config, env: surroundings.env, cwd });
   const file = found?.file ?? "ptc.yaml";
   const path = found?.path ?? join(cwd, file);
   const directory = dirname(path);
   refuseLinkOut(directory, path);
-  const parse = (text: string) => configurationOf({ file, path, text }, { env, cwd });
+  const parse = (text: string, env: EnvironmentVariables) =>
+    configurationOf({ file, path, text }, { env, cwd });
   const text = found?.text ?? "";
-  const same = parse(text).servers.find((server) => server.name === name);
+  const same = parse(text, surroundings.env).servers.find((server) => server.name === name);
   if (same !== undefined)
     throw new UsageError(`${file} already has a server '${name}'; choose another name, or edit it there`);
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
     throw new UsageError("a server's name has 1 to 64 letters, digits, `.`, `_` or `-`");
-  const plain = buildEntry(name, target, flags);
+  const { entry: plain, variables } = withoutArgumentSecrets(buildEntry(name, target, flags));
+  // Arguments and URLs have no source but variables. The server is tried with the values that were given.
+  const env = {
+    ...surroundings.env,
+    ...Object.fromEntries(variables.map((each) => [each.variable, each.secret])),
+  };
   const secrets = findPlainSecrets(plain);
   const entry = replaceSecrets(plain, secrets, fromKeyring);
   const next = found === undefined ? renderConfiguration([entry]) : addServer(text, entry);
-  const configuration = parse(next);
+  const configuration = parse(next, env);
   const kept = await keepSecrets(secrets, surroundings);
   if (kept === undefined) return EXIT.failed;
 
@@ -120,11 +128,16 @@ async function add(
     }
     await replaceFile(path, found?.text, next);
     for (const told of kept.told) await tell(stderr, told);
+    for (const { variable } of variables)
+      await tell(
+        stderr,
+        `a secret in its arguments or its URL is \${${variable}} in ptc.yaml: set ${variable} where ptc is started`,
+      );
     if (needsLogin && canAsk(surroundings)) {
       await tell(stderr, `added '${name}' to ${visibleLine(file)}; it asks for a login`);
       const config = flags.config === undefined ? {} : { config: flags.config };
-      const code = await login(name, { ...config, browser: true }, surroundings);
-      return code === EXIT.done ? generate([name], config, surroundings) : code;
+      const code = await login(name, { ...config, browser: true }, { ...surroundings, env });
+      return code === EXIT.done ? generate([name], config, { ...surroundings, env }) : code;
     }
     if (failure !== undefined) {
       await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);

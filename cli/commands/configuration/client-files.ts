@@ -1,20 +1,34 @@
 import { randomUUID } from "node:crypto";
-import { realpathSync, statSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { mkdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
+import {
+  BYTE_ORDER_MARK,
+  decodeFile,
+  decodeWithMark,
+  encodeFile,
+  encodingOf,
+  withoutMark,
+} from "../../../base/file-text.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { listUpTo, oneLine, visibleLine } from "../../../base/visible-text.ts";
+import { claudeRules } from "../../../configuration/clients/claude-code.ts";
 import {
   type ClientChange,
   ClientChanges,
   type KeptChange,
   undoChange,
 } from "../../../configuration/clients/client-changes.ts";
+import type { ServerTools } from "../../../configuration/clients/client-rules.ts";
 import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
-import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
+import {
+  type ImportedServers,
+  type ImportOptions,
+  importServers,
+} from "../../../configuration/clients/import-servers.ts";
 import {
   ClientFileError,
   MAX_CLIENT_FILE_BYTES,
@@ -29,7 +43,7 @@ import {
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { serverModule } from "../../../protocol/tool-names.ts";
 import { linkOutOf } from "../../../system/link-out-of.ts";
-import { readTextFile } from "../../arguments/text-file.ts";
+import { readMarkedFile, readTextFile } from "../../arguments/text-file.ts";
 import { EXIT, type ExitCode, type Surroundings, tell, UsageError, write } from "../../command.ts";
 import { layOutTable } from "../../terminal/terminal.ts";
 
@@ -161,9 +175,14 @@ export async function changeFile(
     });
     if (text === before) return;
     const earlier = kept.list();
-    const ids = keepAll(kept, changes);
+    const folders = before === undefined ? missingFolders(path) : [];
+    const ids = keepAll(
+      kept,
+      changes.map((change) => (folders.length === 0 ? change : { ...change, folders })),
+    );
     try {
       await replaceFile(path, before, text);
+      if (text === undefined) await removeEmpty(kept.of(path).flatMap((change) => change.folders ?? []));
     } catch (error) {
       for (const id of ids) kept.forget(id);
       if (error instanceof EditedMeanwhileError && tries < TRIES) continue;
@@ -178,6 +197,18 @@ export async function changeFile(
     }
     return;
   }
+}
+
+/** The folders of a file that do not exist, the outermost first. */
+function missingFolders(path: string): string[] {
+  const missing: string[] = [];
+  for (let folder = dirname(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  return missing;
+}
+
+/** Removes folders that ptc has made, as far as nothing is in them. @param folders the outermost first. */
+async function removeEmpty(folders: readonly string[]): Promise<void> {
+  for (const folder of folders.toReversed()) await rmdir(folder).catch(() => {});
 }
 
 function isSameEntry(a: ClientChange, b: ClientChange): boolean {
@@ -267,13 +298,14 @@ export function renderChanges(changes: readonly KeptChange[], surroundings: Surr
   return layOutTable(rows).join("\n");
 }
 
+/** The text of a client's file, with its byte order mark; `undefined` if there is no file. @throws UsageError */
 export async function readIfThere(path: string, cwd: string): Promise<string | undefined> {
   try {
     realpathSync(path);
   } catch {
     return undefined;
   }
-  return readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
+  return readMarkedFile(path, cwd, MAX_CLIENT_FILE_BYTES);
 }
 
 /** A path as people write it: from here, or from home. */
@@ -304,7 +336,8 @@ export function refuseLinkOut(folder: string, path: string): void {
 }
 
 /**
- * Writes the whole file or nothing, also through a symbolic link. Without a text, removes the file.
+ * Writes the whole file or nothing, also through a symbolic link. Without a text, removes the file. A file that is there keeps its
+ * encoding and its byte order mark.
  *
  * @param before the content of the file when it was read; `undefined` if there was none.
  * @throws EditedMeanwhileError
@@ -322,12 +355,19 @@ export async function replaceFile(
       return await writeFile(path, next, { flag: "wx" });
     }
     const real = realpathSync(path);
-    if ((await readFile(real, "utf8")) !== before)
+    const there = await readFile(real);
+    const encoding = encodingOf(there);
+    const text = decodeWithMark(there);
+    if (withoutMark(text) !== withoutMark(before))
       throw new EditedMeanwhileError(`${basename(path)} was edited meanwhile, and stays as it is; try again`);
     if (next === undefined) return await rm(real);
     const draft = `${real}.${randomUUID()}`;
     try {
-      await writeFile(draft, next, { flag: "wx", mode: statSync(real).mode & 0o777 });
+      const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
+      await writeFile(draft, encodeFile(`${mark}${withoutMark(next)}`, encoding), {
+        flag: "wx",
+        mode: statSync(real).mode & 0o777,
+      });
       await rename(draft, real);
     } finally {
       await rm(draft, { force: true });
@@ -358,9 +398,12 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   const found = new Map<string, FoundServer>();
   const skipped: ImportedServers["skipped"] = [];
   const sources = new Set<string>();
-  for (const { client, path, ...options } of findClientFiles(env, cwd)) {
+  const tools: ServerTools[] = [];
+  const notes: ImportedServers["notes"] = [];
+  for (const file of findClientFiles(env, cwd)) {
+    const { client, path } = file;
     const where = `${client}, ${shownPath(path, surroundings)}`;
-    const imported = await readQuietly(path, cwd, options);
+    const imported = await readQuietly(file, surroundings);
     if (typeof imported === "string") skipped.push({ name: where, why: imported });
     if (typeof imported === "string" || imported === undefined) continue;
     for (const { name, why } of imported.skipped) skipped.push({ name, why: `${why} (${where})` });
@@ -372,6 +415,8 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
       }
       found.set(module, { entry, from: where });
       sources.add(path);
+      tools.push(...imported.tools.filter(({ server }) => server === entry.name));
+      notes.push(...imported.notes.filter(({ name }) => name === entry.name));
     }
   }
   const all = [...found.values()];
@@ -384,8 +429,8 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   }
   const take = (chosen: readonly FoundServer[]) => ({
     servers: chosen.map(({ entry }) => entry),
-    skipped,
-    withValues: [],
+    ...{ skipped, withValues: [], tools },
+    notes: notes.filter(({ name }) => chosen.some(({ entry }) => entry.name === name)),
   });
   if (isAll) return take(all);
   const isTerminal = canAsk(surroundings);
@@ -398,14 +443,43 @@ export async function findServers(isAll: boolean, surroundings: Surroundings): P
   return take(await choose(all, surroundings));
 }
 
+/** What is known of a client's file before it is read. */
+export function importOptions(
+  file: ClientFile,
+  { env, cwd }: Pick<Surroundings, "env" | "cwd">,
+): ImportOptions {
+  const { path, client, pluginRoot } = file;
+  const isGemini = file.isGemini ?? /(?:^|[\\/])\.(?:gemini|qwen)[\\/]/.test(path);
+  const countsSeconds = file.countsSeconds ?? /cline|roo|kilo|[\\/]mcp_settings\.json$/i.test(path);
+  const isClaudes =
+    client.startsWith("Claude Code") || /(?:^|[\\/])\.(?:mcp\.json$|claude(?:\.json$|[\\/]))/.test(path);
+  return {
+    ...{ pluginRoot, isGemini, countsSeconds, home: env.HOME || homedir() },
+    rules: isClaudes ? claudeRules(env, cwd()) : undefined,
+    readFile: readVariables,
+  };
+}
+
+const MAX_VARIABLES_BYTES = 1024 * 1024;
+
+function readVariables(path: string): string | undefined {
+  try {
+    const { size } = statSync(path);
+    return size > MAX_VARIABLES_BYTES ? undefined : decodeFile(readFileSync(path));
+  } catch {
+    return undefined;
+  }
+}
+
 async function readQuietly(
-  path: string,
-  cwd: string,
-  options: { pluginRoot?: string; isGemini?: boolean },
+  file: ClientFile,
+  surroundings: Surroundings,
 ): Promise<ImportedServers | string | undefined> {
+  const { path } = file;
+  const cwd = surroundings.cwd();
   try {
     const text = await readTextFile(path, cwd, MAX_CLIENT_FILE_BYTES);
-    return importServers(await readClientFile(path, text), cwd, options);
+    return importServers(await readClientFile(path, text), cwd, importOptions(file, surroundings));
   } catch (error) {
     if (error instanceof ClientFileError) return `its file ${error.message}`;
     if (error instanceof UsageError) return "its file cannot be read";

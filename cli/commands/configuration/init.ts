@@ -1,9 +1,10 @@
 import { lstatSync, realpathSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { countNoun } from "../../../base/quantities.ts";
-import { oneLine } from "../../../base/visible-text.ts";
+import { oneLine, visibleLine } from "../../../base/visible-text.ts";
 import { findPtcInClaude } from "../../../configuration/clients/claude-code.ts";
+import { type ToolSettings, toolSettings } from "../../../configuration/clients/client-rules.ts";
 import { type ClientFile, findClientFiles } from "../../../configuration/clients/clients.ts";
 import { type ImportedServers, importServers } from "../../../configuration/clients/import-servers.ts";
 import {
@@ -11,13 +12,15 @@ import {
   MAX_CLIENT_FILE_BYTES,
   readClientFile,
 } from "../../../configuration/clients/read-client-file.ts";
+import { configurationAbove } from "../../../configuration/configuration-paths.ts";
 import {
   findPlainSecrets,
   fromKeyring,
   fromVariable,
   keyringNameOf,
+  type PlainSecret,
   replaceSecrets,
-  variableOf,
+  SecretVariables,
   withoutArgumentSecrets,
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
@@ -34,7 +37,7 @@ import {
   UsageError,
   write,
 } from "../../command.ts";
-import { ask, canAsk, findServers, offerTakeOver, takeOverChoice } from "./client-files.ts";
+import { ask, canAsk, findServers, importOptions, offerTakeOver, takeOverChoice } from "./client-files.ts";
 
 const FILE = "ptc.yaml";
 const MAX_NAME_CHARS = 80;
@@ -67,9 +70,12 @@ interface InitFlags {
   all?: boolean;
   takeOver?: boolean;
   keep?: boolean;
+  /** Set by a command that carries on itself: what to do next is then left out. */
+  isStep?: true;
 }
 
-async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
+/** Writes ptc.yaml, with the servers of clients if that is asked for. @throws UsageError */
+export async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
   const path = join(surroundings.cwd(), FILE);
   const choice = takeOverChoice(flags);
@@ -77,9 +83,15 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     throw new UsageError("--take-over and --keep go with --import");
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
     throw new UsageError(`${FILE} is already here; edit it, or remove it first`);
+  const above = configurationAbove({ env: surroundings.env, cwd: surroundings.cwd() });
+  if (above !== undefined)
+    await tell(
+      surroundings.stderr,
+      `${visibleLine(above)} counted in this folder so far; from now on ${FILE} here does, with .ptc/ and generated/ of its own`,
+    );
   const found =
     flags.import === undefined
-      ? { servers: [], skipped: [], withValues: [] }
+      ? { servers: [], skipped: [], withValues: [], tools: [], notes: [] }
       : flags.import === true
         ? await findServers(flags.all === true, surroundings)
         : await readImported(flags.import, surroundings);
@@ -87,11 +99,19 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   const imported = { ...found, servers, withValues: servers.filter(hasValues).map(({ name }) => name) };
   // The remaining values in `env` and `headers` may still be secret, so only the owner may read the file.
   const mode = imported.withValues.length > 0 ? 0o600 : 0o666;
-  await writeFile(path, renderConfiguration(imported.servers), { flag: "wx", mode });
+  const settings = toolSettings(imported.servers, imported.tools);
+  const text = renderConfiguration(imported.servers, settings);
+  await writeFile(path, text, { flag: "wx", mode }).catch(async (error) => {
+    if (error.code !== "EEXIST") await rm(path, { force: true });
+    throw error;
+  });
   for (const line of told) await tell(stderr, oneLine(line));
   for (const { name, why } of imported.skipped) {
     await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}' was left out: ${oneLine(why)}`);
   }
+  for (const { name, why } of [...imported.notes, ...settings.notes])
+    await tell(stderr, `warning: server '${oneLine(name, MAX_NAME_CHARS)}': ${oneLine(why)}`);
+  for (const line of describeSettings(settings)) await tell(stderr, line);
   if (imported.withValues.length > 0) {
     const names = imported.withValues.join(", ");
     await tell(
@@ -104,6 +124,7 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
     const project = realpathSync(surroundings.cwd());
     await offerTakeOver({ files, servers: imported.servers, project, choice }, surroundings);
   }
+  if (flags.isStep) return EXIT.done;
   const next =
     imported.servers.length === 0
       ? `Wrote ${FILE}. Name your servers in it, then:`
@@ -117,6 +138,21 @@ async function init(flags: InitFlags, surroundings: Surroundings): Promise<ExitC
   return EXIT.done;
 }
 
+/** What the clients' lists of tools have become. */
+function describeSettings({ tools, approvals }: ToolSettings): string[] {
+  const key = tools === undefined ? undefined : "allow" in tools ? "allow" : "block";
+  return [
+    ...(key === undefined
+      ? []
+      : [
+          `what the clients say of single tools is tools.${key} in ${FILE} now; \`ptc generate\` checks its names`,
+        ]),
+    ...(approvals === undefined
+      ? []
+      : [`the tools for which a client asks first are approvals.ask in ${FILE} now`]),
+  ];
+}
+
 /** The files that were imported: the named one, or those of the clients here. */
 function clientFilesOf(named: string | true | undefined, surroundings: Surroundings): ClientFile[] {
   const cwd = surroundings.cwd();
@@ -124,11 +160,15 @@ function clientFilesOf(named: string | true | undefined, surroundings: Surroundi
   if (typeof named !== "string") return known;
   const path = realpathSync(resolve(cwd, named));
   const found = known.find((file) => realpathSync(file.path) === path);
-  return [found ?? { client: "this client", path, isGemini: isGeminiFile(path) }];
-}
-
-function isGeminiFile(path: string): boolean {
-  return /(?:^|[\\/])\.gemini[\\/]/.test(path);
+  const { isGemini, countsSeconds } = importOptions({ client: "", path }, surroundings);
+  return [
+    found ?? {
+      client: "this client",
+      path,
+      isGemini: isGemini === true,
+      countsSeconds: countsSeconds === true,
+    },
+  ];
 }
 
 /** Whether `env` or `headers` hold a value that is written out. */
@@ -143,8 +183,9 @@ async function readImported(file: string, surroundings: Surroundings): Promise<I
   const content = await readClientFile(file, text).catch((error: unknown) => {
     throw error instanceof ClientFileError ? new UsageError(`${file}: ${error.message}`) : error;
   });
-  const isGemini = isGeminiFile(resolve(surroundings.cwd(), file));
-  const imported = importServers(content, surroundings.cwd(), { isGemini });
+  const path = resolve(surroundings.cwd(), file);
+  const options = importOptions({ client: "", path }, surroundings);
+  const imported = importServers(content, surroundings.cwd(), options);
   if (imported === undefined) throw new UsageError(`${file}: there are no mcpServers in it`);
   return imported;
 }
@@ -161,11 +202,12 @@ async function withoutPlainSecrets(
 ): Promise<{ servers: ServerEntry[]; told: string[] }> {
   const { stderr, env } = surroundings;
   const told: string[] = [];
+  const names = new SecretVariables();
   const cleaned = servers.map((server) => {
-    const { entry, variables } = withoutArgumentSecrets(server);
-    for (const name of variables)
+    const { entry, variables } = withoutArgumentSecrets(server, names);
+    for (const { variable } of variables)
       told.push(
-        `a secret among the arguments or in the URL of '${server.name}' is \${${name}} now: set ${name}`,
+        `a secret among the arguments or in the URL of '${server.name}' is \${${variable}} now: set ${variable}`,
       );
     return entry;
   });
@@ -173,10 +215,10 @@ async function withoutPlainSecrets(
   if (secrets.length === 0) return { servers: cleaned, told };
   let isKept = false;
   if (canAsk(surroundings)) {
-    const names = secrets.map(({ server, key }) => `${server}: ${key}`).join(", ");
+    const places = secrets.map(({ server, key }) => `${server}: ${key}`).join(", ");
     await write(
       stderr,
-      `${countNoun(secrets.length, "value")} in plain text ${secrets.length === 1 ? "looks" : "look"} secret (${oneLine(names, 400)}).\n`,
+      `${countNoun(secrets.length, "value")} in plain text ${secrets.length === 1 ? "looks" : "look"} secret (${oneLine(places, 400)}).\n`,
     );
     const answer = await ask(
       "Keep them in the keyring, so that ptc.yaml only names them? [Y/n]: ",
@@ -186,11 +228,14 @@ async function withoutPlainSecrets(
     isKept = !/^\s*n/i.test(answer);
   }
   if (!isKept) {
+    const variableOf = ({ server, key, secret }: PlainSecret) =>
+      names.nameFor(server, key, secret, /^[A-Za-z_]\w*$/.test(key));
     for (const secret of secrets)
       told.push(
         `${secret.key} of '${secret.server}' looks secret, and is \${${variableOf(secret)}} now: set ${variableOf(secret)}`,
       );
-    return { servers: cleaned.map((entry) => replaceSecrets(entry, secrets, fromVariable)), told };
+    const instead = (secret: PlainSecret) => fromVariable(secret, variableOf(secret));
+    return { servers: cleaned.map((entry) => replaceSecrets(entry, secrets, instead)), told };
   }
   const keyring = new UserSecrets(env);
   for (const secret of secrets) {

@@ -5,6 +5,7 @@ import { describeTwice, findPtcInClaude } from "../../../configuration/clients/c
 import {
   ClientChanges,
   changeEntry,
+  type EditedFile,
   fileChanges,
   type KeptChange,
 } from "../../../configuration/clients/client-changes.ts";
@@ -19,9 +20,10 @@ import {
   namedVariables,
   SCOPES,
 } from "../../../configuration/clients/clients.ts";
-import { editEntry } from "../../../configuration/clients/edit-entry.ts";
+import type { EntryEdit } from "../../../configuration/clients/edit-entry.ts";
 import { ClientFileError } from "../../../configuration/clients/read-client-file.ts";
 import { serversWrittenIn } from "../../../configuration/clients/take-over.ts";
+import { projectFolder } from "../../../configuration/configuration-paths.ts";
 import { findConfiguration } from "../../../configuration/load.ts";
 import { callOfPtc } from "../../claude-command.ts";
 import {
@@ -84,14 +86,18 @@ export const installCommand = defineCommand("install", install, (command) =>
     )
     .option("--all", "with --undo: what ptc changed from any folder")
     .option("--yes", "write without a question")
-    .option("--config <file>", "configuration file that the client's ptc uses (default: ptc.yaml here)")
+    .option(
+      "--config <file>",
+      "configuration file that the client's ptc uses (default: ptc.yaml here, or the nearest above)",
+    )
     .addHelpText(
       "after",
       "\nExamples:\n  ptc install claude --yes\n  ptc install codex --scope user\n  ptc install cursor --remove\n  ptc install --take-over\n  ptc install --undo --yes\n",
     ),
 );
 
-async function install(
+/** Writes ptc into the configuration of a client, or takes it out. @throws UsageError */
+export async function install(
   named: string | undefined,
   flags: InstallFlags,
   surroundings: Surroundings,
@@ -102,7 +108,7 @@ async function install(
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(flags.name))
     throw new UsageError("--name: a server's name has 1 to 64 letters, digits, `_` or `-`");
   const choice = takeOverChoice(flags);
-  const cwd = realpathSync(surroundings.cwd());
+  const cwd = projectFolder({ flag: flags.config, env, cwd: surroundings.cwd() });
   if (flags.undo) return undo(client, flags, cwd, surroundings);
   if (flags.all) throw new UsageError("--all goes with --undo");
   if (client === undefined) {
@@ -121,6 +127,27 @@ async function install(
   return code;
 }
 
+/** Whether a client's file has a server of this name. @throws UsageError for a file that cannot be read. */
+export async function hasEntry(
+  client: ClientName,
+  scope: ClientScope,
+  name: string,
+  surroundings: Surroundings,
+): Promise<boolean> {
+  const cwd = realpathSync(surroundings.cwd());
+  const place = clientPlace(client, scope, { env: surroundings.env, cwd });
+  if (place === undefined) return false;
+  const text = await readIfThere(place.path, cwd);
+  const without = await edited(
+    { ...place, project: cwd },
+    shownPath(place.path, surroundings),
+    text,
+    { name, entry: undefined },
+    false,
+  );
+  return without !== text;
+}
+
 /** Adds the entry to a client's file, or removes it. */
 async function writeEntry(
   { client, scope, place }: { client: ClientName; scope: ClientScope; place: ClientPlace },
@@ -133,7 +160,11 @@ async function writeEntry(
   const shown = shownPath(place.path, surroundings);
   const before = await readIfThere(place.path, cwd);
   const entry = flags.remove ? undefined : await entryFor(client, scope, flags, cwd, surroundings);
-  const after = await edited(place, shown, before, { name, entry });
+  const path = before === undefined ? place.path : realpathSync(place.path);
+  const kept = new ClientChanges(env);
+  const isOwnFile = [...kept.of(path), ...kept.of(place.path)].some(({ piece }) => !piece.wasThere);
+  const file = { ...place, path, project: cwd };
+  const after = await edited(file, shown, before, { name, entry }, isOwnFile);
   if (after === before) {
     const state = flags.remove ? `is not in ${shown}` : `is in ${shown} already`;
     await write(stdout, `'${name}' ${state}; nothing to do\n`);
@@ -147,9 +178,8 @@ async function writeEntry(
     await tell(stderr, "nothing was written");
     return EXIT.failed;
   }
-  const path = before === undefined ? place.path : realpathSync(place.path);
   await changeFile(path, shown, surroundings, async (text) => {
-    const { change, ...changed } = await changeEntry({ ...place, path, project: cwd }, text, { name, entry });
+    const { change, ...changed } = await changeEntry(file, text, { name, entry }, isOwnFile);
     return { ...changed, changes: change === undefined ? [] : [change] };
   });
   const done = flags.remove ? `ptc is no longer in ${place.client}` : `${place.next}`;
@@ -213,13 +243,14 @@ function describeFile(before: string | undefined, after: string | undefined): st
 }
 
 async function edited(
-  place: ClientPlace,
+  file: EditedFile,
   shown: string,
   before: string | undefined,
-  edit: Parameters<typeof editEntry>[2],
+  edit: EntryEdit,
+  isOwnFile: boolean,
 ): Promise<string | undefined> {
   try {
-    return await editEntry(place, before, edit);
+    return (await changeEntry(file, before, edit, isOwnFile)).text;
   } catch (error) {
     throw error instanceof ClientFileError ? new UsageError(`${shown}: ${error.message}`) : error;
   }
@@ -237,7 +268,9 @@ async function entryFor(
   const warn = warnOn(stderr);
   const found = await findConfiguration({ flag: flags.config, env, cwd });
   if (found === undefined)
-    await warn("there is no ptc.yaml here, and ptc has no servers without one; `ptc init` writes it");
+    await warn(
+      "there is no ptc.yaml here or above, and ptc has no servers without one; `ptc init` writes it",
+    );
   const call = callOfPtc(surroundings);
   if (scope === "project" && call.length > 1)
     await warn(

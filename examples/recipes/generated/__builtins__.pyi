@@ -53,7 +53,7 @@ class ToolError(Exception):
     retryable: bool
     """Whether the same call may succeed later."""
     data: Any
-    """What the tool answered, where the call was made and its answer contradicts what the tool promises."""
+    """What a tool says of its failure as structured content, or its answer if that contradicts what the tool promises."""
 
 servers = _servers
 mcp__everything__echo = _servers.everything.echo

@@ -3,7 +3,9 @@ import type { DeclaredTool, GeneratedModule } from "../../../codegen/language-pr
 import { ToolNames } from "../../../protocol/tool-names.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { describeUnwrapped, didYouMean, nearestNames } from "../../name-lookup.ts";
+import { explainOwnTool, isOwnTool } from "../../tool-suggestions.ts";
 import type { PyrightDiagnostic } from "./pyright-process.ts";
+import { ResultParts } from "./result-parts.ts";
 
 /** A mistake that makes a program fail when it runs. */
 export interface PythonMistake {
@@ -38,9 +40,9 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
     case "reportMissingImports":
       return mistake(judgeImport(found.message, program));
     case "reportCallIssue":
-      return judgeCall(found, start, program);
+      return judgeCall(found, start, program) ?? judgePart(found, start, end, program);
     case "reportArgumentType":
-      return judgeArgument(found, start, end, program);
+      return judgeArgument(found, start, end, program) ?? judgePart(found, start, end, program);
     case "reportUnusedCoroutine": {
       const tool = toolNamed(
         /([\p{XIDC}]+)\s*\($/u.exec(written.slice(0, written.indexOf("(") + 1))?.[1],
@@ -52,13 +54,15 @@ export function judgeFinding(found: PyrightDiagnostic, program: JudgedProgram): 
       );
     }
     case "reportAttributeAccessIssue":
-      return judgeAttribute(found, start, written, program);
+      return judgeAttribute(found, start, written, program) ?? judgePart(found, start, end, program);
     case "reportOperatorIssue":
-      return mistake(judgeSum(found.message));
+      return mistake(judgeSum(found.message) ?? judgeOperands(found.message, start, program));
     case "reportIndexIssue":
     case "reportGeneralTypeIssues":
     case "reportTypedDictNotRequiredAccess":
-      return judgeUse(found, start, program);
+      return judgeUse(found, start, program) ?? judgePart(found, start, end, program);
+    case "reportAssignmentType":
+      return judgePart(found, start, end, program);
     default:
       return undefined;
   }
@@ -246,10 +250,13 @@ function judgeAttribute(
   }
   const library = judgeLibraryAttribute(attribute, type, text.plain);
   if (library !== undefined) return { start, text: library };
-  const isDict = [...modules.values()].some((module) => isDictOf(type, module.text));
-  if (!isDict || attribute !== written) return undefined;
+  const owner = [...modules.values()].find((module) => isDictOf(type, module.text));
+  if (owner === undefined || attribute !== written) return undefined;
   const what = type === program.dataType ? "data" : "a result";
-  return { start, text: `${what} is a dict: write ["${attribute}"] instead of .${attribute}` };
+  const keys = keysOf(type, owner.text);
+  if (keys.includes(attribute))
+    return { start, text: `${what} is a dict: write ["${attribute}"] instead of .${attribute}` };
+  return { start, text: `${what} is a dict, ${withoutKey(attribute, keys)}` };
 }
 
 /** A missing `await`, or a key that a result does not have. */
@@ -269,9 +276,217 @@ function judgeUse(
   if (/\bexcept\b/.test(text.plain)) return undefined;
   const owner = [...modules.values()].find((module) => isDictOf(type, module.text));
   if (owner === undefined) return undefined;
-  const near = nearestNames(key, keysOf(type, owner.text));
-  if (type === dataType) return { start, text: `data has no '${key}'${didYouMean(near)}` };
-  return near.length === 0 ? undefined : { start, text: `a result has no '${key}'${didYouMean(near)}` };
+  const keys = keysOf(type, owner.text);
+  if (type === dataType) return { start, text: `data has no '${key}'${didYouMean(nearestNames(key, keys))}` };
+  return { start, text: `a result has no '${key}'${knownKeys(key, keys)}` };
+}
+
+/** Members of an MCP result, which a tool's function does not return. */
+const OF_MCP_RESULTS: ReadonlySet<string> = new Set(["content", "structuredContent", "isError", "_meta"]);
+
+/** What a dict has instead of a key: the nearest keys, or all. */
+function knownKeys(key: string, keys: readonly string[]): string {
+  const nearest = didYouMean(nearestNames(key, keys));
+  const known = nearest === "" && keys.length > 0 ? `; it has ${keys.slice(0, 12).join(", ")}` : nearest;
+  if (!OF_MCP_RESULTS.has(key)) return known;
+  return `${known}; a tool's function returns its data itself, not an MCP result`;
+}
+
+function withoutKey(key: string, keys: readonly string[]): string {
+  return `and has no '${key}'${knownKeys(key, keys)}`;
+}
+
+/** What a type of pyright's is, for messages. `undefined` for a union, or a type that says nothing certain. */
+function certainKind(type: string, modules: JudgedProgram["modules"]): string | undefined {
+  if (/\|| & /.test(type.replace(/\[.*\]$/s, ""))) return undefined;
+  if (/^(?:str|LiteralString|Literal\[['"].*['"]\])$/s.test(type)) return "a str";
+  if (/^(?:int|float|bool)$/.test(type)) return `${type === "int" ? "an" : "a"} ${type}`;
+  if (/^list\[/.test(type) || isListOf(type, modules)) return "a list";
+  if (/^dict\[/.test(type) || [...modules.values()].some((module) => isDictOf(type, module.text)))
+    return "a dict";
+  return undefined;
+}
+
+/** Whether a module's type is a name for a list. */
+function isListOf(type: string, modules: JudgedProgram["modules"]): boolean {
+  if (!/^[\p{XIDC}]+$/u.test(type)) return false;
+  return [...modules.values()].some(
+    ({ text }) => text.includes(`\ntype ${type} = list[`) || text.includes(`\n${type} = list[`),
+  );
+}
+
+/** Functions of Python's library that fail for values of other kinds. */
+const STRICT =
+  /^(?:loads|len|int|float|sum|round|abs|join|fromisoformat|strptime|reversed|b64decode|fromkeys|fsum|mean|median)$/;
+
+/** Describes a wrong use of a text, number, list or dict that certainly is a part of a result. */
+function judgePart(
+  { message, rule }: PyrightDiagnostic,
+  start: number,
+  end: number,
+  program: JudgedProgram,
+): PythonMistake | undefined {
+  const { text, modules } = program;
+  const parts = new ResultParts(text, (name) => toolNamed(name, program) !== undefined);
+  const certain = (place: { start: number; end: number } | undefined) =>
+    place !== undefined && parts.isPart(place) && !parts.isGuarded(place.start)
+      ? parts.textOf(place)
+      : undefined;
+  const mistake = (said: string, of: { start: number; end: number }): PythonMistake => ({
+    start,
+    text: said,
+    tool: toolNamed(firstCallee(parts.textOf(of)), program),
+  });
+  const [, attribute, owner = ""] =
+    /^Cannot access attribute "(.+?)" for class "(.+?)"\n/.exec(message) ?? [];
+  if (attribute !== undefined) {
+    const receiver = parts.before(start - 1);
+    const kind = certainKind(owner, modules);
+    const shownAs = kind === undefined || /\bhasattr\b/.test(text.plain) ? undefined : certain(receiver);
+    if (receiver === undefined || shownAs === undefined || mayBeOther(owner.replace(/\[.*/s, ""), program))
+      return undefined;
+    return mistake(
+      `'${attribute}' is not an attribute of ${describe(shownAs, kind ?? "", modules)}`,
+      receiver,
+    );
+  }
+  const key = keyAt(message, start, end, text);
+  if (key !== undefined) {
+    const receiver = parts.before(key.receiverEnd);
+    const shownAs = certain(receiver);
+    if (receiver === undefined || shownAs === undefined || mayBeOther(key.kind, program)) return undefined;
+    const kind = key.kind === "str" ? "a str" : key.kind === "dict" ? "a dict" : "a list";
+    if (key.kind === "dict") return mistake(`${shownAs} is a dict: take a key, not [${key.key}]`, receiver);
+    return mistake(`[${key.key}] cannot be taken of ${describe(shownAs, kind, modules)}`, receiver);
+  }
+  const value = { start, end };
+  const [, source = ""] =
+    /^(?:Argument of type|Type) "([\s\S]*?)" (?:cannot be assigned to parameter|is not assignable to declared type)/.exec(
+      message,
+    ) ?? [];
+  const kind = certainKind(source, modules);
+  if (rule === "reportAssignmentType") {
+    const [, target = ""] = /declared type "([^"]+)"/.exec(message) ?? [];
+    const wanted = certainKind(target, modules);
+    const shownAs =
+      kind === undefined || wanted === undefined || kind === wanted ? undefined : certain(value);
+    if (shownAs === undefined || (kind === "an int" && wanted === "a float")) return undefined;
+    return mistake(`${shownAs} is ${kind}, not ${wanted}`, value);
+  }
+  const [, called = ""] = /in function "([\p{XIDC}]+)"/u.exec(message) ?? [];
+  const callee = called === "__new__" || called === "__init__" ? (text.calleeAround(start) ?? "") : called;
+  if (rule === "reportArgumentType" && STRICT.test(callee)) {
+    const shownAs = kind === undefined ? undefined : certain(value);
+    if (shownAs === undefined) return undefined;
+    if (callee === "loads" && /^a (?:dict|list)$/.test(kind ?? ""))
+      return mistake(`${shownAs} is ${kind} already, not JSON: leave out json.loads`, value);
+    if (callee === "join" && kind === "a list")
+      return mistake(`${shownAs} is a list of other values than str, which join does not take`, value);
+    return mistake(`${shownAs} is ${kind}, which ${callee} does not take`, value);
+  }
+  const [, unusable = ""] =
+    /^(?:Object of type )?"([^"]+)" (?:is not (?:iterable|callable)|cannot be used with)/.exec(message) ?? [];
+  if (unusable === "") return undefined;
+  const used = rule === "reportCallIssue" ? parts.before(text.plain.lastIndexOf("(", end - 1)) : value;
+  const what = certainKind(unusable, modules);
+  const shownAs = what === undefined ? undefined : certain(used);
+  if (used === undefined || shownAs === undefined) return undefined;
+  const use = /not iterable/.test(message)
+    ? "iterated over"
+    : /not callable/.test(message)
+      ? "called"
+      : "used in `with`";
+  return mistake(`${shownAs} cannot be ${use}: it is ${what}`, used);
+}
+
+/** Says what an expression is. An item of a text is a character, which is mostly taken for an item of a list. */
+function describe(expression: string, kind: string, modules: JudgedProgram["modules"]): string {
+  const [, whole = "", key] = /^(.*?(?:\["(.*?)"\])?)\[-?\d+\]$/s.exec(expression) ?? [];
+  const types = key === undefined ? [] : declaredTypes(key, modules);
+  if (types.length > 0 && types.every((type) => type === "str"))
+    return `${expression}, a character: ${whole} is a str itself, not a list`;
+  return `${expression}: it is ${kind}`;
+}
+
+/** The types that a module declares for members with a name. */
+function declaredTypes(key: string, modules: JudgedProgram["modules"]): string[] {
+  const name = key.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const member = new RegExp(`^ {4}(?: {4}"${name}"|${name}): (?:NotRequired\\[)?([^\\n]*?)\\]?,?$`, "gmu");
+  return [...modules.values()].flatMap(({ text }) => [...text.matchAll(member)].map(([, type = ""]) => type));
+}
+
+/** Whether a value of a kind that a finding names may be of another, because a member that the program reads may be of either. */
+function mayBeOther(kind: string, { text, modules }: JudgedProgram): boolean {
+  const other = (type: string) => {
+    const members = type
+      .replace(/\[[^\]]*\]/g, "")
+      .split(" | ")
+      .filter((each) => each !== "None");
+    return members.length > 1 && members.includes(kind);
+  };
+  const keys = new Set([...text.code.matchAll(/["']([^"'\n]{1,80})["']/g)].map(([, key = ""]) => key));
+  if ([...keys].some((key) => declaredTypes(key, modules).some(other))) return true;
+  return [...modules.values()].some((module) =>
+    [...module.text.matchAll(/^type [\p{XIDC}]+ = (.*)$/gmu)].some(([, type = ""]) => other(type)),
+  );
+}
+
+/** The key by which a program takes an item of a text, a list or a dict that has no such keys, and the end of what it takes it of. */
+function keyAt(
+  message: string,
+  start: number,
+  end: number,
+  { code, plain }: ProgramText,
+): { key: string; kind: "str" | "list" | "dict"; receiverEnd: number } | undefined {
+  const isOfText =
+    /^Argument of type "Literal\['.*?'\]" cannot be assigned to parameter "key".*in function "__getitem__"/s.test(
+      message,
+    );
+  const isOfList =
+    /^Argument of type "Literal\['.*?'\]" cannot be assigned to parameter "[si]" of type .*in function "__getitem__"/s.test(
+      message,
+    );
+  const isNumber = /"Literal\[-?\d+\]" is not a string literal/.test(message);
+  if (!isOfText && !isOfList && !isNumber) return undefined;
+  const written = code.slice(start, end);
+  const isKeyAlone = /^["'].*["']$/s.test(written) && plain[start - 1] === "[";
+  const open = isKeyAlone ? start - 1 : openBracket(plain, end);
+  if (open === undefined) return undefined;
+  const close = isKeyAlone ? end : end - 1;
+  return {
+    key: code.slice(open + 1, close).trim(),
+    kind: isOfText ? "str" : isOfList ? "list" : "dict",
+    receiverEnd: open,
+  };
+}
+
+function openBracket(plain: string, end: number): number | undefined {
+  let depth = 0;
+  for (let at = end - 1; at >= 0; at--) {
+    if (plain[at] === "]") depth++;
+    else if (plain[at] === "[" && --depth === 0) return at;
+  }
+  return undefined;
+}
+
+/** Describes a calculation with a dict of a result, or of a text with a number, which Python rejects. */
+function judgeOperands(message: string, start: number, { modules, text }: JudgedProgram): string | undefined {
+  const [, operator = "", left = "", right = ""] =
+    /^Operator "([-+*/%<>]=?|\/\/|\*\*)" not supported for types "([^"|]+)" and "([^"|]+)"/.exec(message) ??
+    [];
+  if (operator === "") return undefined;
+  const isResult = [left, right].some((type) =>
+    [...modules.values()].some((module) => isDictOf(type, module.text)),
+  );
+  if (isResult) return `a result is a dict: take what it has before you write ${operator}`;
+  const kinds = [kindOf(left), kindOf(right)];
+  if (
+    kinds.includes(undefined) ||
+    !kinds.includes("str") ||
+    new ResultParts(text, () => false).isGuarded(start)
+  )
+    return undefined;
+  return `${kinds.join(` ${operator} `)} is a TypeError: write int(...) or float(...)`;
 }
 
 /** The library module that a finding about a name concerns. */
@@ -317,24 +532,25 @@ const COMMON_MODULES =
   /^(?:asyncio|json|re|math|datetime|time|random|itertools|functools|collections|statistics|os|sys)$/;
 
 /** Describes an undefined name, unless it may be defined at run time. */
-function judgeUndefined(name: string, { text, modules, source }: JudgedProgram): string | undefined {
+function judgeUndefined(
+  name: string,
+  { text, modules, source, unknownTools }: JudgedProgram,
+): string | undefined {
   if (
     !/^[\p{XIDC}]+$/u.test(name) ||
     /\bglobals\s*\(|\bexec\s*\(|\bimport\s*\*|\bNameError\b/.test(text.plain)
   )
     return undefined;
   const tools = [...modules.values()].flatMap((module) => module.tools);
+  const explained = unknownTools?.get(name);
+  if (explained !== undefined && !name.startsWith("mcp__")) return explained;
   if (name.startsWith("mcp__")) {
     const [meant] = new ToolNames(tools).resolve(name);
     if (meant !== undefined && !meant.isAvailable)
       return `'${visibleLine(meant.namespacedName)}' is not available in execute_program: the configuration does not allow it`;
-    const names = new ToolNames(tools);
-    const near = nearestNames(
-      name,
-      tools.filter((tool) => tool.isAvailable).map((tool) => names.callable(tool)),
-    );
-    return `there is no tool '${name}'${didYouMean(near)}`;
+    return explained ?? `there is no tool '${name}'`;
   }
+  if (isOwnTool(name)) return `'${name}' is not defined: ${explainOwnTool(name)}`;
   const assigned = [...text.plain.matchAll(/\b([\p{XIDS}_][\p{XIDC}]*)\b/gu)].map(([word]) => word);
   const defined = assigned.filter((word) => word !== name && isDefined(word, text.plain));
   const functions = tools.filter((tool) => tool.isAvailable && tool.identifier === name);
@@ -467,6 +683,8 @@ export interface JudgedProgram {
   /** The modules that the program names. */
   modules: ReadonlyMap<string, GeneratedModule>;
   source: ModuleSource;
+  /** What to say about names of tools that there are not. */
+  unknownTools?: ReadonlyMap<string, string>;
   /** The type of its data, if known. */
   dataType?: string | undefined;
 }

@@ -203,6 +203,7 @@ function isPlace(value: unknown): value is { line: number; character: number } {
 /** The findings of pyright that may mean that a program fails when it runs. */
 const ASKED = [
   "reportArgumentType",
+  "reportAssignmentType",
   "reportAttributeAccessIssue",
   "reportCallIssue",
   "reportGeneralTypeIssues",

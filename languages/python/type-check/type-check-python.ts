@@ -7,6 +7,7 @@ import type { LanguageProcesses, TypeCheckOutcome } from "../../language.ts";
 import type { ModuleSource } from "../../module-source.ts";
 import { mayExtract } from "../../name-lookup.ts";
 import type { Program } from "../../program.ts";
+import { explainHyphenated, explainUnknownTool, hyphenatedAround } from "../../tool-suggestions.ts";
 import { type JudgedProgram, judgeFinding, ProgramText, type PythonMistake } from "./judge-finding.ts";
 import {
   findPyright,
@@ -287,7 +288,9 @@ class PyrightChecker implements PythonTypeChecker {
       const aside = stubs.aside(mode, text, false);
       found = withDetails(found, ofProgram(await checkSignatures(text, aside, mode, process)));
     }
-    const judged: JudgedProgram = { text: new ProgramText(program.code), modules: named, source, dataType };
+    const programText = new ProgramText(program.code);
+    const unknownTools = await explainUnknownTools(found, programText, source);
+    const judged: JudgedProgram = { text: programText, modules: named, source, unknownTools, dataType };
     const judge = (all: readonly PyrightDiagnostic[]) =>
       mainMistakes(all.flatMap((each) => judgeFinding(each, judged) ?? []));
     const all = judge(found);
@@ -356,6 +359,26 @@ class PyrightChecker implements PythonTypeChecker {
       clearTimeout(timer);
     }
   }
+}
+
+const MAX_UNKNOWN_TOOLS = 10;
+
+/** What to say about the names of tools in findings that no tool has. */
+async function explainUnknownTools(
+  found: readonly PyrightDiagnostic[],
+  text: ProgramText,
+  source: ModuleSource,
+): Promise<ReadonlyMap<string, string>> {
+  const explained = new Map<string, string>();
+  for (const { rule, start, end } of found) {
+    if (rule !== "reportUndefinedVariable" || explained.size >= MAX_UNKNOWN_TOOLS) continue;
+    const name = text.code.slice(text.offsetOf(start), text.offsetOf(end));
+    const hyphenated = hyphenatedAround(text.code, text.offsetOf(start));
+    const written = hyphenated === undefined ? undefined : await explainHyphenated(hyphenated, source);
+    if (written !== undefined) explained.set(name, written);
+    else if (name.startsWith("mcp__")) explained.set(name, await explainUnknownTool(name, source));
+  }
+  return explained;
 }
 
 /** The text before a session's program in its check, which has the names of earlier programs: whole lines, or empty. */

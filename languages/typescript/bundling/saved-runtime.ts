@@ -22,7 +22,17 @@ export const SAVED_RUNTIME = `import { AsyncLocalStorage } from "node:async_hook
 import { format } from "node:util";
 const real = globalThis;
 const check = real[Symbol.for("ptc.saved")] ?? (() => {});
-const copy = (value) => { const text = JSON.stringify(value); return text === undefined ? null : JSON.parse(text); };
+const carry = (_, value) => typeof value === "bigint" ? String(value) : value;
+const comesBack = (_, value, { source }) => {
+  if (typeof value !== "number" || (String(value) === source && !(Number.isInteger(value) && !Number.isSafeInteger(value)))) return value;
+  if (/^-?[1-9]\\d{15,}$/.test(source) && Number.isFinite(value)) return source;
+  throw new SyntaxError("it would be another number");
+};
+const carried = real[Symbol.for("ptc.carried")] ?? ((value) => value);
+const copy = (value, name) => {
+  const text = JSON.stringify(carried(value, name), carry);
+  return text === undefined ? null : JSON.parse(text);
+};
 export const makeScope = (data, get, set) =>
   Object.create(real, {
     data: { value: data, writable: true, enumerable: true, configurable: true },
@@ -40,7 +50,7 @@ const makeConsole = (lines) => {
 const printed = (lines) => {
   const text = lines.join("\\n");
   try {
-    return JSON.parse(lines.at(-1) ?? "");
+    return JSON.parse(lines.at(-1) ?? "", comesBack);
   } catch {
     return text;
   }
@@ -57,11 +67,11 @@ const below = (name) => {
 export const saved = /* @__NO_SIDE_EFFECTS__ */ (gate, run, name, output) => {
   const call = async (args) => {
     const path = below(name);
-    const given = copy(args ?? {});
+    const given = copy(args ?? {}, "arguments");
     await gate(given);
     const lines = [];
-    const value = await running.run(path, () => run(copy(given), makeConsole(lines)));
-    const own = value === undefined ? printed(lines) : copy(value);
+    const value = await running.run(path, () => run(copy(given, "arguments"), makeConsole(lines)));
+    const own = value === undefined ? printed(lines) : copy(value, "result");
     if (output !== undefined) check(name, output, own);
     return own;
   };

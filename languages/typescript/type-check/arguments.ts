@@ -1,3 +1,4 @@
+import { isBigIntegerText } from "../../../base/json.ts";
 import type { DeclaredTool } from "../../../codegen/language-printer.ts";
 import { didYouMean, nearestNames } from "../../name-lookup.ts";
 import {
@@ -7,18 +8,23 @@ import {
   isBindingElement,
   isCallExpression,
   isIdentifier,
+  isNumericLiteral,
   isObjectLiteralExpression,
   isPropertyAccessExpression,
   isPropertyAssignment,
   isShorthandPropertyAssignment,
   isSpreadAssignment,
+  isStringLiteral,
   isVariableDeclaration,
   type Node,
   NodeFlags,
+  nodeAt,
+  type SourceFile,
   TypeFlags,
 } from "../typescript-api.ts";
 import type { GeneratedTypes } from "./generated-types.ts";
 import { RUNTIME_PATH } from "./project.ts";
+import type { ResultValues } from "./result-values.ts";
 
 const TAKES = "one object of named arguments";
 
@@ -32,11 +38,15 @@ export async function judgeArgument(
   diagnostic: Diagnostic,
   node: Node,
   made: ReadonlySet<string>,
+  results: ResultValues,
   checker: Checker,
   generated: GeneratedTypes,
 ): Promise<ArgumentError | undefined> {
   const misfit = readMisfit(diagnostic);
   const value = valueAt(node);
+  // The text of a whole number beyond 2^53 is sent as the number.
+  const isNumber = isStringLiteral(value) && isBigIntegerText(value.text);
+  if (isNumber && misfit?.kind === "mismatch" && takesNumber(misfit.target)) return undefined;
   const expected = misfit === undefined ? undefined : await generated.expectedOf(value);
   if (misfit === undefined || expected === undefined) return undefined;
   if (expected.module === undefined) return judgeParallel(misfit, value);
@@ -53,7 +63,11 @@ export async function judgeArgument(
   const declaration = isIdentifier(value)
     ? await (await checker.getSymbolAtLocation(value))?.valueDeclaration?.resolve()
     : undefined;
-  if (!isReliable(value, declaration) && !(await isOfData(value, declaration, checker))) return undefined;
+  const isCertain =
+    isReliable(value, declaration) ||
+    (await isOfData(value, declaration, checker)) ||
+    (await results.partAt(value)) !== undefined;
+  if (!isCertain) return undefined;
   if (misfit.kind === "missing") {
     if (misfit.names.some((name) => made.has(name)) || mayHaveMore(value, misfit.source)) return undefined;
     const names = misfit.names.map((name) => `'${[...path, name].join(".")}'`).join(", ");
@@ -75,6 +89,37 @@ function judgeParallel(misfit: Misfit, value: Node): ArgumentError | undefined {
   if (misfit.kind !== "mismatch" || !misfit.target.startsWith("() =>") || !isCallExpression(value))
     return undefined;
   return { tool: undefined, text: `parallel takes functions: () => ${cut(value.getText())}` };
+}
+
+/** Matches a whole number in decimal digits that may be beyond 2^53. */
+const LONG_LITERAL = /(?<![\w$.])\d(?:_?\d){15,}(?![\w$.])/g;
+const MAX_LITERALS = 20;
+
+/** Whether `roundedLiterals` may find something in a program. */
+export function mayHaveRounded(code: string): boolean {
+  return code.search(LONG_LITERAL) >= 0;
+}
+
+/**
+ * Finds whole numbers beyond 2^53 that are written in the arguments of tools. JavaScript rounds them before the program runs, so the
+ * tool would be given another number.
+ */
+export async function roundedLiterals(
+  file: SourceFile,
+  generated: GeneratedTypes,
+): Promise<{ start: number; text: string; tool: DeclaredTool | undefined }[]> {
+  const found = [];
+  for (const { 0: written, index } of [...file.text.matchAll(LONG_LITERAL)].slice(0, MAX_LITERALS)) {
+    const node = nodeAt(file, index, index + written.length);
+    if (!isNumericLiteral(node)) continue;
+    const digits = written.replaceAll("_", "");
+    if (!isBigIntegerText(digits)) continue;
+    const { tool } = await generated.place(node);
+    if (tool === undefined) continue;
+    const text = `JavaScript rounds ${digits} to ${Number(digits)}: write "${digits}" or ${digits}n`;
+    found.push({ start: index, tool, text });
+  }
+  return found;
 }
 
 /** Describes a call of a tool without its arguments, or with several arguments instead of one object. */
@@ -99,7 +144,8 @@ export async function judgeCount(
   return { tool, text: `${tool.identifier} takes ${TAKES}` };
 }
 
-function valueAt(node: Node): Node {
+/** The value that a diagnostic at a node is about: a property's, a variable's or that of an assignment, or the node itself. */
+export function valueAt(node: Node): Node {
   const { parent } = node;
   if (isPropertyAssignment(parent) && parent.name === node) return parent.initializer;
   if (isVariableDeclaration(parent) && parent.name === node) return parent.initializer ?? node;
@@ -193,10 +239,16 @@ function readMisfit(diagnostic: Diagnostic): Misfit | undefined {
  */
 function mayFit(source: string, target: string): boolean {
   if (/^(?:unknown|object|Object|\{\}|Date|[A-Z]|T[A-Z]\w*)$/.test(source)) return true;
+  if (/^(?:bigint|-?\d+n)$/.test(source)) return takesNumber(target);
   if (source === "string") return /["`]/.test(target);
   if (source === "number") return /(?:^|[\s|(])-?\d/.test(target);
   if (source === "boolean") return /\b(?:true|false)\b/.test(target);
   return target.startsWith("Promise<");
+}
+
+/** Whether a type includes numbers. */
+function takesNumber(type: string): boolean {
+  return /(?:^|[|(]\s*)number\b/.test(type);
 }
 
 /** Whether the text of a type has a `|` outside of brackets and strings. */

@@ -1,3 +1,4 @@
+import { isBigIntegerText } from "../../../base/json.ts";
 import { fillToolError, ToolError } from "./tools.ts";
 
 /**
@@ -70,14 +71,20 @@ function isOfType(type: string, value: unknown): boolean {
     case "object":
       return isObject(value);
     case "integer":
-      return Number.isInteger(value);
+      return Number.isInteger(value) || isBigInteger(value);
     case "number":
+      return typeof value === type || isBigInteger(value);
     case "string":
     case "boolean":
       return typeof value === type;
     default:
       return true;
   }
+}
+
+/** Whether a value is a whole number beyond 2^53, which a program has as text. */
+function isBigInteger(value: unknown): boolean {
+  return typeof value === "string" && isBigIntegerText(value);
 }
 
 function checkChoice(schema: Schema, value: unknown, { place }: At): string | undefined {

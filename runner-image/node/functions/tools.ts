@@ -3,6 +3,7 @@ import { MAX_TOOL_NAME_CHARS } from "../../../protocol/limits.ts";
 import type { CallError, ReplyMessage } from "../../../protocol/messages.ts";
 import { parseNamespacedName } from "../../../protocol/tool-names.ts";
 import { type Channel, LateCallError } from "../channel.ts";
+import { carriedByJson } from "../json-value.ts";
 
 const MAX_SHOWN_CHARS = 64;
 
@@ -22,7 +23,7 @@ export function bindTools(channel: Channel): {
     if (called.length > MAX_TOOL_NAME_CHARS)
       return { type: "reply", id: -1, ok: false, error: tooLongName(called) };
     try {
-      return await channel.call(called, args === undefined ? {} : args, raw);
+      return await channel.call(called, args === undefined ? {} : carriedByJson(args, "arguments"), raw);
     } catch (error) {
       return { type: "reply", id: -1, ok: false, error: unsendable(called, error) };
     }
@@ -83,7 +84,7 @@ export class ToolError extends Error {
   server = "";
   tool = "";
   retryable = false;
-  /** The tool's answer, if the call was made and the answer contradicts what the tool declares. */
+  /** What the tool says of its failure as structured content, or its answer if that contradicts what the tool declares. */
   declare data?: unknown;
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time
 from enum import Enum
 from math import isfinite
+from sys import float_info
 from typing import Any, cast
 from uuid import UUID
 
@@ -15,8 +16,9 @@ from ptc_runner.limits import ENVELOPE_OVERHEAD_BYTES, MAX_NESTING_DEPTH, MAX_VA
 
 _dumps = json.dumps
 _loads = json.loads
-_LARGEST_INT = 2**53
-_LONG_NUMBER = re.compile(r"\d{16}")
+_LARGEST_INT = int(float_info.max)
+_LONG_NUMBER = re.compile(r"\d{309}")
+_FOR_FRAMES = "for a DataFrame, df.replace({float('nan'): None})"
 
 
 class UnsendableError(TypeError):
@@ -51,9 +53,11 @@ class _Reader:
         if isinstance(value, int):
             if -_LARGEST_INT <= value <= _LARGEST_INT:
                 return int(value)
-            raise UnsendableError(f"{path} is a whole number beyond 2**53, which readers of JSON round: use str(x)")
+            raise UnsendableError(f"{path} is a whole number of more than 308 digits, which readers of JSON refuse: use str(x)")
         if isinstance(value, float):
-            return float(value) if isfinite(value) else None
+            if isfinite(value):
+                return float(value)
+            raise UnsendableError(f"{path} is {float(value)}, which JSON cannot carry: use None, or str(x); {_FOR_FRAMES}")
         if isinstance(value, (Mapping, list, tuple)):
             return self._read_container(cast("Any", value), path, depth)
         return self.read(_plain(value, path), path, depth)
@@ -95,11 +99,27 @@ def _plain(value: object, path: str = "") -> Any:
         return value.value
     if isinstance(value, Mapping):
         return dict(cast("Mapping[object, object]", value))
+    if isinstance(value, BaseException):
+        return _members_of(value)
     # numpy arrays and numbers, and pandas columns.
     to_list = getattr(value, "tolist", None)
     if callable(to_list) and not isinstance(value, type):
         return to_list()
     raise UnsendableError(f"{path} is a {type(value).__name__}, which JSON cannot carry{_advice(value)}")
+
+
+def _members_of(error: BaseException) -> dict[str, Any]:
+    """An exception is its name, its message and all further members, as an error is in runner-image/node/json-value.ts."""
+    members: dict[str, Any] = {"name": type(error).__name__, "message": str(error)}
+    for name, member in vars(error).items():
+        if not name.startswith("_") and member is not None:
+            members.setdefault(name, member)
+    if isinstance(error, BaseExceptionGroup):
+        members["message"] = cast("BaseExceptionGroup[BaseException]", error).message
+        members["errors"] = list(cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    if error.__cause__ is not None:
+        members["cause"] = error.__cause__
+    return members
 
 
 def _advice(value: object) -> str:
@@ -153,15 +173,51 @@ def serialize_console(text: str, last_line: str | None, max_output_bytes: int) -
     room = max_output_bytes - ENVELOPE_OVERHEAD_BYTES
     if last_line is not None and len(last_line) <= room:
         try:
-            return to_json(_loads(last_line, parse_constant=_refuse)), "line"
+            return to_json(read_line(last_line)), "line"
         except (ValueError, TypeError, RecursionError):
             # It is plain text.
             pass
     return _cut_to_json(text.removesuffix("\n"), room), "console"
 
 
+def read_line(line: str) -> object:
+    """Parses a line. Raises ValueError if it is not JSON, or would be written differently: a version `3.10`, a name twice."""
+    value = _loads(
+        line,
+        parse_constant=_refuse,
+        parse_float=_read_float,
+        parse_int=_read_int,
+        object_pairs_hook=_read_object,
+    )
+    # The host writes no float as Python does if it is a whole number or has an exponent.
+    if isinstance(value, float) and re.search(r"e|\.0$", line.strip()) is not None:
+        raise ValueError(line)
+    return value
+
+
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if repr(value) != text or text == "-0.0":
+        raise ValueError(text)
+    return value
+
+
+def _read_int(text: str) -> int:
+    value = int(text)
+    if str(value) != text:
+        raise ValueError(text)
+    return value
+
+
+def _read_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a name stands twice")
+    return members
 
 
 def _cut_to_json(text: str, room: int) -> str:

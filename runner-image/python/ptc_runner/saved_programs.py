@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any, NotRequired, TypedDict, cast
 
 from ptc_runner.program_text import LAST, RETURN, TopLevelReturnError, compile_program, is_coroutine
-from ptc_runner.result_value import to_json
+from ptc_runner.result_value import read_line, to_json
 from ptc_runner.tools import ToolFunction
 
 _loads = json.loads
@@ -193,7 +193,7 @@ def _value_of(scope: dict[str, Any], returned: object, printed: io.StringIO) -> 
         return last
     lines = [line for line in text.split("\n") if line.strip() != ""]
     try:
-        return _loads(lines[-1]) if lines else ""
+        return read_line(lines[-1]) if lines else ""
     except ValueError:
         return text.removesuffix("\n")
 

@@ -72,7 +72,7 @@ _TYPES: dict[str, Callable[[object], bool]] = {
     "null": lambda value: value is None,
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
-    "integer": lambda value: _is_number(value) and float(cast("float", value)).is_integer(),
+    "integer": lambda value: _is_number(value) and (isinstance(value, int) or float(cast("float", value)).is_integer()),
     "number": _is_number,
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),

@@ -48,6 +48,7 @@ def start(argv: list[str]) -> None:
     import asyncio
     import threading
 
+    from ptc_runner.child_processes import fork_always
     from ptc_runner.console import Console
     from ptc_runner.environment.blocked_threads import watch_blocked_threads
     from ptc_runner.environment.program_loop import ProgramLoop, ProgramLoopPolicy, make_run
@@ -65,6 +66,7 @@ def start(argv: list[str]) -> None:
     watch_blocked_threads(environment.order)
     threading.stack_size(_STACK_BYTES)
     replace_hashes()
+    fork_always()
     loop = ProgramLoop(environment.order)
     asyncio.set_event_loop_policy(ProgramLoopPolicy(loop))
     asyncio.run = make_run(loop)

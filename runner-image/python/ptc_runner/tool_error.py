@@ -13,7 +13,7 @@ class ToolError(Exception):
     message: str
     retryable: bool
     data: Any
-    """The tool's answer, if the call was made and the answer contradicts what the tool declares; else None."""
+    """The structured content of a tool's failure, or the tool's answer if it contradicts what the tool declares; else None."""
 
     def __init__(
         self, message: str = "", *, server: str = "", tool: str = "", retryable: bool = False, data: Any = None

@@ -4,6 +4,7 @@ import linecache
 from traceback import TracebackException
 
 from ptc_runner.failure import Failure, make_failure
+from ptc_runner.newer_python import note_newer
 from ptc_runner.tool_error import ToolError, wire_type_of
 
 _MAX_FRAMES = 100
@@ -15,6 +16,7 @@ class Tracebacks:
 
     def __init__(self, file_name: str, source: str) -> None:
         self._own = {file_name}
+        self._source = source
         self.add(file_name, source)
 
     def add(self, file_name: str, source: str) -> None:
@@ -32,9 +34,19 @@ class Tracebacks:
             message = f"{type(error).__name__}: it cannot be described"
         if isinstance(error, ToolError):
             return make_failure(wire_type_of(error), message, error.retryable is True)
+        note = self._note(error)
+        if note is not None:
+            message += f"\n{note}"
         if isinstance(error, MemoryError):
             message += "\nthe program used more memory than it has; process less at a time, or raise execution.memory_mb"
         return make_failure("ScriptError", message)
+
+    def _note(self, error: BaseException) -> str | None:
+        try:
+            return note_newer(error, self._source)
+        except Exception:
+            # The error is an object of the program, whose text may fail.
+            return None
 
     def print(self, error: BaseException) -> str:
         """The traceback without the line feed at its end."""

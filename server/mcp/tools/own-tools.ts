@@ -1,8 +1,9 @@
 import * as z from "zod/mini";
-import { isObject } from "../../../base/json.ts";
+import { isObject, parseForeignJson } from "../../../base/json.ts";
 import { oneLine } from "../../../base/visible-text.ts";
+import { similarNames } from "../../../catalog/search/similar-names.ts";
 import type { ProgramGuide } from "../../../codegen/language-printer.ts";
-import { MAX_CODE_BYTES } from "../../../protocol/limits.ts";
+import { MAX_CALL_FRAME_BYTES, MAX_CODE_BYTES, MAX_NESTING_DEPTH } from "../../../protocol/limits.ts";
 import type { GuidedLanguages } from "./instructions.ts";
 
 const MAX_QUERY_CHARS = 10_000;
@@ -88,25 +89,80 @@ export const ReadOutputArguments = z.object({
 });
 export type ReadOutputArguments = z.infer<typeof ReadOutputArguments>;
 
+const HOW_TO_CONTINUE = 'a ticket is the code: {"code":"ticket <its digits>"}';
+
 type ParsedArguments<T> = { ok: true; value: T } | { ok: false; message: string };
 
-/** Parses the arguments of a call. The error is one line; unknown arguments are errors too. */
+/** Arguments that models name otherwise, and that no similar spelling leads to. */
+const ALSO_CALLED: Readonly<Record<string, readonly string[]>> = {
+  code: ["program", "script", "source"],
+  data: ["args", "arguments", "input", "inputs", "params"],
+  query: ["q", "text", "keywords"],
+  tool_name: ["tool", "name"],
+  run: ["run_id", "id", "digest"],
+  grep: ["pattern", "search"],
+};
+
+/**
+ * Parses the arguments of a call. Some clients send every argument: one that is null counts as left out. Some send texts: a text counts
+ * as the number or object that its JSON stands for where a text is not allowed, and a list of texts as the lines of the program. The
+ * error is one line; unknown arguments are errors too.
+ *
+ * @param served the names of the arguments that the tool's definition has now. By default all that the schema knows.
+ */
 export function parseArguments<T>(
   schema: z.ZodMiniObject & z.ZodMiniType<T>,
   value: unknown,
+  served: readonly string[] = Object.keys(schema.shape),
 ): ParsedArguments<T> {
+  const all = typeof value === "string" ? (jsonIn(value) ?? value) : (value ?? {});
+  if (!isObject(all)) return { ok: false, message: "arguments must be an object" };
   const known = Object.keys(schema.shape);
-  const given = isObject(value) ? value : undefined;
-  if (value !== undefined && given === undefined)
-    return { ok: false, message: "arguments must be an object" };
-  const unknown = Object.keys(given ?? {}).find((key) => !known.includes(key));
+  const given = Object.entries(all).filter(([key, each]) => each !== null || isRequired(schema.shape[key]));
+  const unknown = given.find(([key]) => !known.includes(key))?.[0];
   if (unknown !== undefined) {
-    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${known.join(", ")}`;
+    const meant = meantBy(unknown, served);
+    const hint = meant === undefined ? "" : `; did you mean '${meant}'?`;
+    const ticket = unknown === "ticket" && served.includes("code") ? `; ${HOW_TO_CONTINUE}` : hint;
+    const message = `there is no argument '${oneLine(unknown, MAX_SHOWN_CHARS)}'; there are ${served.join(", ")}${ticket}`;
     return { ok: false, message };
   }
-  const parsed = schema.safeParse(given ?? {});
+  const read = given.map(([key, each]) => [key, readLeniently(key, each, schema.shape[key])]);
+  const parsed = schema.safeParse(Object.fromEntries(read));
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, message: parsed.error.issues[0]?.message ?? "arguments are wrong" };
+}
+
+function isRequired(schema: z.core.$ZodType | undefined): boolean {
+  return schema !== undefined && !z.safeParse(schema, undefined).success;
+}
+
+function meantBy(name: string, known: readonly string[]): string | undefined {
+  const letters = name.toLowerCase();
+  return (
+    known.find((key) => ALSO_CALLED[key]?.includes(letters)) ??
+    known.find((key) => key.startsWith(`${letters}_`)) ??
+    similarNames(name, known, 1)[0]
+  );
+}
+
+/** What an argument stands for, if its own type is not allowed. */
+function readLeniently(key: string, value: unknown, schema: z.core.$ZodType | undefined): unknown {
+  if (key === "code" && Array.isArray(value) && value.every((line) => typeof line === "string"))
+    return value.join("\n");
+  if (schema === undefined || typeof value !== "string") return value;
+  const issue = z.safeParse(schema, value).error?.issues[0];
+  return issue?.code === "invalid_type" ? (jsonIn(value) ?? value) : value;
+}
+
+/** The number or object whose JSON text this is; `undefined` if it is none. */
+function jsonIn(text: string): unknown {
+  try {
+    const value = parseForeignJson(text, { maxBytes: MAX_CALL_FRAME_BYTES, maxDepth: MAX_NESTING_DEPTH });
+    return typeof value === "number" || typeof value === "object" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

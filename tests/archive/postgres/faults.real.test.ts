@@ -172,7 +172,15 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
       const store = new PostgresPendingStore(await openDatabase(cut), () => 1_000);
       const other = new PostgresPendingStore(await openDatabase(direct), () => 1_000);
       const bytes = Buffer.from("x");
-      const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, listing: bytes, question: bytes, run: bytes };
+      const row = {
+        ticket: "t",
+        principal: "p",
+        askedAt: 1,
+        expiresAt: 9_999,
+        listing: bytes,
+        question: bytes,
+        run: bytes,
+      };
       const commit = (sent: Buffer) => sent.includes("COMMIT");
       proxy.loseReplyTo(commit);
       expect(await store.keep(row, most)).toBe("kept");
@@ -193,7 +201,15 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const take = { name: "n", span: "held", limit: 3, need: 1, want: 1 } as const;
     const request = { holder: "h", holds: {}, settle: [], admissions: [[take]] };
     const bytes = Buffer.from("x");
-    const row = { ticket: "t", principal: "p", askedAt: 1, expiresAt: 9_999, listing: bytes, question: bytes, run: bytes };
+    const row = {
+      ticket: "t",
+      principal: "p",
+      askedAt: 1,
+      expiresAt: 9_999,
+      listing: bytes,
+      question: bytes,
+      run: bytes,
+    };
     const line = '{"time":"x","event":"run","run_id":"1"}\n';
     it.each<[string, (db: PgDatabase) => Promise<unknown>, unknown]>([
       [

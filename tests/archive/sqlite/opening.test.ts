@@ -206,6 +206,12 @@ describe("an error of SQLite", () => {
   ] as const)("with the code %s is told as %s", (errcode, code, message) => {
     const cause = Object.assign(new Error("said by SQLite"), { errcode });
     expect(archiveErrorFrom(cause, "/a.db")).toMatchObject({ code, message: expect.stringMatching(message) });
+    const onFullDisk = archiveErrorFrom(cause, "/a.db", () => true);
+    expect(onFullDisk.code).toBe(errcode === 10 ? "full" : code);
+    if (errcode === 10)
+      expect(onFullDisk.message).toBe(
+        "the archive /a.db cannot grow, its disk is full: free some space, or run `ptc runs prune`",
+      );
     // Extended result codes have the primary one in their lowest byte.
     if (errcode === undefined) return;
     const extended = Object.assign(new Error("said by SQLite"), { errcode: errcode | (3 << 8) });

@@ -30,6 +30,29 @@ async function languageOf(
   }
 }
 
+const MARKED: [string, (text: string) => Buffer][] = [
+  ["UTF-8 with a byte order mark", (text) => Buffer.from(`\ufeff${text}`, "utf8")],
+  ["UTF-16 as PowerShell writes it", (text) => Buffer.from(`\ufeff${text}`, "utf16le")],
+  ["UTF-16, the other way", (text) => Buffer.from(`\ufeff${text}`, "utf16le").swap16()],
+];
+
+it.each(MARKED)("a program, its data and stdin may be in %s", async (_, encode) => {
+  writeFileSync(join(folder, "marked.py"), encode("print(1)\n"));
+  writeFileSync(join(folder, "marked.json"), encode('{"a": "ä"}\n'));
+  const from = (stdin: Buffer) => ({ cwd: () => folder, stdin: Readable.from([stdin]) }) as never;
+  const read = await readProgram("marked.py", { data: "@marked.json" }, from(encode("")), BOTH);
+  expect(read).toMatchObject({ code: "print(1)\n", data: { a: "ä" }, language: "python" });
+  const piped = await readProgram("-", {}, from(encode("#!/usr/bin/env python3\n1")), BOTH);
+  expect(piped).toMatchObject({ code: "#!/usr/bin/env python3\n1", language: "python" });
+});
+
+it("a file that begins as UTF-16 and is none is refused in a line", async () => {
+  writeFileSync(join(folder, "half.py"), Buffer.from([0xff, 0xfe, 0x61]));
+  await expect(readTextFile("half.py", folder, 100)).rejects.toThrow(
+    "half.py: begins as UTF-16, and is none; save it as UTF-8",
+  );
+});
+
 describe("the language of a program", () => {
   it.each<[file: string, code: string, said: string | undefined, language: string | undefined]>([
     ["a.py", "1", undefined, "python"],

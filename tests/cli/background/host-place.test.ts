@@ -14,7 +14,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { HostFiles, LostSessions } from "../../../cli/background/host-files.ts";
-import { findDifference, identify, isReplaceable } from "../../../cli/background/host-identity.ts";
+import {
+  differingVariables,
+  findDifference,
+  identify,
+  isReplaceable,
+} from "../../../cli/background/host-identity.ts";
 import { findHost, findProject, type HostPlace, placeOf } from "../../../cli/background/host-place.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { currentProcess, formatIdentity } from "../../../system/process-identity.ts";
@@ -159,6 +164,14 @@ it.each([
 ])("differs by %s", (_, host, caller) => {
   expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, caller))).toBe("another environment");
   expect(findDifference(identityOf(SERVER, host), identityOf(SERVER, host))).toBeUndefined();
+});
+
+it("names the variables by which environments differ, and none that does not matter", () => {
+  const text = `servers: [{name: a, command: x, env: {K: "\${HIDDEN}", T: {env: TOKEN}}}]`;
+  const host = { HIDDEN: "1", TOKEN: "a", PATH: "/bin", TERM: "xterm", OTHER: "1", SAME: "1" };
+  const caller = { HIDDEN: "2", PATH: "/opt", TERM: "dumb", OTHER: "2", SAME: "1" };
+  const configuration = parseConfiguration(text, { file: "ptc.yaml", directory: "/p", environment: host });
+  expect(differingVariables(host, caller, { configuration, text })).toEqual(["HIDDEN", "PATH", "TOKEN"]);
 });
 
 it("differs by what the files of rules say, as by the configuration that names them", () => {

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
+import { imageOf } from "../../../wiring/project-image.ts";
+import { USUAL_SANDBOX } from "../../../wiring/sandboxes.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
 import { openTestedEngine } from "../../sandbox/tested-engine.ts";
 import { envelopeOf, fixtureServer, usePtc } from "../ptc-process.ts";
@@ -25,7 +27,7 @@ describeSandboxed("ptc doctor --walls", () => {
     const folder = project({ "ptc.yaml": { servers: [fixtureServer("x", "documents.mjs")] } });
     const state = join(folder.directory, "state");
     const engine = openTestedEngine(state);
-    const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
+    const image = (await engine.findImage(imageOf(USUAL_SANDBOX).reference))?.digest ?? "";
     await new KnownWalls(join(state, "ptc/walls.json")).note({ engine, runtime: "runsc", image }, [
       "network",
     ]);
@@ -38,7 +40,7 @@ describeSandboxed("ptc doctor --walls", () => {
     const folder = project();
     const state = join(folder.directory, "state");
     const engine = openTestedEngine(state);
-    const image = (await engine.findImage("ptc-runner"))?.digest ?? "";
+    const image = (await engine.findImage(imageOf(USUAL_SANDBOX).reference))?.digest ?? "";
     const walls = new KnownWalls(join(state, "ptc/walls.json"));
     await walls.note({ engine, runtime: "runsc", image }, ["network"]);
     const exited = await folder.run("globalThis.result = 1;", [], { env: { XDG_STATE_HOME: state } });

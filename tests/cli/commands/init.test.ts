@@ -39,7 +39,7 @@ describe.skipIf(process.platform !== "linux")("ptc init --import without a file"
       expect(screen).toMatch(
         /Cursor still has these beside ptc[\s\S]*- {2}keyed {2}npx {2}Cursor, \.cursor\/mcp\.json/,
       );
-      expect(() => project.read(".cursor/mcp.json")).toThrow();
+      expect(project.read(".cursor/mcp.json")).toBe("{}\n");
       expect(project.read(".vscode/mcp.json")).toContain("hub");
     },
   );

@@ -1,9 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { examine, examineQuickly, type Finding } from "../../../cli/doctor/examine.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
+import { UnlistedServers } from "../../../generation/unlisted-servers.ts";
 import { openKnownWalls, refuseBrokenWalls } from "../../../wiring/open-known-walls.ts";
+import { imageOf } from "../../../wiring/project-image.ts";
 import { makeArchive } from "../../archive/made-archives.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
 import { folderOfTest } from "../in-process.ts";
@@ -164,7 +166,7 @@ test("a file of a secret that others may read is reported, and a secret that can
   );
   expect(findings.at(-4)).toMatchObject({ part: "server x", ok: true });
   const short = /^PIN of server 'short' has 3 characters, and values of fewer than \d are not redacted$/;
-  const redaction = { area: "servers", part: "redaction", ok: true };
+  const redaction = { area: "servers", part: "redaction", ok: true, note: true };
   expect(findings.at(-1)).toEqual({ ...redaction, detail: expect.stringMatching(short) });
   expect(findings.at(-2)).toMatchObject({
     part: "server locked",
@@ -198,7 +200,7 @@ test("servers that a client has beside ptc are named, and so is a ptc that is th
     ".mcp.json": { mcpServers: { x: echo, other: { command: "o" } } },
     ".claude.json": { mcpServers: { ptc, again: ptc } },
   });
-  const found = { area: "ptc", part: "Claude Code", ok: true };
+  const found = { area: "ptc", part: "Claude Code", ok: true, note: true };
   expect(findings.filter(({ part }) => part === "Claude Code")).toEqual([
     { ...found, detail: expect.stringMatching(/^has ptc more than once, as 'ptc' in /) },
     { ...found, detail: expect.stringMatching(/^has x beside ptc .*--take-over/) },
@@ -208,11 +210,11 @@ test("servers that a client has beside ptc are named, and so is a ptc that is th
 test("what is known against the walls of an engine is refused with that engine, and nothing is left on disk", async () => {
   const { cwd, env } = folderWith({});
   const configuration = await loadConfiguration({ flag: undefined, env, cwd });
-  const { image, runtime } = configuration.sandbox;
+  const { runtime } = configuration.sandbox;
   const engine = new InProcessEngine();
   const refuse = (asked: InProcessEngine) => refuseBrokenWalls(configuration, env, () => asked);
   await refuse(engine);
-  const { digest } = await engine.findImage(image);
+  const { digest } = await engine.findImage(imageOf(configuration).reference);
   await openKnownWalls(env).note({ engine, runtime, image: digest }, ["network"]);
   await expect(refuse(engine)).rejects.toMatchObject({ code: "wall_broken" });
   const other = new InProcessEngine();
@@ -245,6 +247,39 @@ test.each([
   });
 });
 
+test("a server that could not be listed is named with its reason after all that keeps others from working, until ptc.yaml changes", async () => {
+  const files = { "ptc.yaml": LOCAL, "generated/none": "" };
+  const { cwd, env } = folderWith(files);
+  const quickly = (engine: InProcessEngine) => examineQuickly({ env, cwd, engine: () => engine });
+  const record = new UnlistedServers(join(cwd, "generated"), env);
+  const why = "server 'x' cannot be started: Cannot find module 'x'";
+  record.note(["x"], [{ server: "x", message: why }]);
+  expect(await quickly(new InProcessEngine())).toMatchObject({ area: "sandbox", part: "gvisor" });
+  expect(await quickly(withRuntime())).toMatchObject({
+    area: "servers",
+    detail: `${why} (once that is mended, \`ptc generate\` adds its tools)`,
+  });
+  const later = new Date(Date.now() + 60_000);
+  utimesSync(join(cwd, "ptc.yaml"), later, later);
+  expect((await quickly(withRuntime()))?.detail).toMatch(/run `ptc generate`$/);
+  record.note(["x"], []);
+  expect(readdirSync(join(cwd, "state/ptc/unlisted"))).toEqual([]);
+});
+
+test("what one server could not do stays known while another is tried", () => {
+  const { cwd, env } = folderWith({});
+  const record = new UnlistedServers(cwd, env);
+  record.note(
+    ["a", "b"],
+    [
+      { server: "a", message: "why a" },
+      { server: "b", message: "why b" },
+    ],
+  );
+  record.note(["b"], []);
+  expect([...record.read(undefined)]).toEqual([["a", "why a"]]);
+});
+
 test("modules that were edited are told, and nothing is started to find that out", async () => {
   const engine = new InProcessEngine();
   const found = await findQuickly({ "ptc.yaml": LOCAL, "generated/catalog.json": "{" }, engine);
@@ -260,6 +295,8 @@ test("of an engine the runtime and the image are asked for", async () => {
   Object.assign(engine, { findImage: async () => undefined });
   expect(await findQuickly(off, engine)).toMatchObject({
     area: "sandbox",
-    detail: "there is no image 'ptc-runner'; run `ptc image build`",
+    detail: expect.stringMatching(
+      /^the image ptc-runner(?::[0-9a-f]{12})?, which this project needs, is not here; run `ptc image build`/,
+    ),
   });
 });

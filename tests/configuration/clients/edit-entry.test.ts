@@ -107,6 +107,57 @@ describe("an entry in a client's JSON", () => {
   });
 });
 
+describe("an entry in a client's JSON with comments", () => {
+  const COMMENT = /\/\/[^\r\n]*|\/\*[\s\S]*?\*\//g;
+  const values = (text: string | undefined) => {
+    const { mcpServers = {}, ...rest } = parseJsonc(text ?? "", [], { allowTrailingComma: true }) ?? {};
+    return { ...rest, mcpServers };
+  };
+
+  it("keeps every comment, wherever it stands, and leaves the values as they were", async () => {
+    const trivia = fc
+      .array(fc.constantFrom(" ", "\n", "\n  ", "// a, }\n", "// b\r\n", "/* c */", "/* , */", "/* }\n */"), {
+        maxLength: 3,
+      })
+      .map((pieces) => pieces.join(""));
+    const layout = fc.record({
+      between: fc.array(trivia, { minLength: 40, maxLength: 40 }),
+      hasComma: fc.boolean(),
+    });
+    const servers = fc.constantFrom(
+      "{",
+      '{ "a" : { "command" : "x" }',
+      '{ "a" : { } , "b" : { "args" : [ "//" ] }',
+    );
+    await fc.assert(
+      fc.asyncProperty(layout, servers, fc.boolean(), async ({ between, hasComma }, inner, isFirst) => {
+        const comma = hasComma && inner !== "{" ? [",", "}"] : ["}"];
+        const own = ['"mcpServers"', ":", ...inner.split(" "), ...comma];
+        const other = ['"x"', ":", "1"];
+        const tokens = ["{", ...(isFirst ? [...own, ",", ...other] : [...other, ",", ...own]), "}"];
+        const text = tokens.map((token, index) => `${between[index]}${token}`).join("") + between.at(-1);
+        const comments = text.replaceAll('"//"', '""').match(COMMENT) ?? [];
+        const after = await add(text);
+        expect(values(after)).toEqual({
+          ...values(text),
+          mcpServers: { ...values(text).mcpServers, ptc: PTC },
+        });
+        for (const comment of comments) expect(after).toContain(comment);
+        const removed = await remove(after);
+        expect(values(removed)).toEqual(values(text));
+        for (const comment of comments) expect(removed).toContain(comment);
+      }),
+      { numRuns: tries(200) },
+    );
+  });
+
+  it("is put behind the comments of a file that has nothing else", async () => {
+    const after = await add("// mine");
+    expect(after?.startsWith("// mine\n{\n")).toBe(true);
+    expect(parseJsonc(after ?? "")).toEqual({ mcpServers: { ptc: PTC } });
+  });
+});
+
 describe("an entry in a client's TOML", () => {
   const OTHERS = `# mine
 model = "o" # kept

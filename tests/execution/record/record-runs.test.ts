@@ -164,19 +164,31 @@ test("a run that is archived after its answer is only audited before", async () 
   expect([kept.runs.length, kept.auditedRuns.length]).toEqual([0, 1]);
 });
 
+/** A value that no JSON is made of. */
+function unwritable(): object {
+  return {
+    toJSON() {
+      throw new Error("it is no JSON");
+    },
+  };
+}
+
 describe("a value that cannot be written", () => {
-  const unwritable: [string, Partial<ObservedCall>][] = [
+  const cases: [string, Partial<ObservedCall>][] = [
     ["infinite arguments", { arguments: { n: Number.POSITIVE_INFINITY } }],
     ["arguments that are no JSON", { arguments: { f: () => 1 } }],
     ["arguments that cannot be read", { arguments: hostile() }],
-    ["a result that is no JSON", { outcome: { ...call().outcome, ok: true, data: 1n, raw: undefined } }],
+    [
+      "a result that is no JSON",
+      { outcome: { ...call().outcome, ok: true, data: unwritable(), raw: undefined } },
+    ],
     [
       "a result that cannot be read",
       { outcome: { ...call().outcome, ok: true, data: hostile(), raw: undefined } },
     ],
   ];
 
-  test.each(unwritable)("%s: is missing alone, and the record says so", async (_, change) => {
+  test.each(cases)("%s: is missing alone, and the record says so", async (_, change) => {
     const { kept, recording } = record();
     await recording.onCall?.(call(change));
     await recording.onCall?.(call({ seq: 2 }));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeJson } from "../../../base/json.ts";
 import { parseDescription } from "../../../upstream/openapi/description.ts";
 import { readOperations } from "../../../upstream/openapi/operations.ts";
 import { nextArguments } from "../../../upstream/openapi/pagination.ts";
@@ -88,7 +89,7 @@ export const target = fuzzTarget({
     const base = new URL("https://api.example.com/v1/");
     for (const operation of operations) {
       assert.match(operation.name, /^[A-Za-z0-9_.-]{1,128}$/);
-      assert.doesNotMatch(JSON.stringify(operation.definition), /"\$ref":"(?!#\/\$defs\/)/);
+      assert.doesNotMatch(writeJson(operation.definition), /"\$ref":"(?!#\/\$defs\/)/);
       const args = Object.fromEntries(operation.parameters.map(({ argument }) => [argument, parts[1]]));
       const link = typeof parts[2] === "string" ? parts[2].replaceAll(/[^\u0020-\u007e]/g, "") : "";
       const page = {
@@ -100,7 +101,7 @@ export const target = fuzzTarget({
       const known = new Set([...Object.keys(args), "body"]);
       assert.ok(
         Object.keys(next).every((name) => known.has(name)),
-        `an argument that the operation does not have: ${JSON.stringify(next)}`,
+        `an argument that the operation does not have: ${writeJson(next)}`,
       );
       try {
         const { url, headers } = buildRequest(operation, { ...args, body: parts[1] }, base);

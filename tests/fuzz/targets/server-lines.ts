@@ -50,7 +50,7 @@ export const target = fuzzTarget({
     await closed;
     await transport.close();
     const { firstGarbage, stderrTail } = transport.diagnosis;
-    assert.ok((firstGarbage ?? "").length <= 200 && stderrTail.length <= 4_096);
+    assert.ok((firstGarbage ?? "").length <= 200 && stderrTail.length <= 16_384);
     for (const message of messages) {
       assert.equal(message.jsonrpc, "2.0");
       canonicalJson(message);

@@ -74,7 +74,7 @@ describe("a program that failed", () => {
     [
       `TypeError: Cannot read properties of undefined (reading 'text')${AT}`,
       "(await mcp__github__whoami({})).content.text",
-      "a tool's function returns its data itself, without `content`",
+      "a tool's function returns its data itself, not an MCP result",
     ],
   ])("with %j is told what to do", async (message, code, advice) => {
     expect((await adviseFailed("ScriptError", message, code)).join("\n")).toContain(advice);
@@ -137,7 +137,7 @@ describe("a program that failed", () => {
     const unavailable = (name: string) =>
       adviseFailed("ToolError", `'${name}' is not available in execute_program${AT}`);
     expect(await unavailable("github.whoAmI")).toEqual([
-      'did you mean callTool("mcp__github__whoami", args)?',
+      `there is no tool 'github.whoAmI'; did you mean callTool("mcp__github__whoami", args)?`,
     ]);
     expect(await unavailable("drop_repo")).toEqual([]);
     expect(await unavailable("mcp__github__whoami")).toEqual([]);

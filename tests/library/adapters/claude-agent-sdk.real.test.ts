@@ -94,18 +94,32 @@ describeClient("the Claude Agent SDK", findClaudeCode, ([program]) => {
       "Idle.",
     );
     await all(ask(ptc, model, { allowedTools: [], canUseTool: ptcPermission(ptc, decide) }));
-    return { paid, result: toolResultOf(model.requests[2] as never) };
+    const [waits, result] = [1, 2].map((at) => toolResultOf(model.requests[at] as never));
+    return { paid, waits, result: result as NonNullable<typeof result> };
   }
 
   test("asks `canUseTool` about the call of a program, and a yes has just that program go on", async () => {
     const asked: unknown[] = [];
-    const { paid, result } = await pay(async (tool, args) => {
+    const { paid, waits, result } = await pay(async (tool, args) => {
       asked.push([tool, args]);
       return { behavior: "allow", updatedInput: args };
     });
     expect(asked).toEqual([["mcp__functions__pay", { order: 7 }]]);
+    // The SDK asks about the call that goes on, so nobody needs a terminal.
+    expect(waits?.text).toMatch(/Call execute_program \{.*\} now: the user is asked/);
+    expect(waits?.text).not.toContain("ptc approvals");
     expect(paid).toEqual(["read", "pay 7"]);
     expect(result.text).toContain("paid 7");
+  });
+
+  test("sends the user to a terminal where the SDK asks nobody about ptc's tools", async () => {
+    const { tools: functions } = paying();
+    const ptc = await openPtc({ tools: functions });
+    const model = await serveModel([{ tool: EXECUTE, input: { code: PAY } }, { text: "Done." }], "Idle.");
+    await all(
+      ask(ptc, model, { canUseTool: ptcPermission(ptc, async () => ({ behavior: "deny", message: "no" })) }),
+    );
+    expect(toolResultOf(model.requests[1] as never).text).toContain("ptc approvals approve");
   });
 
   test("has the program read a no of `canUseTool` with its message", async () => {

@@ -64,7 +64,7 @@ describe("the console of a program", () => {
       const capture = captureConsole();
       capture.begin(10, 1000);
       ${program}
-      process.stdout.write(JSON.stringify([capture.lastLine()]));`;
+      process.getBuiltinModule('node:fs').writeSync(1, JSON.stringify([capture.lastLine()]));`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", source]);
     expect(JSON.parse(String(stdout))).toEqual([line ?? null]);
   });

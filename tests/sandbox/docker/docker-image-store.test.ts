@@ -10,7 +10,9 @@ const image = { Id: "sha256:1", Config: { Labels: { "dev.ptc.runner": "sha256:2"
 function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
   const unexpected = () => Promise.reject(new Error("not expected"));
   return {
-    getImage: () => ({ inspect: async () => image, history: unexpected, remove: unexpected }),
+    getImage: () => ({
+      ...{ inspect: async () => image, history: unexpected, remove: unexpected, tag: unexpected },
+    }),
     listImages: unexpected,
     pull: unexpected,
     buildImage: unexpected,
@@ -21,7 +23,7 @@ function fakeDocker(overrides: Partial<DockerImages>): DockerImages {
 
 function failingInspect(error: object): Partial<DockerImages> {
   const fail = () => Promise.reject(error);
-  return { getImage: () => ({ inspect: fail, history: fail, remove: fail }) };
+  return { getImage: () => ({ inspect: fail, history: fail, remove: fail, tag: fail }) };
 }
 
 const FILES = new Map([
@@ -29,7 +31,13 @@ const FILES = new Map([
   ["python/inner/main.py", Buffer.from("a runner")],
 ]);
 const build: ImageRequest = {
-  ...{ reference: "x", base: "the-base", files: FILES, content: "sha256:2", onProgress: () => {} },
+  ...{ reference: "x", base: "the-base", files: FILES, onProgress: () => {} },
+  contents: {
+    content: "sha256:2",
+    runner: "sha256:3",
+    base: "the-base",
+    pythonPackages: ["python3-a", "python3-b"],
+  },
 };
 
 test("an image is its digest and that of its content, and has none where others made it", async () => {
@@ -45,6 +53,44 @@ test("an image is its digest and that of its content, and has none where others 
     });
 });
 
+test("what an image says of its content is read from its labels, and an image of the Dockerfile alone says nothing", async () => {
+  const inspected = (labels: Record<string, string>) =>
+    new DockerImageStore(
+      fakeDocker({
+        getImage: () => ({ inspect: async () => ({ Id: "sha256:1", Config: { Labels: labels } }) }) as never,
+      }),
+    ).inspect("x");
+  const labels = ["runner", "files", "base", "python-packages"].map((name) => `dev.ptc.${name}`);
+  const [content = "", runner = "", base = "", packages = ""] = labels;
+  const said = { [content]: "sha256:2", [runner]: "sha256:3", [base]: "node:24-slim" };
+  const image = { digest: "sha256:1", content: "sha256:2", runner: "sha256:3", base: "node:24-slim" };
+  expect(await inspected({ ...said, [packages]: "python3-a,python3-b" })).toEqual({
+    ...image,
+    pythonPackages: ["python3-a", "python3-b"],
+  });
+  expect(await inspected({ ...said, [packages]: "" })).toEqual({ ...image, pythonPackages: [] });
+  expect(await inspected(Object.fromEntries(labels.map((label) => [label, "unknown"])))).toEqual({
+    digest: "sha256:1",
+  });
+});
+
+test("an image is given a name more, with the tag `latest` if it has none", async () => {
+  const tagged: object[] = [];
+  const docker = fakeDocker({
+    listImages: async () => [],
+    getImage: (reference) =>
+      ({ tag: async (options: object) => void tagged.push({ reference, ...options }) }) as never,
+  });
+  const store = new DockerImageStore(docker);
+  for (const name of ["ptc-runner", "a:1", "host:5000/a"]) await store.tag("sha256:1", name);
+  const reference = "sha256:1";
+  expect(tagged).toEqual([
+    { reference, repo: "ptc-runner", tag: "latest" },
+    { reference, repo: "a", tag: "1" },
+    { reference, repo: "host:5000/a", tag: "latest" },
+  ]);
+});
+
 test("a build gets its files, its base and the digest of its content, and no network", async () => {
   let asked: unknown;
   let tar = "";
@@ -58,7 +104,11 @@ test("a build gets its files, its base and the digest of its content, and no net
   });
   expect(asked).toEqual({
     t: "x",
-    buildargs: { BASE: "the-base", RUNNER_DIGEST: "sha256:2" },
+    buildargs: {
+      BASE: "the-base",
+      ...{ RUNNER_DIGEST: "sha256:2", FILES_DIGEST: "sha256:3" },
+      ...{ BASE_NAME: "the-base", PYTHON_PACKAGES: "python3-a,python3-b" },
+    },
     ...{ networkmode: "none", rm: true, forcerm: true },
   });
   for (const part of ["./Dockerfile", "FROM ${BASE}", "./python/inner/main.py", "a runner"])
@@ -148,6 +198,7 @@ test("a build removes ptc's nameless images, but not those that a container uses
     getImage: (reference) => ({
       inspect: async () => image,
       history: async () => [],
+      tag: async () => {},
       remove: async () => {
         tried.push(reference);
         if (reference === "used") throw Object.assign(new Error("conflict"), { statusCode: 409 });
@@ -171,7 +222,13 @@ test("images are listed by their names with their sizes, each once, but not thos
     listImages: async (options) =>
       JSON.stringify(options) === '{"filters":{"label":["dev.ptc.runner"]}}'
         ? [
-            { Id: "sha256:1", Created: 1, Size: 20, RepoTags: ["a:1", "b:1"] },
+            {
+              Id: "sha256:1",
+              Created: 1,
+              Size: 20,
+              RepoTags: ["a:1", "b:1"],
+              Labels: { "dev.ptc.base": base },
+            },
             { Id: "sha256:2", Created: 1, Size: 5 },
             { Id: "sha256:3", Created: 1, Size: 6, RepoTags: ["<none>:<none>"] },
             { Id: "sha256:4", Created: 1, Size: 9, RepoTags: ["built-on-ours:1"] },
@@ -186,13 +243,14 @@ test("images are listed by their names with their sizes, each once, but not thos
         (steps[reference] ?? ['CMD ["node", "/opt/ptc/runner.mjs"]', "RUN x"]).map((CreatedBy) => ({
           CreatedBy,
         })),
+      tag: async () => {},
       remove: () => Promise.reject(reference === "gone" ? gone : used),
     }),
   });
   const store = new DockerImageStore(docker);
   expect(await store.listOwn()).toEqual([
-    { reference: "a:1", bytes: 20 },
-    { reference: "b:1", bytes: 20 },
+    { reference: "a:1", bytes: 20, base },
+    { reference: "b:1", bytes: 20, base },
     { reference: "sha256:2", bytes: 5 },
     { reference: "sha256:3", bytes: 6 },
     { reference: base, bytes: 30 },

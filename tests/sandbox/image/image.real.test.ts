@@ -9,6 +9,7 @@ import { buildReseedLibrary, RESEED_MACHINES } from "../../../runner-image/resee
 import { DockerEngine } from "../../../sandbox/docker/docker-engine.ts";
 import { DockerImageStore } from "../../../sandbox/docker/docker-image-store.ts";
 import { ensureDebianBase } from "../../../sandbox/image/debian-base.ts";
+import { neededImage, readRunnerFiles } from "../../../sandbox/image/needed-image.ts";
 import { buildRunnerImage, type RunnerImage } from "../../../sandbox/image/runner-image.ts";
 import type { ImageStore } from "../../../sandbox/sandbox-engine.ts";
 import { describeDocker } from "../in-sandbox.ts";
@@ -34,11 +35,11 @@ describeDocker("the runner image", () => {
     writeFileSync(join(filesPath, "runner.mjs"), runner, { mode: 0o600 });
     for (const machine of RESEED_MACHINES)
       writeFileSync(join(filesPath, `reseed-${machine}.so`), buildReseedLibrary(machine));
+    const files = readRunnerFiles(filesPath, join(repository, "Dockerfile.runner")) ?? new Map();
     const image = await buildRunnerImage({
       store,
-      filesPath,
-      dockerfilePath: join(repository, "Dockerfile.runner"),
-      reference,
+      needed: neededImage({ image: reference, pythonPackages: [], runners: [], files }),
+      files,
       onProgress: () => {},
       ...(base !== undefined ? { base } : hasPackages ? { base: "debian-packages" } : {}),
     });

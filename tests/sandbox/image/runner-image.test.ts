@@ -3,12 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { describeDebianBase } from "../../../sandbox/image/debian-base.ts";
-import {
-  buildRunnerImage,
-  digestContent,
-  type RunnerImageRequest,
-} from "../../../sandbox/image/runner-image.ts";
-import type { ImageRequest, ImageStore, StoredImage } from "../../../sandbox/sandbox-engine.ts";
+import { digestContent, neededImage, readRunnerFiles } from "../../../sandbox/image/needed-image.ts";
+import { buildRunnerImage, type RunnerImageRequest } from "../../../sandbox/image/runner-image.ts";
+import type {
+  ImageContents,
+  ImageRequest,
+  ImageStore,
+  StoredImage,
+} from "../../../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../../../sandbox/sandbox-error.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "ptc-runner-image-"));
@@ -40,10 +42,10 @@ class FakeStore implements ImageStore {
     throw new SandboxError("base_unavailable", "no registry");
   }
 
-  async build({ reference, base, files, content }: ImageRequest): Promise<StoredImage> {
+  async build({ reference, base, files, contents }: ImageRequest): Promise<StoredImage> {
     this.asked.push(`build ${reference} on ${base}`);
     this.files = new Map([...files].map(([path, bytes]) => [path, String(bytes)]));
-    return this.#add(reference, content);
+    return this.#add(reference, contents);
   }
 
   async importRootfs({ tar, reference }: Parameters<ImageStore["importRootfs"]>[0]): Promise<StoredImage> {
@@ -52,11 +54,16 @@ class FakeStore implements ImageStore {
     return this.#add(reference);
   }
 
+  async tag(digest: string, reference: string): Promise<void> {
+    for (const image of [...this.images.values()])
+      if (image.digest === digest) this.images.set(reference, image);
+  }
+
   listOwn = async () => [];
   remove = async () => {};
 
-  #add(reference: string, content?: string): StoredImage {
-    const image = { digest: `sha256:${this.images.size}`, content };
+  #add(reference: string, contents: ImageContents = {}): StoredImage {
+    const image = { digest: `sha256:${this.images.size}`, ...contents };
     this.images.set(reference, image);
     return image;
   }
@@ -70,19 +77,28 @@ function storeWith(...references: string[]): FakeStore {
 
 async function build(
   store: ImageStore,
-  more: Partial<Pick<RunnerImageRequest, "base" | "runners" | "pythonPackages">> = {},
+  {
+    pythonPackages = [],
+    name = "mine",
+    ...more
+  }: Partial<Pick<RunnerImageRequest, "base" | "runners">> & {
+    pythonPackages?: string[];
+    name?: string;
+  } = {},
 ) {
   const lines: string[] = [];
-  const paths = { filesPath, dockerfilePath };
+  const files = readRunnerFiles(filesPath, dockerfilePath) ?? new Map();
   const onProgress = (line: string) => void lines.push(line);
-  const image = await buildRunnerImage({ store, ...paths, reference: "ptc-runner", onProgress, ...more });
-  return { image, lines };
+  const runners = more.runners ?? [];
+  const needed = neededImage({ image: name, pythonPackages, runners, files });
+  const image = await buildRunnerImage({ store, needed, files, onProgress, ...more });
+  return { image, lines, reference: needed.reference };
 }
 
 test("the build is given the Dockerfile, the runner and its guard", async () => {
   const store = storeWith("node:24-slim");
   expect((await build(store)).image.built).toBe(true);
-  expect(store.asked).toEqual(["build ptc-runner on node:24-slim"]);
+  expect(store.asked).toEqual(["build mine on node:24-slim"]);
   expect(Object.fromEntries(store.files)).toEqual({
     Dockerfile: "FROM base",
     "runner.mjs": "the runner",
@@ -96,7 +112,7 @@ test("an image that is up to date is not built again, and says so", async () => 
   const first = await build(store);
   const second = await build(store);
   expect(second.image).toEqual({ ...first.image, built: false });
-  expect(second.lines).toEqual(["The image ptc-runner is up to date."]);
+  expect(second.lines).toEqual(["The image mine is up to date."]);
   expect(store.asked).toHaveLength(1);
 });
 
@@ -125,7 +141,45 @@ test.each<[string, string[], Parameters<typeof build>[1]]>([
   const local = await describeDebianBase();
   const store = storeWith(local, ...others);
   await build(store, more);
-  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+  expect(store.asked).toEqual([`build mine on ${local}`]);
+});
+
+test("the usual image is built under the name of its content, and its short name is that of the last build", async () => {
+  const store = storeWith("node:24-slim", await describeDebianBase());
+  const one = await build(store, { name: "ptc-runner" });
+  const other = await build(store, { name: "ptc-runner", runners: ["python"] });
+  expect(store.asked.map((asked) => asked.split(" ")[1])).toEqual([one.reference, other.reference]);
+  expect(one.reference).not.toBe(other.reference);
+  expect(store.images.get("ptc-runner")).toBe(store.images.get(other.reference));
+  expect((await build(store, { name: "ptc-runner" })).image.built).toBe(false);
+  expect(store.images.get("ptc-runner")).toBe(store.images.get(one.reference));
+});
+
+test("an image that has Python gets the name for projects without it too, but not that of an image on another base", async () => {
+  const local = storeWith(await describeDebianBase());
+  const { reference } = await build(local, { name: "ptc-runner" });
+  const python = await build(local, { name: "ptc-runner", runners: ["python"] });
+  expect(python.image.built).toBe(false);
+  expect(local.images.get(python.reference)).toBe(local.images.get(reference));
+  const registry = storeWith("node:24-slim", await describeDebianBase());
+  await build(registry, { name: "ptc-runner" });
+  await build(registry, { name: "ptc-runner", runners: ["python"] });
+  expect(registry.images.get(reference)?.base).toBe("node:24-slim");
+});
+
+test("an image says what is in it, and a build on another base says that other projects share the name", async () => {
+  const store = storeWith("mine:1", "node:24-slim");
+  await build(store, { name: "ptc-runner", base: "mine:1" });
+  const { lines, image, reference } = await build(store, { name: "ptc-runner" });
+  expect(image).toMatchObject({ base: "node:24-slim", pythonPackages: [], runner: expect.any(String) });
+  expect(lines).toContain(
+    `${reference} was on mine:1 before, for every project that needs the same. A project with a base of its own names its image in sandbox.image.`,
+  );
+});
+
+test("an image that is named by its digest is not built", async () => {
+  const name = `registry.example.com/r@sha256:${"ab".repeat(32)}`;
+  await expect(build(storeWith("node:24-slim"), { name })).rejects.toMatchObject({ code: "build_failed" });
 });
 
 test("a base that is named cannot be given packages", async () => {
@@ -148,12 +202,12 @@ test("a base of this machine's packages is taken where no registry can be reache
     throw new SandboxError("base_unavailable", "no registry");
   };
   const { lines } = await build(store);
-  expect(store.asked).toEqual([`build ptc-runner on ${local}`]);
+  expect(store.asked).toEqual([`build mine on ${local}`]);
   expect(lines).toEqual([
     "Fetching node:24-slim ...",
     "No registry can be reached.",
-    `Building the image ptc-runner on ${local} ...`,
-    "The image ptc-runner is ready.",
+    `Building the image mine on ${local} ...`,
+    "The image mine is ready.",
   ]);
 });
 

@@ -43,7 +43,7 @@ async function build(engine: RunscEngine, files: readonly string[]) {
   const images = await engine.openImages();
   await images.importRootfs({ tar: createReadStream(tar), reference: "base" });
   return images.build({
-    ...{ reference: "ptc-runner", base: "base", content: `sha256:${"c".repeat(64)}` },
+    ...{ reference: "ptc-runner", base: "base", contents: { content: `sha256:${"c".repeat(64)}` } },
     files: new Map([["runner.mjs", Buffer.from("the runner")]]),
     onProgress() {},
   });
@@ -75,7 +75,7 @@ describe("the engine without an engine", () => {
       `echo "$*" >${seen}; for each; do case $each in --bundle=*) cp "\${each#--bundle=}/owner" ${seen}.owner;; esac; done; printf hello >&0; exit 5`,
     );
     const { digest: image } = await build(engine, ["etc/hosts"]);
-    expect(await engine.findImage("ptc-runner")).toEqual({ digest: image });
+    expect(await engine.findImage("ptc-runner")).toMatchObject({ digest: image });
     const told: string[] = [];
     const sandbox = await engine.start(
       { ...REQUEST, image, onRequested: () => told.push("asked") },

@@ -74,8 +74,8 @@ const files = (runner = "the runner") =>
   ]);
 const CONTENT = `sha256:${"c".repeat(64)}`;
 
-function build(store: RunscImages, content = CONTENT, base = BASE) {
-  return store.build({ reference: RUNNER, base, files: files(), content, onProgress() {} });
+function build(store: RunscImages, content = CONTENT, base = BASE, reference = RUNNER) {
+  return store.build({ reference, base, files: files(), contents: { content }, onProgress() {} });
 }
 
 /** Without `mkfs.erofs`, roots stay folders that can be looked into. */
@@ -147,6 +147,41 @@ test("the image that had the name before is removed, and its base stays", async 
   expect(readdirSync(folder).filter((name) => /^[0-9a-f]{64}$/.test(name))).toHaveLength(2);
   expect((await store.listOwn()).map(({ reference }) => reference).sort()).toEqual([BASE, RUNNER]);
   for (const { bytes } of await store.listOwn()) expect(bytes).toBeGreaterThan(0);
+});
+
+test("an image says what is in it, and images of projects with other needs stay side by side", async () => {
+  const { store } = await withBase();
+  const [one, other] = [`${RUNNER}:${"1".repeat(12)}`, `${RUNNER}:${"2".repeat(12)}`];
+  const contents = { content: CONTENT, runner: "sha256:3", base: BASE, pythonPackages: ["python3-numpy"] };
+  const request = { base: BASE, files: files(), onProgress() {} };
+  const built = await store.build({ ...request, reference: one, contents });
+  expect(built).toEqual({ digest: built.digest, ...contents });
+  expect(await store.inspect(one)).toEqual(built);
+  await store.build({
+    ...{ ...request, reference: other, files: files("another runner") },
+    contents: { content: `sha256:${"d".repeat(64)}` },
+  });
+  expect(await store.inspect(one)).toEqual(built);
+  expect((await store.listOwn()).map(({ reference, base }) => [reference, base])).toEqual(
+    expect.arrayContaining([[one, BASE]]),
+  );
+});
+
+test("an image with the same content is given another name and not made again, and stays until it has none", async () => {
+  withoutErofs();
+  const { store, ran } = await withBase();
+  const first = await build(store, CONTENT, BASE, "ptc-runner:1");
+  expect(await build(store, CONTENT, BASE, "ptc-runner:2")).toEqual(first);
+  await store.tag(first.digest, RUNNER);
+  expect(ran).toHaveLength(1);
+  await store.remove("ptc-runner:1");
+  expect(await store.inspect("ptc-runner:1")).toBeUndefined();
+  expect(await store.findRoot(first.digest)).toBeDefined();
+  const second = await build(store, `sha256:${"d".repeat(64)}`, BASE, "ptc-runner:3");
+  await store.tag(second.digest, RUNNER);
+  expect(await store.inspect("ptc-runner:2")).toEqual(first);
+  await store.remove("ptc-runner:2");
+  expect(await store.findRoot(first.digest)).toBeUndefined();
 });
 
 test("a removed image is gone by its name and its digest, and removing it again does nothing", async () => {

@@ -134,6 +134,12 @@ describe("personal data", () => {
     expect(found("national_id", ["NZ"])).toEqual([]);
   });
 
+  it("is found in whole numbers beyond 2^53", () => {
+    const redactor = new Redactor([]).with(mask);
+    const value = { card: 4111111111111111003n, order: 1234567890123456780n };
+    expect(redactor.redactValue(value)).toEqual({ value: { ...value, card: "[REDACTED:card]" }, count: 1 });
+  });
+
   it("is found in numbers and names of values, where the member's name may say what it is", () => {
     const redactor = new Redactor([]).with(mask);
     const phones = { phone: 2025550123, order: 2025550123, list: { tel: ["2025550124", 5] } };

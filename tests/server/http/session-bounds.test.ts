@@ -52,7 +52,10 @@ test("sessions of one principal are bounded though each has an open stream, and 
 test("a session in which a program runs is not ended for another, which is refused where something runs in all", async () => {
   const ended = Promise.withResolvers<void>();
   const { url } = await serveHttpHere(
-    serviceOf(async () => ended.promise.then(() => executed({ data: 1 })), { maxPrograms: 200, maxQueued: 200 }),
+    serviceOf(async () => ended.promise.then(() => executed({ data: 1 })), {
+      maxPrograms: 200,
+      maxQueued: 200,
+    }),
   );
   const call = { name: "execute_program", arguments: { code: "1" } };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params: call });

@@ -6,6 +6,9 @@ import { httpSoak } from "./http-soak.ts";
 
 const project = usePtc();
 
+/** Three replicas and their programs take minutes on a machine that others use. */
+const PATIENCE_MS = 900_000;
+
 describeSandboxed(`a short soak of three replicas${WITHOUT_POSTGRES}`, () => {
   test.skipIf(WITHOUT_POSTGRES !== "")(
     "records every answered program once, makes its calls once, and tells those whose replica was killed",
@@ -20,5 +23,6 @@ describeSandboxed(`a short soak of three replicas${WITHOUT_POSTGRES}`, () => {
       expect(checks).not.toHaveLength(0);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     },
+    PATIENCE_MS,
   );
 });

@@ -69,12 +69,23 @@ describe("metadata that cannot be trusted is refused", () => {
       { authorization_endpoint: "javascript:alert(1)" },
       /cannot be used|not https/,
     ],
-    ["of another form", { issuer: 7 }, /metadata cannot be used: it does not have the form/],
+    [
+      "of another form",
+      { issuer: 7 },
+      /metadata cannot be used: its member `issuer` is missing or is not as specified/,
+    ],
   ])("%s", async ([, changed, why]) => {
     const { oidc, user } = await serveAltered((usual) => ({ ...usual, ...changed }));
     await expect(user.begin()).rejects.toThrow(why);
     expect(oidc.requests).not.toContain("POST /reg");
     expect(oidc.requests).not.toContain("POST /token");
+  });
+
+  test("is named with the member that is wrong", async () => {
+    const { user } = await serveAltered((usual) => ({ ...usual, token_endpoint: 7 }));
+    await expect(user.begin()).rejects.toThrow(
+      /its member `token_endpoint` is missing or is not as specified/,
+    );
   });
 
   test.each(["//[", "http://[", "https://a b", "\\\\[", "http://x:99999", "%", ""])(
@@ -86,7 +97,9 @@ describe("metadata that cannot be trusted is refused", () => {
         expect(oidc.requests, member).not.toContain("POST /token");
       }
       const { user } = await serveOidcGuarded({ authorizationServers: [odd] });
-      expect(await user.begin()).toBeUndefined();
+      await expect(user.begin()).rejects.toThrow(
+        /^server 'guarded' has metadata about its login that cannot be used: its member `authorization_servers[^\n]+$/,
+      );
       // A challenge that names no URL is as good as one that names none: the well-known place counts.
       const known = await serveOidcGuarded();
       known.server.rules.intercept = ({ url }, response) => {

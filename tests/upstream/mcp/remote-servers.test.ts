@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { eventually } from "../../eventually.ts";
 import { connect, toolCall, upstreamErrorOf } from "../upstream-fixtures.ts";
@@ -108,6 +109,35 @@ describe("a server on HTTP", () => {
     expect(seen.headers.at(-1)?.["mcp-param-region"]).toBe("nord");
   });
 
+  it.each([
+    undefined,
+    "text/plain",
+    "text/plain; charset=utf-8",
+    "application/octet-stream",
+    "application/json; charset=utf-8",
+  ])("is read when its JSON comes as %s", async (type) => {
+    const origin = await listen(async (request, response) => {
+      if (request.method !== "POST") return void response.writeHead(405).end();
+      const { id, method } = (await json(request)) as { id?: number; method: string };
+      if (id === undefined) return void response.writeHead(202).end();
+      const capabilities = { tools: {} };
+      const results: Record<string, object> = {
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities,
+          serverInfo: { name: "s", version: "1" },
+        },
+        "tools/list": { tools: [{ name: "go", inputSchema: { type: "object" } }] },
+      };
+      const result = results[method];
+      const error = { code: -32601, message: "no such method" };
+      const answer = { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) };
+      response.writeHead(200, type === undefined ? {} : { "content-type": type }).end(JSON.stringify(answer));
+    });
+    const connection = await connect(remote(`${origin}/mcp`));
+    expect((await connection.list()).tools).toHaveLength(1);
+  });
+
   it("has its session ended on close", async () => {
     const { listener, sessions } = serveStreamable(seen);
     const connection = await connect(remote(`${await listen(listener)}/mcp`));
@@ -165,16 +195,13 @@ describe("a call over HTTP", () => {
     expect(error).toMatchObject({ code: "disconnected", message });
   });
 
-  it("fails with a session that the server has forgotten, and the connection with it", async () => {
+  it("says of a session that the server has forgotten that it has ended", async () => {
     const { listener, forget } = serveStreamable(seen);
     const connection = await connect(remote(`${await listen(listener)}/mcp`));
-    const lost = vi.fn();
-    connection.onLost(lost);
     forget();
     const message = "server 'x' has ended the session";
     const error = await upstreamErrorOf(connection.callTool(toolCall("echo", { text: "a" })));
-    expect(error).toMatchObject({ code: "disconnected", message, retryable: true });
-    expect(lost).toHaveBeenCalledOnce();
+    expect(error).toMatchObject({ code: "session_ended", message, retryable: true });
   });
 
   it("fails when the older transport's stream breaks, and the connection with it", async () => {
@@ -206,6 +233,12 @@ describe("a server on HTTP that cannot be used", () => {
       "^server 'x' refused the connection with HTTP 401; check its headers$",
     ],
     ["has no such page", answering(404), "handshake_failed", `^server 'x' answered HTTP 404 ${PLACE}`],
+    [
+      "has moved",
+      (_, response) => void response.writeHead(301).end(),
+      "handshake_failed",
+      "^server 'x' answered HTTP 301 at .*: write the address that it leads to as its url$",
+    ],
     ["is broken", answering(500), "handshake_failed", `^server 'x' answered HTTP 500 ${PLACE}`],
     [
       "is a web page",

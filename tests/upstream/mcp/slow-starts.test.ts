@@ -180,3 +180,46 @@ it.each<[command: string, why: string | undefined]>([
     why === undefined ? "it goes on with that, so" : `it goes on with that (${why}), so`,
   );
 });
+
+/** A command named npx that starts a server, unless its packages are to come from the cache and `isCached` is not set. */
+function fakeNpx(isCached: boolean) {
+  const folder = mkdtempSync(join(tmpdir(), "ptc-npx-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const { args, ...target } = fixture("echo-v1.mjs");
+  const [command, log] = [join(folder, "npx"), join(folder, "log")];
+  const script = [
+    "#!/bin/sh",
+    `echo "\${npm_config_prefer_offline:-unset}" >> "${log}"`,
+    `if [ "$npm_config_prefer_offline" = true ] && [ -z "${isCached ? 1 : ""}" ]; then`,
+    '  echo "npm error code ETARGET" >&2',
+    '  echo "npm error notarget No matching version found for x@2." >&2',
+    "  exit 1",
+    "fi",
+    `exec "${process.execPath}" "$@"`,
+  ];
+  writeFileSync(command, script.join("\n"), { mode: 0o755 });
+  return {
+    target: { ...target, command, args },
+    starts: () => readFileSync(log, "utf8").trimEnd().split("\n"),
+  };
+}
+
+describe("a server that npx starts", () => {
+  it("is taken from the cache first", async () => {
+    const { target, starts } = fakeNpx(true);
+    await connect(target);
+    expect(starts()).toEqual(["true"]);
+  });
+
+  it("is looked for in the registry when what is cached is too old", async () => {
+    const { target, starts } = fakeNpx(false);
+    await connect(target);
+    expect(starts()).toEqual(["true", "unset"]);
+  });
+
+  it("is started as its own setting says", async () => {
+    const { target, starts } = fakeNpx(false);
+    await connect({ ...target, env: { npm_config_prefer_offline: "false" } });
+    expect(starts()).toEqual(["false"]);
+  });
+});

@@ -210,6 +210,18 @@ describe("a server that cannot be used", () => {
       `${START}: spawn no-such-program ENOENT; check its command and its cwd in the configuration$`,
     ],
     [
+      "has its arguments in its command",
+      fixture("", { command: "node server.js --stdio" }),
+      "start_failed",
+      `${START}: spawn node server\\.js --stdio ENOENT; command is one word, .*args: \\["server\\.js", "--stdio"\\]\\)$`,
+    ],
+    [
+      "is named with ~",
+      fixture("", { command: "~/bin/x" }),
+      "start_failed",
+      `${START}: spawn ~/bin/x ENOENT; no shell reads the command, so write the whole path in place of ~$`,
+    ],
+    [
       "is no program",
       fixture("", { command: fixture("garbage.mjs").args[0] ?? "" }),
       "start_failed",
@@ -219,7 +231,7 @@ describe("a server that cannot be used", () => {
       "exits at once",
       fixture("exits-at-once.mjs", { env: { API_KEY: SECRET } }),
       "start_failed",
-      `${START}: it exited with code 3: loading \\| Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
+      `${START}: it exited with code 3: Error: API_KEY \\[redacted\\] is not valid; run its command by hand to see why$`,
     ],
     [
       "says several things before it ends",

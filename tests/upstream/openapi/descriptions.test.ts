@@ -305,6 +305,10 @@ test.each([
   ['{"openapi":', /is not valid JSON/],
   ["a: [", /is neither JSON nor YAML/],
   [
+    '{"openapi":"3.1.0","a":1,"a":2}',
+    /^the OpenAPI description of a test has the key "a" twice in one object$/,
+  ],
+  [
     `openapi: 3.1.0\na: &a [x,x]\n${"bcdefghijk"
       .split("")
       .map((c, i) => `${c}: &${c} [${Array(20).fill(`*${"abcdefghij"[i]}`).join(",")}]`)
@@ -313,6 +317,176 @@ test.each([
   ],
 ])("%j is refused in one line", (text, message) => {
   expect(() => parseDescription(text.slice(0, 5_000), "of a test")).toThrow(message);
+});
+
+const SPELLINGS: [path: string, filter: OperationFilter, isThere: boolean][] = [
+  ["/public/../admin/users", { include: [{ path: "/public/*" }] }, false],
+  ["/public/%2e%2e/admin/users", { include: [{ path: "/public/*" }] }, false],
+  ["/public/..%2fadmin/users", { include: [{ path: "/public/*" }] }, false],
+  ["/public/x%2F..%2F..%2Fadmin", { include: [{ path: "/public/*" }] }, false],
+  ["/public/x%252F..%252F..%252Fadmin", { include: [{ path: "/public/*" }] }, false],
+  ["/public/..;/admin", { include: [{ path: "/public/*" }] }, false],
+  ["/public\\..\\admin", { include: [{ path: "/public/*" }] }, false],
+  ["/public;v=1/x", { include: [{ path: "/public/*" }] }, false],
+  ["/public/./x", { include: [{ path: "/public/*" }] }, true],
+  ["/public/x?y=1", { include: [{ path: "/public/x?y=1" }] }, true],
+  ["/public/{a/../b}", { include: [{ path: "/public/*" }] }, true],
+  ["/%61dmin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["//admin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/./admin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/a/../admin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/\\admin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/admin;a=1/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/admin%2fx", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/admin%5cx", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/%2561dmin/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/ADMIN/x", { exclude: [{ path: "/admin/*" }] }, false],
+  ["/a%c3%a9/x", { exclude: [{ path: "/a%C3%A9/*" }] }, false],
+  ["/administrators/x", { exclude: [{ path: "/admin/*" }] }, true],
+];
+
+test.each(SPELLINGS)(
+  "the path %s with %j is read as servers read it: a tool is there %s",
+  (path, filter, isThere) => {
+    const paths = { [path]: { get: { operationId: "op" } } };
+    expect(toolsOf({ openapi: "3.1.0", paths }, filter)).toHaveLength(isThere ? 1 : 0);
+  },
+);
+
+test.each(["/../x", "/a/../../x", "/..%2fx", "/a\tb", "/{x}/../y"])(
+  "the path %j, which leads out or may be read so, is left out with its name",
+  (path) => {
+    const text = JSON.stringify({ openapi: "3.1.0", paths: { [path]: { get: {} }, "/ok": { get: {} } } });
+    const { operations, problems } = readOperations(parseDescription(text, "of a test"));
+    expect(operations).toHaveLength(1);
+    expect(problems).toEqual([
+      { message: expect.stringMatching(/^the path ".*" (leads|has) .*, and is left out$/) },
+    ]);
+  },
+);
+
+describe("YAML", () => {
+  const COMMON = `
+x-common: &common
+  parameters: [{ name: page, in: query, schema: { type: integer } }]
+  responses: { "200": { content: { application/json: { schema: { type: string } } } } }
+x-more: &more
+  responses: { "200": { content: { application/json: { schema: { type: number } } } } }
+  tags: [a]
+`;
+  test.each([
+    ["<<: *common", ["page"], { type: "string" }],
+    ["<<: [*common, *more]", ["page"], { type: "string" }],
+    ["<<: [*more, *common]", ["page"], { type: "number" }],
+    ["<<: *more\n      <<: *common", ["page"], { type: "number" }],
+    ["<<: *common\n      responses: {}", ["page"], undefined],
+    ["responses: {}\n      <<: *common", ["page"], undefined],
+    ["<<: { <<: *common, responses: {} }", ["page"], undefined],
+  ])("with the merge keys %j is read as if it were written out", (merged, parameters, output) => {
+    const tool = toolOf(`openapi: 3.1.0${COMMON}paths:\n  /x:\n    get:\n      ${merged}\n`);
+    expect(Object.keys(tool.inputSchema.properties)).toEqual(parameters);
+    expect(tool.outputSchema).toEqual(output);
+  });
+
+  test("with merge keys that stand for millions of members is refused in one line", () => {
+    const many = Array.from({ length: 3_000 }, (_, n) => `  k${n}: 1`).join("\n");
+    const text = `openapi: 3.1.0\nx: &a\n${many}\ny:\n${"  - {<<: *a}\n".repeat(400)}`;
+    expect(() => parseDescription(text, "of a test")).toThrow(
+      "has merge keys (`<<`) that stand for too much",
+    );
+    expect(() => parseDescription("openapi: 3.1.0\nx: {<<: 5}", "of a test")).toThrow(
+      "has a merge key (`<<`) with something other than mappings",
+    );
+  });
+
+  test.each([
+    "openapi: 3.1",
+    "openapi: 3.0",
+    "openapi: 3.10",
+    "openapi: 3.0.3",
+    "swagger: 2.0",
+    "swagger: 2",
+    'openapi: "3.1"',
+  ])("may begin with %s", (version) => {
+    expect(toolsOf(`${version}\npaths: { /x: { get: { responses: {} } } }`)).toHaveLength(1);
+  });
+});
+
+describe("an answer", () => {
+  const outputOf = (responses: object) => toolOf(described("/x", "get", { responses })).outputSchema;
+  const number = { schema: { type: "number" } };
+  test.each<[responses: object, output: unknown]>([
+    [{ 200: { content: { "*/*": number } } }, { type: "number" }],
+    [{ 200: { content: { "application/*": number } } }, { type: "number" }],
+    [{ "2XX": { content: { "application/json": number } } }, { type: "number" }],
+    [{ "2xx": { content: { "application/*+json": number } } }, { type: "number" }],
+    [{ default: { content: { "*/*": number } } }, { type: "number" }],
+    [{ 404: {}, default: { content: { "application/json": number } } }, { type: "number" }],
+    [{ 200: { content: { "*/*": { schema: { type: "string", format: "binary" } } } } }, undefined],
+    [{ 200: { content: { "*/*": {} } } }, undefined],
+    [{ 200: { content: { "text/*": {} } } }, { type: "string" }],
+  ])("in %j has its type", (responses, output) => {
+    expect(outputOf(responses)).toEqual(output);
+  });
+});
+
+describe("64 KiB of types", () => {
+  const MOST = 64 * 1024;
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  const input = (schema: object) => ({
+    requestBody: { content: { "application/json": { schema } } },
+  });
+  const words = (count: number) => Array.from({ length: count }, (_, n) => `the value of number ${n}`);
+  const chain = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, n) => [
+      `Name${n}`,
+      n % 2 === 0 ? ref(`Name${n + 1}`) : { items: ref(`Name${n + 1}`) },
+    ]),
+  );
+  const LARGE: [string, object, object][] = [
+    ["a large enum", { enum: words(300_000) }, {}],
+    ["a large enum of a definition", ref("E"), { E: { type: "string", enum: words(300_000) } }],
+    ["a chain of references", ref("Name0"), chain],
+    [
+      "one type with many references",
+      { properties: Object.fromEntries(Object.keys(chain).map((name) => [name, ref(name)])) },
+      chain,
+    ],
+    [
+      "a wide object",
+      { properties: Object.fromEntries(words(10_000).map((word) => [word, { type: "string" }])) },
+      {},
+    ],
+    [
+      "a large default, description and pattern",
+      { default: words(10_000), description: "d".repeat(1e6), pattern: "a".repeat(1e5) },
+      {},
+    ],
+    [
+      "many bytes in few characters",
+      { enum: Array.from({ length: 4_000 }, (_, n) => `値の番号は次の通りです${n}`) },
+      {},
+    ],
+    ["alternatives", { oneOf: words(10_000).map((word) => ({ const: word })) }, {}],
+  ];
+  test.each(LARGE)("are the most that is printed of %s", (_, schema, schemas) => {
+    const content = { "application/json": { schema } };
+    const operation = { ...input(schema), responses: { 200: { content } } };
+    const tool = toolOf(described("/x", "post", operation, { components: { schemas } }));
+    for (const each of [tool.inputSchema, tool.outputSchema])
+      expect(Buffer.byteLength(JSON.stringify(each))).toBeLessThanOrEqual(MOST);
+    expect(tool.inputSchema).toMatchObject({ type: "object", properties: { body: expect.anything() } });
+  });
+
+  test("keep of what is cut no more than is true of it", () => {
+    const large = { enum: words(20_000) };
+    const schemas = { Large: large, Small: { type: "string" } };
+    const schema = { oneOf: [ref("Large"), ref("Small")], not: large, description: "kept" };
+    const tool = toolOf(described("/x", "post", input(schema), { components: { schemas } }));
+    expect(tool.inputSchema.properties.body).toMatchObject({ description: "kept", anyOf: [{}, {}] });
+    expect(tool.inputSchema.properties.body).not.toHaveProperty("not");
+    expect(tool.inputSchema.properties.body).not.toHaveProperty("oneOf");
+  });
 });
 
 test("More than ten thousand operations are as many tools, and the rest is named", () => {

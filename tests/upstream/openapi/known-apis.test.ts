@@ -87,7 +87,8 @@ for (const [name, file] of ALL)
     const api = apis.get(name);
     const { operations = [], problems = [] } = api ?? {};
     // An operation may lead to more types than are kept, and is no less a tool.
-    expect(problems.filter(({ message }) => !message.includes("the farthest accept anything"))).toEqual([]);
+    const isKnown = /the farthest accept anything|may decide how a request is read or who asks/;
+    expect(problems.filter(({ message }) => !isKnown.test(message))).toEqual([]);
     expect(operations).toHaveLength(api?.expected ?? -1);
     const module = serverModule(name);
     const statements = parseModule(files.get(`servers/${module}/index.ts`) ?? "");

@@ -107,6 +107,273 @@ describe("a parameter", () => {
   });
 });
 
+describe("null", () => {
+  test.each<[place: string, value: unknown, sent: object]>([
+    ["query", null, { url: "/x" }],
+    ["query", [1, null, 2], { url: "/x?a=1&a=2" }],
+    ["query", [null], { url: "/x" }],
+    ["query", { b: null, c: 1 }, { url: "/x?c=1" }],
+    ["header", null, { url: "/x", headers: { a: undefined } }],
+    ["header", [1, null], { headers: { a: "1" } }],
+    ["header", [], { headers: { a: undefined } }],
+    ["cookie", null, { headers: { cookie: undefined } }],
+  ])("in the %s as %j is not there", async (place, value, sent) => {
+    const api = await serveApi();
+    const parameters = [{ name: "a", in: place, schema: { type: ["string", "null"] } }];
+    await openDescribed(described("/x", "get", { parameters }), api.url).call("op", { a: value });
+    expect(api.asked).toHaveLength(1);
+    for (const [key, each] of Object.entries(sent)) {
+      const asked = api.asked[0]?.[key as "url" | "headers"];
+      if (typeof each === "string") expect(asked).toBe(each);
+      else
+        for (const [name, text] of Object.entries(each as object))
+          expect((asked as Record<string, unknown>)[name]).toBe(text);
+    }
+  });
+
+  test("in a deep object, and of a form's field, is not there", async () => {
+    const api = await serveApi();
+    const parameters = [{ name: "f", in: "query", style: "deepObject", schema: {} }];
+    const content = { "application/x-www-form-urlencoded": { schema: { type: "object" } } };
+    const operation = { parameters, requestBody: { content } };
+    await openDescribed(described("/x", "post", operation), api.url).call("op", {
+      f: { a: null, b: [1, null] },
+      body: { c: null, d: false },
+    });
+    expect(decodeBrackets(api.asked[0]?.url)).toBe("/x?f[b][]=1");
+    expect(api.asked[0]?.body.toString()).toBe("d=false");
+  });
+
+  test("in a path is refused in one line", async () => {
+    const api = await serveApi();
+    expect(await openDescribed(described("/x/{id}", "get", {}), api.url).call("op", { id: null })).toEqual({
+      isError: true,
+      content: [{ type: "text", text: "'id' is null, which cannot stand in a path" }],
+    });
+    expect(api.asked).toEqual([]);
+  });
+});
+
+test.each<[path: string, args: object, sent: string]>([
+  ["/responses?beta=true", {}, "/v1/responses?beta=true"],
+  ["/responses?beta=true", { limit: 2 }, "/v1/responses?beta=true&limit=2"],
+  ["/list?acl", {}, "/v1/list?acl="],
+  ["/find?kind=a%20b&id={id}", { id: "x&y" }, "/v1/find?kind=a%20b&id=x%26y"],
+  ["/find?limit={limit}", { limit: 3 }, "/v1/find?limit=3"],
+  ["/a#fragment", {}, "/v1/a"],
+  ["/a%2Fb/%7Ec", {}, "/v1/a%2Fb/~c"],
+])("a path %s with %j is sent as %s", async (path, args, sent) => {
+  const api = await serveApi();
+  const parameters = [{ name: "limit", in: "query", schema: { type: "integer" } }];
+  await openDescribed(described(path, "get", { parameters }), `${api.url}/v1`).call("op", args);
+  expect(api.asked.map(({ url }) => url)).toEqual([sent]);
+});
+
+test("a parameter that the path's own query has is no argument", async () => {
+  const api = await serveApi();
+  const parameters = [{ name: "beta", in: "query", required: true, schema: { enum: ["true"] } }];
+  const { connection, call } = openDescribed(described("/x?beta=true", "get", { parameters }), api.url);
+  expect((await connection.list()).tools).toMatchObject([{ inputSchema: { properties: {}, required: [] } }]);
+  await call("op", {});
+  expect(api.asked[0]?.url).toBe("/x?beta=true");
+});
+
+test.each([
+  ["/x/.{a}", { a: "." }, "simple"],
+  ["/x/{a}{b}", { a: ".", b: "." }, "simple"],
+  ["/x/{a}/y", { a: "." }, "label"],
+  ["/x/..{a}/y", { a: "1" }, "matrix"],
+])("a path %s in which %j makes a dot segment is refused", async (path, args, style) => {
+  const api = await serveApi();
+  const parameters = [{ name: "a", in: "path", required: true, style, schema: { type: "string" } }];
+  const { call } = openDescribed(described(path, "get", { parameters }), `${api.url}/v1`);
+  expect(await call("op", args)).toMatchObject({ isError: true });
+  expect(api.asked).toEqual([]);
+});
+
+const DECISIVE = [
+  ...[
+    "X-HTTP-Method-Override",
+    "x-http-method",
+    "X-Method-Override",
+    "X_HTTP_Method_Override",
+    "HTTP-Method",
+  ],
+  ...[
+    "X-Original-URL",
+    "X-Rewrite-URL",
+    "X-Original-Host",
+    "x_original_url",
+    "X-Host",
+    "X-HTTP-Host-Override",
+  ],
+  ...[
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Prefix",
+    "X-Real-IP",
+    "True-Client-IP",
+  ],
+  ...["CF-Connecting-IP", "X-Remote-User", "Remote-User", "X-Authenticated-User", "X-SSL-Client-Cert"],
+  ...[
+    "Host",
+    "Connection",
+    "Keep-Alive",
+    "Transfer-Encoding",
+    "Content-Length",
+    "Content_Length",
+    "Content-Type",
+  ],
+  ...[
+    "Proxy-Authorization",
+    "Proxy-Connection",
+    "Expect",
+    "Upgrade",
+    "TE",
+    "Trailer",
+    "Via",
+    "HTTP2-Settings",
+  ],
+  ...["Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Max-Forwards"],
+];
+
+test.each(DECISIVE)("a description has no argument for the header %s", async (name) => {
+  const api = await serveApi();
+  const parameters = [{ name, in: "header", schema: { type: "string" } }];
+  const { connection, call } = openDescribed(described("/x", "get", { parameters }), api.url);
+  const { tools, problems } = await connection.list();
+  expect(tools).toMatchObject([{ inputSchema: { properties: {} } }]);
+  const isIgnored = /^(authorization|content-type)$/i.test(name);
+  expect(problems).toEqual(
+    isIgnored
+      ? []
+      : [
+          {
+            tool: "op",
+            message: `the parameter "${name}" in the header may decide how a request is read or who asks, and is left out`,
+          },
+        ],
+  );
+  await call("op", { [name]: "evil" });
+  expect(Object.values(api.asked[0]?.headers ?? {})).not.toContain("evil");
+});
+
+test.each([
+  "X-Request-Id",
+  "Prefer",
+  "If-None-Match",
+  "Idempotency-Key",
+  "X-Api-Version",
+  "X-User-Id",
+  "Range",
+])("a description may have an argument for the header %s", async (name) => {
+  const api = await serveApi();
+  const parameters = [{ name, in: "header", schema: { type: "string" } }];
+  await openDescribed(described("/x", "get", { parameters }), api.url).call("op", { [name]: "a" });
+  expect(api.asked[0]?.headers[name.toLowerCase()]).toBe("a");
+});
+
+test("a query or a form that makes another request of it is left out, or refused", async () => {
+  const api = await serveApi();
+  const method = { name: "_method", in: "query", schema: { type: "string" } };
+  const { connection, call } = openDescribed(described("/x", "get", { parameters: [method] }), api.url);
+  expect((await connection.list()).problems).toHaveLength(1);
+  await call("op", { _method: "DELETE" });
+  expect(api.asked.map(({ url }) => url)).toEqual(["/x"]);
+  const fixed = openDescribed(described("/x?_method=delete", "get", {}), api.url);
+  expect((await fixed.connection.list()).tools).toEqual([]);
+  const deep = { name: "f", in: "query", style: "form", explode: true, schema: { type: "object" } };
+  const open = openDescribed(described("/x", "get", { parameters: [deep] }), api.url);
+  expect(await open.call("op", { f: { _method: "DELETE" } })).toMatchObject({ isError: true });
+  const content = { "application/x-www-form-urlencoded": { schema: { type: "object" } } };
+  const form = openDescribed(described("/x", "post", { requestBody: { content } }), api.url);
+  expect(await form.call("op", { body: { _method: "DELETE" } })).toMatchObject({ isError: true });
+  expect(api.asked).toHaveLength(1);
+});
+
+describe("servers of a path or an operation", () => {
+  const ROOT = [{ url: "https://api.example.com/v1" }, { url: "https://eu.example.com/v1" }];
+
+  async function sentTo(servers: unknown, where: "path" | "operation" = "operation", root: unknown = ROOT) {
+    const api = await serveApi();
+    const operation = { operationId: "op", responses: {}, ...(where === "operation" ? { servers } : {}) };
+    const item = { get: operation, ...(where === "path" ? { servers } : {}) };
+    const description = { openapi: "3.1.0", servers: root, paths: { "/x": item } };
+    const text = JSON.stringify(description).replaceAll("BASE", `${api.url}/v1`);
+    const { connection, call } = openDescribed(text, `${api.url}/v1`, {
+      headers: { Authorization: "secret" },
+    });
+    const { tools, problems } = await connection.list();
+    if (tools.length > 0) await call("op");
+    return { sent: api.asked.map(({ url }) => url), problems: problems ?? [] };
+  }
+
+  test.each<[servers: unknown, sent: string]>([
+    [[], "/v1/x"],
+    [[{ url: "https://api.example.com/v1" }], "/v1/x"],
+    [[{ url: "https://api.example.com/v1/" }], "/v1/x"],
+    [[{ url: "https://eu.example.com/v1" }], "/v1/x"],
+    [[{ url: "https://api.example.com/v1/beta" }], "/v1/beta/x"],
+    [[{ url: "https://{h}.example.com/v1", variables: { h: { default: "api" } } }], "/v1/x"],
+    [[{ url: "BASE/beta" }], "/v1/beta/x"],
+    [[{ url: "https://elsewhere.example" }, { url: "BASE" }], "/v1/x"],
+    [[{ url: "/v1/beta" }], "/v1/beta/x"],
+  ])("that are the API's, as %j, get its requests", async (servers, sent) => {
+    expect(await sentTo(servers)).toEqual({ sent: [sent], problems: [] });
+    expect(await sentTo(servers, "path")).toEqual({ sent: [sent], problems: [] });
+  });
+
+  const OTHERS: [servers: object[], shown: string][] = [
+    [[{ url: "https://uploads.example.com/v1" }], "https://uploads.example.com/v1"],
+    [[{ url: "http://api.example.com/v1" }], "http://api.example.com/v1"],
+    [[{ url: "https://api.example.com/v2" }], "https://api.example.com/v2"],
+    [[{ url: "https://api.example.com/v1/../v2" }], "https://api.example.com/v1/../v2"],
+    [[{ url: "/v2" }], "/v2"],
+    [[{ url: "//elsewhere.example/v1" }], "//elsewhere.example/v1"],
+  ];
+  test.each(OTHERS)(
+    "that are others, as %j, have the operation left out by its name",
+    async (servers, shown) => {
+      for (const where of ["operation", "path"] as const) {
+        const { sent, problems } = await sentTo(servers, where);
+        expect(sent).toEqual([]);
+        expect(problems).toEqual([
+          {
+            tool: "op",
+            message: expect.stringContaining(`the description has it at ${shown}, which is not below http`),
+          },
+        ]);
+      }
+    },
+  );
+
+  test("of an operation come before those of its path", async () => {
+    const api = await serveApi();
+    const servers = (url: string) => [{ url }];
+    const item = {
+      servers: servers("https://elsewhere.example"),
+      get: { operationId: "op", servers: servers("https://api.example.com/v1"), responses: {} },
+    };
+    const description = { openapi: "3.1.0", servers: ROOT, paths: { "/x": item } };
+    await openDescribed(description, api.url).call("op");
+    expect(api.asked.map(({ url }) => url)).toEqual(["/x"]);
+  });
+
+  test("of Swagger 2.0 are its schemes: one of its own that the API does not have leaves it out", async () => {
+    const api = await serveApi();
+    const paths = {
+      "/a": { get: { operationId: "a", schemes: ["https"], responses: {} } },
+      "/b": { get: { operationId: "b", schemes: ["http"], responses: {} } },
+    };
+    const description = { swagger: "2.0", host: "h.example", basePath: "/v1", schemes: ["http"], paths };
+    const { connection } = openDescribed(description, `${api.url}/v1`);
+    const { tools, problems } = await connection.list();
+    expect(tools.map((tool) => (tool as { name: string }).name)).toEqual(["b"]);
+    expect(problems).toMatchObject([{ tool: "a" }]);
+  });
+});
+
 test("a path that leads out of the API stays below it, or is refused", async () => {
   for (const path of ["/../admin", "/a/../../admin", "//evil.example/x", "/\\evil.example/x"]) {
     const api = await serveApi();

@@ -15,6 +15,7 @@ import {
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../base/clock.ts";
 import { messageOf } from "../../../base/faults.ts";
+import { isObject } from "../../../base/json.ts";
 import { oneLine } from "../../../base/visible-text.ts";
 import { AuthorizationError, type Challenge } from "../authorization.ts";
 import { AddressGuard, buildGuardedFetch } from "../guarded-fetch.ts";
@@ -47,25 +48,28 @@ export interface DiscoveryOptions {
  */
 export async function discover(options: DiscoveryOptions): Promise<Discovered | undefined> {
   const { serverUrl, fetch } = options;
-  const resourceMetadata = await findResourceMetadata(options);
-  const issuer = chooseIssuer(resourceMetadata, options);
-  requireSecure(issuer, "authorization server");
+  const { found: resourceMetadata, fault } = await findResourceMetadata(options);
+  const chosen = chooseIssuer(resourceMetadata, options);
+  const { href, pathname, search } = requireSecure(chosen, "authorization server");
+  // Both forms of a URL without a path are the same URL (RFC 3986, section 6.2.3), and metadata may have either.
+  const issuer = pathname === "/" && search === "" ? href : chosen;
   let metadata: AuthorizationServerMetadata | undefined;
   try {
     metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
   } catch (error) {
     // A server that is its own authorization server has metadata; many others serve some page instead.
     const isAssumed = resourceMetadata === undefined && options.issuer === undefined;
-    const isNone = error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError");
-    if (isAssumed && isNone) return undefined;
+    const isPage = error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError");
+    const isNone = isPage && (wrongMemberOf(error) ?? "issuer") === "issuer";
+    if (isAssumed && isNone) return withoutServer(fault);
     throw explainFault(
       error,
-      `names the authorization server ${shown(issuer)}, whose metadata cannot be used`,
+      `names the authorization server ${shown(chosen)}, whose metadata cannot be used`,
     );
   }
   if (metadata === undefined) {
-    if (resourceMetadata === undefined) return undefined;
-    throw new AuthorizationError(`names the authorization server ${shown(issuer)}, which has no metadata`);
+    if (resourceMetadata === undefined) return withoutServer(fault);
+    throw new AuthorizationError(`names the authorization server ${shown(chosen)}, which has no metadata`);
   }
   requireSecure(metadata.token_endpoint, "token endpoint");
   return {
@@ -76,28 +80,38 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered | 
   };
 }
 
+/** The outcome for a server without an authorization server. @throws the reason why its metadata could not be used, if it has some */
+function withoutServer(fault: AuthorizationError | undefined): undefined {
+  if (fault !== undefined) throw fault;
+}
+
 /** Fetches protected resource metadata from the URL in the challenge, then from the well-known URLs for the path and the root. */
 async function findResourceMetadata({
   serverUrl,
   resourceMetadataUrl,
   fetch,
-}: DiscoveryOptions): Promise<OAuthProtectedResourceMetadata | undefined> {
+}: DiscoveryOptions): Promise<{ found?: OAuthProtectedResourceMetadata; fault?: AuthorizationError }> {
   const named =
     resourceMetadataUrl !== undefined && URL.canParse(resourceMetadataUrl) ? [resourceMetadataUrl] : [];
   const places = [...named.map((url) => ({ resourceMetadataUrl: url })), {}];
+  let fault: AuthorizationError | undefined;
   for (const place of places) {
     let found: OAuthProtectedResourceMetadata;
     try {
       found = await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch);
     } catch (error) {
-      // A TypeError means that the host cannot be reached. Any other error means that there is no metadata at this URL.
+      // A TypeError means that the host cannot be reached. Most other errors mean that there is no metadata at this URL.
       if (error instanceof TypeError) throw explainFault(error, "has metadata that cannot be fetched");
+      const isNamed = "resourceMetadataUrl" in place;
+      const isMetadata = (wrongMemberOf(error) ?? "resource") !== "resource";
+      if (isNamed || isMetadata)
+        fault ??= explainFault(error, "has metadata about its login that cannot be used");
       continue;
     }
     requireResource(serverUrl, found.resource);
-    return found;
+    return { found };
   }
-  return undefined;
+  return fault === undefined ? {} : { fault };
 }
 
 /** Refuses metadata for a resource other than this server (RFC 9728, section 3.3). */
@@ -241,6 +255,14 @@ export function isUnknownClient(error: unknown): boolean {
   );
 }
 
+/** The first member of an answer that does not have the specified form, such as `scopes_supported.0`. */
+function wrongMemberOf(error: unknown): string | undefined {
+  const issues = error instanceof Error && "issues" in error ? error.issues : undefined;
+  const [first] = Array.isArray(issues) ? (issues as unknown[]) : [];
+  const path = isObject(first) && Array.isArray(first.path) ? first.path.map(String) : [];
+  return path.length === 0 ? undefined : path.join(".");
+}
+
 function reasonOf(error: unknown): string {
   if (error instanceof IssuerMismatchError && error.kind === "authorization_response")
     return "the answer came from another authorization server than the one that was asked";
@@ -251,8 +273,12 @@ function reasonOf(error: unknown): string {
       return error.message.replace(/Invalid OAuth error response:.*Raw body: /s, "");
     return error.message === error.code ? error.code : `${error.code}: ${error.message}`;
   }
-  if (error instanceof Error && error.name === "ZodError")
-    return "it does not have the form of such an answer";
+  if (error instanceof Error && error.name === "ZodError") {
+    const member = wrongMemberOf(error);
+    return member === undefined
+      ? "it does not have the form of such an answer"
+      : `its member \`${member}\` is missing or is not as specified`;
+  }
   if (error instanceof SyntaxError) return "it is not JSON";
   return messageOf(error);
 }

@@ -166,7 +166,7 @@ describe("ptc install", () => {
     const { install, path } = newProject();
     rmSync(path("ptc.yaml"));
     expect((await install("cursor", "--yes")).stderr).toBe(
-      "ptc: warning: there is no ptc.yaml here, and ptc has no servers without one; `ptc init` writes it\n",
+      "ptc: warning: there is no ptc.yaml here or above, and ptc has no servers without one; `ptc init` writes it\n",
     );
   });
 

@@ -1,6 +1,7 @@
 import {
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { decodeFile } from "../../../../base/file-text.ts";
 import { changeFile } from "../../../../cli/commands/configuration/client-files.ts";
 import { changeEntry, type EditedFile } from "../../../../configuration/clients/client-changes.ts";
 import { expectRefusal, folderOfTest, projectInProcess, ptcIn, userProject } from "../../in-process.ts";
@@ -153,13 +155,52 @@ describe("taking over the servers of clients", () => {
     expect(read(JSON_FILE).includes('"hub"')).toBe(!isTaken);
   });
 
-  it("removes a file in which nothing is left, and makes it again", async () => {
-    const only = '{ "mcpServers": { "files": { "command": "npx" } } }\n';
-    const { takeOver, undo, has, read } = newProject({ [JSON_FILE]: only });
+  it("leaves a file in which nothing is left, and puts every byte back", async () => {
+    const only = '{ "mcpServers": { "files": { "command": "npx" } } }';
+    const { takeOver, undo, read } = newProject({ [JSON_FILE]: only });
     await takeOver();
-    expect(has(JSON_FILE)).toBe(false);
+    expect(read(JSON_FILE)).toBe("{}\n");
     await undo();
     expect(read(JSON_FILE)).toBe(only);
+  });
+
+  it("keeps byte order marks, and the encoding of a file in UTF-16", async () => {
+    const { folder, takeOver, undo } = newProject({});
+    const path = join(folder, JSON_FILE);
+    const text = '\ufeff{"mcpServers":{"files":{"command":"npx"},"gone":{"command":"x","disabled":true}}}';
+    for (const before of [
+      Buffer.from(text, "utf8"),
+      Buffer.from(text, "utf16le"),
+      Buffer.from(text, "utf16le").swap16(),
+    ]) {
+      writeFileSync(path, before);
+      expect((await takeOver()).code).toBe(0);
+      const after = readFileSync(path);
+      expect(after.subarray(0, 2)).toEqual(before.subarray(0, 2));
+      expect(decodeFile(after)).toBe('{"mcpServers":{"gone":{"command":"x","disabled":true}}}');
+      expect((await undo()).code).toBe(0);
+      expect(readFileSync(path)).toEqual(before);
+      rmSync(join(folder, "ptc.yaml"));
+    }
+  });
+
+  it("leaves no folder that ptc has made, and every other one", async () => {
+    const { folder, ptc, undo, has } = newProject({});
+    expect((await ptc("install", "cursor", "--yes")).code).toBe(0);
+    expect(has(".cursor/mcp.json")).toBe(true);
+    expect((await undo()).code).toBe(0);
+    expect(has(".cursor")).toBe(false);
+    await ptc("install", "vscode", "--yes");
+    expect((await ptc("install", "vscode", "--remove", "--yes")).code).toBe(0);
+    expect(has(".vscode")).toBe(false);
+    mkdirSync(join(folder, ".cursor"));
+    await ptc("install", "cursor", "--yes");
+    await undo();
+    expect(has(".cursor")).toBe(true);
+    await ptc("install", "gemini", "--yes");
+    writeFileSync(join(folder, ".gemini/mine"), "");
+    await undo();
+    expect(has(".gemini/mine")).toBe(true);
   });
 
   it("writes through a link within the folder, and through none that leads out of it", async () => {

@@ -14,6 +14,7 @@ const { socket, token } = files;
 const listener: HostListener = await HostListener.open({
   socket,
   token,
+  differingVariables: () => [],
   identity: { build: "", fileDigest: "", configuration: "", environment: "" },
   host: undefined as never,
   runCommand: async () => 0,
