@@ -60,6 +60,89 @@ async function decideWhere(condition: string, call: Partial<RuledCall>) {
   return (await rules.decide(callOf(call))).kind;
 }
 
+describe("groups that only bind", () => {
+  const eve = (groups: string[], boundGroups: string[] = []): Partial<RuledCall> => ({
+    context: { principal: "eve", source: "serve", groups, boundGroups },
+  });
+
+  it("permit nothing", async () => {
+    const { rules } = await open('permit(principal in Group::"admins", action, resource);');
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
+    expect((await rules.decideApproval(callOf(eve([], ["admins"])))).kind).toBe("deny");
+    const viewer = { principal: "eve", boundGroups: ["admins"] };
+    expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
+  });
+
+  it.each([
+    ["by a rule's head", 'principal in Group::"contractors", action', ""],
+    ["by a rule's condition", "principal, action", 'when { principal in Group::"contractors" }'],
+  ])("are forbidden what a group is, %s", async (_, head, condition) => {
+    const { rules } = await open(`${PERMIT}@id("no") forbid(${head}, resource) ${condition};`);
+    const viewer = { principal: "eve", boundGroups: ["contractors"] };
+    expect((await rules.decide(callOf(eve([])))).kind).toBe("allow");
+    expect(await rules.decide(callOf(eve([], ["contractors"])))).toMatchObject({
+      kind: "deny",
+      rule: "no (x.cedar:2)",
+    });
+    expect((await rules.decideApproval(callOf(eve([], ["contractors"])))).kind).toBe("deny");
+    expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
+  });
+
+  it("are asked about what a group is asked about", async () => {
+    const { rules } = await open(
+      `${PERMIT}@ask forbid(principal in Group::"contractors", action, resource);`,
+    );
+    expect((await rules.decide(callOf(eve([], ["contractors"])))).kind).toBe("ask");
+  });
+
+  it("lift no prohibition from which a group is excepted", async () => {
+    const { rules } = await open(
+      `${PERMIT}forbid(principal, action, resource) unless { principal in Group::"admins" };`,
+    );
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
+  });
+
+  it("never let a token do more than its owner or than its own groups do, whatever the rules", async () => {
+    const GROUPS = ["a", "b", "c"];
+    const group = fc.constantFrom(...GROUPS);
+    const rule = fc
+      .record({
+        effect: fc.constantFrom("permit", "forbid", "@ask forbid"),
+        head: fc.option(group),
+        when: fc.option(group),
+        unless: fc.option(group),
+      })
+      .map(({ effect, head, when, unless }) => {
+        const who = head === null ? "principal" : `principal in Group::"${head}"`;
+        const clauses = [
+          when === null ? "" : `when { principal in Group::"${when}" }`,
+          unless === null ? "" : `unless { principal in Group::"${unless}" }`,
+        ];
+        return `${effect}(${who}, action, resource) ${clauses.join(" ")};`;
+      });
+    const STRICTNESS = { allow: 0, ask: 1, deny: 2 };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(rule, { minLength: 1, maxLength: 5 }),
+        fc.subarray(GROUPS),
+        fc.subarray(GROUPS),
+        async (texts, own, rest) => {
+          const { rules } = await open(texts.join("\n"));
+          const bound = rest.filter((each) => !own.includes(each));
+          const strictness = async (groups: string[], boundGroups: string[] = []) =>
+            STRICTNESS[(await rules.decide(callOf(eve(groups, boundGroups)))).kind];
+          const token = await strictness(own, bound);
+          expect(token).toBeGreaterThanOrEqual(await strictness(own));
+          expect(token).toBeGreaterThanOrEqual(await strictness([...own, ...bound]));
+        },
+      ),
+      { numRuns: tries(100) },
+    );
+  });
+});
+
 describe("rules", () => {
   type Row = [condition: string, holds: Partial<RuledCall>, holdsNot: Partial<RuledCall>];
   const elsewhere = { tool: toolOf("a", "send") };
