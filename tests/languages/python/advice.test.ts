@@ -122,7 +122,9 @@ describe("a program in Python that failed", () => {
 
   it("learns of the tool that it may have meant, and where calls get more time", async () => {
     const unknown = "ToolError: 'mcp__filesystem__serch_code' is not available in execute_program";
-    expect(await advise("ToolError", traced(unknown))).toEqual(["there is no tool 'mcp__filesystem__serch_code'; did you mean servers.github.search_code?"]);
+    expect(await advise("ToolError", traced(unknown))).toEqual([
+      "there is no tool 'mcp__filesystem__serch_code'; did you mean servers.github.search_code?",
+    ]);
     const forbidden = "ToolError: 'mcp__github__search_code' is not available in execute_program";
     expect(await advise("ToolError", traced(forbidden))).toEqual([]);
     const slow = "ToolError: 'mcp__a__b' failed: server 'a' did not answer within 60 s";
