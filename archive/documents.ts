@@ -30,7 +30,7 @@ export interface Document {
 }
 
 /** The kinds of documents that are sealed. */
-export const SEALED_KINDS = ["login", "passkeys"] as const;
+export const SEALED_KINDS = ["login", "passkeys", "tokens"] as const;
 
 /** The purpose that a document is sealed for, so that one document cannot be passed off as another. */
 export function sealedDocument(kind: string, name: string): string {

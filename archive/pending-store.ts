@@ -66,7 +66,7 @@ export interface LiveRow extends Row {
   owner: string;
 }
 
-/** A question as it is listed. What an earlier version kept has the whole question as its listing. */
+/** A question as it is listed. */
 export interface PendingRow extends Row {
   answer: Uint8Array | null;
   /** The process that offered the question, or continues the run. */
@@ -86,12 +86,24 @@ export type Claimed =
   | { kind: "unknown" };
 
 /** The format of sealed values. A version of ptc with another format does not continue them. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** The sealed parts of a row. */
 export type Sealed = "listing" | "question" | "answer" | "run";
 
-/** The purpose that a value is sealed for, so that one value cannot be passed off as another. */
-export function sealedAs(what: Sealed, ticket: string): string {
-  return `ptc approval ${FORMAT} ${what} ${ticket}`;
+/** What of a row is not sealed and decides: whose it is, and how long it counts. It does not change while the row waits. */
+export type RowFacts = Pick<Row, "ticket" | "principal" | "askedAt" | "expiresAt">;
+
+/**
+ * The purpose that a value is sealed for, with every fact of its row that decides, so that no value can be passed off as another, and
+ * no row as another principal's or for longer.
+ */
+export function sealedAs(what: Sealed, { ticket, principal, askedAt, expiresAt }: RowFacts): string {
+  return `ptc approval ${FORMAT} ${what} ${JSON.stringify([ticket, principal, askedAt, expiresAt])}`;
+}
+
+/** The purposes for which earlier versions sealed what stands in such a place of a row. Nothing that they sealed counts. */
+export function sealedEarlierAs(what: Sealed, ticket: string): string[] {
+  const parts: Sealed[] = what === "listing" ? ["listing", "question"] : [what];
+  return parts.map((part) => `ptc approval 1 ${part} ${ticket}`);
 }

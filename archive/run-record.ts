@@ -89,6 +89,8 @@ const runFacts = {
   /** What the principal is called, the groups of its login, and the client to which its token was given, where a login says so. */
   principal_name: z.optional(text(256)),
   groups: z.optional(z.array(text(256)).check(z.maxLength(1_000))),
+  /** Groups of the person whose token was used that the token does not have. */
+  bound_groups: z.optional(z.array(text(256)).check(z.maxLength(1_000))),
   client_id: z.optional(text(256)),
   source: z.enum(RUN_SOURCES),
   /** The client's name for the conversation that the run belongs to. */

@@ -35,6 +35,12 @@ export function tokensForConsole(configuration: () => Configuration, env: Enviro
         })),
       ),
     create: (name, wanted) => orWhy(async () => ({ token: await open().create(name, wanted) })),
+    learnGroups: async (owner, groups) => {
+      // Who cannot keep them is told where a token is made or used.
+      await open()
+        .learnGroups(owner, groups)
+        .catch(() => {});
+    },
     revoke: (name, owner) =>
       orWhy(async () => {
         await open().revoke(name, owner);

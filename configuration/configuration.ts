@@ -50,6 +50,8 @@ export interface Configuration {
     readonly engine: EngineChoice;
     /** The socket of the only Docker engine to use, from managed settings; `undefined` for the engine that `docker` would use. */
     readonly engineAddress?: string | undefined;
+    /** As in `EngineOptions.runsc`. */
+    readonly runsc?: string | undefined;
   };
   readonly host: Plain<Settings["host"]>;
   /** `undefined` if sessions are off. */
@@ -93,6 +95,12 @@ export interface StorageSettings {
   readonly off?: string | undefined;
 }
 
+/** Who may answer in Slack. Without `groups`, nobody knows in which groups of logins they are. */
+export interface SlackApprover {
+  readonly principal: string;
+  readonly groups?: readonly string[] | undefined;
+}
+
 /** Who is told of questions that wait, and how. Without any way, nobody is. */
 export interface NotifySettings {
   readonly webhook: { readonly url: ConfiguredSecret; readonly secret: ConfiguredSecret } | undefined;
@@ -101,8 +109,8 @@ export interface NotifySettings {
         readonly url: ConfiguredSecret;
         /** Without it, messages have no buttons. */
         readonly signingSecret: ConfiguredSecret | undefined;
-        /** Principals by their member ID in Slack. */
-        readonly approvers: { readonly [member: string]: string };
+        /** By their member ID in Slack. */
+        readonly approvers: { readonly [member: string]: SlackApprover };
       }
     | undefined;
   readonly command: readonly [program: string, ...args: string[]] | undefined;

@@ -10,6 +10,7 @@ import {
   namedConfiguration,
   shownFrom,
 } from "./configuration-paths.ts";
+import { refuseForeignCode } from "./managed-node.ts";
 import { readManagedSettings } from "./managed-settings.ts";
 import { mergeManaged } from "./merge-managed.ts";
 import { parseConfiguration } from "./parse.ts";
@@ -67,6 +68,7 @@ export function configurationOf(
   { env, cwd, managedPlaces }: FindOptions,
 ): Configuration {
   const settings = readManagedSettings(managedPlaces);
+  for (const { file } of settings) refuseForeignCode(env, file);
   const text = found?.text ?? "";
   const own = parseConfiguration(text, {
     file: found?.file,

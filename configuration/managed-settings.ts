@@ -96,6 +96,9 @@ const ManagedFile = section({
       })
       .optional(),
     runtime: text(128).optional(),
+    runsc: text(4_096)
+      .regex(/^\//, { error: "must be an absolute path, such as /usr/local/bin/runsc" })
+      .optional(),
     image: text(512).optional(),
     allow_weaker_isolation: z
       .literal(false, { error: "must be false: what is managed only restricts" })

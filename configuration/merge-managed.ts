@@ -53,6 +53,7 @@ export function mergeManaged(
     held.push(
       `${configuration.file ?? "configuration"}: approvals.allow: ${asked.join(", ")} does not count where managed settings (${settings.file}) ask`,
     );
+  held.push(...otherPorts(configuration.servers, settings));
   return {
     ...configuration,
     approvals: {
@@ -69,6 +70,8 @@ export function mergeManaged(
     sandbox: {
       ...sandbox,
       ...managedEngine(settings.sandbox.engine),
+      // `PATH` is the user's, and would choose what isolates.
+      runsc: settings.sandbox.runsc ?? (isStrong ? (sandbox.runsc ?? "system") : sandbox.runsc),
       runtime: fixed("sandbox.runtime", sandbox.runtime, runtime),
       image: fixed("sandbox.image", sandbox.image, settings.sandbox.image),
       allowWeakerIsolation: fixed(
@@ -120,6 +123,26 @@ function whyNotAllowed(server: ServerConfiguration, { file, servers }: ManagedSe
     return `managed settings do not allow it (${file}: servers.block)`;
   if (allow === undefined || allow.some((entry) => allows(server, entry, allow))) return undefined;
   return `managed settings do not allow it (${file}: servers.allow)`;
+}
+
+/** Tells of servers that an entry of what is blocked or labelled would match if it named a port: a URL without one means the usual port. */
+function otherPorts(servers: readonly ServerConfiguration[], settings: ManagedSettings): string[] {
+  const entries = [
+    ...settings.servers.block.map((entry) => ["servers.block", entry] as const),
+    ...settings.labels.map(({ server }) => ["labels", server] as const),
+  ];
+  return entries.flatMap(([key, { url, ...more }]) => {
+    if (url === undefined || /^[^:]+:\/\/[^/]*:(?:\d+|\*)(?:\/|$)/.test(url)) return [];
+    const anyPort = url.replace(/^([^:]+:\/\/[^/]+)/, "$1:*");
+    const missed = servers.filter(
+      (server) =>
+        !matchesServer(server, { url, ...more }) && matchesServer(server, { url: anyPort, ...more }),
+    );
+    return missed.map(
+      ({ name }) =>
+        `${settings.file}: ${key}: '${url}' does not match server '${name}', which has a port: '${anyPort}' matches every port`,
+    );
+  });
 }
 
 /**

@@ -40,7 +40,12 @@ export function buildNotify(given: Given, surroundings: Surroundings): NotifySet
     slack: slack && {
       url: secretAt(slack.url, "slack", "url") ?? "",
       signingSecret: secretAt(slack.signing_secret, "slack", "signing_secret"),
-      approvers: slack.approvers ?? {},
+      approvers: Object.fromEntries(
+        Object.entries(slack.approvers ?? {}).map(([member, approver]) => [
+          member,
+          typeof approver === "string" ? { principal: approver } : approver,
+        ]),
+      ),
     },
     command: program === undefined ? undefined : [program, ...args],
     afterMs: given.after_seconds * 1_000,

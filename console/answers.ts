@@ -13,6 +13,7 @@ import { ConfigurationError } from "../configuration/configuration-error.ts";
 import type { ListedQuestion } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { PasskeyError } from "../logins/passkeys.ts";
+import { identityOf } from "../protocol/run-context.ts";
 import { html } from "../server/pages/page.ts";
 import type { Feed } from "./feed.ts";
 import type { LiveRuns } from "./live-runs.ts";
@@ -162,10 +163,7 @@ export class Answers {
   /** The tools that a viewer may call. */
   async catalog(c: Asked) {
     const { principal, groups } = c.get("session").viewer;
-    return (await this.parts.tools()).callableFor({
-      principal,
-      ...(groups === undefined ? {} : { groups }),
-    });
+    return (await this.parts.tools()).callableFor(identityOf({ principal, groups }));
   }
 }
 

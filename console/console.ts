@@ -188,6 +188,8 @@ export class Console {
     );
     switch (entered.kind) {
       case "in": {
+        const { principal, groups } = entered.viewer;
+        await this.#answers.parts.tokens?.learnGroups(principal, groups);
         const cookie = await this.#answers.sessions.begin(entered.viewer);
         if (cookie === undefined)
           return this.#answers.bare(

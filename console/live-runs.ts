@@ -6,6 +6,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Owner } from "../broker/policy/authorizer.ts";
 import type { RunEvent, RunView, RunWatcher } from "../execution/runs/run-events.ts";
+import { identityOf } from "../protocol/run-context.ts";
 import type { Sight } from "./sight.ts";
 
 const MAX_RUNS = 200;
@@ -158,7 +159,7 @@ export class LiveRuns {
   #take(event: RunEvent | RunView): void {
     const { runId, context } = event;
     this.#version++;
-    const of = ownerIn(context);
+    const of = identityOf(context);
     const key = JSON.stringify(of);
     this.#versions.set(key, { of, version: (this.#versions.get(key)?.version ?? 0) + 1 });
     const run = this.#runs.get(runId) ?? (event.kind === "ended" ? undefined : this.#begin(event));
@@ -214,7 +215,7 @@ export class LiveRuns {
     this.#ended.delete(runId);
     const { source, client } = context;
     const run: Kept = {
-      ...{ runId, owner: ownerIn(context), source, client: client?.name, startedAt: this.#now() },
+      ...{ runId, owner: identityOf(context), source, client: client?.name, startedAt: this.#now() },
       ...{ program: undefined, calls: [], called: 0, printed: "", printedBefore: 0 },
       ...{ asked: undefined, ended: undefined, version: 0 },
     };
@@ -226,8 +227,4 @@ export class LiveRuns {
 /** Without the second half of a character that was cut. */
 function wholeCharacters(text: string): string {
   return /^[\udc00-\udfff]/.test(text) ? text.slice(1) : text;
-}
-
-function ownerIn({ principal, groups }: Owner): Owner {
-  return { principal, ...(groups === undefined ? {} : { groups }) };
 }

@@ -121,6 +121,8 @@ export interface NewToken {
   readonly expiresAt: number;
   /** The principal as whom it acts; absent for a token of the project. */
   readonly owner?: string | undefined;
+  /** The groups of that principal's login: what binds these binds the token. */
+  readonly ownerGroups?: readonly string[] | undefined;
 }
 
 /** The tokens of a project, and those of people. No method rejects. */
@@ -130,6 +132,8 @@ export interface KnownTokens {
   list(): Promise<readonly KnownToken[] | { readonly why: string }>;
   /** Resolves with the token, which is nowhere else. */
   create(name: string, wanted: NewToken): Promise<{ readonly token: string } | { readonly why: string }>;
+  /** Learns the groups of somebody's login, which bind their tokens. */
+  learnGroups(owner: string, groups: readonly string[] | undefined): Promise<void>;
   /** Resolves with why it could not be revoked. @param owner whose it is; `undefined` for one of the project. */
   revoke(name: string, owner: string | undefined): Promise<{ readonly why: string } | undefined>;
 }

@@ -2,6 +2,7 @@
  * What a viewer sees: their own things, everything of the project where they sit at its machine, and another's where a rule permits
  * it. The gate of `wiring/` decides about another's, as it does for every other way to it, and notes what it hands out.
  */
+
 import type { ArchiveStore } from "../archive/archive-store.ts";
 import type { ArchivedRun } from "../archive/archived-run.ts";
 import type { ListedRun } from "../archive/listed-run.ts";
@@ -12,6 +13,7 @@ import {
   type PendingApproval,
   type PendingApprovals,
 } from "../execution/pending/pending-approvals.ts";
+import { identityOf } from "../protocol/run-context.ts";
 import type { Rights, Viewer } from "./viewer.ts";
 
 /** How long a decision about what is only listed counts, so that a feed does not ask for each event. */
@@ -111,6 +113,6 @@ export class Sight {
   }
 }
 
-export function ownerOf({ record: { principal, groups } }: ArchivedRun): Owner {
-  return { principal, ...(groups === undefined ? {} : { groups }) };
+export function ownerOf({ record: { principal, groups, bound_groups } }: ArchivedRun): Owner {
+  return identityOf({ principal, groups, boundGroups: bound_groups });
 }

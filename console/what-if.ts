@@ -7,6 +7,7 @@
  * This thread reads the archive alone. The rule is read, and every decision is made, in a thread that is ended when its time is over
  * (`what-if-worker.ts`). People take turns there.
  */
+
 import { type ArchiveStore, allRuns } from "../archive/archive-store.ts";
 import type { RunFilter } from "../archive/listed-run.ts";
 import type { Tool } from "../catalog/tool.ts";
@@ -15,7 +16,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { resolveGroups } from "../configuration/policy/local-groups.ts";
 import type { DecidingConfiguration } from "../configuration/policy/supposed-rule.ts";
-import type { RunContext } from "../protocol/run-context.ts";
+import { identityOf, type RunContext } from "../protocol/run-context.ts";
 import { moduleUrl } from "../system/package.ts";
 import { type Ask, NoTurnError, WorkerTurns } from "../system/worker-turns.ts";
 
@@ -104,7 +105,7 @@ let turns: WorkerTurns<WhatIfQuestion, WhatIfAnswer> | undefined;
 
 /**
  * @param who the person who asks, who waits behind their own questions.
- * @param all every tool, including those that no program may call.
+ * @param all every tool of which the viewer may know. Another counts as one that is known no more.
  * @param filter the runs that are looked at, which are those that the viewer sees.
  * @throws ConfigurationError for a text that is no rule, or cannot be read in time, in one line. NoTurnError with `too_many`.
  */
@@ -163,8 +164,9 @@ async function judgeRuns(
     const run = await archive.read(listed.run_id).catch(() => undefined);
     if (run === undefined) continue;
     found.runs++;
-    const { run_id: runId, principal, groups, source, started_at: startedAt } = run.record;
-    await ask({ kind: "run", context: { principal, source, ...(groups === undefined ? {} : { groups }) } });
+    const { run_id: runId, principal, groups, bound_groups, source, started_at: startedAt } = run.record;
+    const who = identityOf({ principal, groups, boundGroups: bound_groups });
+    await ask({ kind: "run", context: { ...who, source } });
     const room = maxCalls - found.calls - found.skipped;
     const calls = run.record.calls.slice(0, room);
     let sent: CallToJudge[] = [];

@@ -102,7 +102,17 @@ class BearerTokens implements Authenticator {
     if (token === undefined) return invalidToken("the Authorization header holds no bearer token");
     const caller = await this.#callerOf(token, address);
     if (isRefusal(caller)) return caller;
+    if (!token.startsWith(TOKEN_PREFIX)) await this.#learnGroups(caller);
     return { ...caller, context: { ...caller.context, callerToken: () => token } };
+  }
+
+  /** Somebody's own tokens are bound by what binds the groups that they are in now. */
+  async #learnGroups({ context: { principal, groups } }: Caller): Promise<void> {
+    try {
+      await this.#tokens?.learnGroups(principal, groups);
+    } catch (error) {
+      this.#onWarning(`the groups of somebody's tokens cannot be kept: ${messageOf(error)}`);
+    }
   }
 
   async #callerOf(token: string, address: string | undefined): Promise<Caller | Refusal> {

@@ -1,17 +1,20 @@
 /**
  * Tokens of ptc's own. Those of the project (`ptc token create`) are for agents in CI and others that no issuer knows: each is a
  * principal of its own. Those that a person makes in the console have an owner, and whoever has one acts as that person, with the groups
- * and scopes that they gave it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
- * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share.
+ * and scopes that they gave it. What permits something to a group permits it to a token that has the group; what forbids something to a
+ * group, or limits it, binds each token of somebody in it: so a token escapes no rule and no limit of its owner. A token is shown once; what is kept is its digest,
+ * from which nobody gets it back: in a private file of the project, or in the storage that several ptc share. There it is sealed, so that
+ * who can write to the storage cannot make a token for somebody.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { type Documents, LockTaken } from "../archive/documents.ts";
+import { type Documents, LockTaken, sealedDocument } from "../archive/documents.ts";
 import type { Configuration, Scope } from "../configuration/configuration.ts";
 import { SCOPES } from "../configuration/settings/http-settings.ts";
-import { openSharedDocuments } from "../storage/storage.ts";
+import { type Sealer, SealingError } from "../secrets/sealing.ts";
+import { openSharedDocuments, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { lockFile } from "../system/lock-file.ts";
 import { hideFromGit, PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
@@ -43,6 +46,8 @@ const KeptToken = z.object({
   expires_at: z.number(),
   /** The principal who made it for themselves; absent where it is one of the project. */
   owner: z.optional(z.string()),
+  /** The groups of the owner's logins. What binds these binds the token, which need not have them. */
+  owner_groups: z.optional(z.array(z.string())),
 });
 export type KeptToken = z.infer<typeof KeptToken>;
 const Kept = z.object({ version: z.literal(1), tokens: z.array(KeptToken).max(MAX_TOKENS) });
@@ -55,6 +60,8 @@ interface NewToken {
   readonly expiresAt: number;
   /** The principal as whom it acts; absent for a token of the project. */
   readonly owner?: string | undefined;
+  /** The groups of the owner's login, to which later logins add. */
+  readonly ownerGroups?: readonly string[] | undefined;
 }
 
 function isNamed(token: KeptToken, name: string, owner: string | undefined): boolean {
@@ -86,7 +93,9 @@ export class Tokens {
     env: EnvironmentVariables,
   ): Tokens {
     const documents = openSharedDocuments(configuration, env);
-    return new Tokens(documents === undefined ? fileIn(configuration.directory) : sharedIn(documents));
+    const shared = sharedStorage(configuration, env);
+    if (documents === undefined || shared === undefined) return new Tokens(fileIn(configuration.directory));
+    return new Tokens(tokensIn(documents, async () => (await shared()).keys));
   }
 
   /**
@@ -94,7 +103,10 @@ export class Tokens {
    *
    * @throws TokenError for what is no name, and where the same owner has one of this name, or has too many.
    */
-  async create(name: string, { groups, scopes, expiresAt, owner }: NewToken): Promise<string> {
+  async create(
+    name: string,
+    { groups, scopes, expiresAt, owner, ownerGroups = [] }: NewToken,
+  ): Promise<string> {
     if (!TOKEN_NAME.test(name))
       throw new TokenError(
         "a name is 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit",
@@ -110,9 +122,29 @@ export class Tokens {
         throw new TokenError(`there are ${MAX_TOKENS} tokens; revoke those that nobody needs`);
       const created = { name, digest: digestOf(token).toString("base64url"), created_at: this.#now() };
       const granted = { groups: [...groups], scopes: [...scopes], expires_at: expiresAt };
-      return [...kept, { ...created, ...granted, ...(owner === undefined ? {} : { owner }) }];
+      const owned = owner === undefined ? {} : { owner, owner_groups: [...ownerGroups].sort() };
+      return [...kept, { ...created, ...granted, ...owned }];
     });
     return token;
+  }
+
+  /**
+   * Learns the groups of somebody's login: what binds those binds their tokens from now on. A login that names fewer takes none away,
+   * since logins through other clients may leave groups out. Nothing is written where all are known.
+   *
+   * @throws TokenError
+   */
+  async learnGroups(owner: string, groups: readonly string[] = []): Promise<void> {
+    const isNews = ({ owner: of, owner_groups: known }: KeptToken) =>
+      of === owner && groups.some((group) => known?.includes(group) === false);
+    if (!(await this.#recent()).some(isNews)) return;
+    await this.#change((tokens) =>
+      tokens.map((each) =>
+        isNews(each)
+          ? { ...each, owner_groups: [...new Set([...(each.owner_groups ?? []), ...groups])].sort() }
+          : each,
+      ),
+    );
   }
 
   /** The tokens by name, those that have expired too. @throws TokenError */
@@ -140,13 +172,17 @@ export class Tokens {
       if (timingSafeEqual(Buffer.from(each.digest, "base64url"), given)) found = each;
     if (found === undefined) return invalidToken("the token was revoked, or is not known");
     if (found.expires_at <= this.#now()) return invalidToken("the token has expired");
-    const { name, groups, scopes, owner } = found;
+    const { name, groups, scopes, owner, owner_groups: ownerGroups } = found;
+    if (owner !== undefined && ownerGroups === undefined)
+      return invalidToken("the token was made before what binds its owner was kept; make it again");
+    const boundGroups = (ownerGroups ?? []).filter((group) => !groups.includes(group));
     return {
       context: {
         principal: owner ?? principalOfToken(name),
         source: "serve",
         name,
         ...(groups.length === 0 ? {} : { groups }),
+        ...(boundGroups.length === 0 ? {} : { boundGroups }),
       },
       scopes: new Set(scopes),
     };
@@ -154,7 +190,11 @@ export class Tokens {
 
   async #change(change: (tokens: KeptToken[]) => KeptToken[]): Promise<void> {
     await this.#place.alone(async () => {
-      const tokens = change(await this.#load());
+      const known = await this.#load().catch((error: unknown) => {
+        if (error instanceof NotSealed) return [];
+        throw error;
+      });
+      const tokens = change(known);
       await this.#place.write(`${JSON.stringify({ version: 1, tokens } satisfies z.infer<typeof Kept>)}\n`);
     });
     this.#read = undefined;
@@ -198,14 +238,32 @@ function jsonOf(text: string): unknown {
 
 const KIND = "tokens";
 const NAME = "all";
+/** How JSON begins, and no sealed value. */
+const OPENING_BRACE = 0x7b;
 
-function sharedIn(documents: Documents): TokenPlace {
+/** Tokens stand in the storage as an earlier ptc kept them, or as somebody put them there: none counts. */
+class NotSealed extends TokenError {
+  constructor() {
+    super("the kept tokens are not sealed, so none counts; make them again: `ptc token create`");
+  }
+}
+
+/** The tokens that several ptc share, sealed with the keys of their storage. */
+export function tokensIn(documents: Documents, sealer: () => Promise<Sealer>): TokenPlace {
+  const purpose = sealedDocument(KIND, NAME);
   return {
     read: async () => {
       const found = await documents.read(KIND, NAME);
-      return found && Buffer.from(found.content).toString("utf8");
+      if (found === undefined) return undefined;
+      if (found.content[0] === OPENING_BRACE) throw new NotSealed();
+      try {
+        return (await sealer()).unseal(found.content, purpose).toString("utf8");
+      } catch (error) {
+        if (!(error instanceof SealingError)) throw error;
+        throw new TokenError(`the kept tokens cannot be read: ${error.message}`);
+      }
     },
-    write: (text) => documents.write(KIND, NAME, Buffer.from(text)),
+    write: async (text) => documents.write(KIND, NAME, (await sealer()).seal(Buffer.from(text), purpose)),
     alone: async (work) => {
       try {
         return await documents.withLock(KIND, work, { patienceMs: LOCK_PATIENCE_MS });

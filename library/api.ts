@@ -456,9 +456,15 @@ export interface Ptc extends AsyncDisposable {
   replay(run: string, options?: Pick<CallOptions, "signal">): Promise<Replay>;
   /**
    * ptc's tools for models: `execute_program`, `search_tools`, `inspect_tool`, `list_callable_tools`, `read_output`, and more as
-   * configured. Their definitions are those of when it was opened, so that what a model has in its context stays.
+   * configured. Their definitions are those of when it was opened, so that what a model has in its context stays. Of another principal
+   * than that of `createPtc`, it has the tools that everybody has, and once `listTools` has looked, those that this principal may call.
    */
   tools(options?: CallOptions): readonly PtcTool[];
+  /**
+   * The tools of `tools`, with those that the principal of `options` may call directly. They are looked up the first time for each
+   * principal, and stay as they are.
+   */
+  listTools(options?: CallOptions): Promise<readonly PtcTool[]>;
   /** What a model should be told once, as the system prompt. */
   readonly instructions: string;
   /** Ends sandboxes, servers and everything else that is open. Runs in progress are cancelled. */

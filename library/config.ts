@@ -1123,10 +1123,15 @@ export interface PtcConfig {
        */
       signing_secret?: string | { [key: string]: unknown };
       /**
-       * who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`; own questions, and those that a rule permits to `approve`
+       * who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`, or with `principal` and the `groups` that logins say; own questions, and those that a rule permits to `approve`. Without `groups`, what forbids something to a group that only logins say is forbidden to them
        */
       approvers?: {
-        [k: string]: string;
+        [k: string]:
+          | string
+          | {
+              principal: string;
+              groups: string[];
+            };
       };
     };
     /**

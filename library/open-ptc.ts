@@ -3,6 +3,8 @@ import { ArchiveError } from "../archive/archive-error.ts";
 import type { FoundRuns } from "../archive/run-reference.ts";
 import { messageOf } from "../base/faults.ts";
 import { withTextNumbers } from "../base/json.ts";
+import { findPrototypeMember } from "../base/prototype-member.ts";
+import { RecentlyUsed } from "../base/recently-used.ts";
 import { oneLine } from "../base/visible-text.ts";
 import { LATER } from "../broker/approvals/approvals.ts";
 import type { Viewer } from "../broker/policy/authorizer.ts";
@@ -13,7 +15,7 @@ import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import type { PendingApproval as Pending } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
-import type { RunContext } from "../protocol/run-context.ts";
+import { identityKey, type RunContext } from "../protocol/run-context.ts";
 import { parseTraceContext } from "../protocol/trace-context.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import {
@@ -26,7 +28,7 @@ import {
 import type { ClientRequest, RequestObserver } from "../server/mcp/programs/client-request.ts";
 import type { McpConnection, McpService } from "../server/mcp/service.ts";
 import { renderTicket } from "../server/mcp/tools/own-tools.ts";
-import type { ProgramReply } from "../server/mcp/tools/reply.ts";
+import { errorReply, type ProgramReply } from "../server/mcp/tools/reply.ts";
 import { localActor } from "../system/local-actor.ts";
 import { StateDirectoryError } from "../system/state-directory.ts";
 import {
@@ -58,6 +60,8 @@ const MAX_CONVERSATIONS = 1_000;
 const PATIENCE_MS = 2_000;
 const MAX_REASON_CHARS = 300;
 
+type Definitions = Awaited<ReturnType<McpConnection["listTools"]>>;
+
 /** An open ptc, with what carries it to models by other ways than calls. */
 export class OpenPtc implements Ptc {
   readonly #defaults: PtcOptions;
@@ -68,7 +72,9 @@ export class OpenPtc implements Ptc {
   readonly #carried = new Set<McpConnection>();
   /** Runs that are not in the archive yet. */
   readonly #recording = new Set<Promise<unknown>>();
-  #definitions: Awaited<ReturnType<McpConnection["listTools"]>> = [];
+  /** The definitions that everybody has, and those of principals, by who they are to rules. */
+  #own: Definitions = [];
+  readonly #definitions = new RecentlyUsed<string, Definitions>({ maxEntries: MAX_CONVERSATIONS });
   #instructions = "";
   #closing: Promise<void> | undefined;
 
@@ -82,7 +88,8 @@ export class OpenPtc implements Ptc {
   async open(): Promise<void> {
     await this.#open.listed();
     await this.#during({}, async (connection) => {
-      this.#definitions = await connection.listTools();
+      this.#own = await connection.listOwnTools();
+      this.#definitions.set(this.#whoOf({}), await connection.listTools());
       this.#instructions = await connection.instructions();
     });
   }
@@ -168,7 +175,8 @@ export class OpenPtc implements Ptc {
 
   tools(options: CallOptions = {}): readonly PtcTool[] {
     checkOptions("tools", options);
-    return this.#definitions.map((definition) => ({
+    const definitions = this.#definitions.get(this.#whoOf(options)) ?? this.#own;
+    return definitions.map((definition) => ({
       name: definition.name,
       ...("title" in definition ? { title: definition.title } : {}),
       description: definition.description ?? "",
@@ -178,6 +186,18 @@ export class OpenPtc implements Ptc {
         : {}),
       execute: (args, more = {}) => this.#call(definition.name, args, { ...options, ...more }),
     }));
+  }
+
+  async listTools(options: CallOptions = {}): Promise<readonly PtcTool[]> {
+    checkOptions("tools", options);
+    const who = this.#whoOf(options);
+    if (!this.#definitions.has(who))
+      this.#definitions.set(who, await this.#during(options, (connection) => connection.listTools()));
+    return this.tools(options);
+  }
+
+  #whoOf(options: CallOptions): string {
+    return identityKey(this.#contextOf(options));
   }
 
   close(): Promise<void> {
@@ -231,7 +251,8 @@ export class OpenPtc implements Ptc {
     return this.#during(options, async (connection) => {
       const watch = new Watch(options, (recorded) => this.#note(recorded));
       const answer = await connection.callTool(name, args, this.#request(connection, options, watch));
-      if (answer === undefined) throw new PtcError("invalid", `there is no tool '${name}'`);
+      // A tool that is hidden from the principal is answered for as one that does not exist.
+      if (answer === undefined) return watch.replyOf(errorReply(`there is no tool '${oneLine(name)}'`));
       if (answer.kind === "question") throw new Error("a question was handed out that a function answers");
       return watch.replyOf(answer.reply);
     });
@@ -383,7 +404,7 @@ class Watch implements RequestObserver {
     // Events come a moment later than what they tell of.
     if (this.#onEvent !== undefined && executed.suspended === undefined) await this.#ended.promise;
     const { envelope, emitted } = executed;
-    const { result } = envelope;
+    const result = handedOver(envelope.result);
     const said = content.filter((block) => block.type === "text" && !emitted.includes(block));
     const run: Run = {
       ok: result.ok,
@@ -406,6 +427,14 @@ class Watch implements RequestObserver {
       warnInProcess(`onEvent failed: ${messageOf(error)}`);
     }
   }
+}
+
+/** The result as the program that ptc is a library of gets it: none that could change a prototype where its members are copied. */
+function handedOver(result: ExecutedProgram["envelope"]["result"]): ExecutedProgram["envelope"]["result"] {
+  const at = result.ok ? findPrototypeMember(result.data) : undefined;
+  if (at === undefined) return result;
+  const message = `the result has a member named __proto__, at ${oneLine(at)}, and is not handed over: give that member another name`;
+  return { ok: false, error: { type: "ResultNotSerializable", message } } as typeof result;
 }
 
 function textOf(content: ToolReply["content"]): string {

@@ -11,7 +11,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import * as z from "zod/mini";
 import { messageOf } from "../base/faults.ts";
 import { writeJson } from "../base/json.ts";
-import type { NotifySettings } from "../configuration/configuration.ts";
+import type { NotifySettings, SlackApprover } from "../configuration/configuration.ts";
 import type { Notice } from "./notice.ts";
 
 /** The buttons' names, which come back with an answer. */
@@ -87,10 +87,11 @@ export interface SlackAnswer {
   readonly ticket: string;
   readonly digest: string;
   readonly decision: "once" | "denied";
-  /** Who pressed, as a principal of ptc. */
-  readonly principal: string;
-  /** Who pressed, as Slack names them. */
-  readonly by: string;
+  /** Who pressed, as the configuration knows them. */
+  readonly approver: SlackApprover;
+  /** Who pressed, as Slack knows them: the member ID, and a name that they gave themselves. */
+  readonly member: string;
+  readonly username?: string | undefined;
 }
 
 /** What came of an answer: it counts, or why not, in one line that follows "ptc: ". */
@@ -102,7 +103,7 @@ export interface SlackAnswersOptions {
   settings: () => NotifySettings["slack"];
   /** The URL of the incoming webhook, and the signing secret. */
   readSecrets: () => Promise<{ url: string; signingSecret: string }>;
-  /** Gives the first answer to a question, if this principal may. */
+  /** Gives the first answer to a question, if this approver may. */
   answer: (answer: SlackAnswer) => Promise<Answered>;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -187,15 +188,15 @@ async function answerFor(
   const [, ticket, digest] = /^(\S{1,128}) (sha256:[0-9a-f]{64})$/.exec(action?.value ?? "") ?? [];
   if (decision === undefined || ticket === undefined || digest === undefined)
     return refusal("this button answers nothing");
-  const principal = Object.hasOwn(approvers, user.id) ? approvers[user.id] : undefined;
-  if (principal === undefined)
+  const approver = Object.hasOwn(approvers, user.id) ? approvers[user.id] : undefined;
+  if (approver === undefined)
     return refusal(
       `you cannot answer here: your member ID ${user.id} is not in notify.slack.approvers of ptc.yaml`,
     );
-  const name = user.username ?? user.id;
-  const answered = await answer({ ticket, digest, decision, principal, by: name });
+  const { id: member, username } = user;
+  const answered = await answer({ ticket, digest, decision, approver, member, username });
   if (!answered.counts) return refusal(answered.why);
-  const text = `ptc: ${answered.tool} was ${decision === "once" ? "approved" : "denied"} by ${name}`;
+  const text = `ptc: ${answered.tool} was ${decision === "once" ? "approved" : "denied"} by ${approver.principal}`;
   return { replace_original: true, text: plainOf(text) };
 }
 

@@ -10,6 +10,11 @@ export interface RunContext {
   readonly name?: string;
   /** The groups that the principal's login says, beside those of the configuration. */
   readonly groups?: readonly string[];
+  /**
+   * Groups of the person whose token was used that the token itself does not have. What forbids something to them, and what limits them,
+   * applies; what permits something to them does not.
+   */
+  readonly boundGroups?: readonly string[];
   readonly source: RunSource;
   /** Which conversation with a client it belongs to, where there is one. */
   readonly session?: string;
@@ -23,6 +28,49 @@ export interface RunContext {
   readonly clientId?: string;
   /** The token with which the principal came, for the exchange that a server asks for. It is in memory alone. */
   readonly callerToken?: () => string;
+}
+
+/** Who somebody is to rules, limits and access: the principal, and the groups that count for it. */
+export type Identified = Pick<RunContext, "principal" | "groups" | "boundGroups">;
+
+type PossiblyIdentified = Pick<Identified, "principal"> & {
+  readonly [Member in "groups" | "boundGroups"]?: Identified[Member] | undefined;
+};
+
+/** Of what somebody is, only what rules, limits and access go by. */
+export function identityOf({ principal, groups, boundGroups }: PossiblyIdentified): Identified {
+  return {
+    principal,
+    ...(groups === undefined ? {} : { groups }),
+    ...(boundGroups === undefined ? {} : { boundGroups }),
+  };
+}
+
+/**
+ * Somebody as people are shown them: the principal, and beside it, as a claim, the name that the login says. Anybody can give
+ * themselves any name, so that it never stands for the principal.
+ */
+export function describePrincipal({
+  principal,
+  name = principal,
+}: {
+  readonly principal: string;
+  readonly name?: string | undefined;
+}): string {
+  return name === principal ? principal : `${principal} (named "${name}" by the login)`;
+}
+
+/** The way that an answer took, with the name that the login of who gave it says. */
+export function wayOf(
+  way: string,
+  { principal, name = principal }: Pick<RunContext, "principal" | "name">,
+): string {
+  return name === principal ? way : `${way}, by a login that says "${name}"`;
+}
+
+/** Equal for those who are the same to every rule and limit, whatever the order of their groups. */
+export function identityKey({ principal, groups = [], boundGroups = [] }: Identified): string {
+  return JSON.stringify([principal, [...groups].sort(), [...boundGroups].sort()]);
 }
 
 /** Who uses ptc where: a principal such as `local` is the same for everybody, and this is not. */

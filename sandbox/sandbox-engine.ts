@@ -195,6 +195,11 @@ export interface EngineOptions {
   channel?: ChannelPreference | undefined;
   /** The address of the only engine to use; by default ptc searches for one. */
   address?: string | undefined;
+  /**
+   * Which runsc is used without an engine: the one at an absolute path, or with `system` one in a folder of the system. What is used then is
+   * root's and writable by nobody else. By default the first one in `PATH`.
+   */
+  runsc?: string | undefined;
   /** Whether sandboxes may run if a limit is not possible. */
   allowsWeakerIsolation?: boolean | undefined;
   /** For sandboxes that are pods of a cluster. */

@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   storage: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive"],
   logins: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive", "storage"],
-  identity: ["base", "protocol", "system", "upstream", "configuration", "archive", "storage"],
+  identity: ["base", "protocol", "system", "secrets", "upstream", "configuration", "archive", "storage"],
   notify: ["base", "protocol", "system", "upstream", "broker", "configuration"],
   execution: [
     "base",

@@ -20,6 +20,7 @@ import type { ModuleSource } from "../languages/module-source.ts";
 import { openPrograms } from "../programs/open-programs.ts";
 import { programsVersion } from "../programs/programs-directory.ts";
 import type { SavedPrograms } from "../programs/saved-programs.ts";
+import { identityKey } from "../protocol/run-context.ts";
 
 /** The tools and modules of the configured servers at one moment. */
 export interface ProgramTools {
@@ -146,7 +147,7 @@ export class ByViewer<Value> {
   }
 
   of(viewer: Viewer): Value {
-    const key = JSON.stringify([viewer.principal, viewer.groups, viewer.session]);
+    const key = JSON.stringify([identityKey(viewer), viewer.session]);
     const known = this.#values.get(key);
     if (known !== undefined) return known.value;
     const value = this.#make(viewer);

@@ -4,6 +4,7 @@ import type { AuditedAccess, AuditedLogin } from "../archive/audit/audit-line.ts
 import type { AuditLog } from "../archive/audit/audit-log.ts";
 import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import { clock } from "../base/clock.ts";
+import { oneLine } from "../base/visible-text.ts";
 import type { AccessGate, Authorizer, Viewer } from "../broker/policy/authorizer.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
@@ -35,6 +36,7 @@ import type { UnresolvedProgram } from "../languages/resolve-program.ts";
 import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
+import { identityOf } from "../protocol/run-context.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
 import { openAudit, openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
@@ -317,20 +319,32 @@ export class Host implements ProgramRunner {
     });
   }
 
-  async #answerFromSlack({ ticket, digest, decision, principal, by }: SlackAnswer): Promise<Answered> {
+  async #answerFromSlack(given: SlackAnswer): Promise<Answered> {
+    const { ticket, digest, decision, approver, member, username } = given;
+    const { principal, groups } = approver;
     try {
-      const pending = await this.#mayAnswer({ principal }, ticket);
+      // Slack says nothing of groups: without the configured ones, all that could forbid something does.
+      const boundGroups = groups === undefined ? await this.#groupsOfLogins() : undefined;
+      const pending = await this.#mayAnswer(identityOf({ principal, groups, boundGroups }), ticket);
       if (pending?.digest !== digest)
         return { counts: false, why: "this question waits no more, or is not yours to answer" };
       const approvals = await this.pendingApprovals();
       const { owner } = pending;
-      if (await approvals.answer(owner.principal, pending, { decision, by, how: "Slack" }))
+      const named =
+        username === undefined ? "" : `, whose name there is ${JSON.stringify(oneLine(username))}`;
+      const how = `Slack, member ${member}${named}`;
+      if (await approvals.answer(owner.principal, pending, { decision, by: principal, how }))
         return { counts: true, tool: pending.request.tool };
       return { counts: false, why: "this question was answered before, and the first answer counts" };
     } catch (error) {
       if (!(error instanceof PendingError)) throw error;
       return { counts: false, why: error.message };
     }
+  }
+
+  async #groupsOfLogins(): Promise<readonly string[]> {
+    const authorizer = this.#options.authorizer ?? (await buildAuthorizer(this.configuration));
+    return (await authorizer.groupsOfLogins?.()) ?? [];
   }
 
   /** The pending approvals, for a client that continues the runs. */
@@ -352,7 +366,9 @@ export class Host implements ProgramRunner {
     const listed = await approvals.look(ticket);
     if (listed === undefined) return undefined;
     const { owner, request } = listed;
-    return (await gate(viewer, approvalOf(owner, request), request.runId)) ? approvals.get(ticket) : undefined;
+    return (await gate(viewer, approvalOf(owner, request), request.runId))
+      ? approvals.get(ticket)
+      : undefined;
   }
 
   /** The open sessions of a principal. Ending a session ends the program that runs in it. */

@@ -45,6 +45,7 @@ export function sandboxOptions(
       runtime: sandbox.runtime,
       channel: sandbox.channel,
       address: "engineAddress" in sandbox ? sandbox.engineAddress : undefined,
+      runsc: "runsc" in sandbox ? sandbox.runsc : undefined,
       allowsWeakerIsolation: sandbox.allowWeakerIsolation,
       kubernetes: "kubernetes" in sandbox ? clusterOf(sandbox.kubernetes) : undefined,
     }),

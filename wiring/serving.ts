@@ -65,6 +65,10 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
     },
     isVisible: (viewer, tool) => policy.isVisible(viewer, tool),
     whyHidden: (viewer, tool) => policy.whyHidden?.(viewer, tool),
+    async groupsOfLogins() {
+      await refresh();
+      return (await policy.groupsOfLogins?.()) ?? [];
+    },
     decideAccess: (viewer, access) => policy.decideAccess?.(viewer, access) ?? { kind: "deny" },
   };
   let printers = await loadPrinters(configuration.languages);

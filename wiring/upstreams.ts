@@ -112,7 +112,7 @@ export function composeUpstreams(
             redactor,
             groups,
             privateFolder,
-            onSlowStart: onWarning,
+            onWarning,
           });
           const { authorization } = credentials;
           const values = Object.values(credentials.values);
@@ -156,7 +156,7 @@ interface Opening<Server> {
   groups: ProcessGroups;
   /** The project's folder for what only this user reads. */
   privateFolder: string;
-  onSlowStart: ((message: string) => void) | undefined;
+  onWarning: ((message: string) => void) | undefined;
 }
 
 type Transport = ServerConfiguration["transport"];
@@ -180,11 +180,11 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
     signal,
     credentials: { values: headers, authorization },
     privateFolder,
-    onSlowStart,
+    onWarning,
   }) {
     const { openApi } = await import("../upstream/openapi/open-api.ts");
     const timeoutMs = server.connectTimeoutMs;
-    const onSlow = onSlowStart && ((message: string) => onSlowStart(`server '${server.name}': ${message}`));
+    const onSlow = onWarning && ((message: string) => onWarning(`server '${server.name}': ${message}`));
     return openApi(server, { headers, authorization, version, timeoutMs, signal, privateFolder, onSlow });
   },
   async functions({ server, principal }) {
@@ -203,7 +203,7 @@ async function openMcpServer({
   credentials,
   secrets,
   groups,
-  onSlowStart,
+  onWarning,
 }: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
   const { connectMcpServer } = await import("../upstream/mcp/connect-mcp-server.ts");
   return connectMcpServer(withCredentials(server, credentials.values), {
@@ -213,7 +213,7 @@ async function openMcpServer({
     authorization: credentials.authorization,
     secrets,
     signal,
-    onSlowStart,
+    onWarning,
     onSpawn: (pid) => groups.record(pid, true),
     onStarted: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),

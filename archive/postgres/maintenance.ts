@@ -118,6 +118,13 @@ export async function migrateStorage(url: string): Promise<{ place: string; befo
 }
 
 const SealedRow = z.object({ name: z.string(), what: z.string(), sealed: z.instanceof(Uint8Array) });
+const WaitingRow = z.object({
+  ticket: z.string(),
+  principal: z.string(),
+  askedAt: z.int(),
+  expiresAt: z.int(),
+  sealed: z.instanceof(Uint8Array),
+});
 
 /** Every sealed value, with the purpose that it is sealed for, and a function that replaces it in its row. */
 async function* sealedValues(
@@ -125,15 +132,16 @@ async function* sealedValues(
 ): AsyncGenerator<{ sealed: Uint8Array; purpose: string; replace: (by: Uint8Array) => Promise<number> }> {
   for (const what of ["listing", "question", "answer", "run"] satisfies Sealed[]) {
     const rows = await db.all(
-      SealedRow,
-      `SELECT ticket AS name, '${what}' AS what, ${what} AS sealed FROM pending WHERE NOT gone AND ${what} IS NOT NULL`,
+      WaitingRow,
+      `SELECT ticket, principal, asked_at AS "askedAt", expires_at AS "expiresAt", ${what} AS sealed
+       FROM pending WHERE NOT gone AND ${what} IS NOT NULL`,
     );
     const update = `UPDATE pending SET ${what} = $1 WHERE ticket = $2 AND ${what} = $3`;
-    for (const { name, sealed } of rows)
+    for (const { sealed, ...facts } of rows)
       yield {
         sealed,
-        purpose: sealedAs(what, name),
-        replace: (by) => db.run(update, by, name, sealed),
+        purpose: sealedAs(what, facts),
+        replace: (by) => db.run(update, by, facts.ticket, sealed),
       };
   }
   const rows = await db.all(

@@ -1,13 +1,13 @@
 import type { Tool } from "../../catalog/tool.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import type { Identified, RunContext } from "../../protocol/run-context.ts";
 import { decide, type Policy } from "./policy.ts";
 import type { RunHistory } from "./run-history.ts";
 
 /** The principal who looks for tools before any program runs. */
-export type Viewer = Pick<RunContext, "principal" | "groups" | "session">;
+export type Viewer = Identified & Pick<RunContext, "session">;
 
 /** Whose something is. `groups` are those of the login that it came with, where they are known. */
-export type Owner = Pick<RunContext, "principal" | "groups">;
+export type Owner = Identified;
 
 /** What somebody wants to have that may be another's. */
 export type Access =
@@ -56,6 +56,11 @@ export interface Authorizer {
   isVisible(viewer: Viewer, tool: Tool): boolean;
   /** Why a tool is hidden, if the author of a rule wrote a reason to be shown. */
   whyHidden?(viewer: Viewer, tool: Tool): string | undefined;
+  /**
+   * The groups that rules name and that no configuration defines, so that only a login says who is in them. They bind who has come without
+   * a login (`boundGroups`), of whom nobody knows whether they are in one.
+   */
+  groupsOfLogins?(): readonly string[] | Promise<readonly string[]>;
   /** Decides about what is another's, or everybody's. If absent, nobody may have it. Never throws. */
   decideAccess?(viewer: Viewer, access: Access): Pick<Decision, "kind" | "rule" | "reason">;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
 import type { Tool } from "../../catalog/tool.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import { identityKey, type RunContext } from "../../protocol/run-context.ts";
 import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
 import type { RuledCall, Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
 import {
@@ -25,7 +25,10 @@ export interface RuleAuthorizerOptions {
 }
 
 /** What rules decide. */
-type DecidingRules = Pick<Rules, "decide" | "decideApproval" | "decideVisibility" | "decideAccess">;
+type DecidingRules = Pick<
+  Rules,
+  "decide" | "decideApproval" | "decideVisibility" | "decideAccess" | "groupsOfLogins"
+>;
 
 /** Several sets of rules. A call, and what is another's, needs the permission of every set. */
 export function everyRules(sets: readonly DecidingRules[]): DecidingRules | undefined {
@@ -41,6 +44,7 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
       strictest(await Promise.all(sets.map((rules) => rules.decideApproval(call)))),
     decideVisibility: (viewer, tool) => strictest(sets.map((rules) => rules.decideVisibility(viewer, tool))),
     decideAccess: (viewer, access) => strictest(sets.map((rules) => rules.decideAccess(viewer, access))),
+    groupsOfLogins: () => [...new Set(sets.flatMap((rules) => rules.groupsOfLogins()))],
   };
 }
 
@@ -111,11 +115,14 @@ export class RuleAuthorizer implements Authorizer {
     return this.#options.rules?.decideAccess(viewer, access) ?? { kind: "deny" };
   }
 
+  groupsOfLogins(): readonly string[] {
+    return this.#options.rules?.groupsOfLogins() ?? [];
+  }
+
   #visibility(viewer: Viewer, tool: Tool): RuleVerdict {
     const { rules } = this.#options;
     if (rules === undefined) return { kind: "allow" };
-    const { principal, groups = [] } = viewer;
-    const key = JSON.stringify([principal, groups, tool.namespacedName, tool.definitionDigest]);
+    const key = JSON.stringify([identityKey(viewer), tool.namespacedName, tool.definitionDigest]);
     const known = this.#seen.get(key);
     if (known !== undefined) return known;
     const decided = rules.decideVisibility(viewer, tool);

@@ -14,6 +14,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -75,15 +76,20 @@ async function list(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr } = surroundings;
+  const leftOut: string[] = [];
   if (flags.json === true) {
     const whole: object[] = [];
     await withApprovals(flags, surroundings, async (approvals) => {
-      for await (const pending of approvals.whole(flags.principal)) whole.push(describePending(pending));
+      for await (const pending of approvals.whole(flags.principal, (line) => leftOut.push(line)))
+        whole.push(describePending(pending));
     });
+    for (const line of leftOut) await tell(stderr, line);
     await write(stdout, `${jsonLine(whole)}\n`);
     return EXIT.done;
   }
-  const waiting = await withApprovals(flags, surroundings, (approvals) => approvals.list(flags.principal));
+  const waiting = await withApprovals(flags, surroundings, (approvals) =>
+    approvals.list(flags.principal, (line) => leftOut.push(line)),
+  );
   const now = Date.now();
   const isOfSeveral = waiting.some(({ owner }) => owner.principal !== LOCAL_USER.principal);
   for (const { ticket, owner, request, askedAt, expiresAt, isAnswered, isLive } of waiting) {
@@ -94,13 +100,14 @@ async function list(
     const whose = isOfSeveral ? `  ${describeOwner(owner)}` : "";
     await write(stdout, `${ticket}  ${visibleLine(request.tool)}${whose}  ${when}\n`);
   }
-  if (waiting.length === 0) await tell(stderr, "no run waits for an approval");
+  for (const line of leftOut) await tell(stderr, line);
+  if (waiting.length + leftOut.length === 0) await tell(stderr, "no run waits for an approval");
   return EXIT.done;
 }
 
-/** Whose run it is, with the name that a login gave. */
-function describeOwner({ principal, name }: PendingApproval["owner"]): string {
-  return visibleLine(name === undefined ? principal : `${name} (${principal})`);
+/** Whose run it is, with the name that a login says. */
+function describeOwner(owner: PendingApproval["owner"]): string {
+  return visibleLine(describePrincipal(owner));
 }
 
 /** A question as JSON. */

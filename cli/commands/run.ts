@@ -227,8 +227,7 @@ async function askHere(
   const request = { ...pending.request, ticket: pending.ticket, isAgain: true };
   const over = new AbortController();
   const asked = approver.ask(request, AbortSignal.any([signal, over.signal]));
-  const isAnswered = async () =>
-    (await approvals.isAnswered(principal, pending)) || undefined;
+  const isAnswered = async () => (await approvals.isAnswered(principal, pending)) || undefined;
   const answer = await Promise.race([
     asked,
     answerElsewhere(isAnswered, over.signal).then(() => undefined),

@@ -11,6 +11,7 @@ import {
 import { oneLine, visibleLines } from "../../base/visible-text.ts";
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   decisionOf,
   emittedLine,
@@ -69,11 +70,6 @@ export async function renderRunText(run: ArchivedRun, terminal: Terminal, nowMs:
   return `${sections.join("\n\n")}\n`;
 }
 
-/** Who a run is of, with the name that a login gave. */
-function whoseIs({ principal, principal_name: name }: ArchivedRun["record"]): string {
-  return name === undefined ? principal : `${name} (${principal})`;
-}
-
 function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Terminal, nowMs: number): string {
   const { record, envelope } = run;
   const { style } = terminal;
@@ -90,7 +86,7 @@ function renderHeader(run: ArchivedRun, overview: RunOverview, terminal: Termina
     ["record", run.recordDigest],
     [
       "started",
-      `${formatInstant(record.started_at)}${when}, by ${whoseIs(record)} through ptc ${record.source}`,
+      `${formatInstant(record.started_at)}${when}, by ${describePrincipal({ principal: record.principal, name: record.principal_name })} through ptc ${record.source}`,
     ],
     ...(record.actor === undefined
       ? []

@@ -213,11 +213,11 @@ function translateServer(name: string, foreign: ForeignServer, surroundings: Sur
     };
     const hasEnv = foreign.env !== undefined || Object.keys(env).length > 0;
     return {
-      ...{ name: ownName, ...common, transport, command: translate(command) },
+      ...{ name: ownName, ...common, transport, command: inHome(translate(command)) },
       ...defined({
         args: foreign.args?.map(translate),
         env: hasEnv ? env : undefined,
-        cwd: foreign.cwd === undefined ? undefined : translate(foreign.cwd),
+        cwd: foreign.cwd === undefined ? undefined : inHome(translate(foreign.cwd)),
       }),
       ...times,
     };
@@ -368,6 +368,11 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
 function literal(text: string): string {
   // A replacement text would take the two signs for one.
   return text.replaceAll("${", () => "$${");
+}
+
+/** A path in the syntax of ptc.yaml, where `~` means nothing. */
+function inHome(path: string): string {
+  return path.replace(/^~(?=\/|$)/, () => variable("HOME"));
 }
 
 /** A reference to an environment variable in the syntax of ptc.yaml. */

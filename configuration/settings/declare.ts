@@ -88,6 +88,15 @@ export function text(maxLength: number): z.ZodString {
   );
 }
 
+/** The path of a folder. `~` is refused, because the folder of that name is never meant. */
+export function folder(): z.ZodString {
+  return text(4_096).check(
+    z.refine((value) => !/^~(?:\/|$)/.test(value), {
+      error: `begins with ~, which only a shell reads; write \${HOME} in its place`,
+    }),
+  );
+}
+
 export function oneOf<const T extends readonly string[]>(values: T) {
   return z.enum(values, { error: `must be one of ${values.join(", ")}` });
 }

@@ -6,6 +6,14 @@ import { secretValue } from "./server-settings.ts";
 /** An id of a member of a Slack workspace. */
 const MEMBER = /^[UW][A-Z0-9]{2,20}$/;
 
+const Approver = z.union(
+  [
+    text(512),
+    mapping({ principal: text(512), groups: list(text(256)) }, "must have `principal` and `groups`"),
+  ],
+  { error: "must be a principal, or a mapping with `principal` and `groups`" },
+);
+
 export const Notify = section({
   webhook: setting(
     mapping(
@@ -35,14 +43,14 @@ export const Notify = section({
         ),
         approvers: setting(
           z
-            .record(z.string().regex(MEMBER), text(512), {
+            .record(z.string().regex(MEMBER), Approver, {
               error: ({ code }) =>
                 code === "invalid_key"
                   ? "is no member ID of Slack, such as U024BE7LH"
                   : "must be a mapping of member IDs of Slack to principals",
             })
             .optional(),
-          "who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`; own questions, and those that a rule permits to `approve`",
+          "who may answer there: member IDs of Slack, each with its principal, such as `U024BE7LH: https://login.example.com#ada`, or with `principal` and the `groups` that logins say; own questions, and those that a rule permits to `approve`. Without `groups`, what forbids something to a group that only logins say is forbidden to them",
         ),
       },
       "must be a mapping with `url`",

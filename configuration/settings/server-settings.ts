@@ -6,6 +6,7 @@ import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import { ALL_HEADERS } from "../../upstream/secret-source.ts";
 import {
   expanded,
+  folder,
   headed,
   list,
   mapping,
@@ -319,17 +320,14 @@ const Server = mapping({
     expanded(environment()),
     "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
-  cwd: setting(
-    expanded(text(4_096).optional()),
-    "the folder that it starts in, relative to that of ptc.yaml",
-  ),
+  cwd: setting(expanded(folder().optional()), "the folder that it starts in, relative to that of ptc.yaml"),
   url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
   headers: setting(
     expanded(headers()),
     "what is sent with each request; values as for `env`. Under the name `*` a source names the headers itself, as a JSON object; a command is then run for each connection",
   ),
   roots: setting(
-    expanded(list(text(4_096)).max(64, { error: "must be at most 64 folders" }).optional()),
+    expanded(list(folder()).max(64, { error: "must be at most 64 folders" }).optional()),
     "folders that ptc names to it",
   ),
   openapi: setting(
@@ -482,7 +480,7 @@ const LocalTool = mapping({
     "of one call; by default `execution.tool_call_timeout_seconds`",
   ),
   max_output_bytes: setting(wholeNumber(1, 33_554_432).default(1_048_576), "how much it may print"),
-  cwd: setting(expanded(text(4_096).optional()), "the folder that it runs in, relative to that of ptc.yaml"),
+  cwd: setting(expanded(folder().optional()), "the folder that it runs in, relative to that of ptc.yaml"),
   env: setting(expanded(environment()), "its own variables; values as for `servers[].env`"),
   ...flow(),
 });

@@ -22,6 +22,7 @@ import type { ListedQuestion, PendingApproval } from "../../execution/pending/pe
 import { PasskeyError } from "../../logins/passkeys.ts";
 import { callingLines } from "../../protocol/calling-lines.ts";
 import { canonicalJson, digestOf } from "../../protocol/canonical-json.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import { html, type Markup, renderSection, renderText, renderTime } from "../../server/pages/page.ts";
 import { type LineRole, renderLines } from "../../server/pages/run-page.ts";
 import { shortToolName, showText, splitLines } from "../../server/reports/run-overview.ts";
@@ -114,14 +115,14 @@ function renderQuestion({ pending, before }: ShownQuestion, index: number, page:
     ? "its run waits just now"
     : `suspended; expires in ${formatDuration(Math.max(0, expiresAt - nowMs))}`;
   const { viewer } = frame.session;
-  const by = owner.principal === viewer.principal ? viewer.name : (owner.name ?? owner.principal);
+  const by = owner.principal === viewer.principal ? viewer.name : unmistakableLine(describePrincipal(owner));
   const said = renderClaims(claims);
   const text = renderApprovalArguments(request.arguments, WHOLE);
   const args = { text, bytes: Buffer.byteLength(text), cut: "" };
   const labels = origins.map((line) => html`<li>${unmistakableLine(line)}</li>`);
   return html`<article class="question" data-key="${questionKey(pending)}" id="q-${ticket}" tabindex="-1" aria-labelledby="q-${ticket}-title">
 <header><h2 id="q-${ticket}-title"><span class="unseen">Question ${index + 1}: </span><code>${unmistakableLine(tool)}</code></h2>
-<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
+<p class="where"><span>${fileName}</span><span>asked ${renderTime(askedAt)}</span><span>${until}</span><span>by ${by}${client === undefined ? ` through ptc ${source}` : `, through what calls itself ${client}`}</span><span>run <code>${request.runId.slice(0, 8)}</code></span></p></header>
 ${reason === undefined ? undefined : html`<p class="reason"><b>Asked because</b> ${unmistakableLine(reason)}</p>`}
 <div class="pair">
 <div>${renderText("Arguments", args)}${before === undefined ? undefined : renderBefore(before, request.arguments)}</div>

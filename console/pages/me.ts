@@ -61,7 +61,7 @@ function readTokenForm(
   const most = isOfProject ? MAX_PROJECT_DAYS : MAX_OWN_DAYS;
   if (!Number.isInteger(days) || days < 1 || days > most)
     return { why: `A token counts for 1 to ${most} days.` };
-  const owner = isOfProject ? {} : { owner: viewer.principal };
+  const owner = isOfProject ? {} : { owner: viewer.principal, ownerGroups: viewer.groups ?? [] };
   return { name, wanted: { groups, scopes, expiresAt: nowMs + days * DAY_MS, ...owner } };
 }
 

@@ -3,6 +3,7 @@
 import type { AuditEntry } from "../../archive/audit/reading/read-log.ts";
 import { countNoun, formatCount } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
+import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
 import {
   type CaseResult,
@@ -10,6 +11,8 @@ import {
   readPolicyCases,
   tryPolicyCases,
 } from "../../configuration/policy/policy-cases.ts";
+import { identityOf } from "../../protocol/run-context.ts";
+import { matchesPattern } from "../../protocol/tool-names.ts";
 import { html, type Markup, renderSection, renderTable, renderTime } from "../../server/pages/page.ts";
 import { shortToolName } from "../../server/reports/run-overview.ts";
 import { NoTurnError } from "../../system/worker-turns.ts";
@@ -180,10 +183,16 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
     const filter = auditFilterOf(search, c.get("session").viewer, whose);
     const counts = await countDecisions(audit.entries({ ...filter, sinceMs: now() - RULE_DAYS * DAY_MS }));
     const { tools, approvals } = configuration();
+    const names = c.get("sight").seesAll ? undefined : (await toolsSeenBy(c)).names();
+    // An entry about tools that the viewer does not see would tell of them.
+    const shown = (patterns: readonly string[]) =>
+      patterns.filter(
+        (pattern) => names === undefined || names.some((name) => matchesPattern(pattern, name)),
+      );
     const configured = [
-      ["tools.allow", tools.allow ?? ["every tool"]],
-      ["tools.block", tools.block],
-      ["approvals.ask", approvals.ask ?? []],
+      ["tools.allow", tools.allow === undefined ? ["every tool"] : shown(tools.allow)],
+      ["tools.block", shown(tools.block)],
+      ["approvals.ask", shown(approvals.ask ?? [])],
     ] as const;
     const cases = whose === "all" ? await casesOfProject() : undefined;
     const frame = await answers.frame(c);
@@ -203,14 +212,21 @@ export function rulesRoutes(app: Routes, answers: Answers): void {
     }
   }
 
+  /** The tools of which the viewer may know: all for who sees everything here, and else those that their programs see. */
+  async function toolsSeenBy(c: Asked): Promise<ToolCatalog> {
+    const { viewer, seesAll } = c.get("sight");
+    const tools = await answers.parts.tools();
+    return seesAll ? tools.all : tools.callableFor(identityOf(viewer));
+  }
+
   /** Decides about archived calls by a rule that is supposed: about the viewer's own, or about everybody's where they see all. */
   async function suppose(c: Asked): Promise<ConsolePage> {
     const text = ((await formOf(c)).get("rule") ?? "").replaceAll("\r\n", "\n");
-    const { archive, configuration, tools } = answers.parts;
+    const { archive, configuration } = answers.parts;
     try {
       const kept = (await archive.exists()) ? archive : undefined;
-      const decided = { configuration: configuration(), all: (await tools()).all };
       const { principal } = c.get("session").viewer;
+      const decided = { configuration: configuration(), all: await toolsSeenBy(c) };
       const result = await whatIf(principal, text, kept, answers.own(c), decided);
       return await showRules(c, { text, result });
     } catch (error) {

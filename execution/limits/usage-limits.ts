@@ -23,14 +23,14 @@ import { messageOf } from "../../base/faults.ts";
 import type { CallAllowance } from "../../broker/call-interceptors.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { buildFailure, type Failure } from "../../protocol/failure.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import type { Identified } from "../../protocol/run-context.ts";
 
 export type LimitSettings = Configuration["limits"];
 export type UseLimits = LimitSettings["each"];
 type LimitKey = keyof UseLimits;
 
 /** Whose use is limited. */
-export type Subject = Pick<RunContext, "principal" | "groups">;
+export type Subject = Identified;
 
 interface Kind {
   readonly span: Span;
@@ -204,12 +204,12 @@ export class UsageLimits {
     }
   }
 
-  #limitsOf({ principal, groups = [] }: Subject, isCall: boolean): AppliedLimit[] {
+  #limitsOf({ principal, groups = [], boundGroups = [] }: Subject, isCall: boolean): AppliedLimit[] {
     const settings = this.#options.settings();
     const configured = Object.entries(this.#options.groups()).flatMap(([group, members]) =>
       members.includes(principal) ? [group] : [],
     );
-    const all = appliedLimits(settings, principal, [...new Set([...configured, ...groups])]);
+    const all = appliedLimits(settings, principal, [...new Set([...configured, ...groups, ...boundGroups])]);
     return isCall ? all.filter(({ key }) => OF_CALLS.has(key)) : all;
   }
 

@@ -4,7 +4,14 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ArchiveError } from "../../archive/archive-error.ts";
-import { type PendingRow, type PendingStore, type Sealed, sealedAs } from "../../archive/pending-store.ts";
+import {
+  type PendingRow,
+  type PendingStore,
+  type RowFacts,
+  type Sealed,
+  sealedAs,
+  sealedEarlierAs,
+} from "../../archive/pending-store.ts";
 import type { Clock } from "../../base/clock.ts";
 import { readJson, writeJson } from "../../base/json.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
@@ -20,7 +27,7 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import type { Access, Owner } from "../../broker/policy/authorizer.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import { identityOf, type RunContext } from "../../protocol/run-context.ts";
 import { SEALING_KEY_BYTES, type Sealer, SealingError, seal, unseal } from "../../secrets/sealing.ts";
 import { openWaiting, sharedStorage } from "../../storage/storage.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
@@ -49,7 +56,7 @@ const MAX_CODE_CHARS = 128 * 1024;
 export interface ListedQuestion {
   ticket: string;
   /** Whose run it is, in what groups, and what they are called, as far as a login says that. */
-  owner: Pick<RunContext, "principal" | "groups" | "name">;
+  owner: Pick<RunContext, "principal" | "groups" | "boundGroups" | "name">;
   /** Milliseconds since 1970. */
   askedAt: number;
   expiresAt: number;
@@ -110,8 +117,8 @@ export type TakenRun =
   | { kind: "live"; pending: PendingApproval }
   | { kind: "unknown" };
 
-/** What was unsealed of rows, by ticket. It counts as long as these are the same. */
-const LISTINGS = new RecentlyUsed<string, { sealed: Uint8Array; listing: Listing }>({
+/** What was unsealed of rows, by ticket. It counts as long as a row has the same bytes for the same purpose. */
+const LISTINGS = new RecentlyUsed<string, { sealed: Uint8Array; purpose: string; listing: Listing }>({
   maxEntries: MAX_REMEMBERED,
 });
 
@@ -134,6 +141,8 @@ export class PendingApprovals {
   readonly #sealer: () => Promise<Sealer>;
   readonly #self = currentProcess();
   readonly #owner = formatIdentity(this.#self);
+  /** What was offered and not yet taken back, by ticket. */
+  readonly #offers = new Map<string, RowFacts>();
   constructor(options: PendingApprovalsOptions) {
     this.#options = options;
     const { configuration, env, store } = options;
@@ -155,7 +164,7 @@ export class PendingApprovals {
       if (json.length > MAX_RUN_BYTES)
         return { ok: false, why: "its run has read too much to be kept until somebody can be" };
       const question = await this.#questionRow(context, request, program, ticket);
-      const row = { ...question, run: await this.#seal("run", ticket, json) };
+      const row = { ...question, run: await this.#seal("run", question, json) };
       const kept = await plainly(() => this.#store.keep(row, MOST));
       if (kept !== "kept") throw new PendingError(WHY_NOT_KEPT[kept]);
       return { ok: true, ticket, expiresAt: question.expiresAt };
@@ -179,14 +188,15 @@ export class PendingApprovals {
     const question = await this.#questionRow(context, request, program, ticket);
     const kept = await plainly(() => this.#store.offer({ ...question, owner: this.#owner }, MOST));
     if (kept !== "kept") throw new PendingError(WHY_NOT_KEPT[kept]);
+    this.#offers.set(ticket, factsOf(question));
   }
 
-  /** The answer to a question that this process has offered, if there is one. */
+  /** The answer to a question that was offered here, if there is one. */
   async offered(ticket: string): Promise<KeptAnswer | undefined> {
     return this.#keptAnswer(ticket, await plainly(() => this.#store.offered(ticket, this.#owner)));
   }
 
-  /** Takes back a question that this process has offered. An answer that has come by now counts. Never rejects. */
+  /** Takes back a question that was offered here. An answer that has come by now counts. Never rejects. */
   async withdraw(ticket: string): Promise<KeptAnswer | undefined> {
     try {
       return await this.#keptAnswer(ticket, await plainly(() => this.#store.withdraw(ticket, this.#owner)));
@@ -194,11 +204,15 @@ export class PendingApprovals {
       // The row belongs to this process. It is removed once the process has ended.
       if (!(error instanceof PendingError)) throw error;
       return undefined;
+    } finally {
+      this.#offers.delete(ticket);
     }
   }
 
   async #keptAnswer(ticket: string, sealed: Uint8Array | undefined): Promise<KeptAnswer | undefined> {
-    return sealed && this.#counting((await this.#unseal("answer", ticket, sealed)) as KeptAnswer);
+    const facts = this.#offers.get(ticket);
+    if (sealed === undefined || facts === undefined) return undefined;
+    return this.#counting((await this.#unseal("answer", facts, sealed)) as KeptAnswer);
   }
 
   get #requiredProof(): RequiredProof {
@@ -217,36 +231,52 @@ export class PendingApprovals {
     ticket: string,
   ) {
     const { isAgain: _, ticket: __, ...asked } = request;
-    const { source, principal, groups, name, client } = context;
+    const { source, name, client } = context;
+    const { principal, ...groups } = identityOf(context);
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
-    const by = { source, groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
+    const by = { source, ...groups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
     const digest = questionDigest(request);
     const whole = Buffer.from(writeJson({ request: asked, ...by, ...program, digest }));
     const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
     const askedAt = this.#now();
+    const expiresAt = askedAt + this.#options.configuration.approvals.expireMs;
+    const facts: RowFacts = { ticket, principal, askedAt, expiresAt };
     return {
-      ticket,
-      principal,
-      askedAt,
-      expiresAt: askedAt + this.#options.configuration.approvals.expireMs,
-      listing: await this.#seal("listing", ticket, Buffer.from(writeJson(listing))),
-      question: await this.#seal("question", ticket, whole),
+      ...facts,
+      listing: await this.#seal("listing", facts, Buffer.from(writeJson(listing))),
+      question: await this.#seal("question", facts, whole),
     };
   }
 
-  /** What waits of a principal, or of everybody, the oldest first. */
-  async list(principal: string | undefined): Promise<ListedQuestion[]> {
+  /**
+   * What waits of a principal, or of everybody, the oldest first. What another version kept is left out.
+   *
+   * @param onLeftOut receives one line for each that is left out.
+   */
+  async list(
+    principal: string | undefined,
+    onLeftOut: (line: string) => void = () => {},
+  ): Promise<ListedQuestion[]> {
     const listed: ListedQuestion[] = [];
     for (const [index, row] of (await plainly(() => this.#store.list(principal))).entries()) {
       if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await nextTurn();
-      if (await this.#isAlive(row)) listed.push(await this.#listed(row));
+      if (!(await this.#isAlive(row))) continue;
+      try {
+        listed.push(await this.#listed(row));
+      } catch (error) {
+        if (!(error instanceof OfAnotherVersion)) throw error;
+        onLeftOut(error.message);
+      }
     }
     return listed;
   }
 
-  /** The questions of a principal, or of everybody, each whole, the oldest first. */
-  async *whole(principal: string | undefined): AsyncGenerator<PendingApproval> {
-    for (const { ticket } of await this.list(principal)) {
+  /** The questions of a principal, or of everybody, each whole, the oldest first. @param onLeftOut as that of `list`. */
+  async *whole(
+    principal: string | undefined,
+    onLeftOut?: (line: string) => void,
+  ): AsyncGenerator<PendingApproval> {
+    for (const { ticket } of await this.list(principal, onLeftOut)) {
       const found = await this.get(ticket);
       if (found !== undefined) yield found;
       await nextTurn();
@@ -266,7 +296,8 @@ export class PendingApprovals {
       return undefined;
     const sealed = await plainly(() => this.#store.question(ticket));
     if (sealed === undefined) return undefined;
-    const { request, code, language } = (await this.#unseal("question", ticket, sealed)) as PendingApproval;
+    const facts = factsOf({ ...listed, ...listed.owner });
+    const { request, code, language } = (await this.#unseal("question", facts, sealed)) as PendingApproval;
     const { bytes: _, ...rest } = listed;
     return { ...rest, request, code, language };
   }
@@ -278,33 +309,23 @@ export class PendingApprovals {
     return false;
   }
 
-  async #listed({
-    ticket,
-    principal,
-    askedAt,
-    expiresAt,
-    listing: sealed,
-    answer,
-    isKept,
-  }: PendingRow): Promise<ListedQuestion> {
-    const { groups, name, ...listing } = await this.#listing(ticket, sealed);
-    const owner = { principal, ...(groups && { groups }), ...(name !== undefined && { name }) };
+  async #listed(row: PendingRow): Promise<ListedQuestion> {
+    const { ticket, principal, askedAt, expiresAt, answer, isKept } = row;
+    const { groups, boundGroups, name, ...listing } = await this.#listing(row);
+    const owner = {
+      ...identityOf({ principal, groups, boundGroups }),
+      ...(name !== undefined && { name }),
+    };
     return { ticket, owner, askedAt, expiresAt, isAnswered: answer !== null, isLive: !isKept, ...listing };
   }
 
-  async #listing(ticket: string, sealed: Uint8Array): Promise<Listing> {
+  async #listing(row: PendingRow): Promise<Listing> {
+    const { ticket, listing: sealed } = row;
+    const purpose = sealedAs("listing", row);
     const known = LISTINGS.get(ticket);
-    if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return known.listing;
-    // What an earlier version kept has the whole question there.
-    const read = await this.#unseal("listing", ticket, sealed).catch(() =>
-      this.#unseal("question", ticket, sealed),
-    );
-    const { request, source, client, fileName, digest, groups, name, bytes } = read as Listing;
-    const listing: Listing = {
-      ...{ request: listedOf(request), source, client, fileName, digest },
-      ...{ groups, name, bytes: bytes ?? sealed.length },
-    };
-    LISTINGS.set(ticket, { sealed, listing });
+    if (known?.purpose === purpose && Buffer.compare(known.sealed, sealed) === 0) return known.listing;
+    const listing = (await this.#unseal("listing", row, sealed)) as Listing;
+    LISTINGS.set(ticket, { sealed, purpose, listing });
     return listing;
   }
 
@@ -331,19 +352,22 @@ export class PendingApprovals {
    */
   async answer(
     principal: string,
-    { ticket, digest }: Pick<PendingApproval, "ticket" | "digest">,
+    { ticket, digest, askedAt, expiresAt }: AnsweredQuestion,
     answer: ApprovalAnswer,
   ): Promise<boolean> {
     const required = this.#requiredProof;
     if (required !== "any" && countsProven(answer, required) !== answer)
       throw new PendingError(NOT_PROVEN[required]);
     const kept: KeptAnswer = { digest, answer };
-    const sealed = await this.#seal("answer", ticket, Buffer.from(writeJson(kept)));
+    const facts = { ticket, principal, askedAt, expiresAt };
+    const sealed = await this.#seal("answer", facts, Buffer.from(writeJson(kept)));
     return plainly(() => this.#store.answer(ticket, principal, sealed));
   }
 
   /** Claims a run whose question was answered, to continue it. */
   async take(principal: string, ticket: string): Promise<TakenRun> {
+    const row = await plainly(() => this.#store.row(ticket));
+    if (row === undefined || row.principal !== principal) return { kind: "unknown" };
     const claimed = await plainly(() =>
       this.#store.claim(ticket, principal, this.#owner, (owner) => isDead(owner, this.#self)),
     );
@@ -354,9 +378,9 @@ export class PendingApprovals {
       return pending === undefined ? { kind: "unknown" } : { kind: claimed.kind, pending };
     }
     try {
-      const kept = (await this.#unseal("run", ticket, claimed.run)) as SuspendedRun;
+      const kept = (await this.#unseal("run", row, claimed.run)) as SuspendedRun;
       const run = withProvenGrants(kept, this.#requiredProof);
-      const answered = this.#counting((await this.#unseal("answer", ticket, claimed.answer)) as KeptAnswer);
+      const answered = this.#counting((await this.#unseal("answer", row, claimed.answer)) as KeptAnswer);
       return {
         kind: "taken",
         resumed: {
@@ -396,20 +420,55 @@ export class PendingApprovals {
     return Math.round(this.#options.clock.wallMs());
   }
 
-  #seal(what: Sealed, ticket: string, bytes: Buffer): Promise<Buffer> {
-    return plainly(async () => (await this.#sealer()).seal(bytes, sealedAs(what, ticket)));
+  #seal(what: Sealed, facts: RowFacts, bytes: Buffer): Promise<Buffer> {
+    return plainly(async () => (await this.#sealer()).seal(bytes, sealedAs(what, facts)));
   }
 
-  async #unseal(what: Sealed, ticket: string, sealed: Uint8Array): Promise<unknown> {
-    const bytes = await plainly(async () => (await this.#sealer()).unseal(sealed, sealedAs(what, ticket)));
+  async #unseal(what: Sealed, facts: RowFacts, sealed: Uint8Array): Promise<unknown> {
+    const sealer = await plainly(this.#sealer);
+    const bytes = await plainly(async () => {
+      try {
+        return sealer.unseal(sealed, sealedAs(what, facts));
+      } catch (error) {
+        if (error instanceof SealingError && isOfAnotherVersion(sealer, what, facts, sealed))
+          throw new OfAnotherVersion(facts);
+        throw error;
+      }
+    });
     return readJson(bytes.toString("utf8"));
   }
+}
+
+/** What waits was kept by another version of ptc, whose format this one does not read. */
+class OfAnotherVersion extends PendingError {
+  constructor({ ticket }: RowFacts) {
+    super(`what waits as ${ticket} was kept by another version of ptc: run its program again`);
+  }
+}
+
+function isOfAnotherVersion(sealer: Sealer, what: Sealed, { ticket }: RowFacts, sealed: Uint8Array): boolean {
+  return sealedEarlierAs(what, ticket).some((purpose) => {
+    try {
+      sealer.unseal(sealed, purpose);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The question that an answer is for. */
+export type AnsweredQuestion = Pick<PendingApproval, "ticket" | "digest" | "askedAt" | "expiresAt">;
+
+function factsOf({ ticket, principal, askedAt, expiresAt }: RowFacts): RowFacts {
+  return { ticket, principal, askedAt, expiresAt };
 }
 
 /** The content of a row that is listed, as it is sealed. */
 interface Listing
   extends Pick<ListedQuestion, "request" | "source" | "client" | "fileName" | "digest" | "bytes"> {
   groups?: RunContext["groups"] | undefined;
+  boundGroups?: RunContext["boundGroups"] | undefined;
   name?: string | undefined;
 }
 

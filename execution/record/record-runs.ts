@@ -540,14 +540,14 @@ class RunAudit {
 
 /** What a login says of its principal, as a record has it. */
 function loginOf(
-  { name, groups, clientId }: RunContext,
+  { name, groups, boundGroups, clientId }: RunContext,
   textOf: (text: string) => string,
-): Pick<RunToArchive["facts"], "principal_name" | "groups" | "client_id"> {
+): Pick<RunToArchive["facts"], "principal_name" | "groups" | "bound_groups" | "client_id"> {
+  const kept = (own: readonly string[]) => own.slice(0, MAX_GROUPS).map((group) => textOf(group));
   return {
     ...(name === undefined ? {} : { principal_name: textOf(name) }),
-    ...(groups === undefined || groups.length === 0
-      ? {}
-      : { groups: groups.slice(0, MAX_GROUPS).map((group) => textOf(group)) }),
+    ...(groups === undefined || groups.length === 0 ? {} : { groups: kept(groups) }),
+    ...(boundGroups === undefined || boundGroups.length === 0 ? {} : { bound_groups: kept(boundGroups) }),
     ...(clientId === undefined ? {} : { client_id: textOf(clientId) }),
   };
 }

@@ -1,4 +1,4 @@
-import type { RunContext } from "../../protocol/run-context.ts";
+import { identityKey, type RunContext } from "../../protocol/run-context.ts";
 
 /** The place of a program among those that came for the same session. */
 export interface Arrival {
@@ -16,7 +16,7 @@ export class ArrivalOrder {
   /** Notes that a program has come. Returns `undefined` for a program in no session. */
   note({ context, session }: { context: RunContext; session?: string | undefined }): Arrival | undefined {
     if (session === undefined) return undefined;
-    const key = JSON.stringify([context.principal, session]);
+    const key = JSON.stringify([identityKey(context), session]);
     const isNext = this.#last.get(key) ?? Promise.resolve();
     let pass = () => {};
     const own = new Promise<void>((resolve) => {

@@ -4,7 +4,7 @@ import { RunState } from "../../broker/policy/run-history.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { runnerOf } from "../../languages/languages.ts";
 import type { ProgramSession } from "../../languages/program.ts";
-import type { RunContext } from "../../protocol/run-context.ts";
+import { type Identified, identityKey, type RunContext } from "../../protocol/run-context.ts";
 import type { RunnerName } from "../../protocol/runners.ts";
 import type { SandboxSource } from "../../sandbox/sandbox.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
@@ -51,7 +51,7 @@ export interface SessionsOptions {
   takeLost?: ((principal: string, name: string) => string | undefined) | undefined;
 }
 
-/** The sessions of all principals. Each principal finds only its own. */
+/** The sessions of all principals. Each principal finds only its own, and each of its tokens those of a token with the same groups. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Map<string, KeptSession>();
@@ -69,7 +69,7 @@ export class Sessions {
    * the wait. A program that cannot have its turn gets the reason instead of a sandbox.
    */
   async enter(name: string, { context, signal }: EnteringProgram, language: string): Promise<EnteredSession> {
-    const key = keyOf(context.principal, name);
+    const key = keyOf(context, name);
     for (;;) {
       const session = this.#sessions.get(key) ?? this.#begin(key, name, context, language);
       if (typeof session === "string") return refuse(session);
@@ -101,13 +101,16 @@ export class Sessions {
       .map((session) => session.status());
   }
 
-  /** Ends a session, even while a program runs in it. False when no session has this name. */
+  /**
+   * Ends a principal's sessions of a name, even while programs run in them: each of the principal's tokens has its own. False when no
+   * session has this name.
+   */
   async end(principal: string, name: string): Promise<boolean> {
-    const key = keyOf(principal, name);
-    const session = this.#sessions.get(key);
-    if (session === undefined) return false;
-    await this.#lose(key, session, "by `ptc sessions end`");
-    return true;
+    const own = [...this.#sessions].filter(
+      ([, session]) => session.principal === principal && session.name === name,
+    );
+    await Promise.all(own.map(([key, session]) => this.#lose(key, session, "by `ptc sessions end`")));
+    return own.length > 0;
   }
 
   /** Ends all of them. Never rejects. */
@@ -259,6 +262,7 @@ function refuse(message: string): EnteredSession {
   };
 }
 
-function keyOf(principal: string, name: string): string {
-  return JSON.stringify([principal, name]);
+/** Programs with other groups never share a session: one could leave code there that another's rights then run. */
+function keyOf(context: Identified, name: string): string {
+  return JSON.stringify([identityKey(context), name]);
 }

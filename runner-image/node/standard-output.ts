@@ -6,6 +6,7 @@
 
 import childProcess from "node:child_process";
 import fs from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { replaceFunction } from "./environment/replace-function.ts";
 
@@ -76,10 +77,32 @@ function captureFiles(take: (bytes: Uint8Array) => void): void {
       nextTick(done, null);
     });
   }
+  const open = fs.promises.open;
+  replaceFor(fs.promises, "open", isPath, async () => captureHandle(await open("/dev/null", "w"), take));
   replaceFor(fs, "openSync", isPath, () => STDOUT);
   replaceFor(fs, "open", isPath, (_path, ...rest) => {
     nextTick(rest.pop() as Callback, null, STDOUT);
   });
+}
+
+/** Makes what is written to an opened file the program's output. */
+function captureHandle(handle: FileHandle, take: (bytes: Uint8Array) => void): FileHandle {
+  const write = async (data: unknown, ...place: unknown[]) => {
+    const bytes = bytesOf(data, place);
+    take(bytes);
+    return { bytesWritten: bytes.length, buffer: data };
+  };
+  const writev = async (buffers: Uint8Array[]) => {
+    const bytes = concat(buffers);
+    take(bytes);
+    return { bytesWritten: bytes.length, buffers };
+  };
+  const writeFile = async (data: unknown, options: unknown) => {
+    const isWhole = typeof data === "string" || ArrayBuffer.isView(data);
+    for await (const part of isWhole ? [data] : (data as AsyncIterable<unknown>))
+      take(bytesOf(part, [undefined, encodingIn(options)]));
+  };
+  return Object.assign(handle, { write, writev, writeFile, appendFile: writeFile }) as FileHandle;
 }
 
 /** A child process that would inherit descriptor 1 gets a pipe instead. */

@@ -2,10 +2,10 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, constants, readFileSync, type Stats, statSync } from "node:fs";
+import { accessSync, constants, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { cpus, release } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { promisify } from "node:util";
 import { SandboxError } from "../sandbox-error.ts";
@@ -32,14 +32,62 @@ export interface Runsc {
   path: string;
   /** Changes with the file. */
   identity: string;
+  /** The program that makes a namespace for it, where it must not be the first one in `PATH`. */
+  unshare?: string;
 }
 
-/** Finds runsc again each time, because it may be replaced while ptc runs. @throws SandboxError `runtime_missing` */
-export function findRunsc(runtime: string, missing: string): Runsc {
-  const path = findProgram(runtime);
-  if (path === undefined)
-    throw new SandboxError("runtime_missing", `there is no ${runtime} on this machine; ${missing}`);
-  return { path, identity: `${path} ${fileIdentity(statSync(path))}` };
+/** Where a system has its programs, whatever `PATH` says. */
+const SYSTEM_FOLDERS = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/**
+ * Finds runsc again each time, because it may be replaced while ptc runs.
+ *
+ * @param which as in `EngineOptions.runsc`.
+ * @throws SandboxError `runtime_missing`, also for one that is to be trusted and that others than root could have written.
+ */
+export function findRunsc(which: string | undefined, missing: string): Runsc {
+  const path =
+    which === undefined
+      ? findProgram("runsc")
+      : which === "system"
+        ? findSystemProgram("runsc")
+        : isExecutable(which)
+          ? which
+          : undefined;
+  if (path === undefined) {
+    const where =
+      which === undefined
+        ? "on this machine"
+        : which === "system"
+          ? `in ${SYSTEM_FOLDERS.join(", ")}`
+          : `at ${which}`;
+    throw new SandboxError("runtime_missing", `there is no runsc ${where}; ${missing}`);
+  }
+  if (which === undefined) return { path, identity: `${path} ${fileIdentity(statSync(path))}` };
+  const real = realpathSync(path);
+  const open = whoseIsOpen(real);
+  if (open !== undefined)
+    throw new SandboxError(
+      "runtime_missing",
+      `${path} is not used, because managed settings require isolation and others than root could have written ${open}`,
+    );
+  const unshare = findSystemProgram("unshare") ?? "/usr/bin/unshare";
+  return { path: real, identity: `${real} ${fileIdentity(statSync(real))}`, unshare };
+}
+
+function findSystemProgram(name: string): string | undefined {
+  return findProgram(name, SYSTEM_FOLDERS.join(delimiter));
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** The file or the folder on the way to it that others than root can write. */
+function whoseIsOpen(path: string): string | undefined {
+  for (let at = path; ; at = dirname(at)) {
+    const { uid, mode } = statSync(at);
+    if (uid !== 0 || (mode & WRITABLE_BY_OTHERS) !== 0) return at;
+    if (at === dirname(at)) return undefined;
+  }
 }
 
 /** A text that changes when a file is written to or replaced. */
@@ -92,12 +140,13 @@ export function runscFlags(rootFolder: string): string[] {
 /** Whether ptc runs as root. runsc can restore snapshots only for root. */
 export const isRoot = process.getuid?.() === 0;
 
-/** Prefix of the runsc command for ordinary users: it makes them root of their own namespace, which maps no other user. */
-const AS_ROOT_OF_OWN_NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"];
+/** Options of `unshare` before the runsc command of ordinary users: they make them root of their own namespace, which maps no other user. */
+const AS_ROOT_OF_OWN_NAMESPACE = ["--user", "--map-root-user", "--mount"];
 
 /** The command line that calls runsc on behalf of this user. */
 export function runscCommand(runsc: Runsc, args: readonly string[]): string[] {
-  return isRoot ? [runsc.path, ...args] : [...AS_ROOT_OF_OWN_NAMESPACE, runsc.path, "--rootless", ...args];
+  const { path, unshare = "unshare" } = runsc;
+  return isRoot ? [path, ...args] : [unshare, ...AS_ROOT_OF_OWN_NAMESPACE, path, "--rootless", ...args];
 }
 
 /** The maximum length of runsc's own last messages. */

@@ -80,17 +80,19 @@ export class RunscEngine implements SandboxEngine {
   readonly #runners: RunnerStarts;
   readonly #snapshots: Snapshots;
   readonly #allowsWeaker: boolean;
+  readonly #runsc: string | undefined;
   #hierarchy: CgroupHierarchy | undefined;
   /** The keys of snapshots that are being made or about to be made. */
   readonly #making = new Set<string>();
   #lastMade: Promise<void> = Promise.resolve();
   readonly #machine = machineIdentity();
 
-  constructor({ folder, runners, allowsWeakerIsolation = false, folders }: RunscEngineOptions) {
+  constructor({ folder, runners, allowsWeakerIsolation = false, runsc, folders }: RunscEngineOptions) {
     const usual = runscFolders();
     this.#folder = folder;
     this.#runners = runners;
     this.#allowsWeaker = allowsWeakerIsolation;
+    this.#runsc = runsc;
     this.#snapshots = new Snapshots(folders?.snapshots ?? usual.snapshots);
     this.#images = new RunscImages({
       folder: folders?.images ?? usual.images,
@@ -100,7 +102,7 @@ export class RunscEngine implements SandboxEngine {
   }
 
   async describe(): Promise<EngineDescription> {
-    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const runsc = findRunsc(this.#runsc, RUNSC_ADVICE.missingRuntime);
     const version = await runscVersion(runsc);
     const weak = this.#whyNoLimits();
     return {
@@ -202,7 +204,7 @@ export class RunscEngine implements SandboxEngine {
         "runtime_missing",
         `without an engine there is no runtime but ${RUNSC}, and sandbox.runtime is '${runtime}'`,
       );
-    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const runsc = findRunsc(this.#runsc, RUNSC_ADVICE.missingRuntime);
     const root = await this.#images.findRoot(image);
     if (root === undefined)
       throw new SandboxError("image_missing", "the image is gone or was edited; run `ptc image build`");
@@ -378,7 +380,7 @@ export class RunscEngine implements SandboxEngine {
 
   /** Runs a command as root of a sandbox with a writable root folder, to build an image. */
   async #runInside(root: string, command: readonly string[]): Promise<void> {
-    const runsc = findRunsc(RUNSC, RUNSC_ADVICE.missingRuntime);
+    const runsc = findRunsc(this.#runsc, RUNSC_ADVICE.missingRuntime);
     const id = randomBytes(ID_BYTES).toString("hex");
     const folder = join(this.#folder, id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -13,6 +13,7 @@ import {
 import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
 import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
+import { identityKey } from "../../protocol/run-context.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
 import { McpSessions } from "./mcp-sessions.ts";
@@ -229,6 +230,6 @@ class KnownCallers {
   }
 }
 
-function keyOf({ context: { principal, groups = [] } }: Caller): string {
-  return JSON.stringify([principal, ...[...groups].sort()]);
+function keyOf({ context }: Caller): string {
+  return identityKey(context);
 }

@@ -10,6 +10,7 @@
  *     POST approvals/TICKET  {"decision": "approve" | "deny"}      the first answer counts
  *     GET  audit?principal=&event=&run=&since=&limit=              lines, the oldest first
  */
+
 import * as z from "zod/mini";
 import { ArchiveError } from "../../archive/archive-error.ts";
 import type { ArchiveStore } from "../../archive/archive-store.ts";
@@ -31,6 +32,7 @@ import {
 } from "../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../execution/pending/tickets.ts";
 import type { Caller } from "../../identity/caller.ts";
+import { identityOf, wayOf } from "../../protocol/run-context.ts";
 import { readPageAssets } from "../pages/page.ts";
 import { renderRunPage } from "../pages/run-page.ts";
 import { runAsJson } from "../reports/run-json.ts";
@@ -194,7 +196,7 @@ export class Records {
     const body = parseDecision(await request.text());
     const answer = {
       decision: body.decision === "approve" ? ("once" as const) : ("denied" as const),
-      ...{ by: context.name ?? context.principal, how: `HTTP, ${context.principal}` },
+      ...{ by: context.principal, how: wayOf("HTTP", context) },
     };
     const { owner } = pending;
     const approvals = await this.#options.pending();
@@ -229,8 +231,8 @@ export class Records {
   }
 }
 
-function ownerOf({ record: { principal, groups } }: ArchivedRun): Owner {
-  return { principal, ...(groups === undefined ? {} : { groups }) };
+function ownerOf({ record: { principal, groups, bound_groups } }: ArchivedRun): Owner {
+  return identityOf({ principal, groups, boundGroups: bound_groups });
 }
 
 /** A question as JSON. One that is only listed says how large it is, in place of its arguments. */

@@ -177,11 +177,16 @@ export class McpConnection implements ClientConnection {
     return buildInstructions(known.configured, printers(), chooseExamples(known), hasDirect);
   }
 
-  /** The definitions of `tools/list`: ptc's own tools, the direct tools of servers, and saved programs. */
-  async listTools() {
+  /** The definitions of ptc's own tools, which are the same for everybody. */
+  async listOwnTools() {
     const { printers } = this.#service.options;
     const { configured } = await this.known();
-    const own = buildToolDefinitions(configured, printers(), this.#hasSessions());
+    return buildToolDefinitions(configured, printers(), this.#hasSessions());
+  }
+
+  /** The definitions of `tools/list`: ptc's own tools, the direct tools of servers, and saved programs. */
+  async listTools() {
+    const own = await this.listOwnTools();
     const direct = [...(await this.#directTools()).values()].map(({ definition }) => definition);
     return [...own, ...direct, ...(await this.#exposed()).map(defineExposed)];
   }

@@ -11,6 +11,7 @@ import {
 import { wholeValueOf } from "../../execution/output/archived-output.ts";
 import type { CodeSyntax } from "../../languages/language.ts";
 import { syntaxOf } from "../../languages/languages.ts";
+import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   decisionOf,
   emittedLine,
@@ -81,7 +82,7 @@ function renderHeader({ record }: ArchivedRun, { status, title }: RunOverview): 
   return html`<p class="kind">ptc run</p>
 <h1><span class="status ${status === "ok" ? "good" : "bad"}">${status}</span> <span class="name">${record.file_name}</span></h1>
 <p class="lead">${title}</p>
-<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${record.principal_name === undefined ? record.principal : `${record.principal_name} (${record.principal})`} through ptc ${record.source}</span>${renderWho(record)}</p>`;
+<p class="where"><code>${record.run_id}</code><span>${renderTime(record.started_at)}</span><span>by ${describePrincipal({ principal: record.principal, name: record.principal_name })} through ptc ${record.source}</span>${renderWho(record)}</p>`;
 }
 
 function renderWho({ actor, client }: ArchivedRun["record"]): Markup {

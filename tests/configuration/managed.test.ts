@@ -349,6 +349,64 @@ it("programs run on the engine that managed settings name, whatever variables sa
   expect([named.sandbox.engine, named.sandbox.engineAddress]).toEqual(["runsc", undefined]);
 });
 
+it("tell of a server that is neither blocked nor labelled because of its port alone", async () => {
+  const servers =
+    "servers: [{name: a, url: 'https://h.example:8443/mcp'}, {name: b, url: 'https://h.example/mcp'}]";
+  const told = async (managed: string) => {
+    const { held } = await load(servers, managed);
+    return held.map((line) => line.slice(place.path.length + 2));
+  };
+  expect(await told("servers: {block: [{url: 'https://h.example/*'}]}")).toEqual([
+    "servers.block: 'https://h.example/*' does not match server 'a', which has a port: 'https://h.example:*/*' matches every port",
+  ]);
+  expect(await told("labels: [{server: {url: 'https://*.example'}, labels: [x]}]")).toEqual([
+    "labels: 'https://*.example' does not match server 'a', which has a port: 'https://*.example:*' matches every port",
+  ]);
+  for (const url of ["https://h.example:*/*", "https://h.example:8443/*", "https://other.example/*"])
+    expect(await told(`servers: {block: [{url: '${url}'}]}`)).toEqual([]);
+});
+
+it("choose runsc where they require isolation, whatever PATH says", async () => {
+  const chosen = async (managed: string) => (await load("{}", managed)).sandbox.runsc;
+  expect(await chosen("{}")).toBeUndefined();
+  expect(await chosen("sandbox: {allow_weaker_isolation: false}")).toBe("system");
+  expect(await chosen("sandbox: {allow_weaker_isolation: false, runsc: /opt/runsc}")).toBe("/opt/runsc");
+  await expect(load("{}", "sandbox: {runsc: runsc}")).rejects.toThrow("must be an absolute path");
+});
+
+describe("variables that have Node.js run other code", () => {
+  const loadWith = (env: Record<string, string>, managed: string | undefined) => {
+    write("project/ptc.yaml", "{}");
+    if (managed !== undefined) write("etc/ptc/managed.yaml", managed);
+    return loadConfiguration({ env, cwd: join(folder, "project"), managedPlaces: [place] });
+  };
+
+  it.each<[Record<string, string>, string]>([
+    [{ NODE_OPTIONS: "--require /tmp/x.cjs" }, 'NODE_OPTIONS has "--require"'],
+    [{ NODE_OPTIONS: "--max-old-space-size=512 --import=/tmp/x.mjs" }, 'NODE_OPTIONS has "--import"'],
+    [{ NODE_OPTIONS: "-r /tmp/x.cjs" }, 'NODE_OPTIONS has "-r"'],
+    [{ NODE_OPTIONS: "--experimental-loader=x" }, 'NODE_OPTIONS has "--experimental-loader"'],
+    [{ NODE_OPTIONS: "--inspect=127.0.0.1:1" }, 'NODE_OPTIONS has "--inspect"'],
+    [{ NODE_OPTIONS: '"--require" x' }, "NODE_OPTIONS has"],
+    [{ NODE_OPTIONS: "--max-old-space-size=1\\ --import=x" }, "NODE_OPTIONS has"],
+    [{ NODE_OPTIONS: "\t--an-option-of-later=1" }, 'NODE_OPTIONS has "--an-option-of-later"'],
+    [{ NODE_PATH: "/tmp/modules" }, "NODE_PATH is set"],
+    [{ LD_PRELOAD: "/tmp/x.so" }, "LD_PRELOAD is set"],
+  ])("%o keep ptc from running where settings are managed, in one line", async (env, what) => {
+    const why = `which can run other code in ptc: unset ${Object.keys(env)[0]}`;
+    const loading = loadWith(env, "{}");
+    await expect(loading).rejects.toThrow(what);
+    await expect(loading).rejects.toThrow(why);
+    rmSync(join(folder, "etc"), { recursive: true });
+    await expect(loadWith(env, undefined)).resolves.toBeDefined();
+  });
+
+  it("are not those that change how much it may use or what it warns of", async () => {
+    const NODE_OPTIONS = "--max-old-space-size=4096 --max_semi_space_size=16  --no-warnings --use-system-ca";
+    await expect(loadWith({ NODE_OPTIONS, NODE_PATH: "" }, "{}")).resolves.toBeDefined();
+  });
+});
+
 describe("a file of managed settings", () => {
   const problem = () => {
     try {

@@ -51,6 +51,7 @@ function havingNamed(name: string) {
       counts: () => true,
       create: async () => ({ why: "none are made here" }),
       list: async () => [{ ...token, createdAt: 1_000, expiresAt: 2_000 }],
+      learnGroups: async () => {},
       revoke: async () => undefined,
     },
     sessions: () => ({ list: async () => [session], end: async () => false }),

@@ -32,6 +32,7 @@ const NO_TOKENS = {
   counts: () => true,
   list: async () => [],
   create: async () => ({ why: "none are made here" }),
+  learnGroups: async () => {},
   revoke: async () => undefined,
 };
 const OWN: Rights = { ...ALL, runs: "own", audit: "own" };
@@ -70,6 +71,7 @@ describe("the page about the viewer", () => {
       tokens: {
         ...NO_TOKENS,
         list: async () => tokens,
+        learnGroups: async () => {},
         revoke: async (name) => {
           if (name !== "nightly") return { why: `there is no token '${name}'` };
           revoked.push(name);

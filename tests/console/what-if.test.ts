@@ -25,6 +25,7 @@ async function suppose(
   more: object = {},
   bounds: Parameters<typeof whatIf>[5] = {},
   who = "ada",
+  all = TOOLS,
 ): Promise<WhatIf> {
   const configuration = parseConfiguration(JSON.stringify({ ...SERVERS, ...more }), {
     ...{ file: "ptc.yaml", directory: newFolder(), environment: {} },
@@ -32,14 +33,7 @@ async function suppose(
   const archive = new MemoryStore();
   for (const [i, run] of runs.entries())
     await archiveIn(archive, { startedAt: Date.UTC(2026, 9, 1) + i, ...run });
-  return whatIf(
-    who,
-    rule,
-    runs.length === 0 ? undefined : archive,
-    {},
-    { configuration, all: TOOLS },
-    bounds,
-  );
+  return whatIf(who, rule, runs.length === 0 ? undefined : archive, {}, { configuration, all }, bounds);
 }
 
 const told = ({ otherwise }: WhatIf) =>
@@ -54,6 +48,17 @@ describe("a rule that is supposed", () => {
     expect(told(result)).toEqual([["mcp__mail__send_message", 2, "allow", "deny"]]);
     expect(result.otherwise[0]?.after.rule).toContain("no-evil (the rule:");
     expect(result).toMatchObject({ calls: 3, runs: 1, skipped: 0, endedBy: undefined, notes: [] });
+  });
+
+  it("says the same of a tool that its viewer does not see as of one that does not exist", async () => {
+    const seen = viewOf(serversOf({ docs: [{ name: "get_document" }] }));
+    const about = (tool: string) =>
+      suppose(`tools: { block: ["${tool}"] }`, [{ calls: [{ ...GET, tool }] }], {}, {}, "ada", seen);
+    const outcome = async (tool: string) => JSON.stringify(await about(tool)).replaceAll(tool, "TOOL");
+    expect(await outcome("mcp__mail__search")).toBe(await outcome("mcp__mail__nothing"));
+    expect((await about("mcp__mail__search")).notes).toEqual([
+      "'mcp__mail__search' matches no tool that is known",
+    ]);
   });
 
   it("decides by what the run had done before each call", async () => {

@@ -1,8 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Tokens } from "../../identity/tokens.ts";
+import { Tokens, tokensIn } from "../../identity/tokens.ts";
 import { Redactor } from "../../secrets/redaction.ts";
+import { KeyList } from "../../secrets/sealing.ts";
+import { MemoryDocuments } from "../archive/memory-documents.ts";
 import { newFolder } from "../temporary-folder.ts";
 
 const NOTHING = { storage: { url: undefined, encryptionKeys: [] } };
@@ -59,6 +61,44 @@ test("a name is somebody's until it is revoked", async () => {
   await expect(tokens.revoke("other")).rejects.toThrow("there is no token 'other'");
 });
 
+const owned = (groups: string[], ownerGroups: string[]) => ({
+  ...given(),
+  ...{ groups, owner: "https://login.example.com#eve", ownerGroups },
+});
+
+test("a token of somebody's own is bound by the groups of theirs that it does not have", async () => {
+  const { tokens } = open();
+  const narrow = await tokens.create("narrow", owned(["staff"], ["staff", "contractors"]));
+  expect(await tokens.callerOf(narrow)).toMatchObject({
+    context: {
+      principal: "https://login.example.com#eve",
+      groups: ["staff"],
+      boundGroups: ["contractors"],
+    },
+  });
+});
+
+test("a later login of its owner binds a token by more groups, and never by fewer", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("narrow", owned([], ["contractors"]));
+  const other = await tokens.create("other", { ...owned([], []), owner: "somebody else" });
+  await tokens.learnGroups("https://login.example.com#eve", ["probation"]);
+  await tokens.learnGroups("https://login.example.com#eve", undefined);
+  const after = open(directory).tokens;
+  expect(await after.callerOf(token)).toMatchObject({
+    context: { boundGroups: ["contractors", "probation"] },
+  });
+  expect(await after.callerOf(other)).not.toHaveProperty("context.boundGroups");
+});
+
+test("a token of which it is not known what binds its owner lets nobody in", async () => {
+  const { directory, tokens } = open();
+  const token = await tokens.create("old", owned([], ["contractors"]));
+  const file = join(directory, ".ptc/tokens.json");
+  writeFileSync(file, readFileSync(file, "utf8").replace(/,"owner_groups":\[[^\]]*\]/, ""));
+  expect(await open(directory).tokens.callerOf(token)).toMatchObject({ error: "invalid_token" });
+});
+
 test("tokens that cannot be read let nobody in", async () => {
   const { directory, tokens } = open();
   const token = await tokens.create("nightly", given());
@@ -70,4 +110,26 @@ test("a token is redacted wherever text leaves ptc", async () => {
   const { tokens } = open();
   const token = await tokens.create("nightly", given());
   expect(new Redactor([], []).redactText(`it is ${token}.`).value).toBe("it is [REDACTED:ptc-token].");
+});
+
+test("tokens in a storage are sealed: what somebody wrote there is no token", async () => {
+  const documents = new MemoryDocuments();
+  const keys = new KeyList([new Uint8Array(32).fill(1)]);
+  const open = () => new Tokens(tokensIn(documents, async () => keys));
+  const token = await open().create("nightly", given());
+  expect(await open().callerOf(token)).toMatchObject({ context: { principal: "token#nightly" } });
+  const [written] = await open().list();
+  const forged = { version: 1, tokens: [{ ...written, owner: "ada", owner_groups: [] }] };
+  await documents.write("tokens", "all", Buffer.from(JSON.stringify(forged)));
+  const why = "the kept tokens are not sealed, so none counts; make them again: `ptc token create`";
+  await expect(open().callerOf(token)).rejects.toThrow(why);
+  await expect(open().list()).rejects.toThrow(why);
+  // What is made then begins anew, without what stood there.
+  const again = await open().create("weekly", given());
+  expect(await open().callerOf(again)).toMatchObject({ context: { principal: "token#weekly" } });
+  expect(await open().callerOf(token)).toMatchObject({ error: "invalid_token" });
+  const other = new KeyList([new Uint8Array(32).fill(2)]);
+  const purpose = "ptc tokens 1 all";
+  await documents.write("tokens", "all", other.seal(Buffer.from(JSON.stringify(forged)), purpose));
+  await expect(open().callerOf(token)).rejects.toThrow("the kept tokens cannot be read");
 });

@@ -108,6 +108,45 @@ describe("a program", () => {
     expect(run).toMatchObject({ ok: true, value: 43 });
   });
 
+  test.each([
+    [
+      "typescript",
+      `const hostile = JSON.parse('{"a":[{"__proto__":{"isAdmin":true}}]}');
+const why = await mcp__functions__take(hostile).catch((error) => error.message);
+globalThis.result = data.isGiven ? { why, hostile } : why;`,
+    ],
+    [
+      "python",
+      `hostile = {"a": [{"__proto__": {"isAdmin": True}}]}
+try:
+    why = await mcp__functions__take(hostile)
+except Exception as error:
+    why = str(error)
+result = {"why": why, "hostile": hostile} if data["isGiven"] else why`,
+    ],
+  ] as const)("hands over nothing with a prototype in it, in %s", async (language, code) => {
+    const given: unknown[] = [];
+    const take = tool({
+      description: "Takes anything",
+      input: { type: "object" },
+      annotations: { readOnlyHint: true },
+      execute: (args) => void given.push(args),
+    });
+    const ptc = await openPtc({ config: { languages: ["typescript", "python"] }, tools: { take } });
+    const asked = { language, typecheck: "off" } as const;
+    const refused = await ptc.run(code, { ...asked, data: { isGiven: false } });
+    expect(refused.value).toContain("a member named __proto__, at a[0].__proto__: no function is given one");
+    expect(given).toEqual([]);
+    const run = await ptc.run(code, { ...asked, data: { isGiven: true } });
+    expect(run).toMatchObject({
+      ...{ ok: false, value: undefined, envelope: { result: { ok: true } } },
+      error: {
+        type: "ResultNotSerializable",
+        message: expect.stringContaining("a member named __proto__, at hostile.a[0].__proto__"),
+      },
+    });
+  });
+
   test("hands blocks on that it emitted", async () => {
     const ptc = await openPtc();
     const run = await ptc.run('emit("aside"); globalThis.result = 1');
@@ -804,6 +843,29 @@ describe("two in one process", () => {
     expect(ran.value).toBe(1);
     expect((await two.run(code)).value).toBe(2);
     expect(await two.replay(ran.envelope.run_id)).toMatchObject({ same: true });
+  });
+});
+
+test("tools are those of their principal, and one that is hidden is answered for as one that does not exist", async () => {
+  const folder = newFolder();
+  writeFileSync(
+    join(folder, "x.cedar"),
+    'permit (principal, action, resource);\nforbid (principal == User::"guest", action, resource == Tool::"mcp__functions__wipe");',
+  );
+  const config = { discovery: "direct", policy: ["x.cedar"] } as never;
+  const ptc = await openPtc({ cwd: folder, config, tools: { lookup, wipe }, principal: "ada" });
+  const names = (tools: readonly { name: string }[]) =>
+    tools.map(({ name }) => name).filter((name) => name.startsWith("mcp__"));
+  expect(names(ptc.tools())).toEqual(["mcp__functions__lookup", "mcp__functions__wipe"]);
+  // Nobody has looked yet which tools a guest has.
+  expect(names(ptc.tools({ principal: "guest" }))).toEqual([]);
+  expect(ptc.tools({ principal: "guest" }).map(({ name }) => name)).toContain("execute_program");
+  const guests = await ptc.listTools({ principal: "guest" });
+  expect(names(guests)).toEqual(["mcp__functions__lookup"]);
+  expect(names(ptc.tools({ principal: "guest" }))).toEqual(["mcp__functions__lookup"]);
+  const hidden = ptc.tools().find(({ name }) => name === "mcp__functions__wipe");
+  expect(await hidden?.execute({}, { principal: "guest" })).toMatchObject({
+    ...{ isError: true, text: "there is no tool 'mcp__functions__wipe'" },
   });
 });
 

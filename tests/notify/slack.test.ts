@@ -79,6 +79,8 @@ function signed(body: string, { at = NOW / 1_000, secret = SIGNING_SECRET } = {}
   return new Request("https://ptc.example.com/notify/slack", { method: "POST", headers, body });
 }
 
+const ADA = { principal: "https://login.example.com#ada" };
+
 /** ptc as Slack reaches it, which gives these answers. */
 async function slack(answered: Answered = { counts: true, tool: "mcp__docs__delete" }, now = NOW) {
   const { url, received } = await receive();
@@ -87,7 +89,7 @@ async function slack(answered: Answered = { counts: true, tool: "mcp__docs__dele
   const settings: NotifySettings["slack"] = {
     url,
     signingSecret: SIGNING_SECRET,
-    approvers: { U024BE7LH: "https://login.example.com#ada" },
+    approvers: { U024BE7LH: ADA },
   };
   const send = (request: Request) =>
     answerSlack(request, {
@@ -119,10 +121,13 @@ describe("an answer in Slack", () => {
       expect(status).toBe(200);
       expect(await told()).toEqual({
         replace_original: true,
-        text: `ptc: mcp__docs__delete was ${word} by ada`,
+        text: `ptc: mcp__docs__delete was ${word} by ${ADA.principal}`,
       });
       expect(given).toEqual([
-        { ticket: "3f9a2c", digest: DIGEST, decision, principal: "https://login.example.com#ada", by: "ada" },
+        {
+          ...{ ticket: "3f9a2c", digest: DIGEST, decision, approver: ADA },
+          ...{ member: "U024BE7LH", username: "ada" },
+        },
       ]);
     },
   );

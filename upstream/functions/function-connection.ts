@@ -1,5 +1,6 @@
 import { messageOf, outsideBoundaries } from "../../base/faults.ts";
 import { readJson, withTextNumbers, writeJson } from "../../base/json.ts";
+import { findPrototypeMember } from "../../base/prototype-member.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { inTime, orAborted } from "../../base/waiting.ts";
 import { MAX_REPLY_FRAME_BYTES } from "../../protocol/limits.ts";
@@ -67,6 +68,11 @@ export class FunctionConnection implements UpstreamConnection {
   async callTool({ tool, arguments: args, signal, timeoutMs, spentMs = 0, onProgress }: UpstreamCall) {
     const called = this.#functions.get(tool);
     if (called === undefined) return failed(`there is no function '${tool}'`);
+    const at = findPrototypeMember(args);
+    if (at !== undefined)
+      return failed(
+        `the arguments have a member named __proto__, at ${oneLine(at)}: no function is given one`,
+      );
     const limitMs = Math.min(called.timeoutMs ?? timeoutMs, timeoutMs);
     const late = new AbortController();
     const over = AbortSignal.any([signal, this.#closed.signal, late.signal]);

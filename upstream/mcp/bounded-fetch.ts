@@ -36,6 +36,36 @@ export function buildBoundedFetch(bounds: FetchBounds): Fetch {
   };
 }
 
+/** What an answer over HTTP says before its body. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** The media type, in lower case and without parameters; empty if it names none. */
+  readonly type: string;
+  /** Where a redirect leads (RFC 9110, section 10.2.2), if that is a URL of HTTP. */
+  readonly location: URL | undefined;
+}
+
+/** Wraps `fetch` so that the head of the last answer can be read. The MCP client passes on only parts of it, as text. */
+export function noteAnswers(fetch: Fetch): { fetch: Fetch; lastAnswer: () => HttpAnswer | undefined } {
+  let last: HttpAnswer | undefined;
+  return {
+    async fetch(input, init) {
+      last = undefined;
+      const response = await fetch(input, init);
+      const { status, headers } = response;
+      last = { status, type: mediaTypeOf(headers), location: locationIn(headers, input) };
+      return response;
+    },
+    lastAnswer: () => last,
+  };
+}
+
+function locationIn(headers: Headers, base: string | URL): URL | undefined {
+  const text = headers.get("location") ?? "";
+  const url = text === "" ? null : URL.parse(text, String(base));
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
+}
+
 /** Media types that servers give to messages whose type they do not know. */
 const UNNAMED: ReadonlySet<string> = new Set([
   "",
@@ -56,7 +86,7 @@ async function named(
   { ok, headers: given }: Response,
   body: ReadableStream<Uint8Array>,
 ): Promise<{ body: ReadableStream<Uint8Array>; headers: Headers }> {
-  if (!ok || !UNNAMED.has(typeOf(given) ?? "")) return { body, headers: given };
+  if (!ok || !UNNAMED.has(mediaTypeOf(given))) return { body, headers: given };
   const reader = body.getReader();
   const first = await reader.read();
   const rest = new ReadableStream<Uint8Array>({
@@ -77,15 +107,16 @@ async function named(
   return { body: rest, headers };
 }
 
-function typeOf(headers: Headers): string | undefined {
-  return /^[^;\s]*/.exec(headers.get("content-type") ?? "")?.[0].toLowerCase();
+/** The media type in `Content-Type`, in lower case and without parameters; empty if there is none. */
+function mediaTypeOf(headers: Headers): string {
+  return (/^[^;\s]*/.exec(headers.get("content-type") ?? "")?.[0] ?? "").toLowerCase();
 }
 
 function buildFilter(
   response: Pick<Response, "ok" | "headers">,
   bounds: FetchBounds,
 ): TransformStream<Uint8Array, Uint8Array> {
-  const type = typeOf(response.headers);
+  const type = mediaTypeOf(response.headers);
   if (!response.ok) return buildLimit(bounds);
   if (type === "text/event-stream") return buildEventFilter(bounds);
   return type === "application/json" ? buildBodyFilter(bounds) : buildLimit(bounds);

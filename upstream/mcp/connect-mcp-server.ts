@@ -9,7 +9,7 @@ import { cachedFirst, isCacheTooOld, type StartSpent, StartTime } from "./start-
 import { TASKS_EXTENSION } from "./task.ts";
 import { factsOf, UpstreamFaults } from "./upstream-faults.ts";
 
-export interface ConnectOptions extends LinkOptions {
+export interface ConnectOptions extends Omit<LinkOptions, "onGarbage"> {
   /** ptc's version, which is sent to servers. */
   clientVersion: string;
   /**
@@ -17,8 +17,8 @@ export interface ConnectOptions extends LinkOptions {
    * whenever the server is seen at work, up to five minutes.
    */
   connectTimeoutMs?: number;
-  /** Receives one line when a server on stdio takes long to start. */
-  onSlowStart?: ((message: string) => void) | undefined;
+  /** Receives one line when a server on stdio takes long to start, and when a server in use prints what is no message. */
+  onWarning?: ((message: string) => void) | undefined;
   signal?: AbortSignal;
   /** The folders that the server may ask for (MCP, "Roots"); none by default. */
   roots?: readonly string[] | undefined;
@@ -55,7 +55,7 @@ export async function connectMcpServer(
       quietMs: timeoutMs,
       isAtWork: async () => (await link?.isAtWork?.()) === true,
       onHalf: () => link?.passQuestion?.(),
-      onSlow: (seconds) => options.onSlowStart?.(faults.describeSlowStart(seconds)),
+      onSlow: (seconds) => options.onWarning?.(faults.describeSlowStart(seconds)),
       onOver(found) {
         spent = found;
         timeLimit.abort();
@@ -72,10 +72,18 @@ export async function connectMcpServer(
   try {
     for (let route: Route = target.transport, tried = new Set<Route>(); ; ) {
       tried = tried.add(route);
-      const opened = openLink(target, route, { ...options, commandDefaults }, timeoutMs);
+      let isInUse = false;
+      const onGarbage = (first: string) => {
+        // Of a server that cannot be used, the failure says it.
+        if (isInUse) options.onWarning?.(faults.describeGarbage(first));
+      };
+      const opened = openLink(target, route, { ...options, onGarbage, commandDefaults }, timeoutMs);
       link = opened;
       try {
         const client = await handshake(opened, route, options, timeoutMs, signal);
+        isInUse = true;
+        const skipped = opened.diagnosis?.firstGarbage;
+        if (skipped !== undefined) onGarbage(skipped);
         return new McpConnection(client, opened, faults, timeoutMs, roots);
       } catch (error) {
         await opened.end().catch(() => {});
@@ -90,7 +98,7 @@ export async function connectMcpServer(
           continue;
         }
         const facts = factsOf(error);
-        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis);
+        const fault = faults.ofConnect(facts, timeoutMs, opened.diagnosis, opened.lastAnswer?.());
         const next = nextRoute(route, facts);
         if (next === undefined || tried.has(next)) throw firstFault ?? fault;
         // If the other transport fails too, the failure of the configured one is more useful.

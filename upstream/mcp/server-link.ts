@@ -10,7 +10,7 @@ import {
   LoginRequiredError,
 } from "../authorization/authorization.ts";
 import { buildAuthorizedFetch } from "../authorization/authorized-fetch.ts";
-import { buildBoundedFetch } from "./bounded-fetch.ts";
+import { buildBoundedFetch, type HttpAnswer, noteAnswers } from "./bounded-fetch.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import { type JsonRpcMessage, MessageGate, type RequestId } from "./message-gate.ts";
 import { type MessageTransport, type SendOptions, ServerSession } from "./server-session.ts";
@@ -23,6 +23,8 @@ const END_SESSION_TIMEOUT_MS = 1_000;
 /** The connection to a server by one route, for the MCP client. */
 export interface Link {
   session: ServerSession;
+  /** The last answer of a server over HTTP. */
+  lastAnswer?: () => HttpAnswer | undefined;
   /** What is known about a server on stdio besides its messages. */
   diagnosis?: Readonly<StdioDiagnosis>;
   /** Whether a server on stdio has done anything since the last call. */
@@ -41,6 +43,8 @@ export interface LinkOptions {
   onExit?: (pid: number) => void;
   /** Receives it once the server has sent something. */
   onStarted?: (pid: number) => void;
+  /** Receives, once, the beginning of the first line on a server's stdout that is no message. */
+  onGarbage?: ((first: string) => void) | undefined;
   /** Environment variables for the command of a server on stdio, unless the server or the environment has others. */
   commandDefaults?: Readonly<Record<string, string>> | undefined;
   /** The login at a remote server. */
@@ -57,7 +61,7 @@ export function openLink(
   const maxMessageBytes = options.maxMessageBytes ?? MAX_REPLY_FRAME_BYTES;
   const gate = new MessageGate();
   if (target.transport === "stdio") {
-    const { onSpawn, onExit, onStarted } = options;
+    const { onSpawn, onExit, onStarted, onGarbage } = options;
     const stdio = new StdioClientTransport({
       ...target,
       defaults: options.commandDefaults,
@@ -65,6 +69,7 @@ export function openLink(
       onSpawn,
       onExit,
       onStarted,
+      onGarbage,
       admit: (text) => gate.admit(text),
       onOversize: (line) => session.fail(answeredIdOf(line), { kind: "oversize" }),
     });
@@ -85,7 +90,9 @@ export function openLink(
     onOversize: (id) => session?.fail(id ?? session.sendingId, { kind: "oversize" }),
   });
   const { authorization } = options;
-  const fetch = authorization === undefined ? bounded : buildAuthorizedFetch(bounded, url, authorization);
+  const authorized =
+    authorization === undefined ? bounded : buildAuthorizedFetch(bounded, url, authorization);
+  const { fetch, lastAnswer } = noteAnswers(authorized);
   const requestInit = { headers };
   if (route === "sse") {
     const noting = noteAuthorizationFault(fetch);
@@ -97,7 +104,7 @@ export function openLink(
     sse.start = () => inTime(started(), timeoutMs / 3, () => new Error("no endpoint event came"));
     session = new ServerSession(sse as unknown as MessageTransport, gate);
     endOnStreamError(sse);
-    return { session, end: () => sse.close() };
+    return { session, lastAnswer, end: () => sse.close() };
   }
   const http = new StreamableHTTPClientTransport(url, { fetch, requestInit });
   let hasSession = true;
@@ -124,7 +131,7 @@ export function openLink(
     }
     await http.close();
   };
-  return { session, end };
+  return { session, lastAnswer, end };
 }
 
 /** Wraps `fetch` so that the last login fault can be read. */

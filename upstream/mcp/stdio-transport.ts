@@ -27,6 +27,8 @@ export interface StdioClientTransportOptions {
   maxMessageBytes: number;
   /** Decides which parts of a message's text are read. */
   admit: (text: string) => Admission;
+  /** Called once, with the beginning of the first line of output that is no message. */
+  onGarbage?: ((first: string) => void) | undefined;
   /** Called for a message that is too large to read. */
   onOversize: (line: OversizeLine) => void;
   /** How long the server may take to end after its stdin is closed, and again after SIGTERM. */
@@ -245,8 +247,12 @@ export class StdioClientTransport implements MessageTransport {
     const text = line.trim();
     if (text === "") return 0;
     const { messages, unasked, isGarbage } = this.#options.admit(text);
-    // A copy, because a slice would keep the whole line in memory.
-    if (isGarbage) this.#diagnosis.firstGarbage ??= Buffer.from(text.slice(0, 200)).toString();
+    if (isGarbage && this.#diagnosis.firstGarbage === undefined) {
+      // A copy, because a slice would keep the whole line in memory.
+      const first = Buffer.from(text.slice(0, 200)).toString();
+      this.#diagnosis.firstGarbage = first;
+      this.#options.onGarbage?.(first);
+    }
     if (!this.#hasSpoken) this.#noteSpoken();
     for (const message of messages) this.onmessage?.(message);
     return unasked;

@@ -4,6 +4,7 @@ import { visibleLine } from "../../base/visible-text.ts";
 import { FaultMask } from "../../secrets/redaction-secrets.ts";
 import { AuthorizationError, LoginRequiredError } from "../authorization/authorization.ts";
 import { UpstreamError, type UpstreamErrorCode } from "../upstream-error.ts";
+import type { HttpAnswer } from "./bounded-fetch.ts";
 import { failureLine } from "./failure-line.ts";
 import type { McpServerTarget } from "./mcp-server-target.ts";
 import type { AnswerFault } from "./message-gate.ts";
@@ -65,11 +66,18 @@ export class UpstreamFaults {
     return new UpstreamError(code, `server '${this.#target.name}' ${message}`, { cause });
   }
 
-  ofConnect(facts: FaultFacts, timeoutMs: number, diagnosis: Diagnosis): UpstreamError {
+  /** @param answer is what the server last answered over HTTP. */
+  ofConnect(
+    facts: FaultFacts,
+    timeoutMs: number,
+    diagnosis: Diagnosis,
+    answer?: HttpAnswer | undefined,
+  ): UpstreamError {
     const { kind, cause, status = 0 } = facts;
     if (diagnosis?.spawnError !== undefined) return this.#ofSpawn(diagnosis.spawnError);
     if (diagnosis?.exit !== undefined) {
-      const text = `did not start: it ${describeEnd(diagnosis)}; run its command by hand to see why`;
+      const advice = adviceOnTilde(this.#target) ?? "run its command by hand to see why";
+      const text = `did not start: it ${describeEnd(diagnosis)}; ${advice}`;
       return this.build("start_failed", text, cause);
     }
     if (kind === "timeout") return this.ofConnectTimeout({ workedMs: 0, quietMs: timeoutMs }, diagnosis);
@@ -88,16 +96,34 @@ export class UpstreamFaults {
         cause,
       );
     }
-    if (status >= 300 && status < 400) {
-      const text = `answered HTTP ${status} at ${this.#place()}, which leads elsewhere: write the address that it leads to as its url`;
-      return this.build("handshake_failed", text, cause);
-    }
-    if (kind === "http") {
-      const text = `answered HTTP ${status} at ${this.#place()}, where an MCP endpoint should be; check its url`;
-      return this.build("handshake_failed", text, cause);
-    }
+    const misplaced = this.#describeMisplaced(facts, answer);
+    if (misplaced !== undefined) return this.build("handshake_failed", misplaced, cause);
     const text = `did not complete the MCP handshake: ${reasonOf(cause)}${describeOutput(diagnosis)}; is it an MCP server?`;
     return this.build("handshake_failed", text, cause);
+  }
+
+  /** What an answer over HTTP that no MCP endpoint gives shows, and what to do; `undefined` for other failures. */
+  #describeMisplaced({ kind, status = 0 }: FaultFacts, answer: HttpAnswer | undefined): string | undefined {
+    const target = this.#target;
+    if (target.transport === "stdio") return undefined;
+    const place = this.#place();
+    if (status >= 300 && status < 400) {
+      const leads = describeRedirect(answer?.location, new URL(target.url));
+      return `answered HTTP ${status} at ${place}, ${leads}`;
+    }
+    if (kind === "http" && status >= 400) {
+      const { why, header } = REFUSALS[status] ?? {
+        why: "where an MCP endpoint should be",
+        header: undefined,
+      };
+      const isOwn = Object.keys(target.headers).some((name) => name.toLowerCase() === header);
+      const advice = isOwn ? `remove \`${header}\` from its headers` : adviceOnUrl(target.url, status);
+      return `answered HTTP ${status} at ${place}, ${why}; ${advice}`;
+    }
+    const isOther = answer !== undefined && !MESSAGE_TYPES.has(answer.type);
+    if (!isOther || (kind !== "violation" && kind !== "http" && kind !== "garbage")) return undefined;
+    const advice = adviceOnUrl(target.url, answer.status);
+    return `answered with ${describeType(answer.type)} at ${place}, and not with MCP; ${advice}`;
   }
 
   /** @param spent how the server spent its time: first working, then idle. */
@@ -117,6 +143,12 @@ export class UpstreamFaults {
     const why = target.transport === "stdio" ? whySlow(target.command) : undefined;
     const text = `is still starting after ${seconds} s${why === undefined ? "" : `: ${why}`}`;
     return this.build("connect_timeout", text).message;
+  }
+
+  /** One line about a server whose output is not all messages. What is none is skipped. */
+  describeGarbage(first: string): string {
+    const text = `prints on its standard output what is no message (such lines are skipped; logs belong on its stderr): ${first}`;
+    return this.build("protocol_error", text).message;
   }
 
   /** The error for a connected server that does not answer `tools/list`. */
@@ -218,12 +250,55 @@ export class UpstreamFaults {
   }
 }
 
+/** Statuses that say more than that there is no MCP endpoint, and the header of a request that each is about. */
+const REFUSALS: Readonly<Record<number, { why: string; header?: string }>> = {
+  405: { why: "where it takes no messages" },
+  406: { why: "where it answers in no form that MCP has", header: "accept" },
+  415: { why: "where it takes no JSON", header: "content-type" },
+};
+
+/** The media types of answers over HTTP (MCP 2025-11-25, "Streamable HTTP"). */
+const MESSAGE_TYPES: ReadonlySet<string> = new Set(["application/json", "text/event-stream"]);
+
+function describeType(type: string): string {
+  if (type === "") return "something without a Content-Type";
+  if (type === "text/html" || type === "application/xhtml+xml") return `a web page (${type})`;
+  return type.startsWith("text/") ? `text (${type})` : type;
+}
+
+/** What to do about a URL where no MCP endpoint is. */
+function adviceOnUrl(url: string, status: number): string {
+  const isUsual = /\/(?:mcp|sse)\/?$/.test(new URL(url).pathname);
+  return isUsual || status >= 500 ? "check its url" : "check its url: many servers listen at /mcp";
+}
+
+/** Where a redirect leads that is not followed, because the server's credentials would go along. */
+function describeRedirect(location: URL | undefined, from: URL): string {
+  if (location === undefined)
+    return "which leads elsewhere, and names no address: ask who runs it for the address, and write that as its url";
+  const shown = shownAddress(location, from);
+  if (from.protocol === "https:" && location.protocol === "http:")
+    return `which leads to ${shown}, where nothing is encrypted: ask who runs it for its address with https`;
+  return `which leads to ${shown}: if that is the server's MCP endpoint, write it as its url`;
+}
+
+/** A path's segment that is a word or a version. Any other that the configured URL has as well can be a secret. */
+const WORD = /^(?:[a-z]+(?:[-_.][a-z]+)*|v\d+)?$/i;
+
+/** An address without what may be secret in it: its query, and what it takes over from the configured URL. */
+function shownAddress({ origin, pathname, search }: URL, from: URL): string {
+  const known = new Set(from.pathname.split("/"));
+  const segments = pathname.split("/").map((each) => (known.has(each) && !WORD.test(each) ? "..." : each));
+  return `${origin}${segments.join("/").slice(0, 300)}${search === "" ? "" : "?..."}`;
+}
+
 /** What to do about a command that is not there. No shell reads it, so it is one word, and `~` means nothing in it. */
 function adviceOnMissing(command: string): string {
   const [first = "", ...words] = command.trim().split(/\s+/);
   if (words.length > 0)
     return `command is one word, and no shell reads it: if ${first} is the program, write the words after it as args (args: [${words.map((word) => JSON.stringify(word)).join(", ")}])`;
-  if (command.startsWith("~")) return "no shell reads the command, so write the whole path in place of ~";
+  if (command.startsWith("~"))
+    return `no shell reads the command, so write the whole path in place of ~, or \${HOME}`;
   return "check its command and its cwd in the configuration";
 }
 
@@ -232,6 +307,17 @@ function describeStart(spentMs: number): string {
   return spentMs < 500
     ? ""
     : `, of which starting it and listing its tools took ${(spentMs / 1_000).toFixed(1)} s`;
+}
+
+/** What to do about `~` in what a server is started with: few programs read it themselves. */
+function adviceOnTilde(target: McpServerTarget): string | undefined {
+  if (target.transport !== "stdio") return undefined;
+  const argument = target.args.find((each) => /^(?:--?[\w-]+=)?~(?:\/|$)/.test(each));
+  const variable = Object.entries(target.env).find(([, value]) => /^~(?:\/|$)/.test(value))?.[0];
+  if (argument === undefined && variable === undefined) return undefined;
+  const place =
+    argument === undefined ? `its variable ${variable}` : `its argument ${argument.slice(0, 200)}`;
+  return `no shell reads ${place}, so write \${HOME} in place of ~`;
 }
 
 function describeEnd(diagnosis: Diagnosis): string {

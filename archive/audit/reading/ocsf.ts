@@ -147,7 +147,9 @@ function endpointOf({ host }: AuditFields): object {
 function userOf({ user, uid, principal, principal_name: name, groups }: AuditFields): object {
   if (principal !== undefined && principal !== LOCAL_PRINCIPAL && user !== undefined)
     return {
-      ...{ name: String(name ?? principal), uid: String(principal) },
+      // A login may say any name: it is no one's account.
+      ...{ name: String(principal), uid: String(principal) },
+      ...(name === undefined ? {} : { full_name: String(name) }),
       ...(typeof groups === "string" ? { groups: groups.split(", ").map((each) => ({ name: each })) } : {}),
     };
   return {

@@ -8,7 +8,7 @@ import type { RunHistory } from "../run-history.ts";
 import { isListed, placesIn, type ValueLists, withThoseAbove } from "../value-lists.ts";
 import { type CedarDecision, type CedarRequest, loadCedar, type RuleProblem } from "./cedar-engine.ts";
 import { decideApart } from "./decide-apart.ts";
-import { isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
+import { type CountedGroups, isAboutPeople, PeopleRules, problemsOfPeople } from "./people-rules.ts";
 import { PEOPLE_SCHEMA, RULE_SCHEMA, type RuleAction } from "./rule-schema.ts";
 import {
   type ApplicableRules,
@@ -78,7 +78,7 @@ export class Rules {
     this.#names = `${++opened}`;
     this.#people = new PeopleRules(engine, all, {
       name: this.#names,
-      groupsOf: (owner) => this.#groupsOf(owner),
+      groupsOf: (owner, counting) => this.#groupsOf(owner, counting),
     });
     const ofTools = all.filter((rule) => !isAboutPeople(rule));
     const firm = ofTools.filter(({ isAsk }) => !isAsk);
@@ -111,14 +111,21 @@ export class Rules {
     const action = actionOf(call.tool);
     const firm = await this.#permitsCall(action, call);
     if (firm.kind === "deny") return firm;
-    const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool));
-    if (asking.texts.size === 0) return firm;
-    const asked = await this.#evaluateCall(asking, action, call);
-    if ("problem" in asked) return this.#undecided(asked);
-    if (asked.rules.length === 0) return firm;
+    const rules = new Set<string>();
+    let looks = false;
+    for (const counting of countedGroups(call.context)) {
+      const asking = this.#asking.applicable(this.#subject(action, call.context, call.tool, counting));
+      if (asking.texts.size === 0) continue;
+      const asked = await this.#evaluateCall(asking, action, call, counting);
+      if ("problem" in asked) return this.#undecided(asked);
+      for (const rule of asked.rules) rules.add(rule);
+      looks ||= looksAtFlow(asking.needs);
+    }
+    if (rules.size === 0) return firm;
+    const ids = [...rules];
     return {
-      ...{ kind: "ask", rule: this.#nameOf(asked.rules), reason: this.#reasonOf(asked.rules, call, "ask") },
-      ...(looksAtFlow(asking.needs) ? { looksAtFlow: true } : {}),
+      ...{ kind: "ask", rule: this.#nameOf(ids), reason: this.#reasonOf(ids, call, "ask") },
+      ...(looks ? { looksAtFlow: true } : {}),
     };
   }
 
@@ -131,15 +138,20 @@ export class Rules {
   decideVisibility(viewer: Viewer, tool: RuledTool): RuleVerdict {
     const context: RunContext = { ...viewer, source: "serve" };
     const call = { context, tool, arguments: {}, run: NOTHING, nowMs: 0 };
-    const applicable = this.#possible.applicable(this.#subject(actionOf(tool), context, tool));
-    const decided = applicable.texts.size === 0 ? NONE : this.#evaluate(applicable, actionOf(tool), call);
-    const possible = this.#verdictOf(decided, applicable, actionOf(tool), call);
-    if (possible.kind === "deny") return possible;
-    const hiding = this.#hiding.applicable(this.#subject("list", context, tool));
-    if (hiding.texts.size === 0) return { kind: "allow" };
-    const hidden = this.#evaluate(hiding, "list", call);
-    if ("problem" in hidden) return this.#undecided(hidden);
-    return hidden.rules.length === 0 ? { kind: "allow" } : { kind: "deny", rule: this.#nameOf(hidden.rules) };
+    for (const counting of countedGroups(context)) {
+      const subject = this.#subject(actionOf(tool), context, tool, counting);
+      const applicable = this.#possible.applicable(subject);
+      const decided =
+        applicable.texts.size === 0 ? NONE : this.#evaluate(applicable, actionOf(tool), call, counting);
+      const possible = this.#verdictOf(decided, applicable, actionOf(tool), call);
+      if (possible.kind === "deny") return possible;
+      const hiding = this.#hiding.applicable(this.#subject("list", context, tool, counting));
+      if (hiding.texts.size === 0) continue;
+      const hidden = this.#evaluate(hiding, "list", call, counting);
+      if ("problem" in hidden) return this.#undecided(hidden);
+      if (hidden.rules.length > 0) return { kind: "deny", rule: this.#nameOf(hidden.rules) };
+    }
+    return { kind: "allow" };
   }
 
   /** Whether somebody may have what is another's. */
@@ -148,10 +160,18 @@ export class Rules {
     return { ...verdict, rule: this.#nameOf(rules) ?? "policy: no rule" };
   }
 
+  /** Whether rules permit a call: what more groups permit does not count, and what they are forbidden does. */
   async #permitsCall(action: RuleAction, call: RuledCall): Promise<RuleVerdict> {
-    const applicable = this.#firm.applicable(this.#subject(action, call.context, call.tool));
-    const decided = applicable.texts.size === 0 ? NONE : await this.#evaluateCall(applicable, action, call);
-    return this.#verdictOf(decided, applicable, action, call);
+    let permitted: RuleVerdict | undefined;
+    for (const counting of countedGroups(call.context)) {
+      const applicable = this.#firm.applicable(this.#subject(action, call.context, call.tool, counting));
+      const decided =
+        applicable.texts.size === 0 ? NONE : await this.#evaluateCall(applicable, action, call, counting);
+      const verdict = this.#verdictOf(decided, applicable, action, call);
+      if (verdict.kind === "deny") return verdict;
+      permitted ??= verdict;
+    }
+    return permitted ?? { kind: "deny" };
   }
 
   #verdictOf(
@@ -161,13 +181,22 @@ export class Rules {
     call: RuledCall,
   ): RuleVerdict {
     if ("problem" in decided) return this.#undecided(decided);
-    const rule = this.#nameOf(decided.rules);
-    if (decided.isAllowed) return { kind: "allow", rule };
+    if (decided.isAllowed) return { kind: "allow", rule: this.#nameOf(decided.rules) };
+    return this.#deniedBy(decided.rules, applicable, action, call);
+  }
+
+  #deniedBy(
+    rules: readonly string[],
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+  ): RuleVerdict {
+    const rule = this.#nameOf(rules);
     const flows = looksAtFlow(applicable.needs) ? ({ looksAtFlow: true } as const) : {};
-    if (decided.rules.length > 0)
+    if (rules.length > 0)
       return {
-        ...{ kind: "deny", rule, reason: this.#reasonOf(decided.rules, call, "forbid"), ...flows },
-        isSaid: this.#said(decided.rules, ["reason"]).length > 0,
+        ...{ kind: "deny", rule, reason: this.#reasonOf(rules, call, "forbid"), ...flows },
+        isSaid: this.#said(rules, ["reason"]).length > 0,
       };
     const { principal } = call.context;
     const what = action === "approve" ? "an approval of it" : `a ${action} of it`;
@@ -175,8 +204,13 @@ export class Rules {
     return { kind: "deny", rule: "policy: no rule", reason, ...flows };
   }
 
-  #evaluate(applicable: ApplicableRules, action: RuleAction, call: RuledCall): CedarDecision {
-    const request = this.#requestFor(applicable, action, call);
+  #evaluate(
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+    counting: CountedGroups = "own",
+  ): CedarDecision {
+    const request = this.#requestFor(applicable, action, call, counting);
     if (typeof request === "string") return { problem: request, rules: [] };
     return this.#engine.decide(applicable.texts, applicable.key, request);
   }
@@ -186,16 +220,22 @@ export class Rules {
     applicable: ApplicableRules,
     action: RuleAction,
     call: RuledCall,
+    counting: CountedGroups = "own",
   ): Promise<CedarDecision> {
-    const request = this.#requestFor(applicable, action, call);
+    const request = this.#requestFor(applicable, action, call, counting);
     if (typeof request === "string") return { problem: request, rules: [] };
     if (this.#options.isApart || isCheap(applicable, request))
       return this.#engine.decide(applicable.texts, applicable.key, request);
     return decideApart(call.context.principal, { rules: applicable.texts, key: applicable.key, request });
   }
 
-  #requestFor(applicable: ApplicableRules, action: RuleAction, call: RuledCall): CedarRequest | string {
-    const { groups } = this.#subject(action, call.context, call.tool);
+  #requestFor(
+    applicable: ApplicableRules,
+    action: RuleAction,
+    call: RuledCall,
+    counting: CountedGroups,
+  ): CedarRequest | string {
+    const { groups } = this.#subject(action, call.context, call.tool, counting);
     return buildRequest(applicable.needs, action, call, { groups, flow: this.#options.flow });
   }
 
@@ -230,17 +270,23 @@ export class Rules {
     return rules.flatMap(({ annotations }) => names.flatMap((name) => annotations.get(name) || []));
   }
 
-  /** Every group of somebody: those of the configuration, and those of the login. */
-  #groupsOf({ principal, groups = [] }: Owner): string[] {
+  /** The groups that rules name and the configuration does not define: only logins say who is in them. */
+  groupsOfLogins(): readonly string[] {
+    const named = new Set(this.all.flatMap(({ text }) => groupsNamedIn(text)));
+    return [...named].filter((group) => !Object.hasOwn(this.#options.groups, group)).sort();
+  }
+
+  /** Groups of somebody: those of the configuration, those of the login, and, with `all`, those that only bind. */
+  #groupsOf({ principal, groups = [], boundGroups = [] }: Owner, counting: CountedGroups): string[] {
     const member = Object.entries(this.#options.groups).flatMap(([group, members]) =>
       members.includes(principal) ? [group] : [],
     );
-    return [...new Set([...member, ...groups])].sort();
+    return [...new Set([...member, ...groups, ...(counting === "all" ? boundGroups : [])])].sort();
   }
 
-  #subject(action: RuleAction, context: RunContext, tool: RuledTool) {
+  #subject(action: RuleAction, context: RunContext, tool: RuledTool, counting: CountedGroups = "own") {
     const { principal } = context;
-    const groups = this.#groupsOf(context);
+    const groups = this.#groupsOf(context, counting);
     return { action, principal, groups, tool: tool.namespacedName, server: tool.server };
   }
 
@@ -293,6 +339,22 @@ export class Rules {
 export interface Problems {
   readonly errors: readonly LocatedProblem[];
   readonly warnings: readonly LocatedProblem[];
+}
+
+/** The groups that the text of a rule names, in its head or in its conditions. */
+function groupsNamedIn(text: string): string[] {
+  return [...text.matchAll(/\bGroup\s*::\s*"((?:[^"\\]|\\.)*)"/g)].map(([, id = ""]) =>
+    id.replace(/\\(?:u\{([0-9a-fA-F]{1,6})\}|x([0-7][0-9a-fA-F])|(.))/g, (_, point, byte, sign: string) =>
+      sign === undefined ? String.fromCodePoint(Number.parseInt(point ?? byte, 16)) : (ESCAPES[sign] ?? sign),
+    ),
+  );
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", 0: "\0" };
+
+/** With which groups of somebody a set of prohibitions is to be looked at. Each time, what it forbids is forbidden. */
+function countedGroups({ boundGroups = [] }: Owner): readonly CountedGroups[] {
+  return boundGroups.length === 0 ? ["own"] : ["own", "all"];
 }
 
 const NONE: CedarDecision = { isAllowed: false, rules: [] };

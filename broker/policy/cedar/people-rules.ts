@@ -49,11 +49,14 @@ export function problemsOfPeople(rules: readonly Rule[]): RuleProblem[] {
   });
 }
 
+/** Which groups of somebody count: their own, or also those that only bind them (`RunContext.boundGroups`). */
+export type CountedGroups = "own" | "all";
+
 type Engine = Pick<Awaited<ReturnType<typeof loadCedar>>, "decide">;
 
 export class PeopleRules {
   readonly #engine: Engine;
-  readonly #groupsOf: (owner: Owner) => readonly string[];
+  readonly #groupsOf: (owner: Owner, counting: CountedGroups) => readonly string[];
   readonly #name: string;
   /** By action, the rules that decide about it. */
   readonly #byAction: ReadonlyMap<PeopleAction, ReadonlyMap<string, string>>;
@@ -65,7 +68,10 @@ export class PeopleRules {
   constructor(
     engine: Engine,
     all: readonly Rule[],
-    { name, groupsOf }: { name: string; groupsOf: (owner: Owner) => readonly string[] },
+    {
+      name,
+      groupsOf,
+    }: { name: string; groupsOf: (owner: Owner, counting: CountedGroups) => readonly string[] },
   ) {
     this.#engine = engine;
     this.#groupsOf = groupsOf;
@@ -89,17 +95,26 @@ export class PeopleRules {
     const none = `no rule permits '${access.action}' to '${viewer.principal}'`;
     if (texts.size === 0) return denied([], none);
     const key = `${this.#name} people ${access.action}`;
-    const decided = this.#engine.decide(texts, key, this.#requestOf(viewer, access));
-    if ("problem" in decided) return denied(decided.rules, `it could not be decided: ${decided.problem}`);
-    if (decided.isAllowed) return { kind: "allow", rules: decided.rules };
-    return denied(decided.rules, decided.rules.length === 0 ? none : `a rule forbids '${access.action}'`);
+    const isBound = [viewer, "of" in access ? access.of : {}].some(
+      ({ boundGroups = [] }: Partial<Owner>) => boundGroups.length > 0,
+    );
+    let permitting: readonly string[] | undefined;
+    for (const counting of isBound ? (["own", "all"] as const) : (["own"] as const)) {
+      const decided = this.#engine.decide(texts, key, this.#requestOf(viewer, access, counting));
+      if ("problem" in decided) return denied(decided.rules, `it could not be decided: ${decided.problem}`);
+      if (!decided.isAllowed)
+        return denied(decided.rules, decided.rules.length === 0 ? none : `a rule forbids '${access.action}'`);
+      // What more groups permit does not count.
+      permitting ??= decided.rules;
+    }
+    return { kind: "allow", rules: permitting ?? [] };
   }
 
-  #requestOf(viewer: Viewer, access: Access): CedarRequest {
+  #requestOf(viewer: Viewer, access: Access, counting: CountedGroups): CedarRequest {
     const entityOf = (owner: Owner) => ({
       uid: { type: "User", id: owner.principal },
       attrs: {},
-      parents: this.#groupsOf(owner).map((id) => ({ type: "Group", id })),
+      parents: this.#groupsOf(owner, counting).map((id) => ({ type: "Group", id })),
     });
     const own = entityOf(viewer);
     const action = { type: "Action", id: access.action };

@@ -13,6 +13,7 @@ from typing import Any
 
 from ptc_runner.environment.program_clock import real_sleep
 from ptc_runner.limits import TRUNCATION_MARK
+from ptc_runner.standard_output import StandardOutput
 
 _STDERR = 2
 _write = os.write
@@ -104,9 +105,10 @@ class LastLine:
 class _Sink(io.RawIOBase):
     """Underlies a text stream of the program: it takes bytes and decodes them."""
 
-    def __init__(self, take: Callable[[str], None], fd: int, name: str) -> None:
+    def __init__(self, take: Callable[[str], None], fd: int, name: str, before: Callable[[], None]) -> None:
         super().__init__()
         self._take = take
+        self._before = before
         self._fd = fd
         self.name = name
         self.mode = "wb"
@@ -122,13 +124,14 @@ class _Sink(io.RawIOBase):
         return False
 
     def write(self, data: Any, /) -> int:
+        self._before()
         with memoryview(data) as view:
             self._take(self._decoder.decode(view.tobytes()))
             return view.nbytes
 
 
 class Console:
-    """The program's stdout and stderr. Output before `begin` and after `end` is dropped."""
+    """The program's stdout and stderr, and what it writes to descriptor 1. Output before `begin` and after `end` is dropped."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -137,10 +140,12 @@ class Console:
         self._last = LastLine(0)
         self.bytes_written = 0
         self.has_printed = False
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._written = StandardOutput(lambda data: self._take_out(self._decoder.decode(data)))
 
     def install(self) -> None:
         for stream, take, fd in (("stdout", self._take_out, 1), ("stderr", self._take_err, 2)):
-            sink = _Sink(take, fd, f"<{stream}>")
+            sink = _Sink(take, fd, f"<{stream}>", self._written.drain)
             # Each line is sent when it is complete.
             text = io.TextIOWrapper(
                 io.BufferedWriter(sink, 1), encoding="utf-8", errors="backslashreplace", line_buffering=True
@@ -149,6 +154,8 @@ class Console:
             setattr(sys, f"__{stream}__", text)
 
     def begin(self, max_output_bytes: int, max_stderr_bytes: int) -> None:
+        self._written.drain()
+        self._decoder.reset()
         self._kept = []
         self.bytes_written = 0
         self.has_printed = False
@@ -165,6 +172,7 @@ class Console:
             except ValueError:
                 # The program closed it.
                 continue
+        self._written.drain()
 
     def end(self) -> None:
         self.flush()

@@ -39,7 +39,6 @@ from ptc_runner.tool_error import ToolError
 from ptc_runner.tools import Caller, Mode, ToolFunction, make_call_tool
 from ptc_runner.tracebacks import Tracebacks
 
-_STDOUT = 1
 _FILES_FOLDER = "/workspace/files"
 _FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 # Earlier programs of a session share this interpreter and may have replaced them.
@@ -134,11 +133,14 @@ class ProgramRun:
     """A program has ended when its last line has run and its threads and calls have ended. Tasks that are left are cancelled,
     as in `asyncio.run`."""
 
-    def __init__(self, channel: Channel, environment: Environment, console: Console, loop: ProgramLoop) -> None:
+    def __init__(
+        self, channel: Channel, environment: Environment, console: Console, loop: ProgramLoop, claim_stream: int
+    ) -> None:
         self._channel = channel
         self._environment = environment
         self._console = console
         self._loop = loop
+        self._claim_stream = claim_stream
         self._caller = Caller(channel, environment.order, loop)
         self._programs = SavedPrograms()
         self._modules = ServerModules(self._caller, self._programs)
@@ -293,7 +295,7 @@ class ProgramRun:
         else:
             line = f"{_dumps({'ok': False, 'error': outcome})}\n"
         claim = line.encode("utf-8", "replace")
-        write_all(_STDOUT, claim)
+        write_all(self._claim_stream, claim)
         done = {"type": "done", "bytes": len(claim), "console_bytes": self._console.bytes_written}
         self._channel.send(*([] if trace is None else [trace.message()]), done)
         if not self._is_session:

@@ -54,6 +54,7 @@ def start(argv: list[str]) -> None:
     from ptc_runner.environment.program_loop import ProgramLoop, ProgramLoopPolicy, make_run
     from ptc_runner.environment.replace_hashes import replace_hashes
     from ptc_runner.program_run import ProgramRun
+    from ptc_runner.standard_output import take_claim_stream
 
     packages = _packages()
     # Packages may use OpenSSL while they are imported, and a copy of this process must reseed it. So `ssl` is imported too.
@@ -70,10 +71,11 @@ def start(argv: list[str]) -> None:
     loop = ProgramLoop(environment.order)
     asyncio.set_event_loop_policy(ProgramLoopPolicy(loop))
     asyncio.run = make_run(loop)
+    claim_stream = take_claim_stream()
     console = Console()
     console.install()
     os.register_at_fork(after_in_child=environment.order.forget_threads)
-    run = ProgramRun(channel, environment, console, loop)
+    run = ProgramRun(channel, environment, console, loop, claim_stream)
     sys.path[:] = [path for path in sys.path if not path.startswith("/opt/ptc")]
     if memory_bytes > 0:
         _limit_memory(memory_bytes)

@@ -6,6 +6,7 @@ import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.
 import type { PendingApproval, TakenRun } from "../../../execution/pending/pending-approvals.ts";
 import { PendingError } from "../../../execution/pending/tickets.ts";
 import type { SuspendedPrograms } from "../../../execution/run-request.ts";
+import { wayOf } from "../../../protocol/run-context.ts";
 import { parseApprovalAnswer, type Question } from "../elicitation.ts";
 import { renderTicket } from "../tools/own-tools.ts";
 import { errorReply, type ToolReply, textReply } from "../tools/reply.ts";
@@ -267,8 +268,8 @@ async function answerForAnother(
   else if (request.ask === undefined) return { kind: "question", question: questionOf(pending) };
   else given = (await request.ask(questionOf(pending), request.signal)) as ApprovalAnswer;
   if (given.decision === "later") return reply("nothing was answered; the question waits as before");
-  const by = context.name ?? context.principal;
-  const counts = await suspended.answer(principal, pending, { ...given, by });
+  const how = wayOf(given.how ?? "MCP", context);
+  const counts = await suspended.answer(principal, pending, { ...given, by: context.principal, how });
   const what = given.decision === "denied" ? "denied" : "approved";
   return counts
     ? {

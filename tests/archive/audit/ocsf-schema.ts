@@ -10,7 +10,12 @@ const text = z.string().min(1);
 const count = z.int().min(0);
 const named = z.strictObject({ name: text });
 const group = z.strictObject({ name: text });
-const user = z.strictObject({ name: text, uid: text.optional(), groups: z.array(group).optional() });
+const user = z.strictObject({
+  name: text,
+  uid: text.optional(),
+  full_name: text.optional(),
+  groups: z.array(group).optional(),
+});
 const actor = z.strictObject({ user, app_name: text.optional() });
 const endpoint = z.strictObject({ name: text, hostname: text.optional() });
 

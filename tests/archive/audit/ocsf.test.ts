@@ -63,7 +63,14 @@ it("a line names the person, the machine and the client, and one of an earlier v
   const remote = renderOcsf({ time, ...CALL, decision: "allowed", ...WHO, ...person }, "1");
   expect(OcsfEvent.safeParse(remote).error?.issues).toBeUndefined();
   expect(remote).toMatchObject({
-    actor: { user: { name: "Eve", uid: "https://l.test#eve", groups: [{ name: "leads" }, { name: "ci" }] } },
+    actor: {
+      user: {
+        name: "https://l.test#eve",
+        full_name: "Eve",
+        uid: "https://l.test#eve",
+        groups: [{ name: "leads" }, { name: "ci" }],
+      },
+    },
   });
   const alone = { ...CALL, decision: "allowed", ...WHO, principal: "https://l.test#eve" };
   expect(renderOcsf({ time, ...alone }, "1")).toHaveProperty("actor.user", {

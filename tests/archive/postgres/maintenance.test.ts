@@ -84,13 +84,13 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`a database${WITHOUT_POSTGRES}`, () => 
     const counts = { reencrypted: 4, current: 4, unreadable: 1 };
     expect(await reencryptStorage(url, reseal)).toEqual({ place: place(), ...counts });
     expect(Object.fromEntries(purposes)).toEqual({
-      "old l": "ptc approval 1 listing t",
-      "new l": "ptc approval 1 listing u",
-      "old q": "ptc approval 1 question t",
-      "old r": "ptc approval 1 run t",
-      "new a": "ptc approval 1 answer t",
-      "lost q": "ptc approval 1 question u",
-      "new r": "ptc approval 1 run u",
+      "old l": 'ptc approval 2 listing ["t","p",1000,2000]',
+      "new l": 'ptc approval 2 listing ["u","p",1000,2000]',
+      "old q": 'ptc approval 2 question ["t","p",1000,2000]',
+      "old r": 'ptc approval 2 run ["t","p",1000,2000]',
+      "new a": 'ptc approval 2 answer ["t","p",1000,2000]',
+      "lost q": 'ptc approval 2 question ["u","p",1000,2000]',
+      "new r": 'ptc approval 2 run ["u","p",1000,2000]',
       "old login": "ptc login 1 hub",
       "new passkeys": "ptc passkeys 1 ada",
     });

@@ -323,11 +323,11 @@ it("whoever runs ptc on the machine sees what waits for everybody, says for whom
   const hers = await suspend({ principal: ada, name: "Ada", groups: ["leads"] });
   expect((await ptc("list")).stdout.split("\n")).toEqual([
     expect.stringMatching(new RegExp(`^${own}  .*  local  asked`)),
-    expect.stringContaining(`${hers}  mcp__docs__get_document  Ada (${ada})  asked`),
+    expect.stringContaining(`${hers}  mcp__docs__get_document  ${ada} (named "Ada" by the login)  asked`),
     "",
   ]);
   expect((await ptc("list", "--principal", ada)).stdout).not.toContain(own);
-  expect((await ptc("show", hers)).stdout).toContain(`, for Ada (${ada}), asked`);
+  expect((await ptc("show", hers)).stdout).toContain(`, for ${ada} (named "Ada" by the login), asked`);
   const answered = await ptc("approve", hers);
   expect(answered).toMatchObject({
     code: 0,

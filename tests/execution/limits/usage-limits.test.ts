@@ -46,6 +46,13 @@ function setUp(limits: Partial<LimitSettings>, groups: Record<string, string[]> 
 
 const each = (limits: UseLimits) => ({ each: limits });
 
+it("the limits of a group hold for somebody whom it only binds", async () => {
+  const { use } = setUp({ groups: { contractors: { together: {}, each: { maxProgramsPerMinute: 1 } } } });
+  const token = { principal: "eve", boundGroups: ["contractors"] };
+  expect((await use.admit(token)).kind).toBe("admitted");
+  expect((await use.admit(token)).kind).toBe("refused");
+});
+
 describe("the limits of a principal", () => {
   const settings: LimitSettings = {
     together: { maxCallsPerMinute: 900 },

@@ -176,7 +176,8 @@ describe("a question that a run waits for", () => {
     const store = new SqlitePendingStore(file, () => Date.now());
     const [row] = await store.list("local");
     const owner = formatIdentity({ ...currentProcess(), pid: 2 ** 30 });
-    if (row !== undefined) await store.offer({ ...row, question: row.listing, ticket: "dead", owner }, { bytes: 1e6 });
+    if (row !== undefined)
+      await store.offer({ ...row, question: row.listing, ticket: "dead", owner }, { bytes: 1e6 });
     expect(await store.list("local")).toHaveLength(2);
     expect(await elsewhere.list("local")).toMatchObject([{ ticket: pending.ticket }]);
     give(OWN);

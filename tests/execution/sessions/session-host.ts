@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from "vitest";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
+import type { Identified } from "../../../protocol/run-context.ts";
 import { ProcessEngine } from "../../runner-image/process-engine.ts";
 import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
@@ -37,11 +38,16 @@ export async function openHost(sessions: object = { max: 2 }, more: object = {},
   const run = async (
     session: string,
     code: string,
-    { principal = "local", language = "typescript", signal = new AbortController().signal } = {},
+    {
+      principal = "local",
+      language = "typescript",
+      signal = new AbortController().signal,
+      ...groups
+    }: Partial<Identified & { language: string; signal: AbortSignal }> = {},
   ) => {
     const executed = await host.run({
       program: { code, data: {}, ...(language === UNSAID ? {} : { language }) },
-      context: { principal, source: "serve" },
+      context: { principal, ...groups, source: "serve" },
       ...{ approver, session, signal },
     });
     const { result } = executed.envelope;

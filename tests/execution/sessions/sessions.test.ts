@@ -29,6 +29,18 @@ test("a session is one principal's and one language's, and is bounded in number"
   expect((await run("b", "globalThis.result = typeof x;")).value).toBe("undefined");
 });
 
+test("a session is found only with the groups with which it began, whatever their order", async () => {
+  const { host, run } = await openHost({ max: 3 });
+  const owner = { groups: ["staff", "contractors"] };
+  expect((await run("a", "const planted = 1;", { groups: [], boundGroups: ["staff"] })).value).toBe("");
+  expect((await run("a", "globalThis.result = typeof planted;", owner)).value).toBe("undefined");
+  await run("a", "const own = 2;", owner);
+  const again = { groups: [...owner.groups].reverse() };
+  expect((await run("a", "globalThis.result = own;", again)).value).toBe(2);
+  expect(await host.sessions("local").end("a")).toBe(true);
+  expect(await host.sessions("local").list()).toEqual([]);
+});
+
 test("the reply says when what a session kept is lost", async () => {
   const { host, run, engine } = await openHost();
   const own = host.sessions("local");

@@ -68,6 +68,16 @@ const PROGRAMS: [what: string, code: string, printed: string][] = [
     `${FS} const fd = fs.openSync("/dev/stdout", "w"); fs.writeSync(fd, "a"); fs.closeSync(fd);`,
     "a",
   ],
+  [
+    "a handle of a file that leads there",
+    `import { open } from "node:fs/promises"; const file = await open("/dev/stdout", "w"); const { bytesWritten } = await file.write("a"); await file.write(Buffer.from("xbx"), 1, 1); await file.appendFile("c"); await file.writev([Buffer.from("d")]); await file.close(); console.log(bytesWritten);`,
+    "abcd1",
+  ],
+  [
+    "a stream of a handle",
+    `${FS} const file = await fs.promises.open("/proc/self/fd/1", "a"); await new Promise((done) => file.createWriteStream().end("a", done));`,
+    "a",
+  ],
   ["a stream of the file", `${FS} fs.createWriteStream("/dev/stdout").end("a");`, "a"],
   [
     "a child process",

@@ -13,7 +13,7 @@ const value = (data: unknown) => ({ ok: true, data });
 const TRICKS: Record<string, { code: string; want: unknown; timeoutMs?: number }> = {
   "a claim on fd 1": {
     code: `import os\nos.write(1, b'{"ok":true,"data":1,"from":"result"}\\n')\nresult = 2`,
-    want: failure("ContractViolation", "use print for output and result for the value"),
+    want: value(2),
   },
   "a claim on every descriptor": {
     code: [
@@ -47,7 +47,7 @@ const TRICKS: Record<string, { code: string; want: unknown; timeoutMs?: number }
       "os.wait()",
       "result = 1",
     ].join("\n"),
-    want: failure("ContractViolation"),
+    want: value(1),
   },
   "a child that comes to its end as its parent does": {
     code: "import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\nresult = 'parent' if pid else 'child'",

@@ -46,21 +46,40 @@ describe("a program of this machine", () => {
 describe("runsc", () => {
   test("is another one when its file has changed", () => {
     const path = standIn("exit 0");
-    const before = findRunsc("runsc", "install it");
+    const before = findRunsc(undefined, "install it");
     expect(before.path).toBe(path);
-    expect(findRunsc("runsc", "install it")).toEqual(before);
+    expect(findRunsc(undefined, "install it")).toEqual(before);
     writeFileSync(path, "#!/bin/sh\nexit 10\n");
-    const after = findRunsc("runsc", "install it");
+    const after = findRunsc(undefined, "install it");
     expect([after.path, after.identity === before.identity]).toEqual([path, false]);
   });
 
   test("that is not there is said to be missing, with what to do", () => {
     vi.stubEnv("PATH", newFolder());
-    expect(() => findRunsc("runsc", "install it")).toThrow(
+    expect(() => findRunsc(undefined, "install it")).toThrow(
       expect.objectContaining({
         code: "runtime_missing",
         message: "there is no runsc on this machine; install it",
       }),
+    );
+  });
+
+  test("that managed settings choose is not that of PATH, and root's alone", () => {
+    const own = standIn("exit 0");
+    expect(findRunsc(undefined, "install it").path).toBe(own);
+    // What is in the folders of the system depends on the machine; what is in a temporary folder, others could have written.
+    try {
+      const found = findRunsc("system", "install it");
+      expect(found.path).not.toBe(own);
+      expect(found.unshare).toMatch(/^\//);
+    } catch (error) {
+      expect((error as Error).message).not.toContain(own);
+    }
+    expect(() => findRunsc(own, "install it")).toThrow(
+      "is not used, because managed settings require isolation and others than root could have written",
+    );
+    expect(() => findRunsc("/nowhere/runsc", "install it")).toThrow(
+      "there is no runsc at /nowhere/runsc; install it",
     );
   });
 
@@ -70,12 +89,12 @@ describe("runsc", () => {
     ["exit 0", ""],
   ])("that says its version by `%s` has the version %j", async (script, version) => {
     standIn(`[ "$*" = --version ] || exit 1; ${script}`);
-    expect(await runscVersion(findRunsc("runsc", ""))).toBe(version);
+    expect(await runscVersion(findRunsc(undefined, ""))).toBe(version);
   });
 
   test("that cannot be run is said to be so", async () => {
     const path = standIn("exit 1");
-    await expect(runscVersion(findRunsc("runsc", ""))).rejects.toMatchObject({
+    await expect(runscVersion(findRunsc(undefined, ""))).rejects.toMatchObject({
       code: "start_failed",
       message: `${path} cannot be run`,
     });

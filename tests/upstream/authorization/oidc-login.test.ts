@@ -330,7 +330,13 @@ describe("the client that was registered for a login", () => {
   test.for<Refusals>([
     ["a refusal without a scope", undefined, [refused], 1, "HTTP 400: .*invalid_client_metadata"],
     ["two refusals", "read", [refused, [403, { error: "last" }]], 2, "HTTP 403: .*last"],
-    ["an answer that is no client", "read", [[200, { client_id: 7 }]], 1, "form"],
+    [
+      "an answer that is no client",
+      "read",
+      [[200, { client_id: 7 }]],
+      1,
+      "its member `redirect_uris` is missing",
+    ],
   ])("is asked for no more after %s", async ([, scope, answers, count, why]) => {
     const { issuer, asked } = await serveRegistrations(...answers);
     const what = "^has an authorization server that did not register ptc as a client";

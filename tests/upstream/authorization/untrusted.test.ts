@@ -51,7 +51,11 @@ describe("metadata that cannot be trusted is refused", () => {
   const noPkce = /does not say that it supports PKCE with S256/;
   const clear = (endpoint: string) => `http://example.com/${endpoint}`;
   test.for<[what: string, changed: object, why: RegExp]>([
-    ["of another issuer", { issuer: "https://evil.example" }, /Issuer mismatch/],
+    [
+      "of another issuer",
+      { issuer: "https://evil.example" },
+      /names the authorization server http:\S+, whose metadata cannot be used: it names another issuer, "https:\/\/evil\.example"$/,
+    ],
     ["without PKCE", { code_challenge_methods_supported: undefined }, noPkce],
     ["with plain PKCE alone", { code_challenge_methods_supported: ["plain"] }, noPkce],
     [

@@ -36,7 +36,7 @@ function target(cache: string) {
 
 it("a server that npx installs slowly is waited for longer than its time for doing nothing", async () => {
   const slow: string[] = [];
-  const options = { connectTimeoutMs: 4_000, onSlowStart: (line: string) => slow.push(line) };
+  const options = { connectTimeoutMs: 4_000, onWarning: (line: string) => slow.push(line) };
   const connection = await connect(target("patient"), options);
   expect((await connection.list()).tools).not.toEqual([]);
   expect(slow).toEqual([

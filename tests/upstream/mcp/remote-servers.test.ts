@@ -223,7 +223,14 @@ describe("a server on HTTP that cannot be used", () => {
     (_, response) =>
       void response.writeHead(status, { "content-type": type }).end(body);
 
-  const PLACE = String.raw`at 127\.0\.0\.1:\d+, where an MCP endpoint should be; check its url$`;
+  const PLACE = String.raw`at 127\.0\.0\.1:\d+, where an MCP endpoint should be; check its url`;
+  const USUAL = ": many servers listen at /mcp$";
+  const redirecting =
+    (status: number, location: string | undefined): RequestListener =>
+    (_, response) =>
+      void response.writeHead(status, location === undefined ? {} : { location }).end();
+  const leadsTo = (status: number, address: string) =>
+    `^server 'x' answered HTTP ${status} at 127\\.0\\.0\\.1:\\d+, which leads to ${address}: if that is the server's MCP endpoint, write it as its url$`;
   const HANDSHAKE = "^server 'x' did not complete the MCP handshake";
   const unusable: [what: string, RequestListener, code: string, message: string][] = [
     [
@@ -232,19 +239,78 @@ describe("a server on HTTP that cannot be used", () => {
       "handshake_failed",
       "^server 'x' refused the connection with HTTP 401; check its headers$",
     ],
-    ["has no such page", answering(404), "handshake_failed", `^server 'x' answered HTTP 404 ${PLACE}`],
     [
-      "has moved",
-      (_, response) => void response.writeHead(301).end(),
+      "has no such page",
+      answering(404),
       "handshake_failed",
-      "^server 'x' answered HTTP 301 at .*: write the address that it leads to as its url$",
+      `^server 'x' answered HTTP 404 ${PLACE}${USUAL}`,
     ],
-    ["is broken", answering(500), "handshake_failed", `^server 'x' answered HTTP 500 ${PLACE}`],
+    [
+      "takes no messages",
+      answering(405),
+      "handshake_failed",
+      `^server 'x' answered HTTP 405 at \\S+, where it takes no messages; check its url${USUAL}`,
+    ],
+    [
+      "answers in other forms",
+      answering(406),
+      "handshake_failed",
+      `^server 'x' answered HTTP 406 at \\S+, where it answers in no form that MCP has; check its url${USUAL}`,
+    ],
+    [
+      "takes no JSON",
+      answering(415),
+      "handshake_failed",
+      `^server 'x' answered HTTP 415 at \\S+, where it takes no JSON; check its url${USUAL}`,
+    ],
+    [
+      "has moved and does not say where",
+      redirecting(301, undefined),
+      "handshake_failed",
+      "^server 'x' answered HTTP 301 at \\S+, which leads elsewhere, and names no address: ask who runs it for the address, and write that as its url$",
+    ],
+    [
+      "has moved to what is no address",
+      redirecting(302, "javascript:alert(1)"),
+      "handshake_failed",
+      "^server 'x' answered HTTP 302 at \\S+, which leads elsewhere, and names no address",
+    ],
+    ...([301, 302, 303, 307, 308].map((status) => [
+      `has moved to https with HTTP ${status}`,
+      redirecting(status, "https://mcp.invalid/p4th-secret?key=qu3ry-secret"),
+      "handshake_failed",
+      leadsTo(status, String.raw`https://mcp\.invalid/\.\.\.\?\.\.\.`),
+    ]) as [string, RequestListener, string, string][]),
+    [
+      "has moved on its host",
+      redirecting(301, "/v2/mcp"),
+      "handshake_failed",
+      leadsTo(301, String.raw`http://127\.0\.0\.1:\d+/v2/mcp`),
+    ],
+    [
+      "leads to itself",
+      redirecting(307, "/again"),
+      "handshake_failed",
+      leadsTo(307, String.raw`http://127\.0\.0\.1:\d+/again`),
+    ],
+    ["is broken", answering(500), "handshake_failed", `^server 'x' answered HTTP 500 ${PLACE}$`],
     [
       "is a web page",
       answering(200, "<html>"),
       "handshake_failed",
-      `${HANDSHAKE}: .*; is it an MCP server\\?$`,
+      `^server 'x' answered with a web page \\(text/html\\) at \\S+, and not with MCP; check its url${USUAL}`,
+    ],
+    [
+      "is text",
+      answering(200, "It works!", "text/plain"),
+      "handshake_failed",
+      `^server 'x' answered with text \\(text/plain\\) at \\S+, and not with MCP; check its url${USUAL}`,
+    ],
+    [
+      "is text of no type",
+      (_, response) => void response.writeHead(200).end("It works!"),
+      "handshake_failed",
+      `^server 'x' answered with something without a Content-Type at \\S+, and not with MCP; check its url${USUAL}`,
     ],
     [
       "answers with broken JSON",
@@ -261,15 +327,28 @@ describe("a server on HTTP that cannot be used", () => {
   ];
 
   it.each(unusable)("says in one line that it %s", async (_, listener, code, message) => {
+    // Only a server that is waited for in vain may run out of time, also on a busy machine.
+    const connectTimeoutMs = code === "connect_timeout" ? 600 : 60_000;
     const url = `${await listen(listener)}/p4th-secret?key=qu3ry-secret`;
     for (const transport of ["http", "sse"] as const) {
       const target = remote(url, transport, { "X-Key": "h3ader-secret" });
-      const error = await upstreamErrorOf(connect(target, { connectTimeoutMs: 600 }));
+      const error = await upstreamErrorOf(connect(target, { connectTimeoutMs }));
       expect(error.message).not.toMatch(/secret/);
       if (transport === "sse") continue;
       expect(error.code).toBe(code);
       expect(error.message).toMatch(new RegExp(message));
     }
+  });
+
+  it.each([
+    [406, "Accept", "remove `accept` from its headers"],
+    [415, "Content-Type", "remove `content-type` from its headers"],
+    [404, "Accept", "check its url"],
+  ])("is told apart from headers that do not suit it: HTTP %i", async (status, name, advice) => {
+    const origin = await listen(answering(status));
+    const target = remote(`${origin}/mcp`, "http", { [name]: "text/csv" });
+    const { message } = await upstreamErrorOf(connect(target));
+    expect(message).toMatch(new RegExp(`^server 'x' answered HTTP ${status} .*; ${advice}$`));
   });
 
   it("is blamed for what it did over the configured transport when the other fails too", async () => {

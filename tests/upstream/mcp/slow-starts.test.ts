@@ -34,9 +34,9 @@ function installer(sign: "stderr" | "processor" | "nothing") {
 describe("a server that installs itself when it is first started", () => {
   it("is waited for as long as its stderr or its use of the processor shows that something goes on", async () => {
     const shown = [installer("stderr"), installer("processor")];
-    const connecting = shown.map(({ target }) => connect(target, { connectTimeoutMs: 1_000 }));
+    const connecting = shown.map(({ target }) => connect(target, { connectTimeoutMs: 3_000 }));
     await Promise.all(shown.map(({ hasBegun }) => hasBegun()));
-    await delay(2_000);
+    await delay(5_000);
     for (const { finish } of shown) finish();
     for (const connection of await Promise.all(connecting))
       expect((await connection.list()).protocolVersion).toBe("2025-11-25");
@@ -45,8 +45,8 @@ describe("a server that installs itself when it is first started", () => {
   it("is said to be slow when it takes long", async () => {
     const { target, hasBegun, finish } = installer("stderr");
     const slow: string[] = [];
-    const onSlowStart = (line: string) => void slow.push(line);
-    const connecting = connect(target, { connectTimeoutMs: 60_000, onSlowStart });
+    const onWarning = (line: string) => void slow.push(line);
+    const connecting = connect(target, { connectTimeoutMs: 60_000, onWarning });
     await hasBegun();
     const now = performance.now.bind(performance);
     vi.spyOn(performance, "now").mockImplementation(() => now() + 5_000);

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { isInherited } from "../../../secrets/inherited-environment.ts";
@@ -219,7 +220,19 @@ describe("a server that cannot be used", () => {
       "is named with ~",
       fixture("", { command: "~/bin/x" }),
       "start_failed",
-      `${START}: spawn ~/bin/x ENOENT; no shell reads the command, so write the whole path in place of ~$`,
+      `${START}: spawn ~/bin/x ENOENT; no shell reads the command, so write the whole path in place of ~, or \\$\\{HOME\\}$`,
+    ],
+    [
+      "exits because an argument has ~",
+      fixture("", { args: ["-e", "process.exit(2)", "--", "--db=~/notes.db"] }),
+      "start_failed",
+      `${START}: it exited with code 2; no shell reads its argument --db=~/notes\\.db, so write \\$\\{HOME\\} in place of ~$`,
+    ],
+    [
+      "exits because a variable has ~",
+      fixture("", { args: ["-e", "process.exit(2)"], env: { NOTES: "~/notes" } }),
+      "start_failed",
+      `${START}: it exited with code 2; no shell reads its variable NOTES, so write \\$\\{HOME\\} in place of ~$`,
     ],
     [
       "is no program",
@@ -320,6 +333,37 @@ describe("a server that cannot be used", () => {
     const error = await upstreamErrorOf(connect(fixture("never-answers.mjs"), { signal, onSpawn }));
     expect(error.code).toBe("cancelled");
     expect(pids.filter(isAlive)).toEqual([]);
+  });
+});
+
+describe("a server that prints what is no message", () => {
+  const BANNER = "npm notice New version of npm available!";
+  const echo = pathToFileURL(fixture("echo-v1.mjs").args[0] ?? "").href;
+
+  it.each([
+    ["before its messages", `console.log(${JSON.stringify(BANNER)}, "\\nSecond line"); import("${echo}")`],
+    [
+      "between its messages",
+      `import("${echo}").then(() => process.stdin.on("data", () => console.log(${JSON.stringify(BANNER)})))`,
+    ],
+  ])("is used, and one warning quotes the first line: %s", async (_, code) => {
+    const warnings: string[] = [];
+    const connection = await connect(fixture("", { args: ["-e", code] }), {
+      onWarning: (line) => warnings.push(line),
+    });
+    const result = await connection.callTool(toolCall("echo", { text: "hello" }));
+    expect(result).toMatchObject({ content: [{ text: "hello" }] });
+    await connection.callTool(toolCall("echo", { text: "again" }));
+    expect(warnings).toEqual([
+      `server 'x' prints on its standard output what is no message (such lines are skipped; logs belong on its stderr): ${BANNER}`,
+    ]);
+  });
+
+  it("is not warned about where its failure says so", async () => {
+    const warnings: string[] = [];
+    const options = { connectTimeoutMs: 1_000, onWarning: (line: string) => warnings.push(line) };
+    await upstreamErrorOf(connect(fixture("garbage.mjs"), options));
+    expect(warnings).toEqual([]);
   });
 });
 

@@ -50,9 +50,12 @@ export async function discover(options: DiscoveryOptions): Promise<Discovered | 
   const { serverUrl, fetch } = options;
   const { found: resourceMetadata, fault } = await findResourceMetadata(options);
   const chosen = chooseIssuer(resourceMetadata, options);
-  const { href, pathname, search } = requireSecure(chosen, "authorization server");
-  // Both forms of a URL without a path are the same URL (RFC 3986, section 6.2.3), and metadata may have either.
-  const issuer = pathname === "/" && search === "" ? href : chosen;
+  const { href, pathname, search, hash } = requireSecure(chosen, "authorization server");
+  // The metadata of both forms of an issuer, with a slash at the end and without, are one document (RFC 8414, section 3.1), which may
+  // name either. The client package accepts both for the form with a slash.
+  const isPlain = search === "" && hash === "";
+  const withSlash = pathname === "/" ? href : chosen.replace(/\/?$/, "/");
+  const issuer = isPlain ? withSlash : chosen;
   let metadata: AuthorizationServerMetadata | undefined;
   try {
     metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn: fetch });
@@ -264,7 +267,9 @@ function wrongMemberOf(error: unknown): string | undefined {
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof IssuerMismatchError && error.kind === "authorization_response")
+  if (error instanceof IssuerMismatchError && error.kind === "metadata")
+    return `it names another issuer, ${JSON.stringify(error.received)}`;
+  if (error instanceof IssuerMismatchError)
     return "the answer came from another authorization server than the one that was asked";
   if (error instanceof RegistrationRejectedError) return `HTTP ${error.status}: ${error.body}`;
   if (error instanceof OAuthError) {

@@ -16,9 +16,9 @@ import { DataFlow } from "../../../../broker/policy/data-flow.ts";
 import { RuleAuthorizer } from "../../../../broker/policy/rule-authorizer.ts";
 import type { RunHistory, RunRead } from "../../../../broker/policy/run-history.ts";
 import { toolOf } from "../../../catalog/tool-of.ts";
+import { heldBy } from "../../../loop/probe.ts";
 import { rowsBeside } from "../../../rows.ts";
 import { tries } from "../../../tries.ts";
-import { heldBy } from "../../../loop/probe.ts";
 
 const rows = rowsBeside(import.meta.filename);
 
@@ -59,6 +59,89 @@ async function decideWhere(condition: string, call: Partial<RuledCall>) {
   expect(problems.errors).toEqual([]);
   return (await rules.decide(callOf(call))).kind;
 }
+
+describe("groups that only bind", () => {
+  const eve = (groups: string[], boundGroups: string[] = []): Partial<RuledCall> => ({
+    context: { principal: "eve", source: "serve", groups, boundGroups },
+  });
+
+  it("permit nothing", async () => {
+    const { rules } = await open('permit(principal in Group::"admins", action, resource);');
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
+    expect((await rules.decideApproval(callOf(eve([], ["admins"])))).kind).toBe("deny");
+    const viewer = { principal: "eve", boundGroups: ["admins"] };
+    expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
+  });
+
+  it.each([
+    ["by a rule's head", 'principal in Group::"contractors", action', ""],
+    ["by a rule's condition", "principal, action", 'when { principal in Group::"contractors" }'],
+  ])("are forbidden what a group is, %s", async (_, head, condition) => {
+    const { rules } = await open(`${PERMIT}@id("no") forbid(${head}, resource) ${condition};`);
+    const viewer = { principal: "eve", boundGroups: ["contractors"] };
+    expect((await rules.decide(callOf(eve([])))).kind).toBe("allow");
+    expect(await rules.decide(callOf(eve([], ["contractors"])))).toMatchObject({
+      kind: "deny",
+      rule: "no (x.cedar:2)",
+    });
+    expect((await rules.decideApproval(callOf(eve([], ["contractors"])))).kind).toBe("deny");
+    expect(rules.decideVisibility(viewer, toolOf("b", "send")).kind).toBe("deny");
+  });
+
+  it("are asked about what a group is asked about", async () => {
+    const { rules } = await open(
+      `${PERMIT}@ask forbid(principal in Group::"contractors", action, resource);`,
+    );
+    expect((await rules.decide(callOf(eve([], ["contractors"])))).kind).toBe("ask");
+  });
+
+  it("lift no prohibition from which a group is excepted", async () => {
+    const { rules } = await open(
+      `${PERMIT}forbid(principal, action, resource) unless { principal in Group::"admins" };`,
+    );
+    expect((await rules.decide(callOf(eve(["admins"])))).kind).toBe("allow");
+    expect((await rules.decide(callOf(eve([], ["admins"])))).kind).toBe("deny");
+  });
+
+  it("never let a token do more than its owner or than its own groups do, whatever the rules", async () => {
+    const GROUPS = ["a", "b", "c"];
+    const group = fc.constantFrom(...GROUPS);
+    const rule = fc
+      .record({
+        effect: fc.constantFrom("permit", "forbid", "@ask forbid"),
+        head: fc.option(group),
+        when: fc.option(group),
+        unless: fc.option(group),
+      })
+      .map(({ effect, head, when, unless }) => {
+        const who = head === null ? "principal" : `principal in Group::"${head}"`;
+        const clauses = [
+          when === null ? "" : `when { principal in Group::"${when}" }`,
+          unless === null ? "" : `unless { principal in Group::"${unless}" }`,
+        ];
+        return `${effect}(${who}, action, resource) ${clauses.join(" ")};`;
+      });
+    const STRICTNESS = { allow: 0, ask: 1, deny: 2 };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(rule, { minLength: 1, maxLength: 5 }),
+        fc.subarray(GROUPS),
+        fc.subarray(GROUPS),
+        async (texts, own, rest) => {
+          const { rules } = await open(texts.join("\n"));
+          const bound = rest.filter((each) => !own.includes(each));
+          const strictness = async (groups: string[], boundGroups: string[] = []) =>
+            STRICTNESS[(await rules.decide(callOf(eve(groups, boundGroups)))).kind];
+          const token = await strictness(own, bound);
+          expect(token).toBeGreaterThanOrEqual(await strictness(own));
+          expect(token).toBeGreaterThanOrEqual(await strictness([...own, ...bound]));
+        },
+      ),
+      { numRuns: tries(100) },
+    );
+  });
+});
 
 describe("rules", () => {
   type Row = [condition: string, holds: Partial<RuledCall>, holdsNot: Partial<RuledCall>];
@@ -311,7 +394,9 @@ describe("rules about large arguments", () => {
 
   it("decide in another thread, and hold up nobody", async () => {
     const { rules } = await open(LIKE(`*${"x".repeat(20)}y`));
-    const calls = ["x".repeat(1_000_000), `${"x".repeat(1_000_000)}y`].map((a) => callOf({ arguments: { a } }));
+    const calls = ["x".repeat(1_000_000), `${"x".repeat(1_000_000)}y`].map((a) =>
+      callOf({ arguments: { a } }),
+    );
     const { heldMs, result } = await heldBy(() => Promise.all(calls.map((call) => rules.decide(call))));
     expect(result.map(({ kind }) => kind)).toEqual(["allow", "deny"]);
     expect(heldMs).toBeLessThan(400);
@@ -319,7 +404,9 @@ describe("rules about large arguments", () => {
 
   it("deny what they cannot decide in time, and say so", async () => {
     const { rules } = await open(LIKE(`*${"x".repeat(30_000)}y`));
-    const { heldMs, result } = await heldBy(() => rules.decide(callOf({ arguments: { a: "x".repeat(1_000_000) } })));
+    const { heldMs, result } = await heldBy(() =>
+      rules.decide(callOf({ arguments: { a: "x".repeat(1_000_000) } })),
+    );
     expect(result).toMatchObject({ kind: "deny", isUndecided: true });
     expect(result.reason).toContain("deciding by rules about arguments this large takes too long");
     expect(heldMs).toBeLessThan(400);

@@ -29,6 +29,35 @@ async function openedTo(viewer: { principal: string; groups?: string[] }, text: 
 }
 
 const ada = { principal: "ada" };
+
+test("what binds a token alone opens nothing, and closes what it closes, on either side", async () => {
+  const opening = 'permit (principal in Group::"leads", action == Action::"read_runs", resource is User);';
+  const closing = 'forbid (principal, action == Action::"read_runs", resource in Group::"board");';
+  const { authorizer } = await open(
+    `${opening}\n${closing}\nforbid (principal in Group::"contractors", action, resource);`,
+  );
+  const reads = (viewer: object, of: object) =>
+    mayAccess(
+      authorizer,
+      { principal: "eve", ...viewer },
+      { action: "read_runs", of: { principal: "bob", ...of } },
+    );
+  expect(reads({ groups: ["leads"] }, {})).toBe(true);
+  expect(reads({ boundGroups: ["leads"] }, {})).toBe(false);
+  expect(reads({ groups: ["leads"], boundGroups: ["contractors"] }, {})).toBe(false);
+  expect(reads({ groups: ["leads"] }, { boundGroups: ["board"] })).toBe(false);
+});
+
+test("the groups of logins are those that rules name, wherever, and the configuration does not define", async () => {
+  const { authorizer } = await open(
+    `forbid (principal in Group::"contractors", action == Action::"approve", resource);
+permit (principal in Group :: "leads", action, resource) when { principal in Group::"on\\u{63}all" || resource in Group::"a\\"b" };`,
+  );
+  expect(authorizer.groupsOfLogins()).toEqual(['a"b', "contractors", "oncall"]);
+  const { authorizer: none } = await open(EVERYTHING);
+  expect(none.groupsOfLogins()).toEqual([]);
+});
+
 const EVERYTHING = "permit (principal, action, resource);\n";
 
 const OPENING: [rule: string, opened: string[]][] = [
