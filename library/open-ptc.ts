@@ -175,7 +175,7 @@ export class OpenPtc implements Ptc {
 
   tools(options: CallOptions = {}): readonly PtcTool[] {
     checkOptions("tools", options);
-    const definitions = this.#definitions.get(this.#whoOf(options)) ?? this.#own;
+    const definitions = this.#listedFor(options) ?? this.#own;
     return definitions.map((definition) => ({
       name: definition.name,
       ...("title" in definition ? { title: definition.title } : {}),
@@ -194,6 +194,16 @@ export class OpenPtc implements Ptc {
     if (!this.#definitions.has(who))
       this.#definitions.set(who, await this.#during(options, (connection) => connection.listTools()));
     return this.tools(options);
+  }
+
+  /** What was listed for a principal. Nothing was for one that is none: whatever is called for it says so. */
+  #listedFor(options: CallOptions) {
+    try {
+      return this.#definitions.get(this.#whoOf(options));
+    } catch (error) {
+      if (error instanceof PtcError) return undefined;
+      throw error;
+    }
   }
 
   #whoOf(options: CallOptions): string {

@@ -10,6 +10,7 @@ import type { Database } from "../../archive/sqlite/database.ts";
 import { readStats } from "../../archive/sqlite/sqlite-archive-store.ts";
 import { storeRun } from "../../archive/sqlite/store-run.ts";
 import { SqliteArchiveWriter } from "../../archive/sqlite/writer/sqlite-archive-writer.ts";
+import { writeJson } from "../../base/json.ts";
 import { digestOf } from "../../protocol/canonical-json.ts";
 import { tries } from "../tries.ts";
 import { archiveRun, storeSample, useFolder } from "./made-archives.ts";
@@ -47,11 +48,11 @@ describe("a record", () => {
         storeRun(db, run, calls.toReversed());
         const found = await readRun(db, run.facts.run_id);
         expect(found.code).toBe(run.code);
-        expect(JSON.stringify(found.data)).toBe(run.dataJson);
+        expect(writeJson(found.data)).toBe(run.dataJson);
         expect(found.consoleText).toBe(run.consoleText);
         expect(found.stderrText).toBe(run.stderrText);
         expect(found.envelope).toEqual(run.envelope);
-        expect(JSON.stringify(found.environment)).toBe(run.environmentJson);
+        expect(writeJson(found.environment)).toBe(run.environmentJson);
         expect(found.record).toMatchObject(run.facts);
         expect(found.record.calls.map(({ arguments: _, outcome: __, ...facts }) => facts)).toEqual(
           calls.map(({ facts }) => facts),
@@ -60,7 +61,7 @@ describe("a record", () => {
           // Arguments in canonical form; what a program was given, with its members in the order it saw.
           expect(await found.argumentsOf(call)).toEqual({ a: 1, b: index });
           expect(call.arguments).toBe(digestOf({ a: 1, b: index }));
-          expect(JSON.stringify(await found.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
+          expect(writeJson(await found.outcomeOf(call))).toBe(calls[index]?.outcomeJson);
         }
       },
     );
@@ -77,7 +78,7 @@ describe("a record", () => {
     const answer = () => JSON.parse('{"z":1,"a":{"__proto__":2,"b":3}}');
     const found = await readRun(db, storeSample(db, { calls: 1, answer }));
     const [call] = found.record.calls;
-    expect(call && JSON.stringify(await found.outcomeOf(call))).toBe(
+    expect(call && writeJson(await found.outcomeOf(call))).toBe(
       '{"ok":true,"data":{"z":1,"a":{"__proto__":2,"b":3}}}',
     );
   });

@@ -22,7 +22,7 @@ describe("what is said of a tool that is not in a catalog", () => {
 
   it.each(["slow_start", "slow-start", "Slow.Start"])("knows the server %s by any of its names", (name) => {
     expect(unknownServer(name, known)).toBe(
-      `server '${name}': its tools are being listed; try again in a moment`,
+      `there is no server '${name}' yet: its tools are being listed; try again in a moment`,
     );
   });
 });

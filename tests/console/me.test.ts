@@ -137,7 +137,10 @@ describe("the page about the viewer", () => {
     });
     const [secret = ""] = /ptc_[\w-]{43}/.exec(await sent.text()) ?? [];
     expect(await tokens.callerOf(secret)).toEqual({
-      context: { principal: ADA.principal, source: "serve", name: "laptop", groups: ["staff"] },
+      context: {
+        ...{ principal: ADA.principal, source: "serve", name: "laptop", groups: ["staff"] },
+        boundGroups: ["eu"],
+      },
       scopes: new Set(["ptc:run"]),
     });
     expect(await visitor.text("/console/me")).toContain("Revoke: laptop");

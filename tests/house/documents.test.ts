@@ -41,7 +41,11 @@ function links(file: string): string[] {
 /** What the tests and the groups of tests of a file are called. */
 function testNames(text: string): Set<string> {
   const calls = /^\s*(?:it|test|describe\w*)\b[^"`\n]*(?:\n\s*)?["`]([^"`\n]+)["`]/gm;
-  return new Set([...text.matchAll(calls)].map(([, name = ""]) => name));
+  // What a test is called that has cases, or that is skipped somewhere, follows a parenthesis.
+  const furtherCalls = /\)\((?:\n\s*)?["`]([^"`\n]+)["`]/g;
+  return new Set(
+    [calls, furtherCalls].flatMap((each) => [...text.matchAll(each)].map(([, name = ""]) => name)),
+  );
 }
 
 /** How GitHub names the sections of a page. */

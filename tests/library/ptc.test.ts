@@ -381,7 +381,7 @@ describe("a function", () => {
   test("leaves nothing in the project but the private folder", async () => {
     const ptc = await openPtc({ tools: { lookup } });
     await ptc.run('await mcp__functions__lookup({ id: "a" })');
-    expect(readdirSync(ptc.folder).sort()).toEqual([".ptc", "run"]);
+    expect(readdirSync(ptc.folder).sort()).toEqual([".ptc", "run", "state"]);
   });
 
   test.for([
@@ -632,7 +632,7 @@ describe("a server of the configuration", () => {
       await mcp__functions__lookup({ id: "a" });
       globalThis.result = JSON.stringify(await echo.echo({ text: "hi" }));`);
     expect(run).toMatchObject({ ok: true, value: expect.stringContaining("hi") });
-    expect(readdirSync(ptc.folder).sort()).toEqual([".ptc", "run"]);
+    expect(readdirSync(ptc.folder).sort()).toEqual([".ptc", "run", "state"]);
     await ptc.close();
     const kept = readdirSync(join(ptc.folder, "run")).flatMap((name) =>
       readdirSync(join(ptc.folder, "run", name)),

@@ -79,7 +79,7 @@ describe("an approver in Slack, of whom no login says groups,", () => {
     ["has the groups that the settings give", LEADS, { principal: ADA, groups: ["leads"] }, {}, true],
     ["is in no other group then", BINDING + LEADS, { principal: ADA, groups: ["leads"] }, {}, true],
     ["is not in a group of others", BINDING + APPROVING, ADA, { contractors: ["eve"] }, true],
-  ])("%s", async (_, rules, approver, groups, counts) => {
+  ])("in Slack, %s", async (_, rules, approver, groups, counts) => {
     const line = await answered(rules, approver, groups);
     expect(line !== undefined).toBe(counts);
     if (line === undefined) return;

@@ -109,7 +109,9 @@ describe("tools beside execute_program", () => {
     expect(large.isError).toBeUndefined();
     const [, run, offset] = /read_output \{"run":"([^"]+)","offset":(\d+)\}/.exec(textsOf(large)) ?? [];
     const rest = await call("read_output", { run, offset: Number(offset) });
-    expect(textsOf(rest)).toMatch(/^x+ end"\n\[characters \d+ to 20012/);
+    expect(textsOf(rest)).toMatch(/^x+\n\[characters \d+ to (\d+) of 20012; next offset \1\]$/);
+    const last = await call("read_output", { run, offset: 19_000 });
+    expect(textsOf(last)).toMatch(/^x+ end"\n\[characters 19000 to 20012 of 20012; the end\]$/);
     // A client would refuse a result without the structured content that it was promised.
     const structuredContent = { mail: `${"y".repeat(20_000)}@b.example` };
     const read = await call("mcp__desk__read", answer("it", { structuredContent }));
