@@ -298,22 +298,19 @@ class ProgramBody implements RunBody<OwnOfProgram> {
     if (advice.length > 0) return [...hints, ...advice];
     const isEmpty =
       verdict.ok && verdict.from === "console" && consoleText.trim() === "" && emitted.length === 0;
-    // Advice quotes the beginning of answers, so they are redacted before they are cut.
-    const answers = (outcome.answers ?? []).map(({ tool, value }) => ({
-      tool,
-      value: this.#scope.redactor.redactValue(value).value,
-    }));
-    const ended = verdict.ok
-      ? {
-          ok: true as const,
-          consoleText,
-          isEmpty,
-          data: verdict.from === "result" ? verdict.data : undefined,
-          answers,
-        }
-      : { ok: false as const, error: verdict.error, answers };
-    const parts = { ...this.#scope, modules: this.modules };
-    return [...hints, ...(await adviseProgram(this.program, ended, parts).catch(() => []))];
+    const find = async () => {
+      // Advice quotes the beginning of answers, so they are redacted before they are cut.
+      const answers = (outcome.answers ?? []).map(({ tool, value }) => ({
+        tool,
+        value: this.#scope.redactor.redactValue(value).value,
+      }));
+      const data = verdict.ok && verdict.from === "result" ? verdict.data : undefined;
+      const ended = verdict.ok
+        ? { ok: true as const, consoleText, isEmpty, data, answers }
+        : { ok: false as const, error: verdict.error, answers };
+      return adviseProgram(this.program, ended, { ...this.#scope, modules: this.modules });
+    };
+    return [...hints, ...(await find().catch(() => []))];
   }
 }
 

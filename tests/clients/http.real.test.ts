@@ -75,7 +75,7 @@ describeSandboxed("ptc serve --http", () => {
     expect(await reply).toMatchObject({
       content: [
         { text: "[Script executed successfully]\ntrue" },
-        { text: expect.stringContaining("approved by ada (Slack)") },
+        { text: expect.stringMatching(/approved by local \(Slack, member U024BE7LH, whose name there is "ada"\)/) },
       ],
     });
     await expect.poll(() => slack.received.length).toBe(2);

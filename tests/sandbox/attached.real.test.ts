@@ -70,11 +70,12 @@ describeSandboxed("a program whose channel goes over the attached stdin and stdo
 
   test("corrupts nothing but its own claim when it writes to stdout", async () => {
     const { result } = await run(
-      `import { writeSync } from "node:fs";
+      `import { openSync, writeSync } from "node:fs";
+       const stdout = openSync("/proc/" + process.pid + "/fd/1", "w");
        const frame = Buffer.from("d\\x00\\x00\\x00\\x04abcdw\\xff\\xff\\xff\\xffx", "latin1");
        globalThis.result = [];
        for (let i = 0; i < 100; i++) { writeSync(2, frame); await callTool("mcp__desk__echo", { i }); }
-       writeSync(1, frame);`,
+       writeSync(stdout, frame);`,
     );
     expect(result).toMatchObject({
       ok: false,
@@ -89,7 +90,10 @@ describeSandboxed("a program whose channel goes over the attached stdin and stdo
     ["for (;;) await callTool('mcp__desk__echo', {}).catch(() => {});", "Timeout"],
     ["for (;;) {}", "Timeout"],
     ["const held = []; for (;;) held.push(Buffer.alloc(32 * 1024 * 1024, 1));", "OutOfMemory"],
-    ["import { writeSync } from 'node:fs'; for (;;) writeSync(1, 'x'.repeat(65536));", "ContractViolation"],
+    [
+      "import { openSync, writeSync } from 'node:fs'; const out = openSync('/proc/' + process.pid + '/fd/1', 'w'); for (;;) writeSync(out, 'x'.repeat(65536));",
+      "ContractViolation",
+    ],
     ["throw new RangeError('here');", "ScriptError"],
   ])("ends as with a socket: %s", async (code, type) => {
     const timeoutMs = type === "Timeout" ? 1_500 : 60_000;

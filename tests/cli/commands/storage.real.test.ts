@@ -191,10 +191,10 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     expect(JSON.parse((await ptc(["storage", "status", "--json"])).stdout).kept).toMatchObject({
       waiting: 1,
       logins: 1,
-      sealedOtherwise: 3,
+      sealedOtherwise: 4,
     });
     expect((await ptc(["storage", "reencrypt"])).stdout).toBe(
-      "encrypted 3 values with the first key; 0 had it already\n",
+      "encrypted 4 values with the first key; 0 had it already\n",
     );
     const later = await use(NEW);
     expect(await later.logins.read(LOGIN_KEY)).toEqual(LOGIN);

@@ -198,7 +198,7 @@ test("an answer of another's is that of who gave it, and the program goes on wit
     .toEqual(
       expect.arrayContaining([
         expect.objectContaining({ event: "access", principal: `${ISSUER}#eve`, of: `${ISSUER}#ada` }),
-        expect.objectContaining({ event: "approval", principal: `${ISSUER}#ada`, approver: "Name of eve" }),
+        expect.objectContaining({ event: "approval", principal: `${ISSUER}#ada`, approver: `${ISSUER}#eve` }),
       ]),
     );
   expect((await fetch(`${url.href}/approvals`, { headers: as("eve/leads") })).status).toBe(200);
