@@ -199,16 +199,14 @@ describe.skipIf(WITHOUT_POSTGRES !== "")(`with PostgreSQL${WITHOUT_POSTGRES}`, (
     const later = await use(NEW);
     expect(await later.logins.read(LOGIN_KEY)).toEqual(LOGIN);
     expect(await later.logins.version(LOGIN_KEY)).toBe(version);
-    expect(await later.approvals.list("local")).toMatchObject([
-      { request: { arguments: request.arguments } },
-    ]);
+    expect(await later.approvals.list("local")).toMatchObject([{ request: { tool: request.tool } }]);
     const lost = await use(randomBytes(32).toString("base64"));
     await expect(lost.logins.read(LOGIN_KEY)).rejects.toThrow(
       /a key that storage.encryption_key does not list/,
     );
     expect(await ptc(["storage", "reencrypt"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("3 values cannot be read"),
+      stderr: expect.stringContaining("4 values cannot be read"),
     });
     await db.close();
   });

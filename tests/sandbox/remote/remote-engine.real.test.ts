@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,10 @@ describeDocker("an engine on another machine", () => {
     });
     await project.generate();
     engine = await SecondEngine.start();
-    engine.copyImage("ptc-runner", "base-over-there");
+    // A runner image would be known by its labels, whatever it is called.
+    const named = ["images", "--format", "{{.Repository}}:{{.Tag}}", "ptc-base"];
+    const [base = ""] = execFileSync("docker", named, { encoding: "utf8" }).split("\n");
+    engine.copyImage(base, "base-over-there");
   });
   afterEach(() => {
     expect(engine.containers()).toEqual([]);
