@@ -75,7 +75,11 @@ describeSandboxed("ptc serve --http", () => {
     expect(await reply).toMatchObject({
       content: [
         { text: "[Script executed successfully]\ntrue" },
-        { text: expect.stringMatching(/approved by local \(Slack, member U024BE7LH, whose name there is "ada"\)/) },
+        {
+          text: expect.stringMatching(
+            /approved by local \(Slack, member U024BE7LH, whose name there is "ada"\)/,
+          ),
+        },
       ],
     });
     await expect.poll(() => slack.received.length).toBe(2);

@@ -506,7 +506,7 @@ describe.skipIf(!hasBrowser)("the console in Chromium", () => {
     await page.goto(`${origin}/console/runs`);
     const time = page.locator(`time[datetime="${new Date(startedAt).toISOString()}"]`);
     await time.first().waitFor();
-    expect(await time.first().innerText()).toBe(shown);
+    expect(await time.first().textContent()).toBe(shown);
     await archived({ code: "later()\n", startedAt });
     await page.getByText("later()").waitFor();
     expect(await time.allInnerTexts()).toEqual([shown, shown]);
