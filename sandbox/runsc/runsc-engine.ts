@@ -342,7 +342,10 @@ export class RunscEngine implements SandboxEngine {
 
   /** Restores a snapshot twice. @throws Error if the two draw the same random values. */
   async #check(parts: SandboxParts, snapshot: string): Promise<void> {
-    const [one, other] = await Promise.all([1, 2].map(() => this.#draw(parts, snapshot)));
+    const draws = [1, 2].map(() => this.#draw(parts, snapshot));
+    // Both sandboxes are removed before either one's failure is reported.
+    await Promise.allSettled(draws);
+    const [one, other] = await Promise.all(draws);
     if (one === other) throw new Error("two sandboxes that are restored from it draw the same");
   }
 
