@@ -8,12 +8,12 @@ import { messageOf } from "../base/faults.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { FollowedConfiguration } from "../configuration/follow.ts";
 import { configurationOf } from "../configuration/load.ts";
+import { openService } from "../project/service.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { type Ptc, PtcError, type PtcOptions } from "./api.ts";
 import { functionServer, readTools } from "./function-server.ts";
 import { OpenPtc, plainly, warnInProcess } from "./open-ptc.ts";
 import { checkNode, checkOptions, principalOf } from "./options.ts";
-import { openService } from "./service.ts";
 
 export * from "./api.ts";
 

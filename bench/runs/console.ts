@@ -8,9 +8,9 @@ import { Console } from "../../console/console.ts";
 import { LoopbackServer } from "../../console/serve-console.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
+import type { Host } from "../../project/host.ts";
+import { openHost } from "../../project/open-host.ts";
 import { KeyList } from "../../secrets/sealing.ts";
-import type { Host } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { type Bench, type Measurement, ratio } from "../measurement.ts";
 import { makeProject } from "../peers.ts";
 

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { clock } from "../../base/clock.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
+import { openServing } from "../../project/serving.ts";
 import type { McpConnection } from "../../server/mcp/service.ts";
 import { McpService } from "../../server/mcp/service.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { type Bench, type Measurement, ratio } from "../measurement.ts";
 import { makeProject } from "../peers.ts";
 

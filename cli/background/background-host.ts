@@ -3,15 +3,15 @@ import { oneLine } from "../../base/visible-text.ts";
 import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { configurationOf, findConfiguration } from "../../configuration/load.ts";
+import type { HostCatalog } from "../../project/host.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { catalogVersion, loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
-import type { HostCatalog } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
 import { HostFiles, LostSessions } from "./host-files.ts";
 import {

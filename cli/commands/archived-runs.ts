@@ -5,9 +5,9 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { clientSessionOf } from "../../project/local-user.ts";
 import { openRuns, placeOfRuns } from "../../storage/storage.ts";
 import { type Surroundings, tell, UsageError } from "../command.ts";
-import { clientSessionOf } from "../local-user.ts";
 
 /**
  * Opens the configured archive, passes it to `work`, and closes it. If nothing has been archived yet, says so on stderr and passes

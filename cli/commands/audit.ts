@@ -10,9 +10,9 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { auditPath } from "../../project/open-audit.ts";
 import { openAudit } from "../../storage/storage.ts";
 import { version } from "../../system/package.ts";
-import { auditPath } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   type CommonFlags,

@@ -10,10 +10,11 @@ import { loadConfiguration } from "../../configuration/load.ts";
 import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
 import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import { openLoginAudit } from "../../project/open-audit.ts";
+import { openServers } from "../../project/servers/open-servers.ts";
 import { UserSecrets } from "../../secrets/user-secrets.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { openLoginAudit } from "../../wiring/open-audit.ts";
-import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
   CONFIG,
@@ -29,7 +30,6 @@ import {
   warnOn,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
 
 /** `ptc auth ...`: logins and secrets for servers. */

@@ -9,12 +9,13 @@ import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-p
 import { messageOfCall } from "../../execution/call.ts";
 import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
+import { openCaller } from "../../project/caller.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
 import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
-import { openCaller } from "../../wiring/caller.ts";
 import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
 import {
   CONFIG,
@@ -28,7 +29,6 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts";

@@ -5,10 +5,10 @@ import { toolParameters } from "../../catalog/arguments.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { readPrograms } from "../../programs/program-folder.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
 import { openRuns } from "../../storage/storage.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
 import { type DefineCommand, EXIT, type ExitCode, type Surroundings, UsageError, write } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { shortRunId } from "../run-report/list-text.ts";
 
 /**

@@ -14,10 +14,17 @@ import { openPending } from "../../execution/pending/open-pending.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { loginStatus } from "../../logins/logins.ts";
 import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
+import { callForConsole } from "../../project/console/call.ts";
+import { sessionsOfUser, tokensForConsole } from "../../project/console/me.ts";
+import { testForConsole } from "../../project/console/programs.ts";
+import { replayForConsole } from "../../project/console/replay.ts";
+import { checkForConsole, connectForConsole, disconnectForConsole } from "../../project/console/servers.ts";
+import type { Host } from "../../project/host.ts";
+import { LOCAL_USER, localContext, localUserName } from "../../project/local-user.ts";
+import { auditPath, openLoginAudit } from "../../project/open-audit.ts";
+import { saveForConsole } from "../../project/programs/save-program.ts";
 import { KeyList, SEALING_KEY_BYTES } from "../../secrets/sealing.ts";
 import { openAudit, openRuns } from "../../storage/storage.ts";
-import type { Host } from "../../wiring/host.ts";
-import { auditPath, openLoginAudit } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   defineCommand,
@@ -30,14 +37,7 @@ import {
   warnOn,
   write,
 } from "../command.ts";
-import { callForConsole } from "../console-call.ts";
-import { sessionsOfUser, tokensForConsole } from "../console-me.ts";
-import { testForConsole } from "../console-programs.ts";
-import { replayForConsole } from "../console-replay.ts";
-import { checkForConsole, connectForConsole, disconnectForConsole } from "../console-servers.ts";
-import { LOCAL_USER, localContext, localUserName } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
-import { saveForConsole } from "../save-program.ts";
 import { toolsFor } from "./tools.ts";
 
 /** `ptc console` */
@@ -115,7 +115,7 @@ async function consoleOf(
   let host: Promise<Host> | undefined;
   let audit: AuditLog | undefined;
   const hosted = () => {
-    host ??= import("../../wiring/open-host.ts").then(({ openHost }) =>
+    host ??= import("../../project/open-host.ts").then(({ openHost }) =>
       openHost({ configuration, env, warm: 0, onWarning }),
     );
     return host;

@@ -20,8 +20,9 @@ import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
 import { UnlistedServers } from "../../generation/unlisted-servers.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import { openServers } from "../../project/servers/open-servers.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
-import { openServers } from "../../wiring/open-servers.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -35,7 +36,6 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 
 interface GenerateFlags extends CommonFlags {
   out?: string;

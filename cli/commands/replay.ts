@@ -15,9 +15,10 @@ import { selectReplayable } from "../../execution/replay/select-replayable.ts";
 import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import type { Host } from "../../project/host.ts";
+import { localContext } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
 import { openRuns } from "../../storage/storage.ts";
-import type { Host } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import {
   CONFIG,
@@ -33,7 +34,6 @@ import {
   warnOn,
   write,
 } from "../command.ts";
-import { localContext } from "../local-user.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";

@@ -18,6 +18,9 @@ import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import { inputDigest, type Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import type { Host, HostOptions } from "../../project/host.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
@@ -25,8 +28,6 @@ import { traceContextOf } from "../../protocol/trace-context.ts";
 import { emittedLine } from "../../server/reports/run-overview.ts";
 import { version } from "../../system/package.ts";
 import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import type { Host, HostOptions } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { startHost } from "../background/start-host.ts";
 import {
   type CommonFlags,
@@ -37,7 +38,6 @@ import {
   tell,
   UsageError,
 } from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";

@@ -11,7 +11,8 @@ import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { DEFAULT_LISTEN, parseListen } from "../../configuration/http-settings.ts";
 import { followsValues } from "../../configuration/policy/configured-flow.ts";
-import type { OpenService } from "../../library/service.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import type { OpenService } from "../../project/service.ts";
 import type { Sealer } from "../../secrets/sealing.ts";
 import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
@@ -26,7 +27,6 @@ import {
   tell,
   UsageError,
 } from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
 
 const MAX_WARNINGS = 10_000;
 
@@ -90,7 +90,7 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const listen = flags.http === undefined ? undefined : whereToListen(flags.http, configuration);
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const { openService } = await import("../../library/service.ts");
+  const { openService } = await import("../../project/service.ts");
   let answerAt: string | undefined;
   const open = await openService({
     ...{ configuration, following, env, onWarning },
@@ -256,7 +256,7 @@ async function serveConsole(
 ) {
   const { auth } = opened.host.configuration.http;
   if (auth !== undefined && !auth.issuers.some(({ login }) => login !== undefined)) return undefined;
-  const { openConsoleOfHost } = await import("../console-of-host.ts");
+  const { openConsoleOfHost } = await import("../../project/console/served-console.ts");
   return openConsoleOfHost(opened, sealer, { env, onWarning });
 }
 

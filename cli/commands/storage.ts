@@ -6,9 +6,9 @@ import { countNoun, formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { auditPath } from "../../project/open-audit.ts";
 import { SealingError } from "../../secrets/sealing.ts";
 import { type SharedStorage, sharedStorage } from "../../storage/storage.ts";
-import { auditPath } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   type CommonFlags,

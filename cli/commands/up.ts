@@ -15,10 +15,12 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
+import { examineEngine, examineModules } from "../../project/doctor/examine.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import { openRuns } from "../../storage/storage.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
-import { warmSandbox } from "../../wiring/sandboxes.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -29,8 +31,6 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { examineEngine, examineModules } from "../doctor/examine.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { ask, canAsk, findServers, shownPath } from "./configuration/client-files.ts";
 import { init } from "./configuration/init.ts";
 import { hasEntry, install } from "./configuration/install.ts";

@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openConsoleOfHost } from "../../cli/console-of-host.ts";
 import { consoleAddress } from "../../configuration/http-settings.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { openAuthenticator } from "../../identity/identity.ts";
+import { openConsoleOfHost } from "../../project/console/served-console.ts";
+import { openServing } from "../../project/serving.ts";
 import { KeyList } from "../../secrets/sealing.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
 import { freePort } from "../free-port.ts";

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "../..");
 
 /** The folders through which values of programs, servers and people go on the host. */
 const FOLDERS =
-  "{archive,broker,catalog,cli,console,execution,generation,library,notify,programs,protocol,server,tools,upstream,wiring}";
+  "{archive,broker,catalog,cli,console,execution,generation,library,notify,programs,protocol,server,project,tools,upstream}";
 
 /** Files whose JSON has no numbers of others. */
 const MAY_PARSE: Readonly<Record<string, string>> = {

@@ -16,9 +16,10 @@ import { addServer, renderConfiguration } from "../../../configuration/write-fil
 import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { openServers } from "../../../project/servers/open-servers.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import type { EnvironmentVariables } from "../../../system/environment-variables.ts";
-import { openServers } from "../../../wiring/open-servers.ts";
 import {
   collect,
   defineCommand,
@@ -31,7 +32,6 @@ import {
   warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
 import { login } from "../auth.ts";
 import { generate, proposalWarnings } from "../generate.ts";
 import { canAsk, refuseLinkOut, replaceFile } from "./client-files.ts";

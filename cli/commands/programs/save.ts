@@ -5,8 +5,10 @@ import { visibleLines } from "../../../base/visible-text.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { languageOfFile } from "../../../languages/languages.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { openHost } from "../../../project/open-host.ts";
+import { originOfRun, type ProgramOrigin, saveProgram } from "../../../project/programs/save-program.ts";
 import { openRuns } from "../../../storage/storage.ts";
-import { openHost } from "../../../wiring/open-host.ts";
 import { readProgram } from "../../arguments/program-file.ts";
 import {
   CONFIG,
@@ -21,8 +23,6 @@ import {
   warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
-import { originOfRun, type ProgramOrigin, saveProgram } from "../../save-program.ts";
 import { selectRun } from "../archived-runs.ts";
 
 interface SaveFlags extends CommonFlags {

@@ -2,8 +2,10 @@ import { jsonLine } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { visibleLine } from "../../../base/visible-text.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { openHost } from "../../../project/open-host.ts";
+import { type ProgramTest, testProgram } from "../../../project/programs/test-program.ts";
 import { loadProgramTools } from "../../../tools/program-tools.ts";
-import { openHost } from "../../../wiring/open-host.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -16,9 +18,7 @@ import {
   warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
-import { type ProgramTest, testProgram } from "../../test-program.ts";
 import { explainMissing } from "./by-name.ts";
 
 const MAX_LINE_CHARS = 500;

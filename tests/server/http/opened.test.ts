@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { replayForSomebody } from "../../../execution/replay/replay-for-somebody.ts";
 import type { Authenticator, Caller } from "../../../identity/caller.ts";
-import { openService } from "../../../library/service.ts";
+import { openService } from "../../../project/service.ts";
 import { Records } from "../../../server/http/records.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { projectInProcess } from "../../cli/in-process.ts";
