@@ -249,7 +249,7 @@ export class OpenPtc implements Ptc {
   async #close(): Promise<void> {
     const own = [...this.#connections.values()].map(({ connection }) => connection);
     await Promise.all([...own, ...this.#carried].map((connection) => connection.close()));
-    await this.#open.close(PATIENCE_MS);
+    await this.#open.host.close(PATIENCE_MS);
     this.#onClose();
   }
 

@@ -1,3 +1,4 @@
+import type { AuditLog } from "../archive/audit/audit-log.ts";
 import { clock } from "../base/clock.ts";
 import { IsolatingValidator } from "../broker/schemas/schema-validator.ts";
 import type { Configuration } from "../configuration/configuration.ts";
@@ -11,30 +12,27 @@ import type { WebLogins } from "../logins/web-logins.ts";
 import { Notifier } from "../notify/notifier.ts";
 import { LOCAL_PRINCIPAL } from "../protocol/run-context.ts";
 import { moduleUrl } from "../system/package.ts";
-import type { OwnProcess } from "../system/state-directory.ts";
 import type { FollowedListings, LiveToolServers } from "../upstream/live-tool-servers.ts";
 import { type LoginSecrets, readAuthSecret } from "../upstream/secret-sources.ts";
 import type { UpstreamPool } from "../upstream/upstream-pool.ts";
-import { composeRecords, type RecordsOptions } from "./records.ts";
+import type { Project } from "./open-project.ts";
+import { recorderOf } from "./records.ts";
 import { type ComposedSandboxes, composeSandboxes, type SandboxesOptions } from "./sandboxes/sandboxes.ts";
 import { composeServers, liveServers } from "./servers/upstreams.ts";
 
 export interface ExecutionOptions
-  extends RecordsOptions,
-    Pick<SandboxesOptions, "env" | "engine" | "warm">,
-    Pick<ProgramHost, "redactor" | "authorizer" | "runs" | "telemetry"> {
-  own: OwnProcess;
+  extends Pick<SandboxesOptions, "engine" | "warm">,
+    Pick<ProgramHost, "authorizer" | "runs" | "telemetry"> {
+  audit: AuditLog;
   pool: UpstreamPool;
   /** Reads secrets for logins at the servers. */
   secrets: LoginSecrets;
-  /** Sandboxes, one of which is starting for the first program. They are ended here. */
+  /** Sandboxes, one of which is starting for the first program. */
   warmed?: ComposedSandboxes | undefined;
   /** Where people log in with browsers who are not at this machine. */
   webLogins?: (() => Pick<WebLogins, "begin"> | undefined) | undefined;
   /** Receives what servers list to one principal while programs run. */
   listings?: FollowedListings | undefined;
-  /** Receives what could not be told to people, one line each. */
-  onWarning: (message: string) => void;
   /** Returns once how a session of an earlier process ended. */
   takeLostSession?: SessionsOptions["takeLost"];
 }
@@ -48,18 +46,14 @@ export interface Execution {
   reconfigure(next: Configuration): void;
   /** Starts in advance the parts that the first program would otherwise wait for. */
   warm(): void;
-  /**
-   * Starts to end everything except the servers. Neither promise rejects. `kept` resolves when every run is written to the
-   * archive, `ended` when everything else has ended.
-   */
-  end(): { kept: Promise<void>; ended: Promise<void> };
 }
 
-/** Composes the parts that runs share. */
-export function composeExecution(configuration: Configuration, options: ExecutionOptions): Execution {
+/** Composes the parts that runs share. They end with the project. */
+export function composeExecution(project: Project, options: ExecutionOptions): Execution {
+  const { env, own, configuration } = project;
   let current = configuration;
-  const { env, own, pool, secrets, audit, listings, telemetry } = options;
-  const composed = options.warmed ?? composeSandboxes(configuration, own, options);
+  const { pool, secrets, audit, listings, telemetry } = options;
+  const composed = options.warmed ?? composeSandboxes(project, options);
   const sandboxes = composed.pool;
   const swept = composed.sweep();
   telemetry?.observePool(() => sandboxes.state);
@@ -70,7 +64,6 @@ export function composeExecution(configuration: Configuration, options: Executio
     onExit: (pid) => own.state.groups.forget(pid),
     folder: own.state.path,
   });
-  const records = composeRecords(configuration, options);
   const notifier = new Notifier({
     settings: () => current.notify,
     linkTo(ticket) {
@@ -79,7 +72,7 @@ export function composeExecution(configuration: Configuration, options: Executio
     },
     readSecret: async (secret, signal) => (await readAuthSecret(secret, secrets, signal)) ?? "",
     env,
-    onWarning: options.onWarning,
+    onWarning: project.onWarning,
   });
   const sessions = new LazySessions({
     sandboxesWith: (runner) => sandboxes.withRunner(runner),
@@ -89,14 +82,23 @@ export function composeExecution(configuration: Configuration, options: Executio
     own,
     project: () => projectOf(current),
   });
+  project.onClose(() =>
+    Promise.all([sessions.close(), notifier.close(), validator.close(), languages.close(), swept]),
+  );
   return {
     servers,
     shared: {
-      ...{ env, servers, validator, sandboxes, languages, sessions, telemetry },
+      env,
+      servers,
+      validator,
+      sandboxes,
+      languages,
+      sessions,
+      telemetry,
       configuration: () => current,
-      redactor: options.redactor,
+      redactor: project.redactor,
       authorizer: options.authorizer,
-      recorder: records.recorder,
+      recorder: recorderOf(project, audit),
       notifier,
       runs: options.runs,
       startLogin: (principal) => async (server, signal) => {
@@ -106,7 +108,10 @@ export function composeExecution(configuration: Configuration, options: Executio
           return webLogins.begin(principal, server, signal);
         const { beginLogin } = await import("../logins/log-in.ts");
         return beginLogin(loginServer(current, server), principal, {
-          ...{ env, secrets, signal, configuration: current },
+          env,
+          secrets,
+          signal,
+          configuration: current,
           onLogin: (event) => audit.login(event),
         });
       },
@@ -131,17 +136,6 @@ export function composeExecution(configuration: Configuration, options: Executio
     warm() {
       sandboxes.warm();
       void languages.warm();
-    },
-    end() {
-      const ended = Promise.all([
-        sessions.close(),
-        notifier.close(),
-        validator.close(),
-        languages.close(),
-        composed.close(),
-        swept,
-      ]);
-      return { kept: records.close(), ended: ended.then(() => {}) };
     },
   };
 }

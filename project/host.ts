@@ -1,8 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { ArchiveStore } from "../archive/archive-store.ts";
-import type { AuditedAccess, AuditedLogin } from "../archive/audit/audit-line.ts";
-import type { AuditLog } from "../archive/audit/audit-log.ts";
-import type { AuditSource } from "../archive/audit/reading/audit-source.ts";
 import { clock } from "../base/clock.ts";
 import { oneLine } from "../base/visible-text.ts";
 import type { AccessGate, Authorizer, Viewer } from "../broker/policy/authorizer.ts";
@@ -11,7 +7,6 @@ import { buildAuthorizer } from "../configuration/policy/configured-policy.ts";
 import { limitedGroups } from "../configuration/policy/local-groups.ts";
 import { UsageLimits } from "../execution/limits/usage-limits.ts";
 import type { ExecutedCall, ExecutedProgram } from "../execution/output/executed-run.ts";
-import { openPending } from "../execution/pending/open-pending.ts";
 import {
   approvalOf,
   type PendingApproval,
@@ -37,15 +32,13 @@ import { openLoginStore } from "../logins/logins.ts";
 import type { WebLogins, WebLoginsOptions } from "../logins/web-logins.ts";
 import type { Answered, SlackAnswer } from "../notify/slack.ts";
 import { identityOf } from "../protocol/run-context.ts";
-import { Redactor } from "../secrets/redaction.ts";
-import { UserSecrets } from "../secrets/user-secrets.ts";
-import { openAudit, openRuns, openUseCounters, sharedStorage } from "../storage/storage.ts";
-import { type OwnProcess, openState } from "../system/state-directory.ts";
+import { openUseCounters } from "../storage/storage.ts";
 import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
 import { Callers } from "../upstream/authorization/callers.ts";
 import { readAuthSecret } from "../upstream/secret-sources.ts";
 import type { composition } from "./composition.ts";
 import type { Execution, ExecutionOptions } from "./execution.ts";
+import type { Project } from "./open-project.ts";
 import type { ReconfigurablePool, UpstreamsOptions } from "./servers/upstreams.ts";
 
 /**
@@ -60,26 +53,17 @@ export interface HostCatalog {
 }
 
 export interface HostOptions
-  extends Omit<UpstreamsOptions, "redactor" | "keyring" | "onRead" | "onLogin" | "callers">,
+  extends Pick<UpstreamsOptions, "credentials" | "idleMs" | "backoff">,
     Pick<ExecutionOptions, "engine" | "warm" | "warmed" | "listings" | "takeLostSession" | "telemetry"> {
-  configuration: Configuration;
   /** Defaults to the generated catalog, read once from disk. */
   catalog?: HostCatalog;
   /** Decides who may call what; by default the lists of the configuration. A `catalog` must use the same authorizer. */
   authorizer?: Authorizer | undefined;
-  /** Defaults to the user's keyring. */
-  keyring?: UpstreamsOptions["keyring"] | undefined;
-  /** Opens the archive of runs, once. The host closes it. Defaults to the configured archive. */
-  archive?: (() => ArchiveStore) | undefined;
   observer?: HostObserver;
   /** Decides who may have what is another's. If absent, nobody may. */
   gate?: AccessGate | undefined;
   /** Called once, when the servers are ready for programs. */
   onServers?: (servers: Execution["servers"]) => void;
-  /** Called when the host begins to close. */
-  onClose?: () => void;
-  /** Receives failures that belong to no run. */
-  onWarning: (message: string) => void;
 }
 
 /** Observes the runs of a host that serves. */
@@ -95,7 +79,8 @@ interface HostObserver {
  * needed.
  */
 export class Host implements ProgramRunner {
-  #configuration: Configuration;
+  /** What the host is of. It ends with it. */
+  readonly project: Project;
   /** The events of this host's runs. */
   readonly runs = new RunFeed();
   /** Replays that people ask for, by turns. */
@@ -104,31 +89,26 @@ export class Host implements ProgramRunner {
   readonly #load: () => Promise<typeof composition>;
   readonly #authorizer: () => Promise<Authorizer>;
   readonly #catalog: HostCatalog;
-  /** The only redactor of this host, so that a secret added to it is redacted everywhere. */
-  readonly #redactor: Redactor;
   readonly #arrivals = new ArrivalOrder();
   readonly #callers = new Callers();
-  #audit: Promise<AuditLog> | undefined;
-  #archive: ArchiveStore | undefined;
-  #own: OwnProcess | undefined;
   #pool: Promise<ReconfigurablePool> | undefined;
   #execution: Promise<Execution> | undefined;
   #use: UsageLimits | undefined;
   #webLogins: WebLogins | undefined;
 
   /** @param load called when servers or programs are first needed. */
-  constructor(options: HostOptions, load: () => Promise<typeof composition>) {
-    this.#configuration = options.configuration;
+  constructor(project: Project, options: HostOptions, load: () => Promise<typeof composition>) {
+    this.project = project;
     this.#options = options;
     this.#load = load;
-    this.#redactor = new Redactor(options.configuration.secrets, options.configuration.credentials);
-    const { authorizer, configuration } = options;
+    const { authorizer } = options;
+    const { configuration } = project;
     this.#authorizer = async () => authorizer ?? buildAuthorizer(configuration);
-    this.#catalog = options.catalog ?? readOnce(options.configuration, this.#authorizer);
+    this.#catalog = options.catalog ?? readOnce(configuration, this.#authorizer);
   }
 
   get configuration(): Configuration {
-    return this.#configuration;
+    return this.project.configuration;
   }
 
   /**
@@ -136,27 +116,14 @@ export class Host implements ProgramRunner {
    * and the earlier `authorizer` still decides who may call what.
    */
   async reconfigure(next: Configuration): Promise<void> {
-    this.#configuration = next;
-    this.#redactor.learn(next.secrets, next.credentials);
+    this.project.reconfigure(next);
     (await this.#pool?.catch(() => undefined))?.reconfigure(next);
     (await this.#execution?.catch(() => undefined))?.reconfigure(next);
   }
 
-  /** Keeps this host's runs. The host closes it. */
+  /** Keeps this host's runs. */
   get archive(): ArchiveStore {
-    const { archive = () => openRuns(this.#configuration, this.#options.env) } = this.#options;
-    this.#archive ??= archive();
-    return this.#archive;
-  }
-
-  /** The private folder of this process, created on first use. @throws StateDirectoryError */
-  get folder(): string {
-    return this.#openProcess().state.path;
-  }
-
-  /** Redacts a secret that is not in the configuration wherever text leaves this host. */
-  redact(secret: string): void {
-    this.#redactor.add(secret);
+    return this.project.runs;
   }
 
   /** The tools as they are known now. @throws CatalogError when the generated files cannot be read or were edited. */
@@ -166,12 +133,16 @@ export class Host implements ProgramRunner {
 
   /** What principals may use of this host. */
   get use(): UsageLimits {
-    this.#use ??= new UsageLimits({
-      counters: openUseCounters(this.#configuration, this.#options.env),
-      settings: () => this.#configuration.limits,
-      groups: () => limitedGroups(this.#configuration),
-      clock,
-    });
+    if (this.#use === undefined) {
+      const use = new UsageLimits({
+        counters: openUseCounters(this.configuration, this.project.env),
+        settings: () => this.configuration.limits,
+        groups: () => limitedGroups(this.configuration),
+        clock,
+      });
+      this.project.afterClose(() => use.close());
+      this.#use = use;
+    }
     return this.#use;
   }
 
@@ -186,10 +157,10 @@ export class Host implements ProgramRunner {
     const { WebLogins } = await import("../logins/web-logins.ts");
     const logins = new WebLogins({
       ...options,
-      configuration: () => this.#configuration,
-      store: openLoginStore(this.#options.env, this.#configuration),
+      configuration: () => this.configuration,
+      store: openLoginStore(this.project.env, this.configuration),
       secrets,
-      onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
+      onLogin: (event) => this.project.auditLogin(event),
     });
     this.#webLogins = logins;
     return (request) => logins.handle(request);
@@ -210,11 +181,6 @@ export class Host implements ProgramRunner {
   async serversOf(principal: string): Promise<ConfiguredServers> {
     const { pool } = await this.#upstreams();
     return { get: (name) => pool.get(principal, name) };
-  }
-
-  /** Notes in the audit log what happened to a login or a passkey. */
-  auditLogin(event: AuditedLogin): void {
-    void this.#auditing().then((audit) => audit.login(event));
   }
 
   /** Starts in advance what the first program would otherwise wait for. @throws StateDirectoryError as `run` does. */
@@ -281,23 +247,12 @@ export class Host implements ProgramRunner {
     const known = tools ?? (await this.#catalog.forProgram());
     const checked = await checkProgram(program, viewer, shared, { tools: known });
     if (checked.ok) return checked;
-    return { ...checked, message: this.#redactor.redactText(checked.message).value };
-  }
-
-  /** Notes in the audit log that somebody was given what is another's. */
-  async noteAccess(access: AuditedAccess): Promise<void> {
-    (await this.#auditing()).access(access);
-  }
-
-  /** The audit log, to be read. */
-  async readAudit(): Promise<AuditSource> {
-    const { auditPath } = await import("./open-audit.ts");
-    return openAudit(this.#configuration, this.#options.env, auditPath(this.#configuration));
+    return { ...checked, message: this.project.redactText(checked.message) };
   }
 
   /** The runs that wait for approvals. */
-  async pendingApprovals(): Promise<PendingApprovals> {
-    return openPending(this.configuration, this.#options.env);
+  pendingApprovals(): Promise<PendingApprovals> {
+    return this.project.pendingApprovals();
   }
 
   /** Takes an answer that somebody gives in Slack (`notify.slack`). */
@@ -315,7 +270,7 @@ export class Host implements ProgramRunner {
       },
       answer: (answer) => this.#answerFromSlack(answer),
       now: clock.wallMs,
-      onWarning: this.#options.onWarning,
+      onWarning: this.project.onWarning,
     });
   }
 
@@ -387,66 +342,22 @@ export class Host implements ProgramRunner {
     return replayRun(request, shared);
   }
 
-  /**
-   * Ends every server and removes what this process keeps on disk. Never throws.
-   *
-   * @param patienceMs the time after which running processes are killed and sandboxes are left to their engine.
-   */
-  async close(patienceMs?: number): Promise<void> {
-    this.#options.onClose?.();
-    const execution = await this.#execution?.catch(() => undefined);
-    const pool = await this.#pool?.catch(() => undefined);
-    const { kept = this.#archive?.close(), ended } = execution?.end() ?? {};
-    const late = patienceMs === undefined ? [] : [delay(patienceMs, undefined, { ref: false })];
-    const untaken = this.#options.warmed?.close();
-    await Promise.race([Promise.all([pool?.pool.close(), ended, untaken]), ...late]);
-    await kept;
-    await this.#use?.close();
-    await (await this.#audit?.catch(() => undefined))?.close();
-    const own = this.#own ?? this.#options.warmed?.own;
-    own?.state.groups.kill();
-    own?.state.remove();
-  }
-
-  #openProcess(): OwnProcess {
-    this.#own ??= this.#options.warmed?.own ?? openState(this.#options.env);
-    return this.#own;
+  /** Ends the project of this host, with all its parts. Never throws. @param patienceMs as for `Project.close`. */
+  close(patienceMs?: number): Promise<void> {
+    return this.project.close(patienceMs);
   }
 
   #upstreams(): Promise<ReconfigurablePool> {
     this.#pool ??= this.#load().then(({ composeUpstreams }) =>
-      composeUpstreams(this.configuration, this.#openProcess().state.groups, {
-        ...this.#options,
-        keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
-        redactor: this.#redactor,
-        callers: this.#callers,
-        onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
-      }),
+      composeUpstreams(this.project, { ...this.#options, callers: this.#callers }),
     );
     return this.#pool;
-  }
-
-  #auditing(): Promise<AuditLog> {
-    this.#audit ??= this.#load().then(({ openAuditLog }) =>
-      openAuditLog(this.configuration, {
-        redact: (name) => this.#redactor.redactText(name).value,
-        env: this.#options.env,
-        onWarning: this.#options.onWarning,
-      }),
-    );
-    return this.#audit;
   }
 
   /** The functions that carry out runs, and the parts that all runs share. */
   async #ready(): Promise<typeof composition & Pick<Execution, "shared">> {
     const { shared } = await this.#executing();
     return { ...(await this.#load()), shared };
-  }
-
-  /** Redacts the secrets of a shared storage. Code that needs a secret reports a failure to read it. */
-  async #redactStorage(): Promise<void> {
-    const shared = await sharedStorage(this.#configuration, this.#options.env)?.().catch(() => undefined);
-    for (const secret of shared?.secrets ?? []) this.redact(secret);
   }
 
   #executing(): Promise<Execution> {
@@ -458,17 +369,13 @@ export class Host implements ProgramRunner {
     const { onServers } = this.#options;
     const { composeExecution } = await this.#load();
     const { pool, secrets } = await this.#upstreams();
-    void this.#redactStorage();
-    const execution = composeExecution(this.configuration, {
+    const execution = composeExecution(this.project, {
       ...this.#options,
       authorizer: await this.#authorizer(),
-      own: this.#openProcess(),
       pool,
       secrets,
-      redactor: this.#redactor,
       webLogins: () => this.#webLogins,
-      archive: this.archive,
-      audit: await this.#auditing(),
+      audit: await this.project.auditLog(),
       runs: this.runs,
     });
     onServers?.(execution.servers);

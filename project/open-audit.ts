@@ -1,13 +1,10 @@
-import { join } from "node:path";
 import { AuditLog, type AuditSink, LazySink } from "../archive/audit/audit-log.ts";
 import { clock } from "../base/clock.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { Redactor } from "../secrets/redaction.ts";
 import { openSharedAudit } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { localActor } from "../system/local-actor.ts";
 import { version } from "../system/package.ts";
-import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -17,24 +14,19 @@ interface SinkOptions {
   onWarning: (message: string) => void;
 }
 
-/** The file of a configuration's audit log. */
-export function auditPath({ directory }: Pick<Configuration, "directory">): string {
-  return join(directory, PRIVATE_FOLDER_NAME, "audit.jsonl");
-}
-
 /**
  * Opens the audit log of a configuration. It reads and creates nothing before its first line. The caller closes it.
  *
- * @param options `redact` removes secrets from names. `onWarning` receives a line when the log cannot be written or sent.
+ * @param options `path` is its file, where no storage is shared. `redact` removes secrets from names. `onWarning` receives a line when the log cannot be written or sent.
  */
 export function openAuditLog(
-  configuration: Pick<Configuration, "directory" | "audit"> & Partial<Pick<Configuration, "storage">>,
-  { redact, ...options }: SinkOptions & { redact: (name: string) => string },
+  configuration: Pick<Configuration, "audit"> & Partial<Pick<Configuration, "storage">>,
+  { path, redact, ...options }: SinkOptions & { path: string; redact: (name: string) => string },
 ): AuditLog {
   const { maxFileMb, keepDays } = configuration.audit;
   const keepMs = keepDays * DAY_MS;
   return new AuditLog({
-    path: auditPath(configuration),
+    path,
     chain: openSharedAudit(configuration, options.env, { keepMs, wallMs: () => clock.wallMs() }),
     clock,
     redact,
@@ -43,16 +35,6 @@ export function openAuditLog(
     bounds: { maxBytes: maxFileMb * 1024 * 1024, keepMs },
     sink: sinkOf(configuration, options),
   });
-}
-
-/** The audit log of a configuration, for a command that changes logins and runs nothing. The caller closes it. */
-export function openLoginAudit(
-  configuration: Configuration,
-  env: EnvironmentVariables,
-  onWarning: (message: string) => void,
-): AuditLog {
-  const redactor = new Redactor(configuration.secrets, configuration.credentials);
-  return openAuditLog(configuration, { redact: (name) => redactor.redactText(name).value, env, onWarning });
 }
 
 function sinkOf(

@@ -7,8 +7,8 @@ import { whyNoSession } from "../execution/sessions/session-name.ts";
 import { McpService } from "../server/mcp/service.ts";
 import { openSharedFacts } from "../storage/storage.ts";
 import { version } from "../system/package.ts";
-import { openTelemetry } from "../telemetry/open-telemetry.ts";
 import { checkValue } from "../tools/exposed-programs.ts";
+import type { Project } from "./open-project.ts";
 import { openServing, type Serving, type ServingOptions } from "./serving.ts";
 
 export interface ServiceOptions extends Omit<ServingOptions, "telemetry" | "following"> {
@@ -27,25 +27,19 @@ export interface OpenService extends Pick<Serving, "host" | "listed" | "gate"> {
   service: McpService;
   /** The metrics, as Prometheus reads them. */
   metrics: (() => Promise<string>) | undefined;
-  /**
-   * Ends everything. Never throws.
-   *
-   * @param patienceMs after this time, what is still running is killed or left to its engine.
-   */
-  close(patienceMs: number): Promise<void>;
 }
 
 /** Opens ptc for many programs. Telemetry is as the environment says. @throws as `openServing` does. */
-export async function openService({
-  tellsOfNoServers = true,
-  isScraped,
-  isOneOfMany,
-  answerAt,
-  ...options
-}: ServiceOptions): Promise<OpenService> {
-  const { env, onWarning, following } = options;
-  const telemetry = await openTelemetry(env, { version, isScraped, onWarning });
-  const { host, catalog, printers, outputs, gate, listed } = await openServing({ ...options, telemetry });
+export async function openService(
+  project: Project,
+  { tellsOfNoServers = true, isScraped, isOneOfMany, answerAt, ...options }: ServiceOptions,
+): Promise<OpenService> {
+  const { following } = options;
+  const telemetry = await project.openTelemetry({ isScraped });
+  const { host, catalog, printers, outputs, gate, listed } = await openServing(project, {
+    ...options,
+    telemetry,
+  });
   const service = new McpService({
     version,
     catalog,
@@ -57,20 +51,15 @@ export async function openService({
     use: host.use,
     // The client has its first answers before any of what runs programs is loaded.
     onReady: () => void host.warm(),
-    limits: () => host.configuration.execution,
-    approvesAtClient: () => host.configuration.approvals.require === "any",
-    whyNoSession: (name) => whyNoSession(name, host.configuration),
+    limits: () => project.configuration.execution,
+    approvesAtClient: () => project.configuration.approvals.require === "any",
+    whyNoSession: (name) => whyNoSession(name, project.configuration),
     checkValue,
-    labels: () => everyLabel(host.configuration),
-    facts: isOneOfMany ? openSharedFacts(host.configuration, env) : undefined,
-    notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(host.configuration) : undefined),
+    labels: () => everyLabel(project.configuration),
+    facts: isOneOfMany ? openSharedFacts(project.configuration, project.env) : undefined,
+    notice: () => following?.problem ?? (tellsOfNoServers ? whyNoServers(project.configuration) : undefined),
     isOneOfMany,
     answerAt,
   });
-  return {
-    ...{ host, service, listed, gate, metrics: telemetry?.scrape },
-    async close(patienceMs) {
-      await Promise.all([host.close(patienceMs), telemetry?.close(patienceMs)]);
-    },
-  };
+  return { host, service, listed, gate, metrics: telemetry?.scrape };
 }

@@ -7,8 +7,9 @@ import type { CheckedServer } from "../../console/server-checks.ts";
 import { ModuleGenerator } from "../../generation/generate.ts";
 import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { loginServer, logOut } from "../../logins/logins.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
+import type { OnLogin } from "../../upstream/authorization/authorization.ts";
 import type { Host } from "../host.ts";
+import type { Project } from "../open-project.ts";
 
 /** How long servers have to start and to list their tools. */
 const PATIENCE_MS = 60_000;
@@ -65,20 +66,15 @@ export async function connectForConsole(
 
 /** Removes the login of a principal at a server. Resolves with what has to be said of it, in one line. Never rejects. */
 export async function disconnectForConsole(
-  host: Pick<Host, "configuration" | "auditLogin">,
+  project: Pick<Project, "configuration" | "env" | "auditLogin">,
   principal: string,
   server: string,
-  env: EnvironmentVariables,
 ): Promise<{ why: string } | undefined> {
+  const { configuration, env } = project;
   try {
-    const found = loginServer(host.configuration, server);
-    const { problem } = await logOut(
-      found,
-      principal,
-      env,
-      (event) => host.auditLogin(event),
-      host.configuration,
-    );
+    const found = loginServer(configuration, server);
+    const onLogin: OnLogin = (event) => project.auditLogin(event);
+    const { problem } = await logOut(found, principal, env, onLogin, configuration);
     if (problem === undefined) return undefined;
     return { why: `You are logged out here, and ${oneLine(problem, MAX_WHY_CHARS)}` };
   } catch (error) {

@@ -35,17 +35,16 @@ import { doubtAbout, type NeededImage, requireNeeded } from "../../sandbox/image
 import type { EnginePart, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions } from "../../sandbox/sandbox-starter.ts";
 import { inheritedEnvironment } from "../../secrets/inherited-environment.ts";
-import { Redactor } from "../../secrets/redaction.ts";
 import { whyNotRedacted } from "../../secrets/redaction-secrets.ts";
-import { UserSecrets } from "../../secrets/user-secrets.ts";
-import { openRuns, placeOfRuns } from "../../storage/storage.ts";
+import { placeOfRuns } from "../../storage/storage.ts";
 import { nodeRange, version } from "../../system/package.ts";
-import { openState } from "../../system/state-directory.ts";
+import { type OwnProcess, openState } from "../../system/state-directory.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
 import { isOwnVariable, variablesOf, whyNoProgram } from "../../upstream/local/local-tool.ts";
 import { type SecretKeyring, type SecretSource, SecretSourceError } from "../../upstream/secret-source.ts";
 import { type SecretSources, whyFileIsOpen } from "../../upstream/secret-sources.ts";
 import type { UpstreamPool } from "../../upstream/upstream-pool.ts";
+import { Project } from "../open-project.ts";
 import { sandboxOptions, USUAL_SANDBOX } from "../sandboxes/sandboxes.ts";
 import { composeUpstreams } from "../servers/upstreams.ts";
 
@@ -98,27 +97,19 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
   const twice = describeTwice(findPtcInClaude(options.env, options.cwd));
   if (twice !== undefined) yield note("ptc", "Claude Code", twice);
   if (configuration !== undefined) yield* examineClients(options);
-  if (configuration !== undefined) yield await examineArchive(configuration, options.env);
   const own = openState(options.env);
+  const project = configuration && projectOf(configuration, { ...options, own });
   try {
+    if (project !== undefined) yield await examineArchive(project);
     const runners = [...new Set((configuration?.languages ?? []).map(runnerOf))];
     yield* examineSandbox(
       await settle(sandboxOptions(configuration ?? USUAL_SANDBOX, own, options.engine)),
       runners,
     );
-    if (configuration === undefined) return;
-    const redactor = new Redactor(configuration.secrets, configuration.credentials);
-    const { env } = options;
+    if (configuration === undefined || project === undefined) return;
     const read = new Map<string, string>();
     const onRead = ({ place }: SecretSource, secret: string) => void read.set(place, secret);
-    const upstreams = {
-      redactor,
-      env,
-      keyring: options.keyring ?? new UserSecrets(env),
-      onRead,
-      onWarning: options.onWarning,
-    };
-    const { pool, secrets } = composeUpstreams(configuration, own.state.groups, upstreams);
+    const { pool, secrets } = composeUpstreams(project, { onRead });
     yield* examineServers(configuration, options.principal, pool);
     for (const { tool, problem } of await examineLocalTools(configuration.servers, secrets.sources))
       yield { area: "servers", part: `tools.local ${tool}`, ok: false, detail: problem };
@@ -127,8 +118,16 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
     const plain = unredactedSources(configuration, read);
     if (plain.length > 0) yield note("servers", "redaction", plain.join("; "));
   } finally {
+    await project?.close();
     own.state.remove();
   }
+}
+
+function projectOf(
+  configuration: Configuration,
+  { env, keyring, onWarning = () => {}, own }: Omit<ExamineOptions, "principal"> & { own?: OwnProcess },
+): Project {
+  return new Project(configuration, { env, keyring, onWarning, own });
 }
 
 /** Reports clients that have servers of ptc.yaml beside ptc. */
@@ -191,18 +190,15 @@ function describeManaged({ file, ...sections }: ManagedSettings): string {
 }
 
 /** Tests whether runs can be archived. Without the archive programs still run, but cannot be replayed. */
-async function examineArchive(configuration: Configuration, env: ExamineOptions["env"]): Promise<Finding> {
+async function examineArchive({ configuration, runs }: Project): Promise<Finding> {
   const about = { area: "ptc", part: "archive" } as const;
-  const archive = openRuns(configuration, env);
   try {
-    await archive.tryWriting();
-    const has = (await archive.exists()) ? "" : ", made by the first run";
+    await runs.tryWriting();
+    const has = (await runs.exists()) ? "" : ", made by the first run";
     return { ...about, ok: true, detail: `${placeOfRuns(configuration)}${has}` };
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;
     return { ...about, ok: false, detail: `runs are not archived: ${error.message}` };
-  } finally {
-    await archive.close();
   }
 }
 
@@ -446,7 +442,8 @@ export async function examineQuickly(
   const modules = await examineModules(configuration, options.env);
   const missing = modules.ungenerated ?? (await examineEngine(configuration, options));
   if (missing !== undefined) return missing;
-  const archive = await examineArchive(configuration, options.env);
+  const project = projectOf(configuration, options);
+  const archive = await examineArchive(project).finally(() => project.close());
   return archive.ok ? modules.unlisted : archive;
 }
 

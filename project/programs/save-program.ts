@@ -36,13 +36,14 @@ import {
 } from "../../programs/program-folder.ts";
 import { programsDirectory } from "../../programs/programs-directory.ts";
 import { SavedPrograms, textToCheck } from "../../programs/saved-programs.ts";
-import { Redactor } from "../../secrets/redaction.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
 import { lockFile } from "../../system/lock-file.ts";
 import { moduleUrl, version } from "../../system/package.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
 import type { Host } from "../host.ts";
+import { learnSecrets } from "../learn-secrets.ts";
 import { LOCAL_USER } from "../local-user.ts";
+import type { Project } from "../open-project.ts";
 
 /** The files that a saved program may be in, by the name of its language. */
 const SUFFIXES: Readonly<Record<string, string>> = { typescript: ".ts", javascript: ".js", python: ".py" };
@@ -138,16 +139,18 @@ function findProgram(modules: ReadonlyMap<string, string>, name: string) {
  * @throws ConfigurationError in one line, which may be long if the types are wrong.
  */
 export async function saveProgram(
-  configuration: Configuration,
+  project: Pick<Project, "configuration" | "env" | "keyring" | "redactor">,
   origin: ProgramOrigin,
   options: SaveOptions,
   { host, viewer }: { host: Pick<Host, "check">; viewer: Viewer },
 ): Promise<SavedFiles> {
+  const { configuration } = project;
   const { name } = options;
   const reason = whyNoName(name);
   if (reason !== undefined) throw refuse(`'${name}' ${reason}`);
   findReplaced(configuration, options);
-  refuseSecrets(configuration, origin.code);
+  await learnSecrets(project);
+  refuseSecrets(project, origin.code);
   const notes: string[] = [];
   const suffix = SUFFIXES[origin.language] ?? ".ts";
   const manifest = await describeProgram(configuration, origin, options, suffix, notes);
@@ -169,7 +172,7 @@ export async function saveProgram(
       `without a run there is no example for \`ptc test\`; save a run of it with --force to add one`,
     );
   else {
-    const text = renderExample(withoutSecrets(configuration, example));
+    const text = renderExample(withoutSecrets(project, example));
     if (Buffer.byteLength(text) <= MAX_EXAMPLE_BYTES) texts.set(exampleFile(name), text);
     else notes.push(`the run is too large for an example (${Buffer.byteLength(text)} bytes); none is kept`);
   }
@@ -191,16 +194,14 @@ export async function saveProgram(
 
 /** Saves the program of a run for somebody who looks at it in the console. Never rejects. */
 export async function saveForConsole(
-  host: Pick<Host, "check" | "configuration">,
-  archive: ArchiveStore,
+  host: Pick<Host, "check" | "project">,
   { runId, ...asked }: { runId: string; name: string; description: string; force: boolean },
 ): Promise<SavedRun> {
   const description = asked.description === "" ? undefined : asked.description;
   const options = { ...asked, description, expose: undefined, howToReplace: "tick Replace to write over it" };
   try {
-    const { configuration } = host;
-    const origin = await originOfRun(archive, runId);
-    return await saveProgram(configuration, origin, options, { host, viewer: LOCAL_USER });
+    const origin = await originOfRun(host.project.runs, runId);
+    return await saveProgram(host.project, origin, options, { host, viewer: LOCAL_USER });
   } catch (error) {
     return { why: oneLine(messageOf(error), 2_000) };
   }
@@ -238,17 +239,17 @@ function earlierFiles(directory: string, name: string): string[] {
 }
 
 /** @throws ConfigurationError for a text that holds a secret, or a mark that replaces one. */
-function refuseSecrets(configuration: Configuration, code: string): void {
-  const { count } = new Redactor(configuration.secrets, configuration.credentials).redactText(code);
+function refuseSecrets({ redactor }: Pick<Project, "redactor">, code: string): void {
+  const { count } = redactor.redactText(code);
   if (count > 0 || /\[REDACTED(?::[\w-]+)?\]/.test(code))
     throw refuse(
       "the program's text holds a secret; take it from `data`, or leave it to the server that needs it",
     );
 }
 
-/** Removes secrets that were added to the configuration after the run was archived. */
-function withoutSecrets(configuration: Configuration, example: Example): Example {
-  return new Redactor(configuration.secrets, configuration.credentials).redactValue(example).value as Example;
+/** Removes secrets that ptc has learned since the run was archived. */
+function withoutSecrets({ redactor }: Pick<Project, "redactor">, example: Example): Example {
+  return redactor.redactValue(example).value as Example;
 }
 
 async function describeProgram(

@@ -8,9 +8,9 @@ import { startsAtOnce } from "../../sandbox/pool/pool-policy.ts";
 import { type PoolOptions, SandboxPool } from "../../sandbox/pool/sandbox-pool.ts";
 import type { KubernetesOptions, OpenEngine } from "../../sandbox/sandbox-engine.ts";
 import { SandboxStarter, type StarterOptions, sweepSandboxes } from "../../sandbox/sandbox-starter.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { formatIdentity, isDead } from "../../system/process-identity.ts";
-import { type OwnProcess, openState } from "../../system/state-directory.ts";
+import type { OwnProcess } from "../../system/state-directory.ts";
+import type { Project } from "../open-project.ts";
 import { ENGINE } from "./engine.ts";
 import { openKnownWalls } from "./open-known-walls.ts";
 import { imageOf, openImageUses } from "./project-image.ts";
@@ -62,38 +62,37 @@ function clusterOf(kubernetes: Configuration["sandbox"]["kubernetes"]): Kubernet
   return { ...rest, readyTimeoutMs: ready_timeout_seconds * 1_000 };
 }
 
-/** The sandboxes of one ptc process. */
+/** The sandboxes of one ptc process. They end with the project. */
 export interface ComposedSandboxes {
-  own: OwnProcess;
   pool: SandboxPool;
   /** Removes the sandboxes of dead ptc processes, those of other machines from now on. Never rejects. */
   sweep(): Promise<void>;
   /** Starts later sandboxes as another configuration says. */
   reconfigure(next: Configuration): void;
-  /** Ends the sandboxes that wait, and gives up what the engine holds elsewhere. Never rejects. */
-  close(): Promise<void>;
 }
 
 export interface SandboxesOptions extends Pick<StarterOptions, "onRequested"> {
-  env: EnvironmentVariables;
   /** Starts sandboxes; by default the engine of `./engine.ts`. */
   engine?: OpenEngine | undefined;
   /** How many sandboxes are kept started; none by default. */
   warm?: number | undefined;
 }
 
-/** Composes sandboxes under a configuration. Does not contact the engine. */
+/** Composes the sandboxes of a project. Does not contact the engine. */
 export function composeSandboxes(
-  configuration: Configuration,
-  own: OwnProcess,
-  { env, engine, warm = 0, onRequested }: SandboxesOptions,
+  project: Project,
+  { engine, warm = 0, onRequested }: SandboxesOptions,
 ): ComposedSandboxes {
+  const { configuration, env, own } = project;
   const first = sandboxOptions(configuration, own, engine);
   const poolOptions = (of: Configuration, floor: number, options: StarterOptions): PoolOptions => ({
     // With warm sandboxes, other requests follow. A command that ends with its program must end at once.
     starter: new SandboxStarter({
       ...options,
-      ...{ lingers: warm > 0, walls: openKnownWalls(env), uses: openImageUses(env), onRequested },
+      lingers: warm > 0,
+      walls: openKnownWalls(env),
+      uses: openImageUses(env),
+      onRequested,
     }),
     bounds: { floor, ceiling: of.sandbox.maxWarm },
     runner: firstRunner(of),
@@ -101,13 +100,10 @@ export function composeSandboxes(
   });
   let now = configuration;
   const pool = new SandboxPool(poolOptions(configuration, warm, first));
+  // At once, because a process that is ended does not always get to the second.
+  project.onClose(() => Promise.all([pool.close(), first.engine.close?.()]));
   return {
-    own,
     pool,
-    async close() {
-      // At once, because a process that is ended does not always get to the second.
-      await Promise.all([pool.close(), first.engine.close?.()]);
-    },
     async sweep() {
       first.engine.keepSwept?.(first.owner);
       await sweepSandboxes(first.engine, (owner) => isDead(owner, own.self)).catch(() => {});
@@ -135,8 +131,7 @@ export function composeSandboxes(
  * @throws SandboxError when the folder for this process's files cannot be made.
  */
 export async function warmSandbox(
-  configuration: Configuration,
-  env: EnvironmentVariables,
+  project: Project,
   language: string,
   engine?: OpenEngine,
 ): Promise<ComposedSandboxes> {
@@ -144,7 +139,7 @@ export async function warmSandbox(
   const requested = new Promise<void>((resolve) => {
     onRequested = resolve;
   });
-  const composed = composeSandboxes(configuration, openState(env), { env, engine, onRequested });
+  const composed = composeSandboxes(project, { engine, onRequested });
   await Promise.race([requested, composed.pool.warmOne(runnerOf(language))]);
   // The request is written in another turn of the event loop.
   await setImmediate();

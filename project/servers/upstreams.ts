@@ -3,10 +3,10 @@ import { clock } from "../../base/clock.ts";
 import { definitionDigest } from "../../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../../configuration/configured-servers.ts";
+import type { ConfiguredServers } from "../../generation/list-servers.ts";
 import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
 import { serverCredentials } from "../../logins/server-credentials.ts";
 import type { Redactor } from "../../secrets/redaction.ts";
-import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { version } from "../../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
 import type { ProcessGroups } from "../../system/process-group.ts";
@@ -24,10 +24,11 @@ import { type FollowedListings, type LiveServer, LiveToolServers } from "../../u
 import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
 import { whySlow } from "../../upstream/mcp/start-time.ts";
 import { redactConnection } from "../../upstream/redact-connection.ts";
-import type { ConfiguredSecret, SecretKeyring, SecretSource } from "../../upstream/secret-source.ts";
+import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-source.ts";
 import { type LoginSecrets, readAuthSecret, SecretSources } from "../../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
+import type { Project } from "../open-project.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -39,47 +40,32 @@ export interface ReconfigurablePool {
 }
 
 export interface UpstreamsOptions extends PoolOptions {
-  /** Learns every credential that a server receives. */
-  redactor: Redactor;
-  /** The environment of commands that print secrets. It also locates the user's logins. */
-  env: EnvironmentVariables;
-  /** The keyring for `{ keyring: NAME }`. */
-  keyring: SecretKeyring;
   /** The credentials that servers receive; by default those of the configuration. */
   credentials?: CredentialSource | undefined;
   /** Receives every secret that was read, and its source. */
   onRead?: ((source: SecretSource, secret: string) => void) | undefined;
-  onLogin?: OnLogin | undefined;
   /** The tokens with which principals call. */
   callers?: Callers | undefined;
-  /** Receives one line for a server that takes long to start. */
-  onWarning?: ((message: string) => void) | undefined;
 }
 
 /**
- * Upstream clients for every configured server. The MCP client is loaded when the first of them is used.
+ * Upstream clients for every configured server of a project, which end with it. The MCP client is loaded when the first of them is used.
+ * The project's redactor learns every credential that a server receives, and the audit log has what happens to logins.
  *
- * @param groups records the process groups of servers while they live.
+ * @throws StateDirectoryError when the folder for this process's files cannot be made.
  */
 export function composeUpstreams(
-  configuration: Configuration,
-  groups: ProcessGroups,
-  {
-    redactor,
-    env,
-    keyring,
-    credentials: source,
-    onRead,
-    onLogin,
-    onWarning,
-    callers,
-    ...options
-  }: UpstreamsOptions,
+  project: Project,
+  { credentials: source, onRead, callers, ...options }: UpstreamsOptions = {},
 ): ReconfigurablePool {
+  const { configuration, redactor, env, keyring, onWarning } = project;
+  const { groups } = project.own.state;
+  const onLogin: OnLogin = (event) => project.auditLogin(event);
+  void project.redactStorage();
   const ownSources = new SecretSources({
     env,
     keyring,
-    redact: (text) => redactor.redactText(text).value,
+    redact: (text) => project.redactText(text),
     onSpawn: (pid) => groups.record(pid),
     onExit: (pid) => groups.forget(pid),
   });
@@ -137,11 +123,23 @@ export function composeUpstreams(
       onSecret,
     );
   const pool = new UpstreamPool(sourcesOf(configuration), sourceOf(configuration), clock, options);
+  project.onClose(() => pool.close());
   return {
     pool,
     secrets,
     reconfigure: (next) => pool.replace(sourcesOf(next), sourceOf(next)),
   };
+}
+
+/**
+ * Opens the servers of a project for work that lists them and runs no program. They end with the project.
+ *
+ * @param principal uses the servers.
+ * @throws StateDirectoryError when the folder for this process's files cannot be made.
+ */
+export function openServers(project: Project, principal: string): ConfiguredServers {
+  const { pool } = composeUpstreams(project);
+  return { get: (name) => pool.get(principal, name) };
 }
 
 /** Everything that opening a connection needs. */
@@ -156,7 +154,7 @@ interface Opening<Server> {
   groups: ProcessGroups;
   /** The project's folder for what only this user reads. */
   privateFolder: string;
-  onWarning: ((message: string) => void) | undefined;
+  onWarning: (message: string) => void;
 }
 
 type Transport = ServerConfiguration["transport"];
@@ -184,7 +182,7 @@ const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & {
   }) {
     const { openApi } = await import("../../upstream/openapi/open-api.ts");
     const timeoutMs = server.connectTimeoutMs;
-    const onSlow = onWarning && ((message: string) => onWarning(`server '${server.name}': ${message}`));
+    const onSlow = (message: string) => onWarning(`server '${server.name}': ${message}`);
     return openApi(server, { headers, authorization, version, timeoutMs, signal, privateFolder, onSlow });
   },
   async functions({ server, principal }) {

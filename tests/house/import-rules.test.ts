@@ -146,7 +146,7 @@ describe("the import rules", () => {
     ["what talks to MCP servers", "upstream/mcp/a.ts", "@modelcontextprotocol/client"],
     ["the table of languages", "languages/languages.ts", "./typescript/bundling/bundle.ts"],
     ["a language", "languages/typescript/a.ts", "../../codegen/typescript/print.ts"],
-    ["the choice of an engine", "project/sandboxes/engine.ts", "../sandbox/docker/docker-engine.ts"],
+    ["the choice of an engine", "project/sandboxes/engine.ts", "../../sandbox/docker/docker-engine.ts"],
     ["a command", "cli/a.ts", "../sandbox/sandbox-error.ts"],
     ["a command", "cli/b.ts", "../upstream/upstream-error.ts"],
   ])("let %s, %s, import %s", async (what, file, imported) => {

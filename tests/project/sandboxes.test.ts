@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { Project } from "../../project/open-project.ts";
 import { composeSandboxes, warmSandbox } from "../../project/sandboxes/sandboxes.ts";
-import { openState } from "../../system/state-directory.ts";
 import { eventually } from "../eventually.ts";
 import { InProcessEngine } from "../sandbox/in-process-engine.ts";
 
@@ -20,12 +20,11 @@ async function open(warm: number) {
     return loadConfiguration({ flag: undefined, env, cwd });
   };
   const engine = new InProcessEngine();
-  const own = openState(env);
-  const composed = composeSandboxes(await load(256), own, { env, engine: () => engine, warm });
+  const project = new Project(await load(256), { env, onWarning() {} });
+  const composed = composeSandboxes(project, { engine: () => engine, warm });
   onTestFinished(async () => {
-    await composed.pool.close();
+    await project.close();
     expect(engine.live.size).toBe(0);
-    own.state.remove();
     rmSync(cwd, { recursive: true });
   });
   return { ...composed, env, load, engine };
@@ -66,10 +65,10 @@ test("an engine that does not answer keeps nobody waiting for what dead processe
 test("a command warms a sandbox of its program's language with the engine that it is given, and it ends untaken", async () => {
   const { env, load } = await open(0);
   const engine = new InProcessEngine();
-  const { pool, own } = await warmSandbox(await load(256), env, "python", () => engine);
+  const project = new Project(await load(256), { env, onWarning() {} });
+  const { pool } = await warmSandbox(project, "python", () => engine);
   await eventually(() => expect(pool.state).toEqual({ ready: 1, starting: 0 }));
   expect(engine.requests.map(({ runner }) => runner)).toEqual(["python"]);
-  await pool.close();
-  own.state.remove();
+  await project.close();
   expect(engine.live.size).toBe(0);
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import type { ProgramRequest } from "../../execution/run-request.ts";
+import { Project, type ProjectOptions } from "../../project/open-project.ts";
 import { openServing, type ServingOptions } from "../../project/serving.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { InProcessEngine, type ProgramFunction } from "../sandbox/in-process-engine.ts";
@@ -17,7 +18,7 @@ export function echoServer(name: string, more: object = {}) {
 
 export const PROGRAM = { code: "1", data: {}, language: "javascript", fileName: "p.js" } as const;
 
-interface Opening extends Partial<Omit<ServingOptions, "engine">> {
+interface Opening extends Partial<Omit<ServingOptions, "engine">>, Pick<ProjectOptions, "archive"> {
   program?: ProgramFunction;
   /** Runs programs, in the place of `program`. */
   engine?: ReturnType<NonNullable<ServingOptions["engine"]>>;
@@ -42,18 +43,22 @@ export function servedProject(settings: object, files: Record<string, string> = 
   };
 
   /** Opens ptc as one process does. Its runs are in `store` unless it is given an archive, and it is closed with the test. */
-  async function open({ program, engine = new InProcessEngine(program), tools, idleMs, ...seams }: Opening) {
+  async function open({ program, engine = new InProcessEngine(program), tools, idleMs, ...given }: Opening) {
     const edits: string[] = [];
     const warnings: string[] = [];
     const store = new MemoryStore();
+    const { archive, ...seams } = { archive: () => store, ...given };
     const onEdit = (edit: string) => void edits.push(edit);
     const following = await FollowedConfiguration.open({ flag: undefined, env, cwd, onEdit });
     const { current } = following;
     const sessions = current.sessions && idleMs !== undefined && { ...current.sessions, idleMs };
-    const opened = await openServing({
-      ...{ configuration: { ...current, ...(sessions && { sessions }) }, following, env, principal: "local" },
-      archive: () => store,
-      onWarning: (line) => void warnings.push(line),
+    const project = new Project(
+      { ...current, ...(sessions && { sessions }) },
+      { env, archive, onWarning: (line) => void warnings.push(line) },
+    );
+    const opened = await openServing(project, {
+      following,
+      principal: "local",
       ...seams,
       engine: () => engine,
     });

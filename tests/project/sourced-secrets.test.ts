@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parseConfiguration } from "../../configuration/parse.ts";
+import { Project } from "../../project/open-project.ts";
 import { composeUpstreams } from "../../project/servers/upstreams.ts";
-import { Redactor } from "../../secrets/redaction.ts";
-import { ProcessGroups } from "../../system/process-group.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import { jsonOf, toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
 
@@ -34,13 +33,14 @@ function setUp(servers: Record<string, object>, { named = {}, environment = {} }
   const parse = (env: Record<string, object>) =>
     parseConfiguration(text(env), { file: "ptc.yaml", directory, environment });
   const configuration = parse(servers);
-  const redactor = new Redactor(configuration.secrets, configuration.credentials);
-  const { pool, reconfigure } = composeUpstreams(configuration, new ProcessGroups(directory), {
-    redactor,
+  const project = new Project(configuration, {
     env: { PATH: process.env.PATH, WHERE: "here" },
     keyring: { get: async (name) => (name === "hub" ? "ring-token-1" : undefined) },
+    onWarning() {},
   });
-  onTestFinished(() => pool.close());
+  const { redactor } = project;
+  const { pool, reconfigure } = composeUpstreams(project);
+  onTestFinished(() => project.close());
   /** What the server says of its environment, and the same with every value the other way round. */
   const dumpOf = async (name: string) => {
     const upstream = pool.get("local", name) as Upstream;

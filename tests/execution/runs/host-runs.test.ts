@@ -5,6 +5,7 @@ import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import type { MissedEvents, RunEvent, RunView } from "../../../execution/runs/run-events.ts";
+import type { ProjectOptions } from "../../../project/open-project.ts";
 import type { ServingOptions } from "../../../project/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
@@ -18,7 +19,7 @@ const SECRET = "s3cr3t-value-that-nobody-may-see";
 /** A host whose one server, `x`, echoes, and whose programs are a function in this process. */
 async function openHost(
   program: ProgramFunction,
-  seams: Pick<ServingOptions, "authorizer" | "credentials" | "archive"> = {},
+  seams: Pick<ServingOptions, "authorizer" | "credentials"> & Pick<ProjectOptions, "archive"> = {},
 ) {
   const { cwd, open } = servedProject({
     servers: [echoServer("x", { env: { TOKEN: SECRET } })],

@@ -9,6 +9,7 @@ import {
   disconnectForConsole,
 } from "../../../project/console/servers.ts";
 import { openHost } from "../../../project/open-host.ts";
+import { Project } from "../../../project/open-project.ts";
 import { fixtureServer } from "../../cli/ptc-process.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { ScriptedBrowser } from "../../upstream/authorization/servers/browser.ts";
@@ -22,7 +23,7 @@ function hostOf(directory: string, servers: readonly object[]) {
   const configuration = parseConfiguration(JSON.stringify({ servers, sandbox: { warm: 0 } }), {
     ...{ file: "ptc.yaml", directory, environment: {} },
   });
-  const host = openHost({ configuration, env, warm: 0, onWarning: () => {} });
+  const host = openHost(new Project(configuration, { env, onWarning: () => {} }), { warm: 0 });
   onTestFinished(() => host.close());
   return { host, configuration, env };
 }
@@ -68,7 +69,7 @@ it("a login is begun and finished in a browser, seen, and removed again", async 
     { server: "guarded" },
     { server: "plain" },
   ]);
-  expect(await disconnectForConsole(host, "local", "guarded", env)).toBeUndefined();
+  expect(await disconnectForConsole(host.project, "local", "guarded")).toBeUndefined();
   expect(await stateOf()).toBe("none");
   expect(await connectForConsole(host, "local", "plain", signal)).toMatchObject({
     why: expect.stringContaining("has no login"),
