@@ -1,6 +1,7 @@
 import type { Command, Option } from "commander";
 import { oneLine } from "../base/visible-text.ts";
 import { EXIT, type ExitCode, type Surroundings, write } from "./command.ts";
+import type { Candidate, WordKind } from "./completed-word.ts";
 
 const MAX_CANDIDATES = 500;
 const MAX_ABOUT_CHARS = 80;
@@ -43,22 +44,6 @@ async function valuesOf(
   const { findValues } = await import("./completed-values.ts");
   return findValues(value, words, surroundings);
 }
-
-/** A possible word at the cursor, with a description. */
-export interface Candidate {
-  word: string;
-  about?: string | undefined;
-}
-
-/** What a word of the command line stands for. */
-export type WordKind =
-  | { kind: "words"; words: readonly string[] }
-  | { kind: "files" | "servers" | "tools" | "runs" | "programs" | "none" }
-  /** A saved program, or the file of one. */
-  | { kind: "program" }
-  /** A tool to call, and then its arguments, by the tool's name. */
-  | { kind: "called-tool" }
-  | { kind: "tool-arguments"; tool: string };
 
 const WORDS = (...words: string[]): WordKind => ({ kind: "words", words });
 const KIND = (kind: "files" | "servers" | "tools" | "runs" | "programs" | "none"): WordKind => ({ kind });

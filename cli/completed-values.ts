@@ -3,7 +3,7 @@ import { toolParameters } from "../catalog/arguments.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../configuration/load.ts";
 import type { Surroundings } from "./command.ts";
-import type { Candidate, WordKind } from "./complete-words.ts";
+import type { Candidate, WordKind } from "./completed-word.ts";
 import { LOCAL_USER } from "./local-user.ts";
 
 const MAX_RUNS = 50;

@@ -27,9 +27,13 @@ const VERSION: readonly string[] = ["-V", "--version"];
 /**
  * Does what no command's own code is needed for.
  *
+ * @param declared all commands, which the build has written.
  * @returns the exit code; commander where the command itself must run.
  */
-export async function runAtFront(surroundings: Surroundings): Promise<ExitCode | Commander> {
+export async function runAtFront(
+  surroundings: Surroundings,
+  declared: () => readonly DeclaredCommand[] = readDeclared,
+): Promise<ExitCode | Commander> {
   const { argv, stdout, stderr } = surroundings;
   const [first = "", ...rest] = argv.slice(2);
   if (VERSION.includes(first) && rest.length === 0) {
