@@ -43,7 +43,7 @@ export async function runAtFront(
   const printed: Promise<void>[] = [];
   try {
     const isDone = await parseDeclared(
-      readDeclared(),
+      declared(),
       newProgram(surroundings, commander, printed),
       surroundings,
     );
@@ -59,7 +59,7 @@ export async function runAtFront(
 }
 
 /** What the build has written of all commands. */
-function readDeclared(): DeclaredCommand[] {
+function declared(): DeclaredCommand[] {
   const text = readFileSync(join(packageDirectory, "dist", COMMANDS_FILE), "utf8");
   return JSON.parse(text) as DeclaredCommand[];
 }
