@@ -59,7 +59,7 @@ export async function runAtFront(
 }
 
 /** What the build has written of all commands. */
-function declared(): DeclaredCommand[] {
+function readDeclared(): DeclaredCommand[] {
   const text = readFileSync(join(packageDirectory, "dist", COMMANDS_FILE), "utf8");
   return JSON.parse(text) as DeclaredCommand[];
 }
