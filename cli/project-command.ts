@@ -1,19 +1,17 @@
 import type { Command } from "commander";
 import type { Project } from "../project/open-project.ts";
-import {
-  type CommonFlags,
-  type DefineCommand,
-  defineCommand,
-  type ExitCode,
-  type Surroundings,
-  warnOn,
-} from "./command.ts";
+import { type DefineCommand, defineCommand, type ExitCode, type Surroundings, warnOn } from "./command.ts";
+
+/** The flag that names a project. */
+interface ProjectFlags {
+  config?: string | undefined;
+}
 
 /**
  * A command about the project that its option `--config` names. `run` receives the open project, which is closed when it has settled, and the same
  * as the function of `defineCommand`.
  */
-export function defineProjectCommand<Given extends [...unknown[], Pick<CommonFlags, "config">]>(
+export function defineProjectCommand<Given extends [...unknown[], ProjectFlags]>(
   name: string,
   run: (project: Project, ...given: [...Given, Surroundings]) => Promise<ExitCode>,
   describe: (command: Command) => Command,
@@ -22,7 +20,7 @@ export function defineProjectCommand<Given extends [...unknown[], Pick<CommonFla
     name,
     async (...given) => {
       const surroundings = given.at(-1) as Surroundings;
-      const flags = given.at(-2) as Pick<CommonFlags, "config">;
+      const flags = given.at(-2) as ProjectFlags;
       return inProject(flags, surroundings, (project) => run(project, ...given));
     },
     describe,
@@ -31,7 +29,7 @@ export function defineProjectCommand<Given extends [...unknown[], Pick<CommonFla
 
 /** Opens the project that `--config` names, does some work with it, and closes it. @throws ConfigurationError */
 export async function inProject<T>(
-  flags: Pick<CommonFlags, "config">,
+  flags: ProjectFlags,
   surroundings: Pick<Surroundings, "env" | "cwd" | "stderr">,
   work: (project: Project) => Promise<T>,
 ): Promise<T> {
@@ -45,7 +43,7 @@ export async function inProject<T>(
 
 /** Opens the project that `--config` names. The caller closes it. @throws ConfigurationError */
 export async function openProjectOf(
-  { config }: Pick<CommonFlags, "config">,
+  { config }: ProjectFlags,
   { env, cwd, stderr }: Pick<Surroundings, "env" | "cwd" | "stderr">,
   onWarning: (message: string) => void = warnOn(stderr),
 ): Promise<Project> {

@@ -18,14 +18,13 @@ import { openPending } from "../execution/pending/open-pending.ts";
 import type { PendingApprovals } from "../execution/pending/pending-approvals.ts";
 import { Redactor } from "../secrets/redaction.ts";
 import { UserSecrets } from "../secrets/user-secrets.ts";
-import { openAudit, openRuns, sharedStorage } from "../storage/storage.ts";
+import { openAudit, openRuns, placeOfRuns, sharedStorage } from "../storage/storage.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { loadProgramTools, type ProgramTools } from "../tools/program-tools.ts";
-import { rankingOfCommands } from "../tools/search/open-ranking.ts";
+import type { ProgramTools } from "../tools/program-tools.ts";
 import type { SecretKeyring } from "../upstream/secret-source.ts";
 
 export interface ProjectOptions {
@@ -96,6 +95,11 @@ export class Project {
     return this.#runs;
   }
 
+  /** Where runs are kept, for people. */
+  get placeOfRuns(): string {
+    return placeOfRuns(this.configuration);
+  }
+
   /** Whether runs are kept elsewhere than the configuration says. */
   get isArchivedElsewhere(): boolean {
     return this.#options.archive !== undefined;
@@ -135,7 +139,11 @@ export class Project {
   }
 
   /** The generated tools. @throws CatalogError when the generated files cannot be read or were edited. */
-  tools(): Promise<ProgramTools> {
+  async tools(): Promise<ProgramTools> {
+    const [{ loadProgramTools }, { rankingOfCommands }] = await Promise.all([
+      import("../tools/program-tools.ts"),
+      import("../tools/search/open-ranking.ts"),
+    ]);
     const ranking = rankingOfCommands(this.configuration, this.env);
     return loadProgramTools(this.configuration, undefined, { ranking });
   }

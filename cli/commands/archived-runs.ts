@@ -5,7 +5,6 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { clientSessionOf } from "../../project/local-user.ts";
-import { placeOfRuns } from "../../storage/storage.ts";
 import { type Surroundings, tell, UsageError } from "../command.ts";
 import { inProject } from "../project-command.ts";
 
@@ -20,9 +19,9 @@ export async function withArchive<T>(
   surroundings: Surroundings,
   work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
 ): Promise<T> {
-  return inProject(flags, surroundings, async ({ configuration, runs }) => {
+  return inProject(flags, surroundings, async ({ configuration, runs, placeOfRuns }) => {
     const exists = await runs.exists();
-    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${placeOfRuns(configuration)}`);
+    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${placeOfRuns}`);
     return work(exists ? runs : undefined, configuration);
   });
 }
