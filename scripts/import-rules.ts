@@ -307,6 +307,29 @@ export const forbidden: IForbiddenRuleType[] = [
     to: { path: "^secrets/redaction\\.ts$" },
   },
   {
+    name: "one-builder-of-redactors",
+    comment:
+      "project/open-project.ts builds the one redactor of a project, which learns every secret that is read: take Project.redactor",
+    severity: "error",
+    from: {
+      path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
+      pathNot:
+        "^(?:secrets/|project/open-project\\.ts$|upstream/redact-connection\\.ts$|execution/(?:output/runner-output|record/redacted-json)\\.ts$)",
+    },
+    to: { path: "^secrets/redaction\\.ts$", dependencyTypesNot: ["type-only"] },
+  },
+  {
+    name: "commands-open-projects",
+    comment:
+      "commands compose nothing: ask Project, or add what is missing to project/; the types of these folders are free",
+    severity: "error",
+    from: { path: "^cli/" },
+    to: {
+      path: "^(?:sandbox|upstream|logins|console|notify|telemetry|library)/",
+      dependencyTypesNot: ["type-only"],
+    },
+  },
+  {
     name: "one-opener-of-archives",
     comment:
       "how runs are kept is one matter, and archive/archive-store.ts the contract: take an ArchiveStore; storage/storage.ts opens the configured one",
