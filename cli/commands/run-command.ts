@@ -143,7 +143,7 @@ async function readRequest(
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<RunRequest> {
-  const { env, shared, withoutHost } = surroundings;
+  const { shared, withoutHost } = surroundings;
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
   const project = await openProjectOf(flags, surroundings);
