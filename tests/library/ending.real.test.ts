@@ -45,7 +45,7 @@ describeSandboxed("a process that has closed its ptc", () => {
     const processes = execFileSync("ps", ["-A", "-o", "args="], { encoding: "utf8" });
     expect(processes).not.toContain(folder);
     expect(readdirSync(folder).sort()).toEqual(
-      [".ptc", "node_modules", "program.mjs", "run", "state"].sort(),
+      [".cache", ".ptc", "node_modules", "program.mjs", "run", "state"].sort(),
     );
   });
 });
