@@ -105,6 +105,8 @@ export class Host implements ProgramRunner {
     const { configuration } = project;
     this.#authorizer = async () => authorizer ?? buildAuthorizer(configuration);
     this.#catalog = options.catalog ?? readOnce(configuration, this.#authorizer);
+    // Parts that are being opened register how they end.
+    project.onClose(() => Promise.allSettled([this.#pool, this.#execution]));
   }
 
   get configuration(): Configuration {

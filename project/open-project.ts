@@ -180,7 +180,7 @@ export class Project {
     return telemetry;
   }
 
-  /** Registers how a part ends that uses the project. All of them end together. */
+  /** Registers how a part ends that uses the project. All of them end together; one that was still being opened ends after those. */
   onClose(end: EndPart): void {
     this.#parts.push(end);
   }
@@ -212,8 +212,13 @@ export class Project {
   }
 }
 
+/** Ends parts, and those that are registered meanwhile. */
 async function endAll(parts: readonly EndPart[], patienceMs: number | undefined): Promise<void> {
-  await Promise.all(parts.map((end) => end(patienceMs).catch(() => {})));
+  for (let ended = 0; ended < parts.length; ) {
+    const next = parts.slice(ended);
+    ended = parts.length;
+    await Promise.all(next.map((end) => end(patienceMs).catch(() => {})));
+  }
 }
 
 /**

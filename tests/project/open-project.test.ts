@@ -4,6 +4,8 @@ import { expect, onTestFinished, test } from "vitest";
 import type { RemoteServer } from "../../configuration/configuration.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
+import { composition } from "../../project/composition.ts";
+import { Host } from "../../project/host.ts";
 import { LOCAL_USER } from "../../project/local-user.ts";
 import { Project } from "../../project/open-project.ts";
 import { saveProgram } from "../../project/programs/save-program.ts";
@@ -91,6 +93,27 @@ test("whatever uses the servers of a project redacts the secrets of its storage"
   composeUpstreams(project);
   const told = `${url} and ${Buffer.alloc(32, 7).toString("base64")}`;
   await eventually(() => expect(project.redactText(told)).not.toMatch(/storage-password-1|Bwc/));
+});
+
+test("what a host is opening when its project closes is ended too", async () => {
+  const { project } = openSecretProject();
+  const ended: string[] = [];
+  const load = Promise.withResolvers<void>();
+  const host = new Host(project, {}, async () => {
+    await load.promise;
+    return {
+      ...composition,
+      composeExecution(of, options) {
+        of.onClose(async () => ended.push("a part"));
+        return composition.composeExecution(of, { ...options, warm: 0 });
+      },
+    };
+  });
+  const warmed = host.warm();
+  const closed = host.close();
+  load.resolve();
+  await Promise.all([warmed, closed]);
+  expect(ended).toEqual(["a part"]);
 });
 
 test("a secret stays secret when the configuration is another one", () => {
