@@ -2,11 +2,8 @@
 import { countTools } from "../catalog/parse-tool.ts";
 import type { RemoteServer } from "../configuration/configuration.ts";
 import { isRemote } from "../configuration/configured-servers.ts";
-import { KEYRING_NAME, KEYRING_NAME_RULE } from "../configuration/settings/server-settings.ts";
 import { beginLogin, type WaitingLogin } from "../logins/log-in.ts";
 import { type LoginStatus, type Logout, loginServer, loginStatus, logOut } from "../logins/logins.ts";
-import { UserSecrets } from "../secrets/user-secrets.ts";
-import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import type { OnLogin } from "../upstream/authorization/authorization.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { LOCAL_USER } from "./local-user.ts";
@@ -110,26 +107,4 @@ async function orWhy<T>(work: () => Promise<T>): Promise<T | Why> {
     if (error instanceof UpstreamError) return { why: error.message };
     throw error;
   }
-}
-
-/** Keeps a secret for `{ keyring: NAME }` in the keyring of this user. */
-export async function keepSecret(
-  env: EnvironmentVariables,
-  name: string,
-  value: string,
-): ReturnType<UserSecrets["set"]> {
-  return new UserSecrets(env).set(name, value);
-}
-
-/** Takes a secret out of the keyring of this user. */
-export async function removeSecret(
-  env: EnvironmentVariables,
-  name: string,
-): ReturnType<UserSecrets["delete"]> {
-  return new UserSecrets(env).delete(name);
-}
-
-/** Why a text is no name of a secret in the keyring, in one line; `undefined` if it is one. */
-export function whyNoSecretName(name: string): string | undefined {
-  return KEYRING_NAME.test(name) ? undefined : `a name in the keyring has ${KEYRING_NAME_RULE}`;
 }

@@ -3,18 +3,12 @@ import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
+import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
 import type { WaitingLogin } from "../../logins/log-in.ts";
 import type { LoginStatus } from "../../logins/logins.ts";
-import {
-  keepSecret,
-  logIn,
-  loginsHere,
-  logOutHere,
-  removeSecret,
-  serverToLogIn,
-  whyNoSecretName,
-} from "../../project/logins.ts";
+import { logIn, loginsHere, logOutHere, serverToLogIn } from "../../project/logins.ts";
 import type { Project } from "../../project/open-project.ts";
+import { UserSecrets } from "../../secrets/user-secrets.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
   CONFIG,
@@ -146,10 +140,10 @@ async function set(
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { stdout, stderr, env } = surroundings;
-  const unnamed = whyNoSecretName(name);
-  if (unnamed !== undefined) throw new UsageError(unnamed);
+  if (!KEYRING_NAME.test(name)) throw new UsageError(`a name in the keyring has ${KEYRING_NAME_RULE}`);
+  const secrets = new UserSecrets(env);
   if (remove) {
-    const removed = await removeSecret(env, name);
+    const removed = await secrets.delete(name);
     if (!removed.ok) return failed(removed.why);
     if (!removed.wasThere) throw new UsageError(`there is no '${name}' that \`ptc auth set\` has kept`);
     await write(stdout, `'${name}' is removed\n`);
@@ -157,7 +151,7 @@ async function set(
   }
   const value = await readValue(name, surroundings);
   if (value === undefined) return EXIT.failed;
-  const kept = await keepSecret(env, name, value);
+  const kept = await secrets.set(name, value);
   if (!kept.ok) return failed(kept.why);
   await write(stdout, `'${name}' is kept in ${kept.where}; ptc.yaml takes it as { keyring: ${name} }\n`);
   return EXIT.done;

@@ -18,11 +18,13 @@ import { CatalogError } from "../../catalog/catalog-error.ts";
 import { whyNoName } from "../../catalog/program-name.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { ConfigurationError } from "../../configuration/configuration-error.ts";
+import { isRemote, secretSourcesOf } from "../../configuration/configured-servers.ts";
 import type { SavedRun } from "../../console/parts.ts";
 import { loadReplayable } from "../../execution/replay/load-replayable.ts";
 import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { languageOfFile } from "../../languages/languages.ts";
 import { withoutFences } from "../../languages/resolve-program.ts";
+import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
 import { calledByName } from "../../programs/call-by-name.ts";
 import { buildExample, type Example, MAX_EXAMPLE_BYTES, renderExample } from "../../programs/example.ts";
 import { type Manifest, renderManifest } from "../../programs/manifest.ts";
@@ -40,8 +42,8 @@ import { linkOutOf } from "../../system/link-out-of.ts";
 import { lockFile } from "../../system/lock-file.ts";
 import { moduleUrl, version } from "../../system/package.ts";
 import { loadProgramTools } from "../../tools/program-tools.ts";
+import { SecretSources } from "../../upstream/secret-sources.ts";
 import type { Host } from "../host.ts";
-import { learnSecrets } from "../learn-secrets.ts";
 import { LOCAL_USER } from "../local-user.ts";
 import type { Project } from "../open-project.ts";
 
@@ -236,6 +238,40 @@ function earlierFiles(directory: string, name: string): string[] {
     exampleFile(name),
   ];
   return files.filter((file) => existsSync(join(directory, file)));
+}
+
+/**
+ * Redacts, besides what a project has read already, what it can read without running anything: secrets in the keyring and in files, and the
+ * tokens of the logins of the person at this machine. What cannot be read is passed over.
+ */
+async function learnSecrets({
+  configuration,
+  env,
+  keyring,
+  redactor,
+}: Pick<Project, "configuration" | "env" | "keyring" | "redactor">): Promise<void> {
+  const signal = new AbortController().signal;
+  const sources = new SecretSources({ env, keyring, redact: (text) => text, onSpawn() {}, onExit() {} });
+  const logins = openLoginStore(env, configuration);
+  const learn = async (read: Promise<readonly (string | undefined)[]>) => {
+    for (const secret of await read.catch(() => [])) if (secret !== undefined) redactor.add(secret);
+  };
+  await Promise.all(
+    configuration.servers.flatMap((server) => [
+      ...secretSourcesOf(server)
+        .filter(({ source }) => source.from !== "command")
+        .map(({ source }) => learn(sources.read(source, signal).then((secret) => [secret]))),
+      ...(isRemote(server) && server.auth?.type === "oauth"
+        ? [
+            learn(
+              logins
+                .read(loginKeyOf(LOCAL_USER.principal, server))
+                .then((login) => [login?.accessToken, login?.refreshToken, login?.client.secret]),
+            ),
+          ]
+        : []),
+    ]),
+  );
 }
 
 /** @throws ConfigurationError for a text that holds a secret, or a mark that replaces one. */
