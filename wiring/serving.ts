@@ -6,6 +6,7 @@ import type { ExecutedRun } from "../execution/output/executed-run.ts";
 import { RunOutputs } from "../execution/runs/run-outputs.ts";
 import { LearningBetweenRuns } from "../generation/learning/learn-between-runs.ts";
 import { loadPrinters, type Printers } from "../languages/languages.ts";
+import { owns } from "../protocol/run-context.ts";
 import type { LiveCatalog } from "../tools/live-catalog.ts";
 import { buildProgramTools } from "../tools/program-tools.ts";
 import { FollowedRanking } from "../tools/search/open-ranking.ts";
@@ -148,7 +149,7 @@ export async function openServing({ principal, following, ...seams }: ServingOpt
   const gate: AccessGate = async (viewer, access, runId) => {
     await refresh();
     if (!mayAccess(policy, viewer, access)) return false;
-    const isOthers = access.action === "audit" || access.of.principal !== viewer.principal;
+    const isOthers = access.action === "audit" || !owns(viewer, access.of);
     if (isOthers && (access.action === "audit" || runId !== undefined))
       await host.noteAccess({
         ...{ principal: viewer.principal, action: access.action, runId },
