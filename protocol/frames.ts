@@ -1,10 +1,4 @@
-import {
-  countJsonValues,
-  ForeignJsonError,
-  isWellFormed,
-  parseForeignJson,
-  writeJson,
-} from "../base/json.ts";
+import { ForeignJsonError, isWellFormed, parseForeignJson, whyTooLarge, writeJson } from "../base/json.ts";
 import { MAX_VALUES } from "./limits.ts";
 
 /**
@@ -45,9 +39,8 @@ export function encodeJson(
   const length = Buffer.byteLength(json);
   if (length > maxBytes)
     throw new FrameError(`a message of ${length} bytes exceeds the limit of ${maxBytes}`);
-  // Every value takes about two characters, so nearly every message is short enough to skip the count.
-  if (json.length > 2 * maxValues && countJsonValues(json) > maxValues)
-    throw new FrameError(`a message holds more than ${maxValues} values`);
+  const why = maxValues === Number.POSITIVE_INFINITY ? undefined : whyTooLarge(json, { maxValues });
+  if (why !== undefined) throw new FrameError(`a message ${why}`);
   const frame = Buffer.allocUnsafe(HEADER_BYTES + mark.length + length);
   frame.writeUInt32BE(mark.length + length, 0);
   frame.set(mark, HEADER_BYTES);
@@ -172,7 +165,9 @@ export class FrameDecoder {
  */
 export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = MAX_VALUES): unknown {
   try {
-    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues });
+    // What goes to a file may be as broad as it is large.
+    const broad = maxValues > MAX_VALUES ? { maxMembers: maxValues } : {};
+    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues, ...broad });
   } catch (cause) {
     if (!(cause instanceof ForeignJsonError)) throw cause;
     throw new FrameError(`a message ${cause.message}`, { cause });

@@ -84,6 +84,11 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       past: "result: `OutputLimit`, use `--out` or `emit`; arguments: the call fails",
     },
     {
+      what: "members of one object in these, and in what a server answers",
+      fixed: ["MAX_MEMBERS"],
+      past: "result: `OutputLimit`, use `--out` or `emit`; else the call fails",
+    },
+    {
       what: "levels of nesting in these",
       fixed: ["MAX_NESTING_DEPTH"],
       past: "`ResultNotSerializable`; arguments: the call fails",
