@@ -1,4 +1,12 @@
-import { ForeignJsonError, isWellFormed, parseForeignJson, whyTooLarge, writeJson } from "../base/json.ts";
+import {
+  ForeignJsonError,
+  isWellFormed,
+  type JsonLimits,
+  parseForeignJson,
+  whyTooLarge,
+  writeJson,
+} from "../base/json.ts";
+import { parseForeignJsonInTurns } from "../base/json-in-turns.ts";
 import { MAX_VALUES } from "./limits.ts";
 
 /**
@@ -165,13 +173,35 @@ export class FrameDecoder {
  */
 export function parsePayload(payload: Uint8Array, maxDepth: number, maxValues = MAX_VALUES): unknown {
   try {
-    // What goes to a file may be as broad as it is large.
-    const broad = maxValues > MAX_VALUES ? { maxMembers: maxValues } : {};
-    return parseForeignJson(payload, { maxBytes: payload.length, maxDepth, maxValues, ...broad });
-  } catch (cause) {
-    if (!(cause instanceof ForeignJsonError)) throw cause;
-    throw new FrameError(`a message ${cause.message}`, { cause });
+    return parseForeignJson(payload, payloadLimits(payload, maxDepth, maxValues));
+  } catch (error) {
+    throw refusedPayload(error);
   }
+}
+
+/** As `parsePayload`, with turns of the event loop between the parts of a large payload. */
+export async function parsePayloadInTurns(
+  payload: Uint8Array,
+  maxDepth: number,
+  maxValues = MAX_VALUES,
+): Promise<unknown> {
+  try {
+    return await parseForeignJsonInTurns(payload, payloadLimits(payload, maxDepth, maxValues));
+  } catch (error) {
+    throw refusedPayload(error);
+  }
+}
+
+function payloadLimits(payload: Uint8Array, maxDepth: number, maxValues: number): JsonLimits {
+  // What goes to a file may be as broad as it is large.
+  const broad = maxValues > MAX_VALUES ? { maxMembers: maxValues } : {};
+  return { maxBytes: payload.length, maxDepth, maxValues, ...broad };
+}
+
+function refusedPayload(error: unknown): unknown {
+  return error instanceof ForeignJsonError
+    ? new FrameError(`a message ${error.message}`, { cause: error })
+    : error;
 }
 
 /**

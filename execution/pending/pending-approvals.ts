@@ -236,7 +236,14 @@ export class PendingApprovals {
     const { source, name, client } = context;
     const { principal, groups, boundGroups } = identityOf(context);
     const program = { code: code?.slice(0, MAX_CODE_CHARS), language };
-    const by = { source, groups, boundGroups, name, client: client?.name, fileName: fileName.slice(0, MAX_NAME_CHARS) };
+    const by = {
+      source,
+      groups,
+      boundGroups,
+      name,
+      client: client?.name,
+      fileName: fileName.slice(0, MAX_NAME_CHARS),
+    };
     const digest = questionDigest(request);
     const whole = Buffer.from(writeJson({ request: asked, ...by, ...program, digest }));
     const listing: Listing = { request: listedOf(asked), ...by, digest, bytes: whole.length };
