@@ -58,34 +58,59 @@ export function weigh(value: unknown, budget: number): number {
   return left;
 }
 
-/**
- * Applies a function to each of some items in steps: consecutive light items together in one step, each heavy item by steps of its own.
- *
- * @param light handles the items from `start` to `end`.
- */
-export function* eachByWeight<Item>(
-  items: readonly Item[],
-  partOf: (item: Item) => unknown,
-  light: (start: number, end: number) => void,
-  heavy: (index: number) => Steps<void>,
-): Steps<void> {
-  let start = 0;
-  let room = STEP_WEIGHT;
-  for (const [index, item] of items.entries()) {
-    const value = partOf(item);
-    const left = weigh(value, room);
+/** Decides where the steps of a walk over the parts of a large value end. */
+export class StepRoom {
+  #left = STEP_WEIGHT;
+
+  /** Whether the step ends before this part, which belongs to the next, and whether the part needs steps of its own. */
+  take(part: unknown): { isFull: boolean; isHeavy: boolean } {
+    const left = weigh(part, this.#left);
     if (left >= 0) {
-      room = left;
-      continue;
+      this.#left = left;
+      return { isFull: false, isHeavy: false };
     }
-    if (index > start) light(start, index);
-    start = index;
-    yield;
-    room = weigh(value, STEP_WEIGHT);
-    if (room >= 0) continue;
-    yield* heavy(index);
-    start = index + 1;
-    room = STEP_WEIGHT;
+    this.#left = weigh(part, STEP_WEIGHT);
+    const isHeavy = this.#left < 0;
+    if (isHeavy) this.#left = STEP_WEIGHT;
+    return { isFull: true, isHeavy };
   }
-  if (items.length > start) light(start, items.length);
+}
+
+/**
+ * Writes a value as JSON in steps.
+ *
+ * @param writeLight writes a light value, a text or a name.
+ * @param namesOf the names of the members of an object in the order in which they are written.
+ */
+export function* writeSteps(
+  value: unknown,
+  writeLight: (value: unknown) => string,
+  namesOf: (object: object) => readonly string[] = Object.keys,
+): Steps<string> {
+  const pieces: string[] = [];
+  const write = function* (each: unknown): Steps<void> {
+    if (typeof each !== "object" || each === null || isLight(each)) {
+      pieces.push(writeLight(each));
+      return;
+    }
+    const room = new StepRoom();
+    const names = Array.isArray(each) ? undefined : namesOf(each);
+    const length = names?.length ?? (each as unknown[]).length;
+    let before = names === undefined ? "[" : "{";
+    for (let i = 0; i < length; i++) {
+      const name = names?.[i];
+      const part = (each as Record<string | number, unknown>)[name ?? i];
+      if (part === undefined && name !== undefined) continue;
+      const { isFull, isHeavy } = room.take(part);
+      if (isFull) yield;
+      pieces.push(before, name === undefined ? "" : `${writeLight(name)}:`);
+      before = ",";
+      if (isHeavy) yield* write(part);
+      else pieces.push(writeLight(part));
+    }
+    pieces.push(before === "," ? "" : before, names === undefined ? "]" : "}");
+  };
+  yield* write(value);
+  yield;
+  return pieces.join("");
 }
