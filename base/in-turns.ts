@@ -2,7 +2,6 @@
  * Work on one large value in steps, between which the event loop has its turns: others are answered meanwhile. What works on values of any
  * size is a generator that yields where it may pause, and does what is small in one go.
  */
-import { setImmediate } from "node:timers/promises";
 
 /** How long steps follow each other before the event loop has a turn. */
 const SLICE_MS = 8;
@@ -17,7 +16,7 @@ export async function inTurns<T>(steps: Steps<T>): Promise<T> {
     const { done, value } = steps.next();
     if (done === true) return value;
     if (performance.now() < sliceEndsAt) continue;
-    await setImmediate();
+    await new Promise((resolve) => setImmediate(resolve));
     sliceEndsAt = performance.now() + SLICE_MS;
   }
 }

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 const SERVER = join(import.meta.dirname, "../fixtures/servers/takes-much.mjs");
 
 /** ptc as it serves, in front of a server that takes and gives anything, for programs that do as they are told. */
-export async function openRuns(settings: object = {}) {
+async function openRuns(settings: object = {}) {
   const { open } = servedProject({
     servers: [{ name: "much", command: process.execPath, args: ["--no-warnings", SERVER] }],
     execution: { typecheck: "off" },
