@@ -55,6 +55,16 @@ test.each(refused)("refuses %s", (_, json, code) => {
   expect(parse).toThrow(expect.objectContaining({ code }));
 });
 
+test("bounds the members of one object, and no items of lists or members of several objects", () => {
+  const limits = { ...LIMITS, maxMembers: 2 };
+  expect(parseForeignJson('[{"a":1,"b":[0,0,0,0,0]},{"a":{"c":2},"b":{"c":2,"d":3}}]', limits)).toHaveLength(
+    2,
+  );
+  expect(() => parseForeignJson('[{"a":{"b":1},"c":{"d":2},"e":3}]', limits)).toThrow(
+    expect.objectContaining({ code: "too_many_members", message: "has an object with more than 2 members" }),
+  );
+});
+
 test.each<[string, number]>(rows("counts of values"))("counts the values of %s", (json, count) => {
   expect(countJsonValues(json)).toBe(count);
   expect(() => parseForeignJson(json, { ...LIMITS, maxValues: count })).not.toThrow();

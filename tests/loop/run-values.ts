@@ -1,7 +1,7 @@
 /** Runs whose calls, answers and values are the largest and worst that there are, through all that a host does with them. */
 import { join } from "node:path";
 import { MAX_MEMBERS, MAX_VALUES } from "../../protocol/limits.ts";
-import { servedProject } from "../wiring/served-project.ts";
+import { servedProject } from "../project/served-project.ts";
 import { callFrame, claimOf, type Script, ScriptedEngine } from "./scripted-engine.ts";
 
 const MIB = 1024 * 1024;

@@ -66,6 +66,14 @@ describe("an HTTP server without logins", () => {
     expect((await post(url, large)).status).toBe(413);
   });
 
+  test("parses no message with an object of more members than are for one turn of the loop", async () => {
+    const { url } = await serveHttpHere(one());
+    const data = Object.fromEntries(Array.from({ length: 50_001 }, (_, i) => [`name ${i}`, 1]));
+    const response = await post(url, modern("tools/call", { name: "execute_program", arguments: { data } }));
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("the message has an object with more than 50000 members");
+  });
+
   test("reads no headers that are too large", async () => {
     const { url } = await serveHttpHere(one());
     expect(await ask(url, { "X-Large": "x".repeat(20_000) })).toBe(431);
