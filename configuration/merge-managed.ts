@@ -188,7 +188,10 @@ function matchesServer(
   return (
     (name === undefined || matchesPattern(name, server.name)) &&
     (command === undefined || isCommand(command, server)) &&
-    (url === undefined || urlsOf(server, isCommand !== isEveryCommand).some((own) => matchesUrl(url, own)))
+    (url === undefined ||
+      urlsOf(server, isCommand !== isEveryCommand).some((own) =>
+        matchesUrl(url, own, isCommand === isEveryCommand ? "certain" : "possible"),
+      ))
   );
 }
 

@@ -2,7 +2,7 @@ import { writeJson } from "../../base/json.ts";
 import { isWithin, type Leaf, leavesOf } from "../flow/folded-text.ts";
 import type { CallFlow, LeafFlow, OriginRef } from "../flow/run-flow.ts";
 import type { RunRead } from "./run-history.ts";
-import { isListed, matchesValue, type ValueLists } from "./value-lists.ts";
+import { isListed, type MatchKind, matchesValue, mayMatchValue, type ValueLists } from "./value-lists.ts";
 
 /** A label on the results of some calls, depending on their arguments. The pattern of an argument has to match all of its values. */
 interface ConditionalLabel {
@@ -128,17 +128,21 @@ function entryOf({ tools }: ServerFlow, name: string): FlowEntry | undefined {
 const MAX_LEAVES = 5_000;
 
 function carries({ unless, when }: ConditionalLabel, args: unknown): boolean {
-  if (unless !== undefined && matchesAll(unless, args)) return false;
-  return when === undefined || matchesAll(when, args);
+  if (unless !== undefined && matchesAll(unless, args, "certain")) return false;
+  return when === undefined || matchesAll(when, args, "possible");
 }
 
-/** Whether each of these arguments has values, all of which match its pattern. */
-function matchesAll(patterns: Readonly<Record<string, string>>, args: unknown): boolean {
+/**
+ * Whether each of these arguments has values, all of which match its pattern. An argument that is `null` is left out. Of more arguments
+ * than can be looked at nothing is certain and everything possible.
+ */
+function matchesAll(patterns: Readonly<Record<string, string>>, args: unknown, kind: MatchKind): boolean {
   const { leaves, isWhole } = leavesOf(args, MAX_LEAVES);
-  if (!isWhole) return false;
+  if (!isWhole) return kind === "possible";
+  const matches = kind === "certain" ? matchesValue : mayMatchValue;
   return Object.entries(patterns).every(([path, pattern]) => {
-    const own = leaves.filter((leaf) => isWithin(leaf.path, path));
-    return own.length > 0 && own.every(({ value }) => matchesValue(pattern, value));
+    const own = leaves.filter((leaf) => leaf.value !== null && isWithin(leaf.path, path));
+    return own.length > 0 && own.every(({ value }) => matches(pattern, value));
   });
 }
 
