@@ -257,7 +257,8 @@ export class Dispatcher implements CallDispatcher {
     const own = labels?.isConditional(tool) === true ? labels.labelsOf(tool, { arguments: args }) : undefined;
     this.#state.read(tool, seq, own);
     const called = { tool: tool.namespacedName, server: tool.server, seq };
-    run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer);
+    const parts = labels?.partsOf(tool, { arguments: args });
+    run?.answered(called, own ?? labels?.labelsOf(tool) ?? [], flow, answer, parts);
   }
 
   async #carryOut(

@@ -6,6 +6,7 @@ import {
   HYPHENED,
   type Leaf,
   leavesOf,
+  memberPath,
   readings,
   WORD_START,
 } from "./folded-text.ts";
@@ -67,6 +68,9 @@ export interface LeafFlow {
   readonly isSaid: boolean;
 }
 
+/** What a part of an answer carries, by its path. `isMade`: whether it carries nothing else, whatever the tool was sent. */
+export type LabelsOfPart = (path: string) => { readonly labels: readonly string[]; readonly isMade: boolean };
+
 /** Finds by experiment which values do not depend on what was read: `true` for those. */
 export type Experiment = (
   call: FlowingCall,
@@ -84,6 +88,10 @@ export interface FlowingCall {
 /** A call's values and their origins. */
 export interface CallFlow {
   readonly leaves: readonly LeafFlow[];
+  /** What it depends on that the call is made at all; its path is `()`, and `settle` takes that path too. */
+  readonly control: LeafFlow;
+  /** What the user said in the conversation. */
+  readonly said: readonly string[];
   /** Labels of everything the model of the conversation was shown. */
   readonly conversationLabels: readonly string[];
   /** Settles undecided values as far as the run can, and returns a new flow. */
@@ -118,6 +126,7 @@ export class RunFlow {
   readonly #isPlain: RunFlowOptions["isPlain"];
   readonly #shownBefore: readonly Shown[];
   readonly #labelsByCall = new Map<number, readonly string[]>();
+  readonly #partsByCall = new Map<number, (path: string) => boolean>();
   #experiment: Experiment | undefined;
 
   constructor({
@@ -200,29 +209,37 @@ export class RunFlow {
         possible,
         isSaid: false,
       });
-    return this.#flowOf(call, leaves);
+    return this.#flowOf(call, leaves, this.#controlOf(possible));
   }
 
-  #flowOf(call: FlowingCall, leaves: readonly LeafFlow[]): CallFlow {
+  /** A model writes a program because of all that it was shown, and the program makes a call because of all that it has read. */
+  #controlOf(possible: readonly string[]): LeafFlow {
+    const labels = [...this.#own];
+    const undecided = possible.filter((label) => !labels.includes(label));
+    return { path: "()", value: null, origins: [], labels, undecided, possible, isSaid: false };
+  }
+
+  #flowOf(call: FlowingCall, leaves: readonly LeafFlow[], control: LeafFlow): CallFlow {
     return {
       leaves,
+      control,
+      said: this.#conversation.said,
       conversationLabels: this.conversationLabels,
       settle: async (paths) => {
         const experiment = this.#experiment;
-        const open = leaves.filter(({ path, undecided }) => undecided.length > 0 && paths.includes(path));
+        const open = [...leaves, control].filter(
+          ({ path, undecided }) => undecided.length > 0 && paths.includes(path),
+        );
         // The model's own texts are the same in each experiment.
         const own = new Set([...this.#own, ...this.#conversation.untraced]);
         const asked = open.filter(({ undecided }) => undecided.some((label) => !own.has(label)));
-        if (experiment === undefined || asked.length === 0) return this.#flowOf(call, leaves);
+        if (experiment === undefined || asked.length === 0) return this.#flowOf(call, leaves, control);
         const independent = await experiment(call, [...new Set(asked.map(({ path }) => path))]);
-        return this.#flowOf(
-          call,
-          leaves.map((leaf) =>
-            independent.get(leaf.path) === true && asked.includes(leaf)
-              ? { ...leaf, undecided: leaf.undecided.filter((label) => own.has(label)) }
-              : leaf,
-          ),
-        );
+        const settled = (leaf: LeafFlow): LeafFlow =>
+          independent.get(leaf.path) === true && asked.includes(leaf)
+            ? { ...leaf, undecided: leaf.undecided.filter((label) => own.has(label)) }
+            : leaf;
+        return this.#flowOf(call, leaves.map(settled), settled(control));
       },
     };
   }
@@ -236,16 +253,43 @@ export class RunFlow {
     labels: readonly string[],
     sent: CallFlow | undefined,
     answer: readonly unknown[],
+    parts?: LabelsOfPart,
   ): void {
     const carried = sent?.leaves.flatMap((leaf) => [...leaf.labels, ...leaf.possible]) ?? [];
-    const all = [...new Set([...labels, ...carried, ...this.#conversation.givenElsewhere(server)])];
+    const passedOn = new Set([...carried, ...this.#conversation.givenElsewhere(server)]);
+    const all = [...new Set([...labels, ...passedOn])];
     this.#labelsByCall.set(seq, all);
     this.#conversation.give(server, carried);
     for (const label of all) if (!this.#read.has(label)) this.#read.set(label, { label, tool });
-    this.#conversation.add(answer.flatMap(textsOf), {
-      ...{ kind: "result", tool, server, seq, labels: all, run: this.#run },
+    const origin: Omit<Origin, "labels"> = {
+      ...{ kind: "result", tool, server, seq, run: this.#run },
       isEcho: this.#conversation.wasGiven(server),
-    });
+    };
+    if (parts === undefined) {
+      this.#conversation.add(answer.flatMap(textsOf), { ...origin, labels: all });
+      return;
+    }
+    const labelsOf = (path: string): readonly string[] => {
+      const part = parts(path);
+      return part.isMade ? [] : [...new Set([...part.labels, ...passedOn])].sort();
+    };
+    this.#partsByCall.set(seq, (path) => labelsOf(path).length > 0);
+    const byLabels = new Map<string, { labels: readonly string[]; texts: string[] }>();
+    for (const [index, each] of answer.entries())
+      for (const [path, texts] of index === 0 ? textsByPath(each) : [["", textsOf(each)] as const]) {
+        const own = labelsOf(path);
+        const key = JSON.stringify(own);
+        const known = byLabels.get(key) ?? { labels: own, texts: [] };
+        known.texts.push(...texts);
+        byLabels.set(key, known);
+      }
+    for (const { labels: own, texts } of byLabels.values())
+      this.#conversation.add(texts, { ...origin, labels: own });
+  }
+
+  /** Tells which parts of a call's answer carry labels, by path; `undefined` if all carry the same. */
+  labelledPartsOfCall(seq: number): ((path: string) => boolean) | undefined {
+    return this.#partsByCall.get(seq);
   }
 
   /**
@@ -583,4 +627,26 @@ function textsOf(value: unknown): string[] {
       }
   }
   return texts;
+}
+
+/** The texts in a value, with the paths at which they are, in the order of the value. Names of members are at the path of their object. */
+function textsByPath(value: unknown): [path: string, texts: string[]][] {
+  const found: [string, string[]][] = [];
+  const open: [path: string, value: unknown][] = [["", value]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [path, each] = next;
+    if (Array.isArray(each)) {
+      for (const [index, item] of each.slice(0, 100_000).entries()) open.push([`${path}[${index}]`, item]);
+    } else if (typeof each === "object" && each !== null) {
+      for (const [name, member] of Object.entries(each)) {
+        const own = memberPath(path, name);
+        if (!/^[A-Za-z_]{1,24}$/.test(name)) found.push([own, [name]]);
+        open.push([own, member]);
+      }
+    } else {
+      const texts = textsOf(each);
+      if (texts.length > 0) found.push([path, texts]);
+    }
+  }
+  return found;
 }

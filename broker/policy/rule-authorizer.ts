@@ -5,12 +5,18 @@ import { identityKey, type RunContext } from "../../protocol/run-context.ts";
 import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
 import type { RuledCall, Rules, RuleVerdict } from "./cedar/cedar-rules.ts";
 import {
+  adviseSources,
+  CALL_ENTRY,
   type DataFlow,
   describeRefused,
+  describeRefusedCall,
   findForbiddenFlow,
+  type RefusedCall,
   type RefusedValue,
+  refusedCall,
   refusedValues,
   ruleOfRefused,
+  ruleOfRefusedCall,
   unfollowed,
 } from "./data-flow.ts";
 import { decide, type Policy } from "./policy.ts";
@@ -48,6 +54,14 @@ export function everyRules(sets: readonly DecidingRules[]): DecidingRules | unde
   };
 }
 
+/** Why a call does not fit what its tool accepts. */
+interface Refusal {
+  readonly rule: string;
+  readonly reason: string;
+  /** Whether a person is asked, or the call denied. */
+  readonly asks: boolean;
+}
+
 const MAX_SEEN = 10_000;
 
 /**
@@ -62,20 +76,20 @@ export class RuleAuthorizer implements Authorizer {
   }
 
   async authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision> {
-    const { policy, flow, rules, clock } = this.#options;
+    const { policy, rules, clock } = this.#options;
     const listed = decide(policy, tool);
     if (listed.kind === "unavailable") return { kind: "unavailable", rule: listed.rule };
     const seen = this.#visibility(context, tool);
     if (seen.isUndecided === true) return denied(seen);
     if (seen.kind === "deny")
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
-    const flowing = findForbiddenFlow(flow, tool, run.reads, run.shown);
-    if (flowing !== undefined) return { kind: "deny", ...flowing };
-    const refused = await this.#findRefused(tool, args, run);
-    const refusal = refused && { rule: ruleOfRefused(refused, tool), reason: describeRefused(refused) };
-    if (refusal !== undefined && !flow.asks) return { kind: "deny", ...refusal };
+    const refusal = await this.#findRefusal(tool, args, run);
+    if (refusal !== undefined && !refusal.asks)
+      return { kind: "deny", rule: refusal.rule, reason: refusal.reason };
     if (rules === undefined)
-      return refusal === undefined ? { kind: listed.kind, rule: listed.rule } : { kind: "ask", ...refusal };
+      return refusal === undefined
+        ? { kind: listed.kind, rule: listed.rule }
+        : { kind: "ask", rule: refusal.rule, reason: refusal.reason };
     const call = { context, tool, arguments: args, run, nowMs: clock.wallMs() };
     const ruled = await decideSettled(rules, call);
     if (ruled.kind === "deny") return denied(ruled);
@@ -88,6 +102,31 @@ export class RuleAuthorizer implements Authorizer {
     return { kind: "ask", rule, reason };
   }
 
+  /**
+   * Why a call does not fit what its tool accepts, and whether a person is asked about that. What is denied comes first: the run as a
+   * whole, a value, whether the call is made.
+   */
+  async #findRefusal(tool: Tool, args: unknown, run: RunHistory): Promise<Refusal | undefined> {
+    const { flow } = this.#options;
+    const flowing = findForbiddenFlow(flow, tool, run.reads, run.shown);
+    if (flowing !== undefined && !flow.asks) return { ...flowing, asks: false };
+    const value = await this.#findRefused(tool, args, run);
+    const refused: Refusal | undefined = value && {
+      rule: ruleOfRefused(value, tool),
+      reason: `${describeRefused(value)}${adviseSources(value, flow.sourcesOfPeople)}`,
+      asks: flow.asks || value.ambiguous !== undefined,
+    };
+    if (refused !== undefined && !refused.asks) return refused;
+    const call = await this.#findRefusedCall(tool, args, run);
+    const control: Refusal | undefined = call && {
+      rule: ruleOfRefusedCall(call, tool),
+      reason: describeRefusedCall(call),
+      asks: flow.asks || !call.isOwn,
+    };
+    if (control !== undefined && !control.asks) return control;
+    return flowing === undefined ? (refused ?? control) : { ...flowing, asks: true };
+  }
+
   /** Finds a value that an argument does not accept. Undecided values are settled by the run as far as possible. */
   async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
@@ -95,9 +134,18 @@ export class RuleAuthorizer implements Authorizer {
     const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
     const refused = refusedValues(flow, tool, call);
     const [first] = refused;
-    if (first === undefined || !first.isUndecided) return first;
+    if (first === undefined || (!first.isUndecided && first.ambiguous === undefined)) return first;
     const settled = await call.settle(refused.map(({ leaf }) => leaf.path));
     return refusedValues(flow, tool, settled)[0];
+  }
+
+  /** Finds out whether a call is made because of data on which that must not depend, by an experiment if need be. */
+  async #findRefusedCall(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedCall | undefined> {
+    const { flow } = this.#options;
+    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
+    const refused = refusedCall(flow, tool, call);
+    if (refused?.isUndecided !== true) return refused;
+    return refusedCall(flow, tool, await call.settle([CALL_ENTRY]));
   }
 
   isVisible(viewer: Viewer, tool: Tool): boolean {

@@ -197,6 +197,38 @@ export function isListed(lists: ValueLists, name: string, value: Leaf["value"]):
   return texts.has(read.plain) || patterns.some((pattern) => matchesRead(pattern, read));
 }
 
+/** An entry of a list that means one value: the value, and the words of the name that it bears. Both are in lower case. */
+export interface NamedEntry {
+  readonly value: string;
+  readonly words: readonly string[];
+}
+
+const readEntries = new WeakMap<readonly string[], readonly NamedEntry[]>();
+
+/** The entries of a list that mean one value each. */
+export function entriesOf(lists: ValueLists, name: string): readonly NamedEntry[] {
+  const list = Object.hasOwn(lists, name) ? (lists[name] ?? []) : [];
+  const known = readEntries.get(list);
+  if (known !== undefined) return known;
+  const entries = list
+    .filter((entry) => !entry.includes("*"))
+    .map((entry) => {
+      const text = entry.trim();
+      const value = withoutName(text);
+      // A number of an account has no name in it.
+      const own = text.includes("@") || !/\p{N}/u.test(text) ? text.replace(/@.*$/, "") : "";
+      const bearer = value === text ? own : text.slice(0, text.lastIndexOf("<"));
+      const words =
+        bearer
+          .normalize("NFKC")
+          .toLowerCase()
+          .match(/[\p{L}\p{M}]+/gu) ?? [];
+      return { value: value.toLowerCase(), words };
+    });
+  readEntries.set(list, entries);
+  return entries;
+}
+
 /** The places named in arguments, by path: for each value, and for each list and object that contains it. */
 export interface NamedPlaces {
   /** Hosts of URLs. A URL that cannot be parsed is included as written. */

@@ -15,6 +15,7 @@ import type { RunScope } from "../run.ts";
 import { runInside } from "../run-inside.ts";
 import { TimeLimit } from "../time-limit.ts";
 import { type Variation, vary, wordsOf } from "./vary.ts";
+import { varyParts } from "./vary-parts.ts";
 
 /**
  * Finds out by experiment whether a value of a call depends on what its program has read. The program runs again up to that call, in
@@ -92,6 +93,8 @@ export class Experiments {
 
   /** Words of the values that are asked about are never kept. */
   #variationFor(wanted: ReadonlyMap<string, string>, seed: number): Variation {
+    // Whether a call is made may depend on each word and truth value that the program looks for.
+    if (wanted.has("()")) return { seed, kept: new Set(), turnsTruth: seed % 2 === 0 };
     const asked = [...wanted.values()].join(" ").toLowerCase();
     const kept = new Set([...this.#words].filter((word) => !asked.includes(word)));
     return { seed, kept, turnsTruth: /\b(?:true|false)\b/.test(asked) };
@@ -164,7 +167,9 @@ export class Experiments {
         }
         const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
         if (seq === undefined || outcome === undefined) return never(signal);
-        return this.#parts.flow.labelsOfCall(seq).length === 0 ? outcome : varyOutcome(outcome, variation);
+        const { flow } = this.#parts;
+        if (flow.labelsOfCall(seq).length === 0) return outcome;
+        return varyOutcome(outcome, variation, flow.labelledPartsOfCall(seq));
       },
     };
   }
@@ -172,9 +177,17 @@ export class Experiments {
 
 const NOBODY = { ask: async () => ({ decision: "denied" as const, by: "experiment" }) };
 
-function varyOutcome(outcome: CallOutcome, variation: Variation): CallOutcome {
+function varyOutcome(
+  outcome: CallOutcome,
+  variation: Variation,
+  isLabelled: (path: string) => boolean = () => true,
+): CallOutcome {
   if (outcome.ok)
-    return { ...outcome, data: vary(outcome.data, variation), raw: vary(outcome.raw, variation) };
+    return {
+      ...outcome,
+      data: varyParts(outcome.data, variation, isLabelled),
+      raw: vary(outcome.raw, variation),
+    };
   const { error } = outcome;
   return {
     ...outcome,
