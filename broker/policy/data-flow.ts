@@ -157,6 +157,21 @@ export class DataFlow {
     return isList(accepts) ? undefined : accepts;
   }
 
+  /** What the entry of a tool names, except for `*`: arguments, and fields of its results. */
+  namesOf({ server, name }: FlowTool): {
+    readonly arguments: readonly string[];
+    readonly fields: readonly string[];
+  } {
+    const flow = this.#servers.get(server);
+    const { labels = [], results = {}, accepts = {} } = (flow && entryOf(flow, name)) ?? {};
+    const conditions = labels.flatMap((each) =>
+      typeof each === "string" ? [] : Object.keys({ ...each.unless, ...each.when }),
+    );
+    const named = [...conditions, ...(isList(accepts) ? [] : Object.keys(accepts))];
+    const isName = (each: string) => each !== "*" && each !== CALL_ENTRY;
+    return { arguments: named.filter(isName), fields: Object.keys(results).filter(isName) };
+  }
+
   /** The labels of everything that was read, sorted. */
   labelsRead(reads: readonly RunRead[]): string[] {
     return [...new Set(reads.flatMap((read) => this.labelsOfRead(read) ?? []))].sort();

@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { RecentlyUsed } from "../../base/recently-used.ts";
+import { argumentMembers, lookUpMember, type Members, resultMembers } from "../../catalog/schema-members.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { identityKey, type RunContext } from "../../protocol/run-context.ts";
 import type { Access, Authorizer, Decision, Viewer } from "./authorizer.ts";
@@ -71,6 +72,10 @@ export class RuleAuthorizer implements Authorizer {
   readonly #options: RuleAuthorizerOptions;
   readonly #seen = new RecentlyUsed<string, RuleVerdict>({ maxEntries: MAX_SEEN });
 
+  readonly #mistakes = new RecentlyUsed<string, { found: ReturnType<typeof misnamed> | undefined }>({
+    maxEntries: MAX_SEEN,
+  });
+
   constructor(options: RuleAuthorizerOptions) {
     this.#options = options;
   }
@@ -83,6 +88,8 @@ export class RuleAuthorizer implements Authorizer {
     if (seen.isUndecided === true) return denied(seen);
     if (seen.kind === "deny")
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
+    const mistake = this.#mistakeAbout(tool);
+    if (mistake !== undefined) return { kind: "deny", ...mistake };
     const refusal = await this.#findRefusal(tool, args, run);
     if (refusal !== undefined && !refusal.asks)
       return { kind: "deny", rule: refusal.rule, reason: refusal.reason };
@@ -100,6 +107,21 @@ export class RuleAuthorizer implements Authorizer {
     const { rule, reason } =
       ruled.kind === "ask" ? ruled : (refusal ?? { rule: listed.rule, reason: undefined });
     return { kind: "ask", rule, reason };
+  }
+
+  /** Why nobody knows what the entry of a tool guards: it names what the tool does not have. Servers may be listed after the start. */
+  #mistakeAbout(tool: Tool): { rule: string; reason: string } | undefined {
+    const key = JSON.stringify([tool.namespacedName, tool.definitionDigest]);
+    const known = this.#mistakes.get(key);
+    if (known !== undefined) return known.found;
+    const names = this.#options.flow.namesOf(tool);
+    const isMissing = (members: Members) => (name: string) => typeof lookUpMember(members, name) !== "string";
+    const wrong =
+      names.arguments.find(isMissing(argumentMembers(tool))) ??
+      names.fields.find(isMissing(resultMembers(tool)));
+    const found = wrong === undefined ? undefined : misnamed(tool, wrong);
+    this.#mistakes.set(key, { found });
+    return found;
   }
 
   /**
@@ -177,6 +199,13 @@ export class RuleAuthorizer implements Authorizer {
     this.#seen.set(key, decided);
     return decided;
   }
+}
+
+function misnamed({ server, name }: Tool, wrong: string): { rule: string; reason: string } {
+  return {
+    rule: `labels and accepts: ${server}.${name} ${wrong}`,
+    reason: `the policy names '${wrong}' of it, which it does not have, so that it is not known what is to be guarded; tell the user, who can mend ptc.yaml (\`ptc policy check\`)`,
+  };
 }
 
 /** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */

@@ -49,6 +49,7 @@ async function recorded(
       }),
       flow: {
         labelsOfCall: (seq: number) => (labelled.includes(seq) ? ["secret"] : []),
+        labelledPartsOfCall: () => undefined,
       } as unknown as RunFlow,
       signal: new AbortController().signal,
       ...parts,
