@@ -204,6 +204,8 @@ export interface RefusedValue {
   readonly argument: string;
   readonly leaf: LeafFlow;
   readonly label: string;
+  /** All labels that it may carry, its content does not show, and the argument does not accept. */
+  readonly labels: readonly string[];
   /** Whether its content does not show that it carries the label. */
   readonly isUndecided: boolean;
 }
@@ -218,10 +220,11 @@ export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): R
       const taken = accepts[argument] ?? [];
       const { labels, lists } = "labels" in taken ? taken : { labels: taken, lists: [] };
       if (lists.some((name) => isListed(flow.lists, name, leaf.value))) return [];
-      const certain = leaf.labels.find((label) => !labels.includes(label));
-      const possible = leaf.undecided.find((label) => !labels.includes(label));
-      if (certain !== undefined) return [{ argument, leaf, label: certain, isUndecided: false }];
-      return possible === undefined ? [] : [{ argument, leaf, label: possible, isUndecided: true }];
+      const [certain] = leaf.labels.filter((label) => !labels.includes(label));
+      const possible = leaf.undecided.filter((label) => !labels.includes(label));
+      const [label = possible[0]] = [certain];
+      if (label === undefined) return [];
+      return [{ argument, leaf, label, labels: possible, isUndecided: certain === undefined }];
     });
   });
   return refused.toSorted((a, b) => Number(a.isUndecided) - Number(b.isUndecided));

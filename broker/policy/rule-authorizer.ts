@@ -61,7 +61,7 @@ export class RuleAuthorizer implements Authorizer {
     this.#options = options;
   }
 
-  async authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision> {
+  async authorize(context: RunContext, tool: Tool, args: unknown, history: RunHistory): Promise<Decision> {
     const { policy, flow, rules, clock } = this.#options;
     const listed = decide(policy, tool);
     if (listed.kind === "unavailable") return { kind: "unavailable", rule: listed.rule };
@@ -69,8 +69,9 @@ export class RuleAuthorizer implements Authorizer {
     if (seen.isUndecided === true) return denied(seen);
     if (seen.kind === "deny")
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
-    const flowing = findForbiddenFlow(flow, tool, run.reads, run.shown);
+    const flowing = findForbiddenFlow(flow, tool, history.reads, history.shown);
     if (flowing !== undefined) return { kind: "deny", ...flowing };
+    const run = rules === undefined && flow.argumentsOf(tool) === undefined ? history : await withValues(history);
     const refused = await this.#findRefused(tool, args, run);
     const refusal = refused && { rule: ruleOfRefused(refused, tool), reason: describeRefused(refused) };
     if (refusal !== undefined && !flow.asks) return { kind: "deny", ...refusal };
@@ -92,11 +93,11 @@ export class RuleAuthorizer implements Authorizer {
   async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
     if (flow.argumentsOf(tool) === undefined) return undefined;
-    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
+    const call = run.values ?? unfollowed(args, flow.labelsRead(run.reads));
     const refused = refusedValues(flow, tool, call);
     const [first] = refused;
     if (first === undefined || !first.isUndecided) return first;
-    const settled = await call.settle(refused.map(({ leaf }) => leaf.path));
+    const settled = await call.settle(refused.map(({ leaf, labels }) => ({ path: leaf.path, labels })));
     return refusedValues(flow, tool, settled)[0];
   }
 
@@ -134,12 +135,18 @@ export class RuleAuthorizer implements Authorizer {
 /** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */
 async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
   const ruled = await rules.decide(call);
-  const { flow } = call.run;
-  if (ruled.kind === "allow" || ruled.looksAtFlow !== true || flow === undefined) return ruled;
-  const open = flow().leaves.filter(({ undecided }) => undecided.length > 0);
+  const { values } = call.run;
+  if (ruled.kind === "allow" || ruled.looksAtFlow !== true || values === undefined) return ruled;
+  const open = values.leaves.filter(({ undecided }) => undecided.length > 0);
   if (open.length === 0) return ruled;
-  const settled = await flow().settle(open.map(({ path }) => path));
-  return rules.decide({ ...call, run: { ...call.run, flow: () => settled } });
+  const settled = await values.settle(open.map(({ path, undecided }) => ({ path, labels: undecided })));
+  return rules.decide({ ...call, run: { ...call.run, values: settled } });
+}
+
+/** The same with the origins of the call's values. */
+async function withValues(run: RunHistory): Promise<RunHistory> {
+  const values = await run.flow?.();
+  return values === undefined ? run : { ...run, reads: run.reads, values };
 }
 
 function denied({ rule, reason = "it is not permitted" }: RuleVerdict): Decision {
