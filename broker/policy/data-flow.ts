@@ -334,6 +334,8 @@ export interface RefusedValue {
   readonly argument: string;
   readonly leaf: LeafFlow;
   readonly label: string;
+  /** All labels that it may carry, its content does not show, and the argument does not accept. */
+  readonly labels: readonly string[];
   /** Whether its content does not show that it carries the label. */
   readonly isUndecided: boolean;
   /** Set if the user named it, and others by the same name: a person is asked which one is meant. */
@@ -356,14 +358,15 @@ export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): R
       const isOfHost = said !== undefined && isOfSaidHost(leaf.value, call.said);
       if (isOfHost && said === "host") return [];
       const all = isOfHost && said !== "host" ? [...labels, ...said.host] : labels;
-      const certain = leaf.labels.find((label) => !all.includes(label));
-      const label = certain ?? leaf.undecided.find((each) => !all.includes(each));
+      const [certain] = leaf.labels.filter((label) => !all.includes(label));
+      const possible = leaf.undecided.filter((label) => !all.includes(label));
+      const [label = possible[0]] = [certain];
       if (label === undefined) return [];
       const found = named.map((name) => isNamed(flow.lists, name, leaf.value, call.said));
       if (found.some(({ kind }) => kind === "named")) return [];
       const ambiguous = found.find((each) => each.kind === "ambiguous");
       const isUndecided = certain === undefined;
-      return [{ argument, leaf, label, isUndecided, ...(ambiguous && { ambiguous }) }];
+      return [{ argument, leaf, label, labels: possible, isUndecided, ...(ambiguous && { ambiguous }) }];
     });
   });
   const rank = ({ isUndecided, ambiguous }: RefusedValue) =>
@@ -374,6 +377,8 @@ export function refusedValues(flow: DataFlow, tool: FlowTool, call: CallFlow): R
 /** Labelled data on which it depends that a call is made, although its tool does not accept that. */
 export interface RefusedCall {
   readonly label: string;
+  /** All such labels of which that is not known for certain. */
+  readonly labels: readonly string[];
   readonly isUndecided: boolean;
   /** Whether its tool refuses it, or everything that changes something does. */
   readonly isOwn: boolean;
@@ -388,10 +393,16 @@ export function refusedCall(
   const labels = acceptedControl(flow, tool);
   if (labels === undefined) return undefined;
   const certain = control.labels.find((each) => !labels.includes(each));
-  const label = certain ?? control.undecided.find((each) => !labels.includes(each));
+  const possible = control.undecided.filter((each) => !labels.includes(each));
+  const [label = possible[0]] = [certain];
   if (label === undefined) return undefined;
   const isOwn = hasControlEntry(flow, tool);
-  return { label, isUndecided: certain === undefined, isOwn };
+  return { label, labels: possible, isUndecided: certain === undefined, isOwn };
+}
+
+/** Whether what a tool accepts depends on where the values of a call come from, and whether it is made because of data. */
+export function looksAtFlow(flow: DataFlow, tool: FlowTool & ClaimedTool): boolean {
+  return flow.argumentsOf(tool) !== undefined || acceptedControl(flow, tool) !== undefined;
 }
 
 /** What a server claims of its tool. */

@@ -14,6 +14,7 @@ import {
   findForbiddenFlow,
   type RefusedCall,
   type RefusedValue,
+  looksAtFlow,
   refusedCall,
   refusedValues,
   ruleOfRefused,
@@ -80,8 +81,8 @@ export class RuleAuthorizer implements Authorizer {
     this.#options = options;
   }
 
-  async authorize(context: RunContext, tool: Tool, args: unknown, run: RunHistory): Promise<Decision> {
-    const { policy, rules, clock } = this.#options;
+  async authorize(context: RunContext, tool: Tool, args: unknown, history: RunHistory): Promise<Decision> {
+    const { policy, flow, rules, clock } = this.#options;
     const listed = decide(policy, tool);
     if (listed.kind === "unavailable") return { kind: "unavailable", rule: listed.rule };
     const seen = this.#visibility(context, tool);
@@ -90,6 +91,8 @@ export class RuleAuthorizer implements Authorizer {
       return { kind: "unavailable", rule: seen.rule, reason: seen.reason, isTold: seen.isSaid === true };
     const mistake = this.#mistakeAbout(tool);
     if (mistake !== undefined) return { kind: "deny", ...mistake };
+    const looksAtValues = rules !== undefined || looksAtFlow(flow, tool);
+    const run = looksAtValues ? await withValues(history) : history;
     const refusal = await this.#findRefusal(tool, args, run);
     if (refusal !== undefined && !refusal.asks)
       return { kind: "deny", rule: refusal.rule, reason: refusal.reason };
@@ -153,21 +156,22 @@ export class RuleAuthorizer implements Authorizer {
   async #findRefused(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedValue | undefined> {
     const { flow } = this.#options;
     if (flow.argumentsOf(tool) === undefined) return undefined;
-    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
+    const call = run.values ?? unfollowed(args, flow.labelsRead(run.reads));
     const refused = refusedValues(flow, tool, call);
     const [first] = refused;
     if (first === undefined || (!first.isUndecided && first.ambiguous === undefined)) return first;
-    const settled = await call.settle(refused.map(({ leaf }) => leaf.path));
+    const settled = await call.settle(refused.map(({ leaf, labels }) => ({ path: leaf.path, labels })));
     return refusedValues(flow, tool, settled)[0];
   }
 
   /** Finds out whether a call is made because of data on which that must not depend, by an experiment if need be. */
   async #findRefusedCall(tool: Tool, args: unknown, run: RunHistory): Promise<RefusedCall | undefined> {
     const { flow } = this.#options;
-    const call = run.flow?.() ?? unfollowed(args, flow.labelsRead(run.reads));
+    const call = run.values ?? unfollowed(args, flow.labelsRead(run.reads));
     const refused = refusedCall(flow, tool, call);
     if (refused?.isUndecided !== true) return refused;
-    return refusedCall(flow, tool, await call.settle([CALL_ENTRY]));
+    const settled = await call.settle([{ path: CALL_ENTRY, labels: refused.labels }]);
+    return refusedCall(flow, tool, settled);
   }
 
   isVisible(viewer: Viewer, tool: Tool): boolean {
@@ -211,12 +215,18 @@ function misnamed({ server, name }: Tool, wrong: string): { rule: string; reason
 /** Decides by rules. If they look at labels of values and do not allow the call, settles undecided values and decides again. */
 async function decideSettled(rules: DecidingRules, call: RuledCall): Promise<RuleVerdict> {
   const ruled = await rules.decide(call);
-  const { flow } = call.run;
-  if (ruled.kind === "allow" || ruled.looksAtFlow !== true || flow === undefined) return ruled;
-  const open = flow().leaves.filter(({ undecided }) => undecided.length > 0);
+  const { values } = call.run;
+  if (ruled.kind === "allow" || ruled.looksAtFlow !== true || values === undefined) return ruled;
+  const open = values.leaves.filter(({ undecided }) => undecided.length > 0);
   if (open.length === 0) return ruled;
-  const settled = await flow().settle(open.map(({ path }) => path));
-  return rules.decide({ ...call, run: { ...call.run, flow: () => settled } });
+  const settled = await values.settle(open.map(({ path, undecided }) => ({ path, labels: undecided })));
+  return rules.decide({ ...call, run: { ...call.run, values: settled } });
+}
+
+/** The same with the origins of the call's values. */
+async function withValues(run: RunHistory): Promise<RunHistory> {
+  const values = await run.flow?.();
+  return values === undefined ? run : { ...run, reads: run.reads, values };
 }
 
 function denied({ rule, reason = "it is not permitted" }: RuleVerdict): Decision {

@@ -260,7 +260,10 @@ async function tryConversation(
       const tool = findTool(call.tool, configuration, all, `${file}:${line}`);
       const args = call.arguments ?? {};
       const { seq, history } = state.begin(tool);
-      const values = flow.follow({ tool: call.tool, seq, arguments: args });
+      const values = await flow.follow({
+        ...{ tool: call.tool, seq, arguments: args },
+        schema: tool.inputSchema,
+      });
       const asked: RunHistory = {
         ...history,
         reads: history.reads,
@@ -286,7 +289,7 @@ async function tryConversation(
         ...(reason === undefined ? {} : { reason }),
       });
     }
-    if (shows !== undefined) flow.show([typeof shows === "string" ? shows : jsonLine(shows)]);
+    if (shows !== undefined) await flow.show([typeof shows === "string" ? shows : jsonLine(shows)]);
   }
   return results;
 }
