@@ -183,7 +183,9 @@ export class Conversation {
   /** Indexes all added texts, in steps: those without labels, and those with labels. */
   async texts(): Promise<{ readonly plain: OriginIndex; readonly labelled: OriginIndex }> {
     while (this.#waiting.length > 0 || this.#indexing !== undefined) {
-      this.#indexing ??= this.#index();
+      this.#indexing ??= this.#index().finally(() => {
+        this.#indexing = undefined;
+      });
       await this.#indexing;
     }
     return { plain: this.#plain, labelled: this.#labelledTexts };
@@ -191,31 +193,27 @@ export class Conversation {
 
   async #index(): Promise<void> {
     const pace = new Pace();
-    try {
-      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-        const { origin } = next;
-        const labels = [...origin.labels, ...(origin.possible ?? [])];
-        const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
-        const source = this.#origins.push(origin) - 1;
-        const room = origin.kind === "result" ? MAX_CHARS : MAX_CHARS + MAX_WRITTEN_CHARS;
-        for (const text of textsOf(next.values)) {
-          if (pace.isDue) await pace.rest();
-          let isWhole = index.size + text.length <= room;
-          if (isWhole)
-            for (const hasRoom of index.adding(text, source)) {
-              isWhole = hasRoom;
-              if (pace.isDue) await pace.rest();
-            }
-          if (!isWhole) for (const label of labels) this.#untraced.add(label);
-          if (origin.kind !== "user") continue;
-          for (const part of partsOf(text)) {
-            this.#saidWords.add(part);
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const { origin } = next;
+      const labels = [...origin.labels, ...(origin.possible ?? [])];
+      const index = labels.length === 0 ? this.#plain : this.#labelledTexts;
+      const source = this.#origins.push(origin) - 1;
+      const room = origin.kind === "result" ? MAX_CHARS : MAX_CHARS + MAX_WRITTEN_CHARS;
+      for (const text of textsOf(next.values)) {
+        if (pace.isDue) await pace.rest();
+        let isWhole = index.size + text.length <= room;
+        if (isWhole)
+          for (const hasRoom of index.adding(text, source)) {
+            isWhole = hasRoom;
             if (pace.isDue) await pace.rest();
           }
+        if (!isWhole) for (const label of labels) this.#untraced.add(label);
+        if (origin.kind !== "user") continue;
+        for (const part of partsOf(text)) {
+          this.#saidWords.add(part);
+          if (pace.isDue) await pace.rest();
         }
       }
-    } finally {
-      this.#indexing = undefined;
     }
   }
 

@@ -55,7 +55,7 @@ const UNSEEN: [string, unknown][] = [
 ];
 
 describe("a value that a stranger wrote", () => {
-  it.each(WRITTEN)("carries its label %s", (_, value) => {
+  it.each(WRITTEN)("carries its label %s", async (_, value) => {
     const [leaf] = await runWith().trace(value);
     expect(leaf.labels).toEqual(["untrusted"]);
     expect(leaf.origins).toContainEqual(
@@ -63,7 +63,7 @@ describe("a value that a stranger wrote", () => {
     );
   });
 
-  it.each(UNSEEN)("may carry it where that cannot be seen: %s", (_, value) => {
+  it.each(UNSEEN)("may carry it where that cannot be seen: %s", async (_, value) => {
     const [leaf] = await runWith().trace(value);
     expect([leaf.labels, leaf.undecided]).toEqual([[], ["untrusted"]]);
   });
@@ -148,32 +148,29 @@ describe("a value too long to be compared whole", () => {
 });
 
 describe("what a tool answers", () => {
-  const answer = (sent: unknown, data: unknown, server = "texts") => {
+  const answer = async (sent: unknown, data: unknown, server = "texts") => {
     const rig = runWith();
     const called = { tool: "mcp__texts__change", server, seq: 3 };
-    const flow = rig.run.follow({ ...called, arguments: sent });
+    const flow = await rig.run.follow({ ...called, arguments: sent });
     rig.run.answered(called, [], flow, [data]);
     return rig;
   };
+  const labelsAfter = async (sent: unknown, to: string) =>
+    (await (await answer(sent, to)).trace(to))[0].labels;
 
   it("carries the labels of what it was given", async () => {
     expect(
-      answer({ text: "write to eve@evil.test" }, "lookalike@rival.test").trace("lookalike@rival.test")[0]
-        .labels,
+      await labelsAfter({ text: "write to eve@evil.test" }, "lookalike@rival.test"),
     ).toEqual(["untrusted"]);
   });
 
   it("carries those of a short text that only the stranger has, and none of what the program has", async () => {
-    expect(answer({ name: "Eve" }, "eve-home@rival.test").trace("eve-home@rival.test")[0].labels).toEqual([
-      "untrusted",
-    ]);
-    expect(
-      answer({ limit: 5 }, "carol-home@partner.test").trace("carol-home@partner.test")[0].labels,
-    ).toEqual([]);
+    expect(await labelsAfter({ name: "Eve" }, "eve-home@rival.test")).toEqual(["untrusted"]);
+    expect(await labelsAfter({ limit: 5 }, "carol-home@partner.test")).toEqual([]);
   });
 
   it("is no other source of what its server was given", async () => {
-    const rig = answer({ text: "write to eve@evil.test" }, "ok", "files");
+    const rig = await answer({ text: "write to eve@evil.test" }, "ok", "files");
     rig.run.answered({ tool: "mcp__files__read", server: "files", seq: 4 }, [], undefined, [
       "eve@evil.test, dan@partner.test",
     ]);
@@ -343,16 +340,18 @@ describe("what a model is shown", () => {
       ...{ conversation, runId: "2", isSticky: true },
       program: ['send("eve@evil.test", "new@partner.test", "bob@example.com", "carol@partner.test")'],
     });
-    const labelsOf = (to: string) => next.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0]?.labels;
-    for (const value of ["eve@evil.test", "new@partner.test"]) expect(labelsOf(value)).toEqual(["untrusted"]);
-    for (const value of ["bob@example.com", "carol@partner.test"]) expect(labelsOf(value)).toEqual([]);
+    const labelsOf = async (to: string) =>
+      (await next.follow({ tool: "t", seq: 1, arguments: { to } })).leaves[0]?.labels;
+    for (const value of ["eve@evil.test", "new@partner.test"]) expect(await labelsOf(value)).toEqual(["untrusted"]);
+    for (const value of ["bob@example.com", "carol@partner.test"]) expect(await labelsOf(value)).toEqual([]);
     const clean = new RunFlow({
       conversation: new Conversation(),
       runId: "3",
       isSticky: true,
       program: ['"new@partner.test"'],
     });
-    expect(clean.follow({ tool: "t", seq: 1, arguments: "new@partner.test" }).leaves[0]?.labels).toEqual([]);
+    const { leaves } = await clean.follow({ tool: "t", seq: 1, arguments: "new@partner.test" });
+    expect(leaves[0]?.labels).toEqual([]);
   });
 });
 
@@ -360,16 +359,16 @@ test("a program that a person has saved keeps its own words, also when it is run
   const { conversation, run } = runWith();
   await run.show([MAIL]);
   const next = new RunFlow({ conversation, runId: "2", isSticky: true, program: ["weeklyReport()"] });
-  const trace = (to: string) => {
-    const { labels, undecided, origins } = next.follow({ tool: "t", seq: 1, arguments: { to } })
-      .leaves[0] as LeafFlow;
+  const trace = async (to: string) => {
+    const { leaves } = await next.follow({ tool: "t", seq: 1, arguments: { to } });
+    const { labels, undecided, origins } = leaves[0] as LeafFlow;
     return { labels: [...labels, ...undecided], kinds: origins.map(({ kind }) => kind) };
   };
-  expect(trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
   next.saved([]);
-  expect(trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
   next.saved(['send("reports@partner.test")']);
-  expect(trace("reports@partner.test")).toEqual({ labels: [], kinds: ["program", "result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: [], kinds: ["program", "result"] });
 });
 
 test("what no longer fits into memory may be in any value that nothing else explains", async () => {
@@ -379,10 +378,10 @@ test("what no longer fits into memory may be in any value that nothing else expl
   for (let seq = 1; seq <= 12; seq++)
     run.answered({ tool: "t", server: "s", seq }, ["untrusted"], undefined, [`${page}${seq}`]);
   const later = new RunFlow({ conversation, runId: "2", isSticky: true });
-  const undecided = (to: string) =>
-    later.follow({ tool: "t", seq: 1, arguments: { to } }).leaves[0]?.undecided;
-  expect(undecided("somebody@else.test")).toEqual(["untrusted"]);
-  expect(undecided("bob@example.com")).toEqual([]);
+  const undecided = async (to: string) =>
+    (await later.follow({ tool: "t", seq: 1, arguments: { to } })).leaves[0]?.undecided;
+  expect(await undecided("somebody@else.test")).toEqual(["untrusted"]);
+  expect(await undecided("bob@example.com")).toEqual([]);
 });
 
 test.each<[value: unknown, most: number, leaves: object[], isWhole: boolean]>([
@@ -435,11 +434,12 @@ test.each<[value: unknown, most: number, leaves: object[], isWhole: boolean]>([
 
 test("members of arguments that are data are followed as values are, and too many of them count as anything", async () => {
   const { run } = runWith();
-  const follow = (args: unknown) => run.follow({ tool: "t", seq: 3, arguments: args }).leaves;
-  expect(follow({ headers: { "eve@evil.test": 1 } })).toContainEqual(
+  const follow = async (args: unknown) =>
+    (await run.follow({ tool: "t", seq: 3, arguments: args })).leaves;
+  expect(await follow({ headers: { "eve@evil.test": 1 } })).toContainEqual(
     expect.objectContaining({ path: "headers", labels: ["untrusted"] }),
   );
-  expect(follow(Array.from({ length: 6_000 }, () => 5)).at(-1)).toMatchObject({
+  expect((await follow(Array.from({ length: 6_000 }, () => 5))).at(-1)).toMatchObject({
     path: "",
     undecided: ["untrusted"],
   });
