@@ -191,10 +191,11 @@ function entryOf({ tools }: ServerFlow, name: string): FlowEntry | undefined {
   return Object.hasOwn(tools, name) ? tools[name] : undefined;
 }
 
-/** The entry that says what the results of a tool carry. */
-function labellingEntry(flow: ServerFlow, name: string): FlowEntry {
+/** What the results of a tool carry: by the entry of the tool, and what that leaves out by that of its server. */
+function labellingEntry(flow: ServerFlow, name: string): Pick<FlowEntry, "labels" | "results"> {
   const own = entryOf(flow, name);
-  return own?.labels === undefined && own?.results === undefined ? flow : own;
+  if (own?.labels === undefined && own?.results === undefined) return flow;
+  return { labels: own.labels ?? flow.labels, results: own.results };
 }
 
 /** The labels that an entry names. */

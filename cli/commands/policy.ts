@@ -145,6 +145,12 @@ async function test(file: string, flags: CommonFlags, surroundings: Surroundings
   else {
     for (const result of results) await write(stdout, `${render(result)}\n`);
     await write(stdout, `${results.length - failed} of ${results.length} cases came out as expected\n`);
+    const unsettled = results.filter(({ isUnsettled }) => isUnsettled === true).length;
+    if (unsettled > 0)
+      await write(
+        stdout,
+        `no experiments were made: ${countNoun(unsettled, "call")} may be allowed in a run, which finds out by experiment where a value comes from\n`,
+      );
   }
   return failed === 0 ? EXIT.done : EXIT.failed;
 }
