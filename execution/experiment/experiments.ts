@@ -267,8 +267,11 @@ class Trial {
 
   #answerTo(tool: string, index: number, args: string, other: OtherData): CallOutcome | undefined {
     const seqs = (this.#seqsOf.get(tool) ?? []).filter((seq) => this.#calls.get(seq)?.outcome !== undefined);
-    const same = seqs.find((seq) => this.#calls.get(seq)?.arguments === args && !this.#isInQuestion(seq));
-    const seq = same ?? seqs[Math.min(index, seqs.length - 1)];
+    const isSame = (each: number | undefined) =>
+      each !== undefined && this.#calls.get(each)?.arguments === args;
+    const inPlace = seqs[Math.min(index, seqs.length - 1)];
+    const same = isSame(inPlace) ? inPlace : seqs.find((each) => isSame(each) && !this.#isInQuestion(each));
+    const seq = same ?? inPlace;
     const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
     if (seq === undefined || outcome === undefined) return undefined;
     const learned = this.#learned.get(tool);
