@@ -56,6 +56,8 @@ const MIN_HINTED_WORD_CHARS = 3;
 const MAX_PARTS = 12;
 const MAX_SHORT_PARTS = 4;
 const MIN_PART_CHARS = 8;
+/** A longer value that a labelled text has as well is not made of the words of others. */
+const MAX_MADE_CHARS = 60;
 /** The quotes, brackets and spaces around a value, and between its parts. */
 const MAX_AROUND_CHARS = 3;
 /** Numbers of fewer digits in what a tool is sent say too little to make its answer another's. */
@@ -360,7 +362,9 @@ export class RunFlow {
     const labelsOf = (path: string): AnswerLabels => {
       const part = parts(path);
       const own = [...new Set([...part.labels, ...passedOn])].sort();
-      return part.isMade ? NO_LABELS : { certain: own, possible: open.filter((label) => !own.includes(label)) };
+      return part.isMade
+        ? NO_LABELS
+        : { certain: own, possible: open.filter((label) => !own.includes(label)) };
     };
     this.#partsByCall.set(seq, (path) => Object.values(labelsOf(path)).flat());
     const byLabels = new Map<string, { labels: AnswerLabels; texts: string[] }>();
@@ -593,7 +597,10 @@ export class RunFlow {
     const hinted = this.#hintedIn(read, text, explaining);
     for (const { origin, from, to } of trusted)
       if (labels.size === 0 || to - from >= MIN_SHOWN_CHARS) refs.set(origin, true);
-    const certain = [...labels].sort();
+    // A value whose words all stand in texts without labels may have been made of these: an experiment can tell.
+    const isMade = labels.size > 0 && (await this.#hasWordsOf(read, tracing));
+    const certain = isMade ? [] : [...labels].sort();
+    if (isMade) for (const label of labels) open.add(label);
     const undecided = new Set(isExplained && !isCut ? [...open] : [...possible, ...open]);
     for (const label of hinted) undecided.add(label);
     const own = [...hinted];
@@ -601,10 +608,22 @@ export class RunFlow {
       ...none,
       origins: this.#refs(refs, certain),
       labels: certain,
-      undecided: [...undecided].filter((label) => !labels.has(label)).sort(),
-      possible: isExplained ? [] : [...short].filter((label) => !labels.has(label)),
+      undecided: [...undecided].filter((label) => !certain.includes(label)).sort(),
+      possible: isExplained ? [] : [...short, ...labels].filter((label) => !certain.includes(label)),
       ...(own.length === 0 ? {} : { own }),
     };
+  }
+
+  /** Whether each word of a short value stands in a text without labels. */
+  async #hasWordsOf(read: FoldedText, { plain, pace }: Tracing): Promise<boolean> {
+    const end = read.length - 1;
+    if (end > MAX_MADE_CHARS) return false;
+    const known = new Uint8Array(end);
+    const onFound = ({ source, from, to, isWhole }: Found) => {
+      if (isWhole && this.#conversation.origin(source).isEcho !== true) known.fill(1, from, to);
+    };
+    await complete(new Search(plain, read, onFound), pace);
+    return !known.includes(0);
   }
 
   async #coverOf(folded: FoldedText, { plain, pace }: Tracing): Promise<Cover> {

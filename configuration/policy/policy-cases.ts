@@ -285,7 +285,13 @@ async function tryConversation(
       if (decided !== "deny") {
         const own = labels.labelsOf(tool, { arguments: args }) ?? [];
         state.read(tool, seq, labels.isConditional(tool) ? own : undefined);
-        flow.answered({ tool: call.tool, server: tool.server, seq }, own, values, [call.answers], labels.partsOf(tool, { arguments: args }));
+        flow.answered(
+          { tool: call.tool, server: tool.server, seq },
+          own,
+          values,
+          [call.answers],
+          labels.partsOf(tool, { arguments: args }),
+        );
       }
       const where = runs.length === 1 ? `call ${number + 1}` : `run ${index + 1}, call ${number + 1}`;
       results.push({

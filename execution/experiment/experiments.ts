@@ -43,7 +43,7 @@ const MAX_LEAVES = 5_000;
 /** Stands for whether the call is made at all, among the paths of its values. */
 const CALL_MADE = "()";
 /** How many runs have to reach a call whose being made is in question: each of them may come about by chance. */
-const MIN_REACHED_IF_MADE = 5;
+const MIN_REACHED_IF_MADE = 8;
 const MAX_KNOWN = 2_000;
 /** A run that makes more calls than these, and than the recorded one, goes nowhere. */
 const MIN_CALLS = 100;
@@ -275,8 +275,11 @@ class Trial {
 
   #answerTo(tool: string, index: number, args: string, other: OtherData): CallOutcome | undefined {
     const seqs = (this.#seqsOf.get(tool) ?? []).filter((seq) => this.#calls.get(seq)?.outcome !== undefined);
-    const same = seqs.find((seq) => this.#calls.get(seq)?.arguments === args && !this.#isInQuestion(seq));
-    const seq = same ?? seqs[Math.min(index, seqs.length - 1)];
+    const isSame = (each: number | undefined) =>
+      each !== undefined && this.#calls.get(each)?.arguments === args;
+    const inPlace = seqs[Math.min(index, seqs.length - 1)];
+    const same = isSame(inPlace) ? inPlace : seqs.find((each) => isSame(each) && !this.#isInQuestion(each));
+    const seq = same ?? inPlace;
     const outcome = seq === undefined ? undefined : this.#calls.get(seq)?.outcome;
     if (seq === undefined || outcome === undefined) return undefined;
     const learned = this.#learned.get(tool);
@@ -308,9 +311,13 @@ class Trial {
     }
     if (Array.isArray(value)) {
       const count = isOwn
-        ? (other.oneOf([value.length, value.length + 1, 2 * value.length, Math.max(1, value.length - 1)]) ?? 0)
+        ? (other.oneOf([value.length, value.length + 1, 2 * value.length, Math.max(1, value.length - 1)]) ??
+          0)
         : value.length;
-      const items = Array.from({ length: value.length === 0 ? 0 : count }, (_, index) => index % value.length);
+      const items = Array.from(
+        { length: value.length === 0 ? 0 : count },
+        (_, index) => index % value.length,
+      );
       return items.map((index) => this.#otherParts(value[index], labelsOf, other, `${path}[${index}]`));
     }
     if (!isObject(value)) return value;

@@ -36,6 +36,26 @@ describe("what users ask for, with each answer shown before the next call, and a
   });
 });
 
+test("docs/policy.md says what the careful preset asks about", async () => {
+  const made = { steps: [0, 0], program: [0, 0] };
+  for (const policy of POLICIES) {
+    const rig = await openRig(policy, false, "careful");
+    for (const { way, runs, world, done } of tasks.filter(
+      (task) => task.policy === policy && task.done.length > 0,
+    )) {
+      const { effects } = await rig.play(world, runs);
+      made[way][0] = (made[way][0] ?? 0) + 1;
+      if (effects.length === done.length) made[way][1] = (made[way][1] ?? 0) + 1;
+    }
+    await rig.close();
+  }
+  const [all, program] = made.program;
+  const text = `does ${program} of these ${all} tasks that change something as one program with nobody asked, and ${made.steps[1]} in steps`;
+  expect(
+    readFileSync(join(import.meta.dirname, "../../../docs/policy.md"), "utf8").replaceAll("\n", " "),
+  ).toContain(text);
+}, 240_000);
+
 test("docs/policy.md has the share of these tasks that needs nobody", () => {
   const share = (way: string) => {
     const all = tasks.filter((task) => task.way === way);

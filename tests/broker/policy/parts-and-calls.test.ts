@@ -93,7 +93,9 @@ describe("labels of the fields of an answer", () => {
   });
 
   it("are the server's where the tool has none of its own", async () => {
-    const servers = { mail: { labels: ["untrusted"], tools: { search: { results: { "messages[].id": [] } } } } };
+    const servers = {
+      mail: { labels: ["untrusted"], tools: { search: { results: { "messages[].id": [] } } } },
+    };
     const { call } = openRun({ ...servers, out: SEND });
     await call("mail", "search", {}, ANSWER);
     expect((await call("out", "send", { to: "eve@evil.test" }, null)).kind).toBe("deny");

@@ -234,7 +234,7 @@ export function shownTasks(): ShownTask[] {
   const { worlds: others } = read("honest.yaml") as { worlds: Record<string, World> };
   const named = (tool: string) => `mcp__${tool.replace(".", "__")}`;
   return tasks.flatMap(({ steps, program, ...task }): ShownTask[] => {
-    const base = { done: [], ...task, world: worlds[task.policy] ?? others[task.policy] ?? {} };
+    const base = { ...task, world: worlds[task.policy] ?? others[task.policy] ?? {} };
     const shown = steps.map(([tool, args], index) => ({
       ...(index === 0 ? { said: task.said } : {}),
       program: `globalThis.result = await callTool(${JSON.stringify(named(tool))}, ${JSON.stringify(args)});`,
