@@ -159,9 +159,9 @@ describe("what a tool answers", () => {
     (await (await answer(sent, to)).trace(to))[0].labels;
 
   it("carries the labels of what it was given", async () => {
-    expect(
-      await labelsAfter({ text: "write to eve@evil.test" }, "lookalike@rival.test"),
-    ).toEqual(["untrusted"]);
+    expect(await labelsAfter({ text: "write to eve@evil.test" }, "lookalike@rival.test")).toEqual([
+      "untrusted",
+    ]);
   });
 
   it("carries those of a short text that only the stranger has, and none of what the program has", async () => {
@@ -244,7 +244,9 @@ describe("what a model is shown", () => {
       const conversation = new Conversation();
       const run = new RunFlow({ conversation, runId: "1", isSticky: true, program: [""] });
       run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [answer]);
-      expect((await run.show([`{"it": ${JSON.stringify(text)}}`])).length > 0, JSON.stringify(answer)).toBe(isShown);
+      expect((await run.show([`{"it": ${JSON.stringify(text)}}`])).length > 0, JSON.stringify(answer)).toBe(
+        isShown,
+      );
     }
   });
 
@@ -261,12 +263,20 @@ describe("what a model is shown", () => {
     ["abc def ghij kl", true],
     ["a@b.c", true],
     ["", false],
-  ])("says as a value where it comes from, or leaves it undecided, by its form: %s, %s", async (value, isTold) => {
-    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
-    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [`before ${value} after`]);
-    const [leaf] = (await run.follow({ tool: "t", seq: 2, arguments: { value } })).leaves;
-    expect(leaf?.labels).toEqual(isTold ? ["untrusted"] : []);
-  });
+  ])(
+    "says as a value where it comes from, or leaves it undecided, by its form: %s, %s",
+    async (value, isTold) => {
+      const run = new RunFlow({
+        conversation: new Conversation(),
+        runId: "1",
+        isSticky: true,
+        program: ["x"],
+      });
+      run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [`before ${value} after`]);
+      const [leaf] = (await run.follow({ tool: "t", seq: 2, arguments: { value } })).leaves;
+      expect(leaf?.labels).toEqual(isTold ? ["untrusted"] : []);
+    },
+  );
 
   it.each([
     ["abcdefghijklmnopqrstuvw", false],
@@ -342,7 +352,8 @@ describe("what a model is shown", () => {
     });
     const labelsOf = async (to: string) =>
       (await next.follow({ tool: "t", seq: 1, arguments: { to } })).leaves[0]?.labels;
-    for (const value of ["eve@evil.test", "new@partner.test"]) expect(await labelsOf(value)).toEqual(["untrusted"]);
+    for (const value of ["eve@evil.test", "new@partner.test"])
+      expect(await labelsOf(value)).toEqual(["untrusted"]);
     for (const value of ["bob@example.com", "carol@partner.test"]) expect(await labelsOf(value)).toEqual([]);
     const clean = new RunFlow({
       conversation: new Conversation(),
@@ -434,8 +445,7 @@ test.each<[value: unknown, most: number, leaves: object[], isWhole: boolean]>([
 
 test("members of arguments that are data are followed as values are, and too many of them count as anything", async () => {
   const { run } = runWith();
-  const follow = async (args: unknown) =>
-    (await run.follow({ tool: "t", seq: 3, arguments: args })).leaves;
+  const follow = async (args: unknown) => (await run.follow({ tool: "t", seq: 3, arguments: args })).leaves;
   expect(await follow({ headers: { "eve@evil.test": 1 } })).toContainEqual(
     expect.objectContaining({ path: "headers", labels: ["untrusted"] }),
   );

@@ -135,12 +135,17 @@ describe("an experiment", () => {
     const program: ProgramFunction = async ({ call }) => {
       const reply = await call(READ, {});
       const mails = (reply.ok ? reply.data : []) as (typeof MAIL)[];
-      const mail = mails.find(({ subject }) => subject === "invoice") ?? mails.find(({ from }) => /^bill (\d+)/.exec(from));
+      const mail =
+        mails.find(({ subject }) => subject === "invoice") ??
+        mails.find(({ from }) => /^bill (\d+)/.exec(from));
       if (mail !== undefined) await call(SEND, { text: ["pay", "me"].join(" "), from: mail.from });
       return null;
     };
     const code = "s === 'invoice' || /^bill (\\d+)/.exec(from)";
-    const { stays } = await recorded(program, { answers: [answer([MAIL, { ...MAIL, subject: "other" }])], code });
+    const { stays } = await recorded(program, {
+      answers: [answer([MAIL, { ...MAIL, subject: "other" }])],
+      code,
+    });
     expect(await stays({ text: "pay me", from: "Eve" })).toEqual({ text: true, from: false });
   });
 
