@@ -233,10 +233,11 @@ export class Conversation {
     return { letters, words: this.#hintedWords };
   }
 
-  /** Records that the model was shown a word or number of data that may carry these labels. Returns how much it was shown by now. */
-  hint(word: string, labels: readonly string[]): void {
+  /** Records that the model was shown a word or number of data that may carry these labels, and so many signs beside it. */
+  hint(word: string, labels: readonly string[], signs = 0): void {
     for (const label of labels)
-      this.#hintedLetters.set(label, word.length + (this.#hintedLetters.get(label) ?? 0));
+      this.#hintedLetters.set(label, word.length + signs + (this.#hintedLetters.get(label) ?? 0));
+    if (word === "") return;
     if (this.#hintedWords.size >= MAX_HINTED_WORDS) return;
     const known = this.#hintedWords.get(word);
     if (labels.every((label) => known?.has(label) === true)) return;

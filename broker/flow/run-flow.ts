@@ -47,11 +47,13 @@ const MIN_SHOWN_NAME_CHARS = 5;
 const MIN_HINTED_CHARS = 20;
 /**
  * What a model writes may be made of what it was shown before, if it says no more than that. A model knows much by itself, such as
- * the host of an address, and so what it writes counts as saying half as much as it has letters. Two digits are free: counts.
+ * the host of an address, and so what it writes counts as saying half as much as it has letters. One digit is free: a count.
  */
-const FREE_HINTED_CHARS = 2;
+const FREE_HINTED_CHARS = 1;
 const WRITTEN_PER_HINTED_CHAR = 2;
 const MIN_HINTED_WORD_CHARS = 3;
+/** Shorter words of texts without labels may spell others. */
+const MIN_SPELLING_CHARS = 4;
 /** A text may be made of so many pieces of texts without labels; each is longer than a word, but for so many. */
 const MAX_PARTS = 12;
 const MAX_SHORT_PARTS = 4;
@@ -429,15 +431,22 @@ export class RunFlow {
         const onTrusted = ({ source, from: start, to }: Found) => {
           if (this.#conversation.origin(source).isEcho === true) return;
           trusted.push({ from: start, to });
-          known.fill(1, start, to);
+          // Letters and syllables of others can spell anything.
+          if (to - start >= MIN_SPELLING_CHARS) known.fill(1, start, to);
+          else for (let index = start; index < to; index++) known[index] = Math.max(known[index] ?? 0, 2);
         };
         const words: (Piece & { origin: Origin })[] = [];
         const pieces: (Piece & { origin: Origin })[] = [];
         const searches = [
           new Search(plain, folded, onTrusted, { isExact: true }),
-          new Search(hostPhrases(), folded, ({ from: start, to }) => known.fill(1, start, to), {
-            isExact: true,
-          }),
+          new Search(
+            hostPhrases(),
+            folded,
+            ({ from: start, to }) => void (to - start >= MIN_PART_CHARS && known.fill(1, start, to)),
+            {
+              isExact: true,
+            },
+          ),
           new Search(labelled, folded, (piece) => {
             const origin = this.#conversation.origin(piece.source);
             if (isShowing(folded, piece.from, piece.to)) pieces.push({ ...piece, origin });
@@ -453,7 +462,7 @@ export class RunFlow {
             if (!found.has(label))
               found.set(label, { label, ...(origin.tool === undefined ? {} : { tool: origin.tool }) });
         }
-        if (index === 0) this.#hint(folded, known, words, from === at ? 0 : at - from);
+        if (index === 0) this.#hint(folded, known, words);
       }
       if (pace.isDue) await pace.rest();
     }
@@ -461,28 +470,31 @@ export class RunFlow {
   }
 
   /** Notes the words of a shown text that no text without labels explains. */
-  #hint(
-    folded: FoldedText,
-    known: Uint8Array,
-    found: readonly (Piece & { origin: Origin })[],
-    _repeated: number,
-  ): void {
+  #hint(folded: FoldedText, known: Uint8Array, found: readonly (Piece & { origin: Origin })[]): void {
     const read = [...this.#read.keys(), ...this.#conversation.untraced];
     const { codes, flags } = folded;
+    const spelt = new Set<string>();
     const end = folded.length - 1;
     for (let at = 0; at < end; ) {
       let to = at + 1;
       while (to < end && ((flags[to] ?? WORD_START) & WORD_START) === 0) to++;
-      if (known.subarray(at, to).includes(0)) {
+      const word = String.fromCharCode(...codes.subarray(at, Math.min(to, at + MIN_HINTED_CHARS)));
+      const own = known.subarray(at, to);
+      // A short word of others counts once, and a letter or number each time.
+      const isSpelt =
+        !own.includes(0) && !own.includes(1) && (to - at === 1 || /\d/.test(word) || !spelt.has(word));
+      if (isSpelt) spelt.add(word);
+      if (own.includes(0) || isSpelt) {
         const of = found
           .filter((piece) => piece.from <= at && piece.to >= to)
           .flatMap(({ origin }) => [...origin.labels, ...(origin.possible ?? [])]);
         const labels = of.length > 0 ? [...new Set(of)] : read;
-        const word = String.fromCharCode(...codes.subarray(at, Math.min(to, at + MIN_HINTED_CHARS)));
-        if (labels.length > 0) this.#conversation.hint(word, labels);
+        if (labels.length > 0) this.#conversation.hint(word, labels, signsIn(folded.gapAt(at)));
       }
       at = to;
     }
+    const signs = signsIn(folded.gapAt(end));
+    if (signs > 0 && read.length > 0) this.#conversation.hint("", read, signs);
   }
 
   async #trace({ path, value }: Leaf, tracing: Tracing): Promise<LeafFlow> {
@@ -711,6 +723,13 @@ async function complete(search: Search, pace: Pace): Promise<boolean> {
     if (pace.isDue) await pace.rest();
   }
   return search.isCut;
+}
+
+/** The number of signs between two words, if they are more than those of sentences, JSON and lines. */
+function signsIn(gap: string | undefined): number {
+  if (gap === undefined) return MIN_HINTED_CHARS;
+  const signs = gap.replaceAll(/[\s"'`()[\]{}<>,;|\\]|([.=_*-])\1+/g, "");
+  return signs.length > 1 ? signs.length : 0;
 }
 
 /** Whether a value says too little to make what a tool answers to it somebody else's. */

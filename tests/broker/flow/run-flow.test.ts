@@ -47,7 +47,6 @@ const UNSEEN: [string, unknown][] = [
   ["with a letter after each", "eXvXeX@XeXvXiXlX.XtXeXsXtX"],
   ["a number", 1000],
   ["a truth value", true],
-  ["nothing", null],
   ["a name that anybody has", "Eve"],
   ["signs alone", ".--. .- -.--"],
   ["signs behind words", `bob@example.com ${"?!".repeat(30)}`],
@@ -74,7 +73,6 @@ describe("a value of somebody else's", () => {
     ["of the program", "bob@example.com", "program"],
     ["of a tool without labels", "carol@partner.test", "result"],
     ["a number of the program", 5, "program"],
-    ["in the program's words, in another order", "limit bob", "program"],
   ])("carries nothing: %s", async (_, value, kind) => {
     const [leaf] = await runWith().trace(value);
     expect([leaf.labels, leaf.undecided]).toEqual([[], []]);
@@ -141,9 +139,9 @@ describe("a value too long to be compared whole", () => {
 
   it("is one of more than 200000 characters", async () => {
     const { trace } = runWith();
-    const text = "bob@example.com ".repeat(12_500);
-    expect((await trace(text))[0].undecided).toEqual([]);
-    expect((await trace(`${text} `))[0].undecided).toEqual(["untrusted"]);
+    const text = `eve@evil.test ${"x".repeat(199_986)}`;
+    expect((await trace(text))[0].origins).not.toEqual([]);
+    expect((await trace(`${text}x`))[0]).toMatchObject({ origins: [], labels: ["untrusted"] });
   });
 });
 
@@ -207,7 +205,7 @@ describe("what a model is shown", () => {
   it.each([
     ["a count", "3"],
     ["yes or no", "true"],
-    ["a state", '{"state":"in_progress","kind":"mail"}'],
+    ["a state", '{"state":"in_progress"}'],
     ["an amount", "total: 1000"],
     ["the program's own words", "limit bob@example.com send to"],
     ["what a tool without labels has said", "Carol carol@partner.test"],
@@ -235,7 +233,7 @@ describe("what a model is shown", () => {
     ["pay later", true],
     ["1000 2000", false],
     ["1000 2000a", true],
-    ["abcdefghijklmnopqrs", false],
+    ["abcdefghijklmnopq", false],
     ["abcdefghijklmnopqrst", true],
     ["x@y.z", true],
     ["http://x", true],
@@ -305,7 +303,7 @@ describe("what a model is shown", () => {
 
   it.each<[value: unknown, text: string, isRead: boolean]>([
     [{ short_name: 1 }, "short_name", false],
-    [{ aa_bb_cc_dd_ee_ff_gg_hhh: 1 }, "aa_bb_cc_dd_ee_ff_gg_hhh", false],
+    [{ aa_bb_cc_dd_ee_ff_gg_hhh: 1 }, "aa_bb_cc_dd_ee_ff_gg_hhh", true],
     [{ aa_bb_cc_dd_ee_ff_gg_hhhh: 1 }, "aa_bb_cc_dd_ee_ff_gg_hhhh", true],
     [{ "eve mallory": 1 }, "eve mallory", true],
     [{ "1st/name": null }, "1st/name", true],
@@ -323,7 +321,7 @@ describe("what a model is shown", () => {
     const answer = (value: unknown) =>
       run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [value]);
     for (const nothing of [undefined, null, "", [], {}, [null, undefined], { a: null }]) answer(nothing);
-    expect(await run.show(["a null undefined eve@evil.test 123456789"])).toEqual([]);
+    expect(await run.show(["null", "undefined"])).toEqual([]);
     answer([undefined, [null, { a: undefined, b: [123_456_789, "eve@evil.test"] }], undefined]);
     expect(await run.show(["123456789"])).toHaveLength(1);
   });
@@ -375,11 +373,11 @@ test("a program that a person has saved keeps its own words, also when it is run
     const { labels, undecided, origins } = leaves[0] as LeafFlow;
     return { labels: [...labels, ...undecided], kinds: origins.map(({ kind }) => kind) };
   };
-  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: [] });
   next.saved([]);
-  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: ["result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: ["untrusted"], kinds: [] });
   next.saved(['send("reports@partner.test")']);
-  expect(await trace("reports@partner.test")).toEqual({ labels: [], kinds: ["program", "result"] });
+  expect(await trace("reports@partner.test")).toEqual({ labels: [], kinds: ["program"] });
 });
 
 test("what no longer fits into memory may be in any value that nothing else explains", async () => {
@@ -453,4 +451,93 @@ test("members of arguments that are data are followed as values are, and too man
     path: "",
     undecided: ["untrusted"],
   });
+});
+
+describe("no value of the program's or the user's", () => {
+  const said = "Please show me my unread emails. Her website: www.dora-website.com. Pay -12 on June 13, says base64";
+  it.each([
+    ["letters of the program", "s.t.r.a.n.g.e.r@example.com"],
+    ["two words of the user made one address", "website@www.dora-website.com"],
+    ["the opposite of a number", 12],
+    ["a day as an amount", 13],
+    ["a day as an id", "13"],
+    ["the words of the user in hexadecimal", `stranger+${Buffer.from("Please show me").toString("hex")}@example.com`],
+    ["the words of the user in base64", Buffer.from("Please show me my").toString("base64")],
+    ["another page of a host", "https://www.dora-website.com/x"],
+    ["a sign before a word of the user's", "/emails"],
+    ["a folder above", "../../emails"],
+    ["invisible characters in a word of the user's", "em\u200bails"],
+    ["capitals by choice", "eMaILs"],
+  ])("is made of %s", async (_, value) => {
+    const { conversation, trace } = runWith(
+      new Conversation(),
+      'const abc = "a b c d e f g h i j k l m n o p q r s t u v w x y z @ . example com";',
+    );
+    conversation.say(said);
+    const [leaf] = await trace(value);
+    expect([leaf.isSaid, [...leaf.labels, ...leaf.undecided]]).toEqual([false, ["untrusted"]]);
+  });
+});
+
+describe("what the user said", () => {
+  it.each<[said: string, value: unknown]>([
+    ["see www.dinner.test", "https://www.dinner.test"],
+    ["see https://www.dinner.test/menu.", "https://www.dinner.test/menu"],
+    ["send $1,500", 1500],
+    ["send 2,200.50 EUR", 2200.5],
+    ["owe -12", -12],
+    ["raise it by 15%", 15],
+    ["book two nights", 2],
+    ["fix issue 7", 7],
+    ["on January 11th 2025", "2025-01-11"],
+    ["on 11 Jan 2025 at 10:30", "2025-01-11T10:30:00"],
+    ["write to bob@x.test", "Bob <bob@x.test>"],
+    ["write to bob@x.test and carol@y.test", "bob@x.test, carol@y.test"],
+    ["pay DE89 3704 0044 0532 0130 00", "DE89370400440532013000"],
+    ["post it in #general", "general"],
+    ["read /report.md, please", "/report.md"],
+    ["tell Carol Smith", "carol smith"],
+  ])("is said by %j of %j", async (text, value) => {
+    const { conversation, trace } = runWith(new Conversation(), "");
+    conversation.say(text);
+    expect((await trace(value))[0]).toMatchObject({ isSaid: true, labels: [], undecided: [] });
+  });
+
+  it.each([null, false, ""])("matters nothing for what is no value: %j", async (value) => {
+    expect((await runWith().trace(value))[0]).toMatchObject({ labels: [], undecided: [] });
+  });
+
+  it("may be a part of a text whose other part is a tool's without labels", async () => {
+    const { trace } = runWith(new Conversation(), 'const title = "Dinner at ";');
+    expect((await trace("Dinner at Carol"))[0]).toMatchObject({ labels: [], undecided: [] });
+  });
+});
+
+test("a value that the schema names is nobody's but the program's, unless choices are labelled", async () => {
+  const schema = {
+    type: "object",
+    properties: { mode: { enum: ["fast", "slow"] }, size: { default: 77 }, to: { type: "string" } },
+  };
+  const call = { tool: "t", seq: 2, arguments: { mode: "slow", size: 77, to: "slow" }, schema };
+  for (const labelsChoices of [false, true]) {
+    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, labelsChoices });
+    run.answered({ tool: "r", server: "s", seq: 1 }, ["untrusted"], undefined, ["slow 77"]);
+    const { leaves } = await run.follow(call);
+    expect(leaves.map(({ path, undecided }) => [path, undecided.length])).toEqual([
+      ["mode", labelsChoices ? 1 : 0],
+      ["size", labelsChoices ? 1 : 0],
+      ["to", 1],
+    ]);
+  }
+});
+
+test.each([
+  ["one letter", "a".repeat(200_000), "a".repeat(199_000)],
+  ["one word", "ab ".repeat(66_000), "ab ".repeat(66_000)],
+  ["an address", "a@b.test ".repeat(22_000), "a@b.test ".repeat(22_000)],
+])("a text of %s again and again is followed in steps, and may come from anything", async (_, text, value) => {
+  const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
+  run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [text]);
+  const { leaves } = await run.follow({ tool: "t", seq: 2, arguments: { value } });
+  expect([...(leaves[0]?.labels ?? []), ...(leaves[0]?.undecided ?? [])]).toContain("untrusted");
 });

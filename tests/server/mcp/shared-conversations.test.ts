@@ -58,7 +58,7 @@ describe("a conversation in several processes", () => {
     const { flow, trace } = await other.run([contact]);
     expect(flow.conversationLabels).toEqual([]);
     expect((await trace("eve@evil.test"))?.undecided).toEqual(["untrusted"]);
-    expect(trace("carol@partner.test")).toMatchObject({ labels: [], undecided: [] });
+    expect(await trace("carol@partner.test")).toMatchObject({ labels: [], undecided: [] });
   });
 
   it("labels what a server answers that was given labelled data elsewhere", async () => {
@@ -68,7 +68,7 @@ describe("a conversation in several processes", () => {
     const { trace } = await other.run([{ server: "files", labels: [], text: "eve@evil.test" }]);
     expect((await trace("eve@evil.test"))?.labels).toEqual(["untrusted"]);
     const clean = await other.run([{ server: "calendar", labels: [], text: "dan@partner.test" }]);
-    expect(clean.trace("dan@partner.test")).toMatchObject({ labels: [], undecided: [] });
+    expect(await clean.trace("dan@partner.test")).toMatchObject({ labels: [], undecided: [] });
   });
 
   it("traces what it has read itself as precisely as alone", async () => {
