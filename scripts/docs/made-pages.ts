@@ -4,6 +4,7 @@ import { printConfigTypes } from "./print-config-types.ts";
 import { printLimits } from "./print-limits.ts";
 import { printSchema } from "./print-schema.ts";
 import { printSettings } from "./print-settings.ts";
+import { printThreats } from "./print-threats.ts";
 import { printSavings } from "./savings/print-savings.ts";
 
 /** The pages, the schema and the types that are made from code, all of them or a part, by their paths in the repository. */
@@ -14,6 +15,7 @@ export async function madePages(): Promise<ReadonlyMap<string, string>> {
     ["deploy/chart/files/programs.yaml", printChart()],
     await printConfigTypes(),
     ["docs/limits.md", printLimits()],
+    ["docs/threats.md", printThreats()],
     ["docs/commands.md", await printCommands()],
     ...(await printSavings()),
   ]);

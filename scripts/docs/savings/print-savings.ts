@@ -21,14 +21,13 @@ function fill(path: string, table: string): string {
   return text.replace(BETWEEN, (_, begin: string, end: string) => `${begin}${table}${end}`);
 }
 
-/** One row per example. Tokens are in hundreds, so that a single word does not change the page. Pure. */
+/** The example that saves most and the one that saves least. Tokens are in hundreds, so that a single word does not change the page. Pure. */
 function renderSavings(savings: readonly Savings[]): string {
-  const rows = savings
-    .toSorted((a, b) => ratio(b) - ratio(a))
-    .map((each) => [
-      `[${each.program}](examples/recipes/${each.program})`,
-      ...[each.everything, each.direct, each.searched, each.ptc].map(brief),
-    ]);
+  const sorted = savings.toSorted((a, b) => ratio(b) - ratio(a));
+  const rows = [...sorted.slice(0, 1), ...sorted.slice(-1)].map((each) => [
+    `[${each.program}](examples/recipes/${each.program})`,
+    ...[each.everything, each.direct, each.searched, each.ptc].map(brief),
+  ]);
   return layOut([
     ["example", "direct, six servers", "direct, only its servers", "tool search", "ptc"],
     ...rows,
