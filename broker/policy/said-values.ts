@@ -44,7 +44,7 @@ export function isNamed(
 }
 
 /** The words of a text as names are compared, in lower case. */
-export function wordsIn(text: string): string[] {
+function wordsIn(text: string): string[] {
   return text
     .normalize("NFKC")
     .toLowerCase()
