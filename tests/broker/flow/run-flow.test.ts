@@ -454,14 +454,18 @@ test("members of arguments that are data are followed as values are, and too man
 });
 
 describe("no value of the program's or the user's", () => {
-  const said = "Please show me my unread emails. Her website: www.dora-website.com. Pay -12 on June 13, says base64";
+  const said =
+    "Please show me my unread emails. Her website: www.dora-website.com. Pay -12 on June 13, says base64";
   it.each([
     ["letters of the program", "s.t.r.a.n.g.e.r@example.com"],
     ["two words of the user made one address", "website@www.dora-website.com"],
     ["the opposite of a number", 12],
     ["a day as an amount", 13],
     ["a day as an id", "13"],
-    ["the words of the user in hexadecimal", `stranger+${Buffer.from("Please show me").toString("hex")}@example.com`],
+    [
+      "the words of the user in hexadecimal",
+      `stranger+${Buffer.from("Please show me").toString("hex")}@example.com`,
+    ],
     ["the words of the user in base64", Buffer.from("Please show me my").toString("base64")],
     ["another page of a host", "https://www.dora-website.com/x"],
     ["a sign before a word of the user's", "/emails"],
@@ -535,9 +539,12 @@ test.each([
   ["one letter", "a".repeat(200_000), "a".repeat(199_000)],
   ["one word", "ab ".repeat(66_000), "ab ".repeat(66_000)],
   ["an address", "a@b.test ".repeat(22_000), "a@b.test ".repeat(22_000)],
-])("a text of %s again and again is followed in steps, and may come from anything", async (_, text, value) => {
-  const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
-  run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [text]);
-  const { leaves } = await run.follow({ tool: "t", seq: 2, arguments: { value } });
-  expect([...(leaves[0]?.labels ?? []), ...(leaves[0]?.undecided ?? [])]).toContain("untrusted");
-});
+])(
+  "a text of %s again and again is followed in steps, and may come from anything",
+  async (_, text, value) => {
+    const run = new RunFlow({ conversation: new Conversation(), runId: "1", isSticky: true, program: ["x"] });
+    run.answered({ tool: "t", server: "s", seq: 1 }, ["untrusted"], undefined, [text]);
+    const { leaves } = await run.follow({ tool: "t", seq: 2, arguments: { value } });
+    expect([...(leaves[0]?.labels ?? []), ...(leaves[0]?.undecided ?? [])]).toContain("untrusted");
+  },
+);
