@@ -256,7 +256,13 @@ export interface PtcConfig {
             }
         )[];
         /**
-         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+         * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+         */
+        results?: {
+          [k: string]: string[];
+        };
+        /**
+         * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
          */
         accepts?:
           | string[]
@@ -266,6 +272,12 @@ export interface PtcConfig {
                 | {
                     labels?: string[] | null;
                     lists?: string[] | null;
+                    named?: string[] | null;
+                    said?:
+                      | "host"
+                      | {
+                          host: string[];
+                        };
                   };
             };
         /**
@@ -298,6 +310,12 @@ export interface PtcConfig {
                 }
             )[];
             /**
+             * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+             */
+            results?: {
+              [k: string]: string[];
+            };
+            /**
              * which labels may flow into the tool, instead of its server's
              */
             accepts?:
@@ -308,6 +326,12 @@ export interface PtcConfig {
                     | {
                         labels?: string[] | null;
                         lists?: string[] | null;
+                        named?: string[] | null;
+                        said?:
+                          | "host"
+                          | {
+                              host: string[];
+                            };
                       };
                 };
           };
@@ -440,7 +464,13 @@ export interface PtcConfig {
               }
           )[];
           /**
-           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+           * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+           */
+          results?: {
+            [k: string]: string[];
+          };
+          /**
+           * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
            */
           accepts?:
             | string[]
@@ -450,6 +480,12 @@ export interface PtcConfig {
                   | {
                       labels?: string[] | null;
                       lists?: string[] | null;
+                      named?: string[] | null;
+                      said?:
+                        | "host"
+                        | {
+                            host: string[];
+                          };
                     };
               };
         }[]
@@ -507,6 +543,10 @@ export interface PtcConfig {
      * what becomes of a call with a value that its argument does not accept: `ask` asks a person
      */
     refused?: "deny" | "ask";
+    /**
+     * `careful`: a person is asked about each change that might not be made if labelled data were other data
+     */
+    preset?: "none" | "careful";
     /**
      * names of `lists` whose values a model may be shown without carrying their labels, such as ids
      */
@@ -887,7 +927,13 @@ export interface PtcConfig {
         }
     )[];
     /**
-     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others, each to labels or to `{ labels, lists }`
+     * what the fields of its results carry, where that is not the same: paths such as `messages[].body` to labels, `*` for all others (by default `labels`)
+     */
+    results?: {
+      [k: string]: string[];
+    };
+    /**
+     * which labels may flow into it; by default all. Or a mapping of its arguments, `*` for all others and `()` for whether the call is made, each to labels or to `{ labels, lists, named, said }`
      */
     accepts?:
       | string[]
@@ -897,6 +943,12 @@ export interface PtcConfig {
             | {
                 labels?: string[] | null;
                 lists?: string[] | null;
+                named?: string[] | null;
+                said?:
+                  | "host"
+                  | {
+                      host: string[];
+                    };
               };
         };
     /**
