@@ -9,6 +9,7 @@ import type { OperationFilter } from "../upstream/openapi/operations.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
+import type { ServerSandbox } from "./server-sandbox.ts";
 import type { Plain } from "./settings/declare.ts";
 import type { SCOPES } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -236,6 +237,8 @@ interface StdioServerConfiguration extends AnyServer {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly cwd: string;
+  /** Its own sandbox; `false` where it must have none, and undefined where `sandbox.servers` decides. */
+  readonly sandbox?: ServerSandbox | false | undefined;
 }
 
 export interface RemoteServerConfiguration extends AnyServer {

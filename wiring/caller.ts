@@ -37,7 +37,8 @@ export interface Caller {
 
 /** @throws StateDirectoryError when the folder for this process's files cannot be made. */
 export function openCaller({ configuration, env, tools, telemetry, onWarning }: CallerOptions): Caller {
-  const { state } = openState(env);
+  const own = openState(env);
+  const { state } = own;
   const redactor = new Redactor(configuration.secrets, configuration.credentials);
   const audit = openAuditLog(configuration, {
     redact: (name) => redactor.redactText(name).value,
@@ -48,6 +49,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
     redactor,
     env,
     keyring: new UserSecrets(env),
+    own,
     onLogin: (event) => audit.login(event),
     onWarning,
   });

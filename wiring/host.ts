@@ -417,6 +417,7 @@ export class Host implements ProgramRunner {
     this.#pool ??= this.#load().then(({ composeUpstreams }) =>
       composeUpstreams(this.configuration, this.#openProcess().state.groups, {
         ...this.#options,
+        own: this.#openProcess(),
         keyring: this.#options.keyring ?? new UserSecrets(this.#options.env),
         redactor: this.#redactor,
         callers: this.#callers,

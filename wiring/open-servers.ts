@@ -39,6 +39,7 @@ export function openServers(
   const { pool } = composeUpstreams(configuration, own.state.groups, {
     env,
     keyring: new UserSecrets(env),
+    own,
     redactor,
     onLogin(event) {
       audit ??= openAudit();

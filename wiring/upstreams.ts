@@ -3,13 +3,16 @@ import { clock } from "../base/clock.ts";
 import { definitionDigest } from "../catalog/parse-tool.ts";
 import type { Configuration, RemoteServer, ServerConfiguration } from "../configuration/configuration.ts";
 import { credentialsOf, isRemote, withoutPlaces } from "../configuration/configured-servers.ts";
+import { sandboxOf } from "../configuration/server-sandbox.ts";
 import { loginKeyOf, openLoginStore } from "../logins/logins.ts";
 import { serverCredentials } from "../logins/server-credentials.ts";
+import type { OpenEngine } from "../sandbox/sandbox-engine.ts";
 import type { Redactor } from "../secrets/redaction.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { version } from "../system/package.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { ProcessGroups } from "../system/process-group.ts";
+import type { OwnProcess } from "../system/state-directory.ts";
 import type { Authorization, Challenge, OnLogin } from "../upstream/authorization/authorization.ts";
 import type { Callers } from "../upstream/authorization/callers.ts";
 import {
@@ -28,6 +31,7 @@ import type { ConfiguredSecret, SecretKeyring, SecretSource } from "../upstream/
 import { type LoginSecrets, readAuthSecret, SecretSources } from "../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../upstream/upstream.ts";
 import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../upstream/upstream-pool.ts";
+import { type OnServerConnection, ServerSandboxes } from "./server-sandboxes.ts";
 
 /** Upstream clients for the servers of the configuration that is in force. */
 export interface ReconfigurablePool {
@@ -52,6 +56,12 @@ export interface UpstreamsOptions extends PoolOptions {
   onLogin?: OnLogin | undefined;
   /** The tokens with which principals call. */
   callers?: Callers | undefined;
+  /** This process, for servers in sandboxes. */
+  own?: OwnProcess | undefined;
+  /** Starts the sandboxes of servers; by default the engine of `./engine.ts`. */
+  engine?: OpenEngine | undefined;
+  /** Receives what becomes of each connection of a server in a sandbox. */
+  onConnection?: OnServerConnection | undefined;
   /** Receives one line for a server that takes long to start. */
   onWarning?: ((message: string) => void) | undefined;
 }
@@ -73,6 +83,9 @@ export function composeUpstreams(
     onLogin,
     onWarning,
     callers,
+    own,
+    engine,
+    onConnection,
     ...options
   }: UpstreamsOptions,
 ): ReconfigurablePool {
@@ -90,14 +103,20 @@ export function composeUpstreams(
       return secret;
     },
   };
-  const sourcesOf = ({ directory, servers, secrets, credentials: configured }: Configuration) => {
+  const sourcesOf = (current: Configuration) => {
+    const { directory, servers, secrets, credentials: configured } = current;
+    const sandboxes = new ServerSandboxes(current, { own, engine, env, onWarning, onConnection });
     const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
     return servers.map(
       (server): UpstreamSource => ({
         name: server.name,
         off: server.off,
-        whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
-        identity: identityOf(server),
+        whySlow: sandboxes.has(server)
+          ? "its sandbox is being started"
+          : server.transport === "stdio"
+            ? whySlow(server.command)
+            : undefined,
+        identity: identityOf(server, current.sandbox),
         isShared: server.shared,
         use: server.use,
         async connect(signal, credentials, principal) {
@@ -112,6 +131,7 @@ export function composeUpstreams(
             redactor,
             groups,
             privateFolder,
+            sandboxes,
             onWarning,
           });
           const { authorization } = credentials;
@@ -156,6 +176,7 @@ interface Opening<Server> {
   groups: ProcessGroups;
   /** The project's folder for what only this user reads. */
   privateFolder: string;
+  sandboxes: ServerSandboxes;
   onWarning: ((message: string) => void) | undefined;
 }
 
@@ -203,13 +224,16 @@ async function openMcpServer({
   credentials,
   secrets,
   groups,
+  principal,
+  sandboxes,
   onWarning,
 }: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
   const { connectMcpServer } = await import("../upstream/mcp/connect-mcp-server.ts");
   return connectMcpServer(withCredentials(server, credentials.values), {
     clientVersion: version,
     connectTimeoutMs: server.connectTimeoutMs,
-    roots: server.roots,
+    roots: sandboxes.rootsOf(server),
+    launch: await sandboxes.launcherFor(server, principal),
     authorization: credentials.authorization,
     secrets,
     signal,
@@ -221,9 +245,11 @@ async function openMcpServer({
 }
 
 /** A text that changes when a server is started or reached in another way. Positions in the file do not matter. */
-function identityOf(server: ServerConfiguration): string {
+function identityOf(server: ServerConfiguration, { servers, ...engine }: Configuration["sandbox"]): string {
+  const sandbox = sandboxOf(server, servers);
   return JSON.stringify({
     ...withoutPlaces(server),
+    sandbox: sandbox && { ...sandbox, engine: [engine.engine, engine.image, engine.runtime] },
     description: undefined,
     callTimeoutMs: undefined,
     use: undefined,

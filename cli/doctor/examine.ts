@@ -116,6 +116,8 @@ export async function* examine(options: ExamineOptions): AsyncGenerator<Finding>
       env,
       keyring: options.keyring ?? new UserSecrets(env),
       onRead,
+      own,
+      engine: options.engine,
       onWarning: options.onWarning,
     };
     const { pool, secrets } = composeUpstreams(configuration, own.state.groups, upstreams);
