@@ -16,7 +16,6 @@ export interface ServerSandbox {
   /** Files and folders that are mounted, by their absolute paths. */
   readonly files: readonly { readonly path: string; readonly write: boolean }[];
   readonly memoryMb: number;
-  readonly installScripts: boolean;
 }
 
 const USUAL_PORTS = [443, 80];
@@ -40,17 +39,11 @@ export function buildServerSandbox(
 ): ServerSandbox | false | undefined {
   if (sandbox === undefined || sandbox === false) return sandbox;
   const entry: Partial<SandboxEntry> = sandbox === true ? {} : sandbox;
-  const {
-    network = [],
-    files = [],
-    memory_mb: memoryMb = DEFAULT_MEMORY_MB,
-    install_scripts: scripts,
-  } = entry;
+  const { network = [], files = [], memory_mb: memoryMb = DEFAULT_MEMORY_MB } = entry;
   return {
     network: network.map(allowedHost),
     files: files.map(({ path, write = false }) => ({ path: resolve(directory, path), write })),
     memoryMb,
-    installScripts: scripts ?? false,
   };
 }
 
@@ -65,7 +58,7 @@ export function sandboxOf(
   if (server.transport !== "stdio" || server.sandbox === false) return undefined;
   if (server.sandbox !== undefined) return server.sandbox;
   if (mode === "off") return undefined;
-  return { network: [], files: [], memoryMb: DEFAULT_MEMORY_MB, installScripts: false };
+  return { network: [], files: [], memoryMb: DEFAULT_MEMORY_MB };
 }
 
 /** Problems of the sandboxes of servers with valid keys and types. */

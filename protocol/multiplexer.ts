@@ -83,7 +83,10 @@ export class Multiplexer {
 
   /** Sends a frame; `done` is called when it has been passed to the connection. */
   send(letter: string, stream: number, number: number, payload?: Uint8Array, done?: () => void): void {
-    if (this.#isEnded || !this.#connection.writable) return done?.();
+    if (this.#isEnded || !this.#connection.writable) {
+      done?.();
+      return;
+    }
     const header = Buffer.allocUnsafe(HEADER_BYTES);
     header.write(letter, 0, "latin1");
     header.writeUInt32BE(stream, 1);
@@ -188,7 +191,10 @@ export class Multiplexer {
       this.#opened = 0;
     }
     if (++this.#opened > MAX_OPENED_PER_SECOND) throw new MultiplexerError("opened too many streams");
-    if (this.#othersOpen >= MAX_STREAMS) return this.send(FRAME.reset, number, 0);
+    if (this.#othersOpen >= MAX_STREAMS) {
+      this.send(FRAME.reset, number, 0);
+      return;
+    }
     this.#othersOpen++;
     this.#options.onStream(this.#add(number), label);
   }

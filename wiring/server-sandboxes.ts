@@ -41,6 +41,11 @@ const COMMANDS: ReadonlyMap<string, string> = new Map([
   ["python", "/usr/bin/python3"],
   ["python3", "/usr/bin/python3"],
 ]);
+/** Commands that fetch what they start, and what starts it once it is there. */
+const INSTALLERS: ReadonlyMap<string, string> = new Map([
+  ...["npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "bun"].map((name): [string, string] => [name, "node"]),
+  ...["uvx", "uv", "pipx"].map((name): [string, string] => [name, "python3"]),
+]);
 const AUTHORITIES = `${SERVER_FOLDER}/authorities.pem`;
 const ENVIRONMENT = {
   ...{ HOME: "/tmp", TMPDIR: "/tmp", TZ: "UTC", LANG: "C.UTF-8", LC_ALL: "C.UTF-8" },
@@ -263,6 +268,11 @@ function commandInside(
     if (found !== undefined) return found;
     throw new LaunchError(`its sandbox has no ${command}; name its folder in sandbox.files of '${name}'`);
   }
+  const start = INSTALLERS.get(basename(command));
+  if (start !== undefined)
+    throw new LaunchError(
+      `its sandbox has no ${command}, which fetches its package at each start: install the package in a folder, name that folder in sandbox.files, and start its file with ${start}`,
+    );
   throw new LaunchError(
     `its sandbox has no ${command}: it has ${[...COMMANDS.keys()].join(", ")}, and what sandbox.files of '${name}' names`,
   );

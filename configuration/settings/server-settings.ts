@@ -360,10 +360,6 @@ const SandboxOfServer = mapping(
       wholeNumber(64, 65_536).optional(),
       "the server's memory, with all that it starts; by default 512",
     ),
-    install_scripts: setting(
-      trueOrFalse().optional(),
-      "whether the scripts of its packages run when they are installed, in the sandbox; by default they do not",
-    ),
   },
   "must be true, false, or a mapping such as { network: [api.example.com] }",
 );

@@ -143,9 +143,11 @@ function serve(stream: Duplex, label: string, egress: ServerEgress): void {
     stream.destroy();
     return;
   }
-  if (request.kind === "connect") return egress.connect(request.host.toLowerCase(), request.port, stream);
-  stream.destroy();
-  egress.refuse(request.host.toLowerCase());
+  if (request.kind === "connect") egress.connect(request.host.toLowerCase(), request.port, stream);
+  else {
+    stream.destroy();
+    egress.refuse(request.host.toLowerCase());
+  }
 }
 
 /** Reads the JSON lines of a stream, in bounds. Each is undefined from the end of the stream on. */
