@@ -107,6 +107,8 @@ export type ProfileChannel = { sockets: string } | "attached" | "direct";
 const MAX_SERVER_LIFETIME_S = 366 * 24 * 60 * 60;
 /** Processes and threads of a server and its launcher. Each Node.js has eleven threads or more. */
 const SERVER_TASKS = 128;
+/** A server may have one process for each of its tasks, which takes more tasks on the host than a thread. */
+const HOST_TASKS_PER_PROCESS = 12;
 const MAX_SERVER_FILES = 4_096;
 
 /** How the launcher of a server is started, which is the runner of its sandbox. */
@@ -130,7 +132,7 @@ export function serverProfile(
   return {
     ...profile,
     guard: [perl, guard, String(MAX_SERVER_LIFETIME_S), ...rest],
-    hostTasks: SERVER_TASKS * HOST_TASKS_PER_TASK + GVISOR_TASKS,
+    hostTasks: SERVER_TASKS * HOST_TASKS_PER_PROCESS + GVISOR_TASKS,
     resourceLimits: { nproc: SERVER_TASKS, nofile: MAX_SERVER_FILES, core: 0 },
     scratch: [
       { path: SERVER_FOLDER, megabytes: 1, isClosed: true },

@@ -51,6 +51,7 @@ export function openCaller({ configuration, env, tools, telemetry, onWarning }: 
     keyring: new UserSecrets(env),
     own,
     onLogin: (event) => audit.login(event),
+    onConnection: (connection) => audit.connection(connection),
     onWarning,
   });
   const servers = composeServers(configuration, pool, undefined);

@@ -422,6 +422,7 @@ export class Host implements ProgramRunner {
         redactor: this.#redactor,
         callers: this.#callers,
         onLogin: (event) => void this.#auditing().then((audit) => audit.login(event)),
+        onConnection: (connection) => void this.#auditing().then((audit) => audit.connection(connection)),
       }),
     );
     return this.#pool;

@@ -45,6 +45,10 @@ export function openServers(
       audit ??= openAudit();
       void audit.then((log) => log.login(event));
     },
+    onConnection(connection) {
+      audit ??= openAudit();
+      void audit.then((log) => log.connection(connection));
+    },
     onWarning,
   });
   return {

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
+import type { AuditedConnection } from "../archive/audit/audit-line.ts";
 import { messageOf } from "../base/faults.ts";
 import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
 import { isWithin, type ServerSandbox, sandboxOf } from "../configuration/server-sandbox.ts";
@@ -15,15 +16,9 @@ import type { EnvironmentVariables } from "../system/environment-variables.ts";
 import { trustedAuthorities } from "../system/outgoing.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
-import type { EgressConnection } from "../upstream/egress/egress.ts";
 import { LaunchError, type LaunchServer } from "../upstream/mcp/launch-server.ts";
 
-/** A connection that a server made, or a host that it asked for and may not reach, as `refused`. */
-export type ServerConnectionReport = { readonly server: string; readonly principal: string } & (
-  | EgressConnection
-  | { readonly refused: string }
-);
-export type OnServerConnection = (report: ServerConnectionReport) => void;
+export type OnServerConnection = (connection: AuditedConnection) => void;
 
 export interface ServerSandboxesOptions {
   own: OwnProcess | undefined;
@@ -148,12 +143,14 @@ export class ServerSandboxes {
         walls: known.openKnownWalls(env),
         uses: images.openImageUses(env),
       });
+      const note = (connection: Omit<AuditedConnection, "server" | "principal">) =>
+        this.#options.onConnection?.({ server: server.name, principal, ...connection });
       const egress = new Egress({
         allowed: sandbox.network,
-        onConnection: (connection) =>
-          this.#options.onConnection?.({ server: server.name, principal, ...connection }),
+        onConnection: ({ problem, ...connection }) =>
+          note({ ...connection, outcome: problem === undefined ? "ok" : "failed", reason: problem }),
         onRefused: (refused) => {
-          this.#options.onConnection?.({ server: server.name, principal, refused });
+          note({ host: refused, outcome: "refused" });
           this.#options.onWarning?.(
             `server '${server.name}' wanted ${refused}, which its sandbox.network does not have`,
           );

@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
+import type { AuditedConnection } from "../../archive/audit/audit-line.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { Redactor } from "../../secrets/redaction.ts";
 import { formatIdentity } from "../../system/process-identity.ts";
 import { openState } from "../../system/state-directory.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
-import type { ServerConnectionReport } from "../../wiring/server-sandboxes.ts";
 import { composeUpstreams } from "../../wiring/upstreams.ts";
 import { openTestedEngine } from "../sandbox/tested-engine.ts";
 import { toolCall, upstreamErrorOf } from "../upstream/upstream-fixtures.ts";
@@ -42,7 +42,7 @@ function setUp(
   });
   const configuration = parseConfiguration(text, { file: "ptc.yaml", directory, environment: {} });
   const own = openState({});
-  const reports: ServerConnectionReport[] = [];
+  const reports: AuditedConnection[] = [];
   const warnings: string[] = [];
   const { pool } = composeUpstreams(configuration, own.state.groups, {
     redactor: new Redactor([], []),
@@ -185,15 +185,20 @@ describe.each(ENGINES)("a server in a sandbox of %s", (engine) => {
           principal: "local",
           host: "localhost",
           port,
-          problem: undefined,
+          outcome: "ok",
         }),
       );
-      expect(reports).toContainEqual({ server: "probe", principal: "local", refused: "evil.example" });
+      expect(reports).toContainEqual({
+        server: "probe",
+        principal: "local",
+        host: "evil.example",
+        outcome: "refused",
+      });
     },
   );
 
   testHere("is ended for its memory, its processes and its disk without harm to the next one", async () => {
-    const { probe, upstream } = setUp(engine, { memory_mb: 256 });
+    const { probe, upstream } = setUp(engine, { memory_mb: 768 });
     expect(
       await probe(`
         const fs = require("fs"); const chunk = Buffer.alloc(1024 * 1024); let written = 0;
