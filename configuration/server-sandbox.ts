@@ -8,7 +8,7 @@ import type { Problem } from "./configuration-error.ts";
 import type { ServerEntry } from "./settings/server-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
-type SandboxEntry = Exclude<NonNullable<ServerEntry["sandbox"]>, boolean>;
+type SandboxEntry = NonNullable<ServerEntry["sandbox"]>;
 
 /** How the sandbox of a server differs from one that has nothing. */
 export interface ServerSandbox {
@@ -37,9 +37,9 @@ export function buildServerSandbox(
   { sandbox }: ServerEntry,
   directory: string,
 ): ServerSandbox | false | undefined {
-  if (sandbox === undefined || sandbox === false) return sandbox;
-  const entry: Partial<SandboxEntry> = sandbox === true ? {} : sandbox;
-  const { network = [], files = [], memory_mb: memoryMb = DEFAULT_MEMORY_MB } = entry;
+  if (sandbox === undefined) return undefined;
+  if (sandbox === null) return false;
+  const { network = [], files = [], memory_mb: memoryMb = DEFAULT_MEMORY_MB } = sandbox;
   return {
     network: network.map(allowedHost),
     files: files.map(({ path, write = false }) => ({ path: resolve(directory, path), write })),
@@ -71,13 +71,12 @@ export function findServerSandboxProblems(
     const { sandbox } = server;
     const path = ["servers", index, "sandbox"];
     if (sandbox === undefined) return [];
-    if (sandbox === false)
+    if (sandbox === null)
       return mode === "required"
         ? [{ path, message: "cannot be false where `sandbox.servers` is required; remove one of the two" }]
         : [];
     if (server.command === undefined)
       return [{ path, message: "goes with a `command` alone: a server over HTTP runs elsewhere; remove it" }];
-    if (sandbox === true) return [];
     return (sandbox.files ?? []).flatMap((entry, at): Problem[] => {
       if (entry.write !== true) return [];
       const mounted = resolve(directory, entry.path);

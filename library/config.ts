@@ -41,44 +41,41 @@ export interface PtcConfig {
          * runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says
          */
         sandbox?:
-          | (
-              | boolean
-              | {
-                  /**
-                   * the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine
-                   */
-                  network?: (
-                    | {
-                        /**
-                         * a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80
-                         */
-                        host: string;
-                        /**
-                         * whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`
-                         */
-                        private?: boolean;
-                      }
-                    | string
-                  )[];
-                  /**
-                   * what of this machine the server sees; by default nothing
-                   */
-                  files?: {
+          | ({
+              /**
+               * the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine
+               */
+              network?: (
+                | {
                     /**
-                     * a file or folder, relative to the folder of ptc.yaml
+                     * a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80
                      */
-                    path: string;
+                    host: string;
                     /**
-                     * whether the server may change it; by default it only reads
+                     * whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`
                      */
-                    write?: boolean;
-                  }[];
-                  /**
-                   * the server's memory, with all that it starts; by default 512
-                   */
-                  memory_mb?: number;
-                }
-            )
+                    private?: boolean;
+                  }
+                | string
+              )[];
+              /**
+               * what of this machine the server sees; by default nothing
+               */
+              files?: {
+                /**
+                 * a file or folder, relative to the folder of ptc.yaml
+                 */
+                path: string;
+                /**
+                 * whether the server may change it; by default it only reads
+                 */
+                write?: boolean;
+              }[];
+              /**
+               * the server's memory, with all that it starts; by default 512
+               */
+              memory_mb?: number;
+            } | null)
           | boolean;
         /**
          * its address, over HTTP

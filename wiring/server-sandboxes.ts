@@ -13,7 +13,6 @@ import type { OpenEngine, SandboxEngine } from "../sandbox/sandbox-engine.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
 import type { Mount } from "../sandbox/sandbox-profile.ts";
 import type { EnvironmentVariables } from "../system/environment-variables.ts";
-import { trustedAuthorities } from "../system/outgoing.ts";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { OwnProcess } from "../system/state-directory.ts";
 import { LaunchError, type LaunchServer } from "../upstream/mcp/launch-server.ts";
@@ -111,15 +110,23 @@ export class ServerSandboxes {
     const { own, env } = this.#options;
     const { directory } = this.#configuration;
     if (own === undefined) throw new LaunchError("no sandbox can be started by this command");
-    const [{ startSandboxedServer }, { SandboxStarter }, { Egress }, { sandboxOptions }, known, images] =
-      await Promise.all([
-        import("../sandbox/servers/sandboxed-server.ts"),
-        import("../sandbox/sandbox-starter.ts"),
-        import("../upstream/egress/egress.ts"),
-        import("./sandboxes.ts"),
-        import("./open-known-walls.ts"),
-        import("./project-image.ts"),
-      ]);
+    const [
+      { startSandboxedServer },
+      { SandboxStarter },
+      { Egress },
+      { sandboxOptions },
+      { trustedAuthorities },
+      known,
+      images,
+    ] = await Promise.all([
+      import("../sandbox/servers/sandboxed-server.ts"),
+      import("../sandbox/sandbox-starter.ts"),
+      import("../upstream/egress/egress.ts"),
+      import("./sandboxes.ts"),
+      import("../system/outgoing.ts"),
+      import("./open-known-walls.ts"),
+      import("./project-image.ts"),
+    ]);
     const places = placesOf(sandbox, directory);
     const command = commandInside(server, program.command, places.inside);
     const hosts = hostsOf(sandbox);

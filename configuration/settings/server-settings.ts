@@ -381,11 +381,11 @@ const Server = mapping({
   sandbox: setting(
     expanded(
       shorthand(
-        z
-          .union([trueOrFalse(), SandboxOfServer], {
-            error: "must be true, false, or a mapping such as { network: [api.example.com] }",
-          })
-          .optional(),
+        z.preprocess(
+          // `true` is short for a sandbox that reaches nothing, as is no value, and `false` for none.
+          (value) => (value === true || value === null ? {} : value === false ? null : value),
+          SandboxOfServer.nullable().optional(),
+        ),
         { type: "boolean" },
       ),
     ),

@@ -1,6 +1,4 @@
 import { expect, test } from "vitest";
-import { parseManagedSettings } from "../../configuration/managed-settings.ts";
-import { mergeManaged } from "../../configuration/merge-managed.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { sandboxOf } from "../../configuration/server-sandbox.ts";
 
