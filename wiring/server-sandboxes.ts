@@ -70,8 +70,14 @@ export class ServerSandboxes {
   rootsOf(server: ServerConfiguration): readonly string[] | undefined {
     const sandbox = sandboxOf(server, this.#configuration.sandbox.servers);
     if (sandbox === undefined) return server.roots;
-    const { inside } = placesOf(sandbox, this.#configuration.directory);
-    return server.roots?.flatMap((root) => inside(root) ?? []);
+    if (server.roots === undefined) return undefined;
+    try {
+      const { inside } = placesOf(sandbox, this.#configuration.directory);
+      return server.roots.flatMap((root) => inside(root) ?? []);
+    } catch {
+      // The launch fails for the same reason, and reports it.
+      return undefined;
+    }
   }
 
   /** How a server is started in its sandbox; undefined where it is a process of this machine. */
