@@ -3,13 +3,13 @@ import type { ValueLists } from "../broker/policy/value-lists.ts";
 import type { EngineChoice } from "../sandbox/sandbox-engine.ts";
 import type { PiiKind, PiiSettings } from "../secrets/pii/pii-kinds.ts";
 import type { AuthSettings } from "../upstream/authorization/auth-settings.ts";
+import type { AllowedHost } from "../upstream/egress/egress.ts";
 import type { HostFunction } from "../upstream/functions/function-connection.ts";
 import type { LocalTool } from "../upstream/local/local-tool.ts";
 import type { OperationFilter } from "../upstream/openapi/operations.ts";
 import type { ConfiguredSecret, SecretSource } from "../upstream/secret-source.ts";
 import type { ManagedSettings } from "./managed-settings.ts";
 import type { PolicyFile } from "./policy-files.ts";
-import type { ServerSandbox } from "./server-sandbox.ts";
 import type { Plain } from "./settings/declare.ts";
 import type { SCOPES } from "./settings/http-settings.ts";
 import type { Settings } from "./settings/settings.ts";
@@ -228,6 +228,14 @@ interface AnyServer {
   readonly off: string | undefined;
   /** The values of `env` or `headers` that are read when the server starts, by name. They are not among `env` and `headers`. */
   readonly secretSources: Readonly<Record<string, SecretSource>>;
+}
+
+/** How the sandbox of a server differs from one that has nothing. */
+export interface ServerSandbox {
+  readonly network: readonly AllowedHost[];
+  /** Files and folders that are mounted, by their absolute paths. */
+  readonly files: readonly { readonly path: string; readonly write: boolean }[];
+  readonly memoryMb: number;
 }
 
 interface StdioServerConfiguration extends AnyServer {

@@ -3,20 +3,12 @@
 import { basename, isAbsolute, join, relative, resolve } from "node:path";
 import { PRIVATE_FOLDER_NAME } from "../system/private-folder.ts";
 import type { AllowedHost } from "../upstream/egress/egress.ts";
-import type { ServerConfiguration } from "./configuration.ts";
+import type { ServerConfiguration, ServerSandbox } from "./configuration.ts";
 import type { Problem } from "./configuration-error.ts";
 import type { ServerEntry } from "./settings/server-settings.ts";
 import type { Settings } from "./settings/settings.ts";
 
 type SandboxEntry = NonNullable<ServerEntry["sandbox"]>;
-
-/** How the sandbox of a server differs from one that has nothing. */
-export interface ServerSandbox {
-  readonly network: readonly AllowedHost[];
-  /** Files and folders that are mounted, by their absolute paths. */
-  readonly files: readonly { readonly path: string; readonly write: boolean }[];
-  readonly memoryMb: number;
-}
 
 const USUAL_PORTS = [443, 80];
 const DEFAULT_MEMORY_MB = 512;

@@ -28,7 +28,7 @@ export const MAX_STREAMS = 256;
 const MAX_OPENED_PER_SECOND = 1_000;
 
 /** The other end does not keep to the protocol. */
-export class MultiplexerError extends Error {
+class MultiplexerError extends Error {
   override readonly name = "MultiplexerError";
 }
 

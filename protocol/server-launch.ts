@@ -22,8 +22,6 @@ export const SERVER_FOLDER = "/srv";
 export const SERVER_PROJECT = `${SERVER_FOLDER}/project`;
 /** Files that are mounted for a server from elsewhere keep their absolute paths below it. */
 export const SERVER_FILES = `${SERVER_FOLDER}/files`;
-/** The package of the server, with all that it depends on. */
-export const SERVER_PACKAGE = `${SERVER_FOLDER}/package`;
 
 /** How the launcher starts the server. */
 export interface ServerLaunch {

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node
 import { basename, join, relative, sep } from "node:path";
 import type { AuditedConnection } from "../archive/audit/audit-line.ts";
 import { messageOf } from "../base/faults.ts";
-import type { Configuration, ServerConfiguration } from "../configuration/configuration.ts";
-import { isWithin, type ServerSandbox, sandboxOf } from "../configuration/server-sandbox.ts";
+import type { Configuration, ServerConfiguration, ServerSandbox } from "../configuration/configuration.ts";
+import { isWithin, sandboxOf } from "../configuration/server-sandbox.ts";
 import { WORKSPACE } from "../protocol/runners.ts";
 import { SERVER_FILES, SERVER_FOLDER, SERVER_PROJECT, type ServerLaunch } from "../protocol/server-launch.ts";
 import type { OpenEngine, SandboxEngine } from "../sandbox/sandbox-engine.ts";

@@ -193,7 +193,7 @@ export class Egress {
 }
 
 /** A connection is refused. The message is phrased to follow the name of a host. */
-export class EgressError extends Error {
+class EgressError extends Error {
   override readonly name = "EgressError";
 }
 
