@@ -18,7 +18,7 @@ import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, vi } from "vitest";
 import type { Surroundings } from "../../cli/command.ts";
 import { main } from "../../cli/main.ts";
-import { ENGINE } from "../../wiring/engine.ts";
+import { ENGINE } from "../../project/sandboxes/engine.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { type Exited, Project } from "./ptc-process.ts";
