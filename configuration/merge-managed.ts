@@ -54,6 +54,19 @@ export function mergeManaged(
       `${configuration.file ?? "configuration"}: approvals.allow: ${asked.join(", ")} does not count where managed settings (${settings.file}) ask`,
     );
   held.push(...otherPorts(configuration.servers, settings));
+  const servers =
+    settings.sandbox.servers === "wanted" && sandbox.servers === "required"
+      ? sandbox.servers
+      : fixed("sandbox.servers", sandbox.servers, settings.sandbox.servers);
+  const unwalled = configuration.servers.filter(
+    (server) => servers === "required" && server.transport === "stdio" && server.sandbox === false,
+  );
+  held.push(
+    ...unwalled.map(
+      ({ name }) =>
+        `${configuration.file ?? "configuration"}: server '${name}': sandbox: false does not count: managed settings (${settings.file}) require a sandbox`,
+    ),
+  );
   return {
     ...configuration,
     approvals: {
@@ -79,6 +92,7 @@ export function mergeManaged(
         sandbox.allowWeakerIsolation,
         settings.sandbox.allow_weaker_isolation,
       ),
+      servers,
     },
     archive: {
       ...archive,
@@ -92,7 +106,9 @@ export function mergeManaged(
       otlp: fixed("audit.otlp", audit.otlp, settings.audit.otlp),
     },
     labels: settings.labels.length === 0 ? configuration.labels : strictest(configuration.labels, fixed),
-    servers: configuration.servers.map((server) => mergeServer(server, settings)),
+    servers: configuration.servers
+      .map((server) => (unwalled.includes(server) ? { ...server, sandbox: undefined } : server))
+      .map((server) => mergeServer(server, settings)),
     managed: [...configuration.managed, settings],
     held: [...configuration.held, ...held],
   };

@@ -19,6 +19,7 @@ import { buildModelServer, buildSearch, findExtractProblems, findSearchProblems 
 import { buildNotify, findNotifyProblems, notifySecrets } from "./notify-settings.ts";
 import { type ExpandedFile, expandVariables, type UnsetVariables } from "./outside-values.ts";
 import { findListProblems, readLists, readPolicy } from "./policy-files.ts";
+import { findServerSandboxProblems } from "./server-sandbox.ts";
 import { plain } from "./settings/declare.ts";
 import { knownKeys, Settings } from "./settings/settings.ts";
 import { buildStorage, findStorageProblems, storageSecrets } from "./storage-settings.ts";
@@ -65,7 +66,7 @@ export function parseConfiguration(text: string, options: ParseOptions): Configu
   const problems = [
     ...expanded.problems,
     ...(parsed.success
-      ? findProblems(parsed.data, expanded, options.environment)
+      ? findProblems(parsed.data, expanded, options)
       : parsed.error.issues.slice(0, MAX_PROBLEMS).flatMap((issue) => problemsOf(issue, source.value))),
   ];
   if (problems.length > 0) throw firstProblem(problems, source, file);
@@ -103,11 +104,12 @@ function problemsOf(issue: z.core.$ZodIssue, file: unknown): Problem[] {
 function findProblems(
   settings: Settings,
   { unsetIn }: ExpandedFile,
-  environment: EnvironmentVariables,
+  { environment, file, directory }: ParseOptions,
 ): Problem[] {
   const { servers, tools, sandbox } = settings;
   const problems = [
     ...findServerProblems(servers, unsetIn),
+    ...findServerSandboxProblems(servers, sandbox.servers, { file, directory }),
     ...findLocalToolProblems(tools.local, servers, unsetIn),
     ...findExtractProblems(settings.extract, servers, unsetIn),
     ...findDirectProblems(settings),

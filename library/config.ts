@@ -38,6 +38,46 @@ export interface PtcConfig {
          */
         cwd?: string;
         /**
+         * runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says
+         */
+        sandbox?:
+          | ({
+              /**
+               * the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine
+               */
+              network?: (
+                | {
+                    /**
+                     * a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80
+                     */
+                    host: string;
+                    /**
+                     * whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`
+                     */
+                    private?: boolean;
+                  }
+                | string
+              )[];
+              /**
+               * what of this machine the server sees; by default nothing
+               */
+              files?: {
+                /**
+                 * a file or folder, relative to the folder of ptc.yaml
+                 */
+                path: string;
+                /**
+                 * whether the server may change it; by default it only reads
+                 */
+                write?: boolean;
+              }[];
+              /**
+               * the server's memory, with all that it starts; by default 512
+               */
+              memory_mb?: number;
+            } | null)
+          | boolean;
+        /**
          * its address, over HTTP
          */
         url?: string;
@@ -791,6 +831,10 @@ export interface PtcConfig {
      * how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached
      */
     channel?: "auto" | "socket" | "attached";
+    /**
+     * whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so
+     */
+    servers?: "required" | "wanted" | "off";
     /**
      * packages of the distribution for programs in Python; `ptc image build` builds them in
      */

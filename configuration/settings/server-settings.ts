@@ -4,6 +4,7 @@ import * as z from "zod";
 import { isObject } from "../../base/json.ts";
 import { PII_KINDS } from "../../secrets/pii/pii-kinds.ts";
 import { ALL_HEADERS } from "../../upstream/secret-source.ts";
+import { hostProblem } from "../host-problem.ts";
 import {
   expanded,
   folder,
@@ -323,6 +324,62 @@ function operationPatterns() {
     .optional();
 }
 
+/** How a server runs in a sandbox. */
+const SandboxOfServer = mapping(
+  {
+    network: setting(
+      list(
+        shorthand(
+          z.preprocess(
+            // `api.example.com` is short for `{ host: api.example.com }`.
+            (value) => (typeof value === "string" ? { host: value } : value),
+            mapping({
+              host: setting(
+                text(260).check(
+                  z.superRefine((value, context) => {
+                    const message = hostProblem(value);
+                    if (message !== undefined) context.addIssue({ code: "custom", message });
+                  }),
+                ),
+                "a name, with `*.` in front for the names below it, and with a port where that is not 443 or 80",
+              ),
+              private: setting(
+                trueOrFalse().optional(),
+                "whether the name may lead into a private network; by default only names that no public network has may, such as `db.internal`",
+              ),
+            }),
+          ),
+          { type: "string" },
+        ),
+        "must be a list of hosts, such as [api.example.com]",
+      )
+        .max(200, { error: "must be at most 200 hosts" })
+        .optional(),
+      'the hosts that the server reaches, such as `[api.github.com, "*.example.com", "db.internal:5432"]`; by default none. `localhost:PORT` is a port of this machine',
+    ),
+    files: setting(
+      list(
+        mapping({
+          path: setting(folder(), "a file or folder, relative to the folder of ptc.yaml"),
+          write: setting(
+            trueOrFalse().optional(),
+            "whether the server may change it; by default it only reads",
+          ),
+        }),
+        "must be a list such as [{ path: ./data }]",
+      )
+        .max(64, { error: "must be at most 64 files or folders" })
+        .optional(),
+      "what of this machine the server sees; by default nothing",
+    ),
+    memory_mb: setting(
+      wholeNumber(64, 65_536).optional(),
+      "the server's memory, with all that it starts; by default 512",
+    ),
+  },
+  "must be true, false, or a mapping such as { network: [api.example.com] }",
+);
+
 const Server = mapping({
   name: setting(ownName("server"), "its name. In code it is in snake_case, where no two may be the same"),
   description: setting(text(4_096).optional(), "what the server is for; models read it"),
@@ -337,6 +394,19 @@ const Server = mapping({
     "its environment, beside a minimal one. A value is a text, in which variables are expanded, or names its source",
   ),
   cwd: setting(expanded(folder().optional()), "the folder that it starts in, relative to that of ptc.yaml"),
+  sandbox: setting(
+    expanded(
+      shorthand(
+        z.preprocess(
+          // `true` is short for a sandbox that reaches nothing, as is no value, and `false` for none.
+          (value) => (value === true || value === null ? {} : value === false ? null : value),
+          SandboxOfServer.nullable().optional(),
+        ),
+        { type: "boolean" },
+      ),
+    ),
+    "runs it in a sandbox of its own, as programs are: `true`, or what it reaches from there ([servers](servers.md#a-server-in-a-sandbox)); `false` never does. By default as `sandbox.servers` says",
+  ),
   url: setting(expanded(text(8_192).optional()), "its address, over HTTP"),
   headers: setting(
     expanded(headers()),

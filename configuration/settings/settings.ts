@@ -370,6 +370,11 @@ export const Settings = section({
         "how programs reach ptc; `auto`: by a socket where the engine can mount one, or a connection to the pod where there are certificates for it, else attached",
         { comment: "how programs reach ptc: by a socket, attached, or auto, as the engine can" },
       ),
+      servers: setting(
+        oneOf(["required", "wanted", "off"]).default("off"),
+        "whether MCP servers that are commands run in sandboxes too: `required` for all; `wanted` for all, but as processes of this machine where no engine is; `off` for those alone whose own `sandbox` says so",
+        { comment: "whether MCP servers run in sandboxes too: required | wanted | off" },
+      ),
       python_packages: setting(
         orEmpty(
           list(
