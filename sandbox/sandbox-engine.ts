@@ -178,7 +178,7 @@ export interface SandboxEngine {
 }
 
 /** The available engines. */
-export const ENGINE_NAMES = ["docker", "runsc", "kubernetes"] as const;
+export const ENGINE_NAMES = ["docker", "runsc", "kubernetes", "wasm"] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export type EngineChoice = EngineName | "auto";
 
@@ -202,6 +202,8 @@ export interface EngineOptions {
   runsc?: string | undefined;
   /** Whether sandboxes may run if a limit is not possible. */
   allowsWeakerIsolation?: boolean | undefined;
+  /** The folder of the runner of the engine `wasm`. */
+  wasmFolder?: string | undefined;
   /** For sandboxes that are pods of a cluster. */
   kubernetes?: KubernetesOptions | undefined;
 }
