@@ -12,6 +12,7 @@
  */
 
 import type { Duplex, Readable } from "node:stream";
+import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
 import type { EngineAdvice, SandboxLimits } from "./sandbox-profile.ts";
@@ -126,6 +127,8 @@ export interface SandboxEngine {
   readonly name: string;
   /** What to do if a wall does not hold, or the runtime is missing. */
   readonly advice: EngineAdvice;
+  /** What programs in JavaScript find in its sandboxes; Node.js by default. */
+  readonly platform?: Platform | undefined;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */

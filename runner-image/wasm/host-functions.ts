@@ -76,18 +76,3 @@ export const BIG_MARK = "\ue36f";
 
 /** The file of the program's module in stacks inside. */
 export const BUNDLE_FILE = "ptc:program.mjs";
-
-/** The modules of Node.js that programs can import, without `node:`. */
-export const INSIDE_MODULES = [
-  "buffer",
-  "console",
-  "crypto",
-  "path",
-  "path/posix",
-  "process",
-  "timers",
-  "timers/promises",
-  "url",
-  "util",
-  "util/types",
-] as const;

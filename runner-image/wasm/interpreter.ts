@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { EvalFlags, JSException, type JSValueHandle, QuickJS } from "quickjs-wasi";
+import { EvalFlags, JSException, type JSValueHandle, QuickJS, type QuickJSOptions } from "quickjs-wasi";
 import {
   BUNDLE_FILE,
   HOST_FUNCTION_NAMES,
@@ -68,7 +68,7 @@ export class Interpreter {
       wasm: new Module(read(`${name}.wasm`)),
     }));
     let opened: Interpreter | undefined;
-    const vm = await QuickJS.create({
+    const options: QuickJSOptions = {
       wasm: new Module(withMaximumMemory(read("quickjs.wasm"), memoryBytes)),
       extensions,
       memoryLimit: Math.floor(memoryBytes * HEAP_SHARE),
@@ -95,7 +95,8 @@ export class Interpreter {
           return opened.#moduleText(name);
         },
       },
-    });
+    };
+    const vm = await QuickJS.create(options);
     opened = new Interpreter(vm);
     opened.#start(read("inside.js").toString());
     return opened;

@@ -41,6 +41,7 @@ export interface WasmOptions {
 
 export class WasmEngine implements SandboxEngine {
   readonly name = "wasm";
+  readonly platform = "wasm";
   readonly advice = WASM_ADVICE;
   readonly #folder: string;
   readonly #live = new Map<string, { child: ChildProcess; owner: string }>();

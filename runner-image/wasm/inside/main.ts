@@ -4,6 +4,7 @@
  */
 import { Buffer } from "buffer";
 import { writeJson } from "../../../base/json.ts";
+import { WASM_MODULES } from "../../../protocol/platform.ts";
 import type { ReplyMessage } from "../../../protocol/messages.ts";
 import { describeThrown } from "../../node/describe-thrown.ts";
 import { bytesOf, makeEmit } from "../../node/functions/emit.ts";
@@ -18,7 +19,6 @@ import {
   BIG_MARK,
   BUNDLE_FILE,
   type HostFunctions,
-  INSIDE_MODULES,
   type InsideFunctions,
 } from "../host-functions.ts";
 import { makeConsole } from "./console.ts";
@@ -75,11 +75,11 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
     ["url", { URL, URLSearchParams }],
     ["util", util],
     ["util/types", types],
-  ] satisfies [(typeof INSIDE_MODULES)[number], object][]);
+  ] satisfies [(typeof WASM_MODULES)[number], object][]);
   const require = (name: unknown): object => {
     const found = modules.get(String(name).replace(/^node:/, ""));
     if (found !== undefined) return found;
-    const message = `'${String(name)}' is not in this engine; it has ${INSIDE_MODULES.map((each) => `node:${each}`).join(", ")}`;
+    const message = `'${String(name)}' is not in this engine; it has ${WASM_MODULES.map((each) => `node:${each}`).join(", ")}`;
     throw Object.assign(new Error(message), { code: "MODULE_NOT_FOUND" });
   };
 
