@@ -208,6 +208,8 @@ class ProgramBody implements RunBody<OwnOfProgram> {
       stderrText: output.stderrText,
       redactions: output.redactions,
       sandboxImage: this.#image,
+      sandboxEngine:
+        this.#image !== undefined && this.#scope.sandboxes.platform === "wasm" ? "wasm" : undefined,
       bundle: this.#prepared?.ok ? this.#prepared.bundle : undefined,
     };
   }

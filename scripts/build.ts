@@ -9,6 +9,7 @@ import { type BuildOptions, build } from "esbuild";
 import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
 import { withEsbuild, withoutUnused } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
+import { buildWasmRunner } from "./wasm-runner.ts";
 
 const root = join(import.meta.dirname, "..");
 const dist = join(root, "dist");
@@ -83,6 +84,7 @@ const built = await Promise.all([
     keepNames: true,
   }),
 ]);
+const wasm = await buildWasmRunner(join(dist, "wasm"));
 declare();
 // Copied unchanged, because a Node.js that is too old must be able to parse it.
 cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
@@ -119,7 +121,7 @@ const library = await build({
 cpSync(join(root, "server/pages/assets"), join(dist, "server/pages/assets"), { recursive: true });
 const licences = renderLicences(
   root,
-  [...built, library].map(({ metafile }) => metafile),
+  [...built, ...wasm, library].map(({ metafile }) => metafile),
 );
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
 

@@ -130,6 +130,10 @@ class RunnerPools {
     this.use();
   }
 
+  get platform(): Platform | undefined {
+    return this.#options.starter.platform;
+  }
+
   /** Of all runners. */
   get state(): { ready: number; starting: number } {
     const states = [...this.#pools.values()].map(({ state }) => state);
