@@ -27,6 +27,8 @@ export interface HostFunctions {
   hmac(algorithm: string, key: ArrayBuffer, bytes: ArrayBuffer): ArrayBuffer;
   /** Calls a function of node:path with POSIX paths. `argumentsJson` is a list. Returns JSON. @throws TypeError */
   path(name: string, argumentsJson: string): string;
+  /** Formats or compares values by a locale. `argumentsJson` is a list that begins with the value as a text. @throws RangeError */
+  locale(method: string, argumentsJson: string): string;
   /** Ends the program. */
   exit(code: number): void;
 }
@@ -46,6 +48,7 @@ export const HOST_FUNCTION_NAMES = [
   "hash",
   "hmac",
   "path",
+  "locale",
   "exit",
 ] as const satisfies readonly (keyof HostFunctions)[];
 

@@ -330,6 +330,7 @@ export class WasmProgram {
       hmac: (algorithm, key, bytes) =>
         toArrayBuffer(createHmac(algorithm, new Uint8Array(key)).update(new Uint8Array(bytes)).digest()),
       path: (name, argumentsJson) => computePath(name, JSON.parse(argumentsJson) as unknown[]),
+      locale: (method, argumentsJson) => byLocale(method, JSON.parse(argumentsJson) as unknown[]),
       exit: (code) => this.#leave(code),
     };
   }
@@ -440,6 +441,21 @@ function sourceMapOf(bundle: string): SourceMap | undefined {
 
 function toArrayBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
+}
+
+/** @throws RangeError, TypeError for locales and options that there are not. */
+function byLocale(method: string, [value, ...rest]: unknown[]): string {
+  // What is undefined inside is null in JSON, and counts as left out.
+  const [first, second, third] = rest.map((each) => each ?? undefined);
+  const text = String(value);
+  if (method === "number") return Number(text).toLocaleString(first as string, second as object);
+  if (method === "bigint") return BigInt(text).toLocaleString(first as string, second as object);
+  if (method === "localeCompare")
+    return String(text.localeCompare(String(first), second as string, third as object));
+  const date = new Date(Number(text));
+  if (method === "toLocaleDateString") return date.toLocaleDateString(first as string, second as object);
+  if (method === "toLocaleTimeString") return date.toLocaleTimeString(first as string, second as object);
+  return date.toLocaleString(first as string, second as object);
 }
 
 /** @throws TypeError for arguments that the function does not take. */

@@ -24,6 +24,7 @@ import {
 import { makeConsole } from "./console.ts";
 import { makeCrypto } from "./crypto.ts";
 import { installErrors } from "./errors.ts";
+import { installLocales } from "./locales.ts";
 import { makePath } from "./path.ts";
 import { removePreparations } from "./preparations.ts";
 import { makeTimers } from "./timers.ts";
@@ -83,6 +84,8 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
     throw Object.assign(new Error(message), { code: "MODULE_NOT_FOUND" });
   };
 
+  installLocales(host);
+  hide(URL, { parse: parseUrl });
   hide(Math, { random: () => host.random() });
   hide(globalThis, {
     ...timers.functions,
@@ -164,6 +167,14 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
       return stringify(serializeResult(value, maxOutputBytes, max));
     },
   };
+}
+
+function parseUrl(text: string, base?: string): URL | null {
+  try {
+    return new URL(text, base);
+  } catch {
+    return null;
+  }
 }
 
 /** Under this symbol the text of a module finds the module's object (../main.ts). */
