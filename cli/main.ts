@@ -1,13 +1,7 @@
-import { Command, CommanderError } from "commander";
-import { ArchiveError, type ArchiveErrorCode } from "../archive/archive-error.ts";
+import type { Command } from "commander";
+import type { ArchiveErrorCode } from "../archive/archive-error.ts";
 import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
-import { CatalogError } from "../catalog/catalog-error.ts";
-import { ConfigurationError } from "../configuration/configuration-error.ts";
 import { configurationAbove } from "../configuration/configuration-paths.ts";
-import { PendingError } from "../execution/pending/tickets.ts";
-import { SandboxError } from "../sandbox/sandbox-error.ts";
-import { version } from "../system/package.ts";
-import { StateDirectoryError } from "../system/state-directory.ts";
 import {
   type DefineCommand,
   EXIT,
@@ -17,9 +11,13 @@ import {
   UsageError,
   write,
 } from "./command.ts";
+import { addHelpCommand, COMPLETE_WORDS, type Commander, newProgram, refuseBlank } from "./front.ts";
 import { outputProblem, writeProblem } from "./output.ts";
 
-/** One file for each command, in the groups in which help lists them. Only the file of the called command is loaded; help loads them all. */
+/**
+ * One file for each command, in the groups in which help lists them. Only the file of the called command is loaded, and none for what
+ * `front.ts` does.
+ */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<DefineCommand>>>>> = {
   "Start here: `up` does these in this order": {
     up: async () => (await import("./commands/up.ts")).upCommand,
@@ -70,16 +68,17 @@ const COMMANDS = Object.entries(GROUPS).flatMap(([group, commands]) =>
   Object.entries(commands).map(([name, load]) => ({ group, name, load })),
 );
 
-/** The command that shells call for completion. It needs all other commands, and help does not list it. */
-const COMPLETE_WORDS = "complete-words";
-
 /** Errors of the archive that are the user's mistakes. All others are faults of the archive or of a file. */
 const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference", "missing"]);
 
-/** Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself. */
-export async function main(surroundings: Surroundings): Promise<ExitCode> {
+/**
+ * Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself.
+ *
+ * @param loaded commander, where it is loaded already.
+ */
+export async function main(surroundings: Surroundings, loaded?: Commander): Promise<ExitCode> {
   const printed: Promise<void>[] = [];
-  const exitCode = await runCommandOf(surroundings, printed);
+  const exitCode = await runCommandOf(surroundings, loaded ?? (await import("commander")), printed);
   await Promise.all(printed);
   const problem = outputProblem(surroundings.stdout);
   if (problem === undefined) return exitCode;
@@ -88,36 +87,32 @@ export async function main(surroundings: Surroundings): Promise<ExitCode> {
 }
 
 /** @param printed receives what commander prints, such as help. */
-async function runCommandOf(surroundings: Surroundings, printed: Promise<void>[]): Promise<ExitCode> {
+async function runCommandOf(
+  surroundings: Surroundings,
+  commander: Commander,
+  printed: Promise<void>[],
+): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.done;
   const finish = (code: ExitCode) => {
     exitCode = code;
   };
-  const program = new Command("ptc")
-    .description("Let a model call many MCP tools by writing one short program.")
-    .version(version)
-    .exitOverride()
-    .showSuggestionAfterError()
-    .configureOutput({
-      writeOut: (text) => printed.push(write(surroundings.stdout, text)),
-      writeErr: (text) => surroundings.stderr.write(text.replace(/^error: /, "ptc: ")),
-    });
-  await defineCommands(program, surroundings, finish);
   try {
+    const program = newProgram(surroundings, commander, printed);
+    await defineCommands(program, surroundings, finish);
     if (surroundings.argv[2] === COMPLETE_WORDS) {
-      const { printCandidates } = await import("./commands/completion.ts");
+      const { printCandidates } = await import("./complete-words.ts");
       return await printCandidates(program, surroundings);
     }
     await program.parseAsync(surroundings.argv);
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    if (error instanceof commander.CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     const unwritable = writeProblem(error);
     if (unwritable !== undefined) {
       await tell(surroundings.stderr, `a file ${unwritable}`);
       return EXIT.failed;
     }
-    const code = exitCodeOf(error);
+    const code = await exitCodeOf(error);
     const text = code === undefined ? renderFault(error) : `ptc: ${oneLine((error as Error).message)}\n`;
     await write(surroundings.stderr, text);
     return code ?? EXIT.failed;
@@ -125,11 +120,19 @@ async function runCommandOf(surroundings: Surroundings, printed: Promise<void>[]
 }
 
 /** The exit code for an error that its message explains to the user; `undefined` for a fault of ptc. */
-function exitCodeOf(error: unknown): ExitCode | undefined {
+async function exitCodeOf(error: unknown): Promise<ExitCode | undefined> {
+  if (error instanceof UsageError) return EXIT.usage;
+  const [{ ArchiveError }, { CatalogError }, { ConfigurationError }, { PendingError }] = await Promise.all([
+    import("../archive/archive-error.ts"),
+    import("../catalog/catalog-error.ts"),
+    import("../configuration/configuration-error.ts"),
+    import("../execution/pending/tickets.ts"),
+  ]);
   if (error instanceof PendingError) return EXIT.failed;
-  if (error instanceof UsageError || error instanceof ConfigurationError || error instanceof CatalogError)
-    return EXIT.usage;
+  if (error instanceof ConfigurationError || error instanceof CatalogError) return EXIT.usage;
   if (error instanceof ArchiveError) return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
+  const { SandboxError } = await import("../sandbox/sandbox-error.ts");
+  const { StateDirectoryError } = await import("../system/state-directory.ts");
   if (error instanceof SandboxError || error instanceof StateDirectoryError) return EXIT.noSandbox;
   return undefined;
 }
@@ -149,29 +152,7 @@ export async function defineCommands(
     (await load())(program, surroundings, finish);
     program.commands.find((command) => command.name() === name)?.helpGroup(`${group}:`);
   }
-  // The place of the help command, which no file defines. Commands that are added before this do not inherit it.
-  program.commandsGroup("This machine:").helpCommand(true);
-}
-
-/** Arguments that are passed on unchanged: those of a server, a tool or a saved program. All others name something. */
-const PASSED_ON: ReadonlySet<string> = new Set(["arguments", "target"]);
-
-/** Refuses empty arguments: an unset variable of a shell must not select anything. @throws UsageError */
-function refuseBlank(command: Command): void {
-  const isBlank = (value: unknown) => typeof value === "string" && value.trim() === "";
-  const refuse = (what: string): never => {
-    throw new UsageError(`${command.name()}: ${what} is empty; is a variable unset?`);
-  };
-  for (const [index, argument] of command.registeredArguments.entries()) {
-    if (PASSED_ON.has(argument.name())) continue;
-    const given: unknown = command.processedArgs[index];
-    if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(argument.name());
-  }
-  for (const option of command.options) {
-    const given: unknown = command.getOptionValue(option.attributeName());
-    if (command.getOptionValueSource(option.attributeName()) !== "cli") continue;
-    if ((Array.isArray(given) ? given : [given]).some(isBlank)) refuse(option.long ?? option.flags);
-  }
+  addHelpCommand(program);
 }
 
 /**

@@ -5,9 +5,14 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { Command } from "commander";
 import { type BuildOptions, build } from "esbuild";
+import type { Surroundings } from "../cli/command.ts";
+import { type DeclaredCommand, describeCommands } from "../cli/declared-commands.ts";
+import { COMMANDS_FILE } from "../cli/front.ts";
+import { defineCommands } from "../cli/main.ts";
 import { buildReseedLibrary, RESEED_MACHINES } from "../runner-image/reseed-library.ts";
-import { withEsbuild, withoutUnused } from "./bundled-parts.ts";
+import { withEsbuild, withoutUnused, withPartsLater, withPlainBuiltins } from "./bundled-parts.ts";
 import { renderLicences } from "./third-party.ts";
 import { buildWasmRunner } from "./wasm-runner.ts";
 
@@ -38,12 +43,36 @@ const common = {
   metafile: true,
 } satisfies BuildOptions;
 
+const shared = {
+  outdir: dist,
+  // A quarter of the package is white space. Names stay as they are, so that a stack says what it would.
+  minifyWhitespace: true,
+  // Node.js shows the line that threw what nobody has caught.
+  lineLimit: 160,
+  target: "node22",
+  external: [
+    ...Object.keys({ ...dependencies, ...peerDependencies }),
+    ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
+  ],
+  // Its CommonJS form loads its parts through a variable, where bundlers do not find them.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
+  // Bundled CommonJS packages require Node's own modules.
+  banner: {
+    js: 'import { createRequire as makeRequire } from "node:module";\nconst require = makeRequire(import.meta.url);',
+  },
+} satisfies BuildOptions;
+
 rmSync(dist, { recursive: true, force: true });
 const built = await Promise.all([
   build({
     ...common,
+    ...shared,
     entryPoints: {
-      "cli/start": "cli/start.ts",
+      "cli/main": "cli/main.ts",
+      "cli/background/ask-host": "cli/background/ask-host.ts",
+      "cli/background/background-host": "cli/background/background-host.ts",
+      "cli/completed-values": "cli/completed-values.ts",
+      "base/faults": "base/faults.ts",
       ...Object.fromEntries(EXPORTED.map((path) => [path, `${path}.ts`])),
       "broker/schemas/schema-worker": "broker/schemas/schema-worker.ts",
       "upstream/openapi/preparing-process": "upstream/openapi/preparing-process.ts",
@@ -54,25 +83,16 @@ const built = await Promise.all([
       "archive/sqlite/writer/writer-worker": "archive/sqlite/writer/writer-worker.ts",
       "archive/postgres/writer/postgres-worker": "archive/postgres/writer/postgres-worker.ts",
     },
-    outdir: dist,
     splitting: true,
-    // A quarter of the package is white space. Names stay as they are, so that a stack says what it would.
-    minifyWhitespace: true,
-    // Node.js shows the line that threw what nobody has caught.
-    lineLimit: 160,
     chunkNames: "chunks/[name]-[hash]",
-    target: "node22",
-    external: [
-      ...Object.keys({ ...dependencies, ...peerDependencies }),
-      ...["@napi-rs/keyring", "@cedar-policy/cedar-wasm"],
-    ],
-    // Its CommonJS form loads its parts through a variable, where bundlers do not find them.
-    alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
-    plugins: [withoutUnused(), withEsbuild()],
-    // Bundled CommonJS packages require Node's own modules.
-    banner: {
-      js: 'import { createRequire as makeRequire } from "node:module";\nconst require = makeRequire(import.meta.url);',
-    },
+    plugins: [withoutUnused(), withEsbuild(), withPlainBuiltins()],
+  }),
+  // Few files, because Node.js takes longer to find ten than to read one.
+  build({
+    ...common,
+    ...shared,
+    entryPoints: { "cli/start": "cli/start.ts", "cli/own-process": "cli/own-process.ts" },
+    plugins: [withoutUnused({ isWhole: false }), withPlainBuiltins(), withPartsLater(join(root, "cli"))],
   }),
   build({
     ...common,
@@ -86,6 +106,7 @@ const built = await Promise.all([
 ]);
 const wasm = await buildWasmRunner(join(dist, "wasm"));
 declare();
+writeFileSync(join(dist, COMMANDS_FILE), JSON.stringify(await describeAllCommands()));
 // Copied unchanged, because a Node.js that is too old must be able to parse it.
 cpSync(join(root, "cli/ptc.js"), join(dist, "cli/ptc.js"));
 chmodSync(join(dist, "cli/ptc.js"), 0o755);
@@ -124,6 +145,17 @@ const licences = renderLicences(
   [...built, ...wasm, library].map(({ metafile }) => metafile),
 );
 writeFileSync(join(dist, "THIRD_PARTY_LICENSES"), licences);
+
+/** All commands as data, so that help and completion load none of them. */
+async function describeAllCommands(): Promise<DeclaredCommand[]> {
+  const programIn = async (folder: string) => {
+    const program = new Command("ptc");
+    const nowhere = { argv: [], env: {}, cwd: () => folder } as unknown as Surroundings;
+    await defineCommands(program, nowhere, () => {});
+    return program;
+  };
+  return describeCommands(await programIn("/"), await programIn("/elsewhere"));
+}
 
 /**
  * Writes the declarations of what is exported. They refer to no other file of ours than `library/api.ts` and the types of the settings, so each is made from its

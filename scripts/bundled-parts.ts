@@ -1,5 +1,6 @@
 /** Decides which parts of the bundled packages go into `dist/`: those that ptc uses, in a form that works in a bundle. */
 import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import type { Plugin } from "esbuild";
 
 interface Replacement {
@@ -12,6 +13,11 @@ interface Replacement {
 }
 
 const REPLACEMENTS: readonly Replacement[] = [
+  {
+    filter: /^node:child_process$/,
+    importer: /node_modules\/commander\//,
+    text: "exports.spawn = () => { throw new Error('no command of ptc is a file of its own'); };",
+  },
   {
     filter: /^\.\/session$/,
     importer: /node_modules\/dockerode\/lib\//,
@@ -48,8 +54,12 @@ const REPLACEMENTS: readonly Replacement[] = [
 /** Runs for each request to Docker, for a disabled log, and takes longer than the rest of the request's work. */
 const DESCRIBED_REQUEST = /debug\('Sending: %s', util\.inspect\(options, \{[^}]*\}\)\);/;
 
-/** Leaves out the unused parts of packages, which make up most of their size. */
-export function withoutUnused(): Plugin {
+/**
+ * Leaves out the unused parts of packages, which make up most of their size.
+ *
+ * @param isWhole whether everything is bundled, so that each of these parts is there.
+ */
+export function withoutUnused({ isWhole = true } = {}): Plugin {
   return {
     name: "without-unused",
     setup({ onResolve, onLoad, onEnd }) {
@@ -62,7 +72,7 @@ export function withoutUnused(): Plugin {
         });
       });
       onEnd(() => ({
-        errors: [...unused].map(({ filter, importer }) => ({
+        errors: [...(isWhole ? unused : [])].map(({ filter, importer }) => ({
           text: `nothing that matches ${importer} imports ${filter}: what it stood for has moved`,
         })),
       }));
@@ -75,6 +85,45 @@ export function withoutUnused(): Plugin {
         const text = readFileSync(path, "utf8");
         if (!DESCRIBED_REQUEST.test(text)) throw new Error(`${path} no longer describes its requests`);
         return { contents: text.replace(DESCRIBED_REQUEST, ""), loader: "js" };
+      });
+    },
+  };
+}
+
+/** Modules of Node.js with properties that load much of it when they are read: all streams, `fetch` with all that it needs, a console. */
+const COSTLY_BUILTINS = /^node:(?:fs|http|process|util|vm)$/;
+
+/** Loads Node.js's own modules without what nobody uses of them. An `import` reads each of their properties once. */
+export function withPlainBuiltins(): Plugin {
+  return {
+    name: "with-plain-builtins",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: COSTLY_BUILTINS }, ({ path, kind }) =>
+        kind === "require-call" ? undefined : { path, namespace: "builtin", sideEffects: false },
+      );
+      onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
+        const properties = Object.getOwnPropertyDescriptors(process.getBuiltinModule(path));
+        const names = Object.entries(properties).flatMap(([name, { value }]) =>
+          value === undefined || name === "default" ? [] : [name],
+        );
+        const text = `const own = process.getBuiltinModule(${JSON.stringify(path)});
+export const { ${names.join(", ")} } = own;
+export default own;`;
+        return { contents: text, loader: "js" };
+      });
+    },
+  };
+}
+
+/** Leaves what a file imports later to the build that has it as an entry point. */
+export function withPartsLater(folder: string): Plugin {
+  return {
+    name: "with-parts-later",
+    setup({ onResolve }) {
+      onResolve({ filter: /^\..*\.ts$/ }, ({ path, kind, resolveDir }) => {
+        if (kind !== "dynamic-import") return undefined;
+        const part = relative(folder, join(resolveDir, path)).replace(/\.ts$/, ".js");
+        return { path: part.startsWith(".") ? part : `./${part}`, external: true };
       });
     },
   };

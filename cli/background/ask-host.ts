@@ -6,9 +6,7 @@ import type { Surroundings } from "../command.ts";
 import { outputProblem, writeWhole } from "../output.ts";
 import { ALIVE_MS, type MessageToCaller, receiveMessages, sendMessage } from "./host-messages.ts";
 import { describeBuild, findHost, findProject, placeOf, UnsafePlaceError } from "./host-place.ts";
-
-/** The commands that a background host runs. */
-const SHARED_COMMANDS: ReadonlySet<string | undefined> = new Set(["run", "list", "search", "inspect"]);
+import { mayAskHost } from "./host-process.ts";
 
 /** How long a host may take for its first message. A stopped process accepts connections too. */
 const WELCOME_PATIENCE_MS = 1_000;
@@ -34,13 +32,9 @@ export type Delegation =
  */
 export async function askHost(caller: CallersProcess): Promise<Delegation> {
   const { argv, env } = caller;
-  const [command, ...rest] = argv.slice(2);
-  const isOff = env.PTC_HOST === "off" || rest.includes("--no-host");
-  const isHelp = rest.includes("--help") || rest.includes("-h");
-  if (!SHARED_COMMANDS.has(command) || isOff || isHelp || process.getuid === undefined)
-    return { kind: "here", mayStart: false };
+  if (!mayAskHost(caller)) return { kind: "here", mayStart: false };
   try {
-    const project = findProject({ flag: configFlag(rest), env, cwd: caller.cwd() });
+    const project = findProject({ flag: configFlag(argv.slice(3)), env, cwd: caller.cwd() });
     if (project === undefined) return { kind: "here", mayStart: false };
     const found = findHost(placeOf(project, env));
     if (found === undefined) return { kind: "here", mayStart: true };

@@ -6,9 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Surroundings } from "../command.ts";
 import { askHost, type CallersProcess, type Delegation } from "./ask-host.ts";
 import { findProject } from "./host-place.ts";
-
-/** The first argument of a background host's process. It is not a command for people. */
-export const HOST_PROCESS = "background-host";
+import { HOST_PROCESS } from "./host-process.ts";
 
 /** The folder of the logs of this user's hosts. */
 function logFolder({ XDG_STATE_HOME, HOME }: Surroundings["env"]): string {

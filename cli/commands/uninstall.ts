@@ -15,6 +15,7 @@ import { findPtcEntries, type PtcEntry } from "../../configuration/clients/take-
 import { projectFolder } from "../../configuration/configuration-paths.ts";
 import { findConfiguration } from "../../configuration/load.ts";
 import { type KeyringPackage, listKeyringAccounts, openKeyring } from "../../secrets/keyring.ts";
+import { compileCacheFolder } from "../../system/compile-cache.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
 import { linkOutOf } from "../../system/link-out-of.ts";
 import { currentProcess, isDead, parseIdentity } from "../../system/process-identity.ts";
@@ -373,11 +374,11 @@ function findState(
       },
     });
   }
+  const compiled = compileCacheFolder(env);
+  if (isOwnFolder(compiled)) parts.push(folderPart("state", compiled));
   const home = join(env.XDG_STATE_HOME || join(env.HOME || homedir(), ".local/state"), "ptc");
-  const found = lstatSync(home, { throwIfNoEntry: false });
-  if (found?.isDirectory() && process.getuid !== undefined && found.uid !== process.getuid())
-    warn(`${home} belongs to another user, and stays`);
-  else if (found?.isDirectory()) {
+  if (isOwnFolder(home) === false) warn(`${home} belongs to another user, and stays`);
+  else if (isOwnFolder(home)) {
     parts.push({
       ...folderPart("state", home),
       async remove() {
@@ -394,6 +395,13 @@ function findState(
     });
   }
   return parts;
+}
+
+/** Whether a folder is this user's; `undefined` if there is none. */
+function isOwnFolder(path: string): boolean | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() !== true) return undefined;
+  return process.getuid === undefined || found.uid === process.getuid();
 }
 
 /** Why a folder of running processes cannot be removed. @param ended identities of processes that end before. */

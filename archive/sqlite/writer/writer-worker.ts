@@ -1,12 +1,12 @@
 /** The writing thread. It hashes, compresses and stores runs, to unburden the thread that answers calls. */
-import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
+import { cacheCompiled } from "../../../system/compile-cache.ts";
 import type { WriterRequest } from "../../writer/archive-writer.ts";
 import { endThread } from "../../writer/end-thread.ts";
 import type { WriterOptions } from "./run-writer.ts";
 
 // A thread does not have the cache of the process, and a command that runs one program waits for this code.
-module.enableCompileCache?.();
+cacheCompiled(process.env);
 const { RunWriter } = await import("./run-writer.ts");
 
 const runs = new RunWriter(workerData as WriterOptions, (reply) => parentPort?.postMessage(reply));

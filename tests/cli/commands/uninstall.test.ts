@@ -64,6 +64,7 @@ async function newProject() {
   write(`${STATE}/secrets.json`, '{"version":1,"values":{"secret/x":"v"}}\n');
   write("~/run/keep", "");
   write("~/snapshots/key/pages.img", "memory");
+  write("~/.cache/ptc/compiled/v24/code", "compiled");
   write(".ptc/archive.db", "runs");
   write("programs/a.ts", "1");
   write("generated/servers/a/index.ts", "1");
@@ -84,6 +85,7 @@ describe("ptc uninstall", () => {
     expect(stdout).toContain("'files' put back into");
     expect(stdout).toMatch(/^state +[\d.]+ k?B +.*\.local\/state\/ptc$/m);
     expect(stdout).toMatch(/^state +6 B +.*snapshots$/m);
+    expect(stdout).toMatch(/^state +8 B +.*compiled$/m);
     expect(stdout).toMatch(/^What stays: ptc\.yaml, programs\/ and generated\/, \.ptc\//m);
     const state = { kind: "state", what: expect.stringMatching(/state\/ptc$/), bytes: expect.any(Number) };
     expect(JSON.parse((await remove({ json: true })).stdout)).toMatchObject({
@@ -99,7 +101,8 @@ describe("ptc uninstall", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(images.size).toBe(0);
     expect(stdout).toMatch(/ {2}npm uninstall --global ptc\n$/);
-    for (const file of ["~/run", "~/snapshots", STATE, CURSOR]) expect(has(file)).toBe(false);
+    for (const file of ["~/run", "~/snapshots", "~/.cache/ptc/compiled", STATE, CURSOR])
+      expect(has(file)).toBe(false);
     expect(read(".mcp.json")).toBe(BEFORE);
     // That entry starts ptc too, in another folder.
     expect(JSON.parse(read("~/.claude.json"))).toEqual({
