@@ -77,5 +77,8 @@ export interface InsideFunctions {
 /** Stands before the digits of a whole number beyond 2^53 in JSON for a program that gets them as BigInts. */
 export const BIG_MARK = "\ue36f";
 
+/** Stands for the JSON of a failure if the program has used more memory than it has. */
+export const OUT_OF_MEMORY = "out of memory";
+
 /** The file of the program's module in stacks inside. */
 export const BUNDLE_FILE = "ptc:program.mjs";

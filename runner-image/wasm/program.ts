@@ -28,7 +28,7 @@ import { Keystream } from "../node/environment/program-randomness.ts";
 import { type DataJson, serializeConsole } from "../node/result-value.ts";
 import { writeAll } from "../node/write-all.ts";
 import { callEvent, timerEvent, WasmEventOrder } from "./event-order.ts";
-import { BIG_MARK, BUNDLE_FILE, type HostFunctions } from "./host-functions.ts";
+import { BIG_MARK, BUNDLE_FILE, type HostFunctions, OUT_OF_MEMORY } from "./host-functions.ts";
 import { type Interpreter, OutOfMemoryError, ThrownInside } from "./interpreter.ts";
 
 const STDOUT = 1;
@@ -188,7 +188,7 @@ export class WasmProgram {
   /** Ends the program after something that it cannot go on from. */
   #end(error: unknown): void {
     if (error instanceof ThrownInside) {
-      this.#report({ ok: false, error: JSON.parse(error.json) as Failure });
+      this.#fail(error.json);
       return;
     }
     const isOutOfMemory = error instanceof OutOfMemoryError;
@@ -196,6 +196,12 @@ export class WasmProgram {
     const what = isOutOfMemory ? "the interpreter's heap out of memory" : "the interpreter failed";
     writeAll(STDERR, Buffer.from(`${what}\n`));
     process.exit(isOutOfMemory ? ABORTED : FAILED);
+  }
+
+  /** @param json a failure as the part inside describes it. */
+  #fail(json: string): void {
+    if (json === OUT_OF_MEMORY) this.#end(new OutOfMemoryError());
+    else this.#report({ ok: false, error: JSON.parse(json) as Failure });
   }
 
   #rest(): void {
@@ -215,13 +221,13 @@ export class WasmProgram {
   #lookForEnd(): void {
     const state = this.#interpreter.call("state");
     if (state !== "running" && state !== "ended") {
-      this.#report({ ok: false, error: JSON.parse(state) as Failure });
+      this.#fail(state);
       return;
     }
     if (this.#calls.size > 0 || [...this.#timers.values()].some(({ isKept }) => isKept)) return;
     const unhandled = this.#interpreter.unhandled();
     if (unhandled !== undefined) {
-      this.#report({ ok: false, error: JSON.parse(unhandled) as Failure });
+      this.#fail(unhandled);
       return;
     }
     if (state === "running") {

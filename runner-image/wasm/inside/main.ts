@@ -20,6 +20,7 @@ import {
   BUNDLE_FILE,
   type HostFunctions,
   type InsideFunctions,
+  OUT_OF_MEMORY,
 } from "../host-functions.ts";
 import { makeConsole } from "./console.ts";
 import { makeCrypto } from "./crypto.ts";
@@ -27,6 +28,7 @@ import { installErrors } from "./errors.ts";
 import { installLocales } from "./locales.ts";
 import { makePath } from "./path.ts";
 import { removePreparations } from "./preparations.ts";
+import { installSearchParams } from "./search-params.ts";
 import { makeTimers } from "./timers.ts";
 import { types } from "./types.ts";
 import * as util from "./util.ts";
@@ -42,6 +44,7 @@ function hide(target: object, members: Readonly<Record<string, unknown>>): void 
 /** @returns the functions for the process, and the JSON of the modules' names with what each exports. */
 function open(host: HostFunctions): InsideFunctions & { modules: string } {
   const framesOf = installErrors(BUNDLE_FILE);
+  installSearchParams();
   const waiting = new Map<number, (reply: ReplyMessage) => void>();
   let isExact = false;
 
@@ -116,7 +119,8 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
 
   let evaluation = "running";
   const resultOf = () => Reflect.get(globalThis, "result") as unknown;
-  const describe = (thrown: unknown) => stringify(describeThrown(thrown, framesOf));
+  const describe = (thrown: unknown) =>
+    isOutOfMemory(thrown) ? OUT_OF_MEMORY : stringify(describeThrown(thrown, framesOf));
   const read = (json: string): unknown => (isExact ? withBigIntegers(parse(json)) : parse(json));
 
   return {
@@ -167,6 +171,10 @@ function open(host: HostFunctions): InsideFunctions & { modules: string } {
       return stringify(serializeResult(value, maxOutputBytes, max));
     },
   };
+}
+
+function isOutOfMemory(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.name === "InternalError" && thrown.message === "out of memory";
 }
 
 function parseUrl(text: string, base?: string): URL | null {

@@ -73,6 +73,8 @@ describe("a program in an interpreter", () => {
   test.each([
     ['new URL("?q=1", "https://x.y/z#f").href', "https://x.y/z?q=1"],
     ['new URL("https://x.y/?a=1&a=2").searchParams.getAll("a")', ["1", "2"]],
+    ['(() => { const url = new URL("https://x.y/?a=1"); url.searchParams.append("b", "2 3"); return url.href; })()', "https://x.y/?a=1&b=2+3"],
+    ['[...new URLSearchParams("?a=%C3%A4+b&c").entries()]', [["a", "ä b"], ["c", ""]]],
     ['URL.parse("nothing")', null],
     ['String(new URLSearchParams({ a: "ä b" }))', "a=%C3%A4+b"],
     ['new TextDecoder().decode(new TextEncoder().encode("ä€"))', "ä€"],
