@@ -142,6 +142,11 @@ export class WasmProgram {
     this.#clock.start(Date.now(), environment?.replay);
     if (environment?.replay !== undefined) this.#order.replay(environment.replay.events);
     if (environment !== undefined) this.#sendTraces();
+    if (program.files !== undefined) {
+      const message = "files cannot be passed to a program with sandbox.engine: wasm; pass their text as data";
+      this.#report({ ok: false, error: buildFailure("ScriptError", message) });
+      return;
+    }
     const data = this.#withLongNumbers(JSON.stringify(program.data ?? null), text);
     this.#turn(() => {
       this.#interpreter.call("begin", data, program.exact === true);

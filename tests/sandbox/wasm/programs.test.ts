@@ -26,7 +26,10 @@ async function run(bundle: string, environment = ENVIRONMENT, memoryMb = 256): P
   let stderr = "";
   let trace: Trace | undefined;
   const request = {
-    ...{ image: "", runtime: WASM_IMAGE, runner: "javascript", owner: "test" },
+    image: "",
+    runtime: WASM_IMAGE,
+    runner: "javascript",
+    owner: "test",
     limits: { memoryMb, cpus: 1, pids: 64 },
   } as const;
   const started = await engine.start(request, {
