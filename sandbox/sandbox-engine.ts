@@ -15,7 +15,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { Platform } from "../protocol/platform.ts";
 import type { RunnerName, RunnerStarts } from "../protocol/runners.ts";
 import type { SandboxExit, SandboxOutput, SandboxUse } from "./sandbox.ts";
-import type { EngineAdvice, SandboxLimits } from "./sandbox-profile.ts";
+import type { EngineAdvice, SandboxLimits, WallName } from "./sandbox-profile.ts";
 
 /** What an engine needs to start one sandbox. */
 export interface SandboxRequest {
@@ -129,6 +129,8 @@ export interface SandboxEngine {
   readonly advice: EngineAdvice;
   /** What programs in JavaScript find in its sandboxes; Node.js by default. */
   readonly platform?: Platform | undefined;
+  /** Walls that it has not, by design, each with what is missing. They are required of other engines alone. */
+  readonly lacks?: Partial<Readonly<Record<WallName, string>>> | undefined;
   /** Whether the limits of sandboxes are set where the sandboxes are defined, and cannot be requested. */
   readonly hasFixedLimits?: boolean;
   /** @throws SandboxError `engine_unreachable` */

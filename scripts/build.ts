@@ -118,7 +118,8 @@ cpSync(join(root, "runner-image/python"), join(dist, "image/python"), {
 });
 for (const machine of RESEED_MACHINES)
   writeFileSync(join(dist, `image/reseed-${machine}.so`), buildReseedLibrary(machine));
-cpSync(join(root, "sandbox/walls/probe.js"), join(dist, "sandbox/walls/probe.js"));
+for (const name of ["probe.js", "probe-wasm.js"])
+  cpSync(join(root, `sandbox/walls/${name}`), join(dist, `sandbox/walls/${name}`));
 const pages = {
   absWorkingDir: root,
   outdir: join(dist, "console/assets"),

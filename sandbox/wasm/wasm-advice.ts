@@ -11,6 +11,18 @@ export const WASM_ADVICE: EngineAdvice = {
     kernel: STRONGER,
     sentry: STRONGER,
     user: STRONGER,
+    capabilities: STRONGER,
+    "new-privileges": STRONGER,
     processors: STRONGER,
   },
+};
+
+/** The walls of a container that programs in an interpreter do not have behind it. */
+export const WASM_LACKS: Partial<Readonly<Record<WallName, string>>> = {
+  kernel: "there is no kernel between the interpreter and this machine's",
+  sentry: "there is no kernel of its own that could be nobody",
+  user: "the process of the interpreter is your user's",
+  capabilities: "the process of the interpreter has your user's rights",
+  "new-privileges": "the process of the interpreter has your user's rights",
+  processors: "the system limits no processors",
 };

@@ -20,7 +20,7 @@ import type {
 } from "../sandbox-engine.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { ProcessKeeper } from "./process-keeper.ts";
-import { WASM_ADVICE } from "./wasm-advice.ts";
+import { WASM_ADVICE, WASM_LACKS } from "./wasm-advice.ts";
 
 /** The name of its only image, which is a part of ptc, and of its only runtime. */
 export const WASM_IMAGE = "wasm";
@@ -43,6 +43,7 @@ export class WasmEngine implements SandboxEngine {
   readonly name = "wasm";
   readonly platform = "wasm";
   readonly advice = WASM_ADVICE;
+  readonly lacks = WASM_LACKS;
   readonly #folder: string;
   readonly #live = new Map<string, { child: ChildProcess; owner: string }>();
   readonly #keeper = new ProcessKeeper();

@@ -8,7 +8,7 @@ const KEPT = /[A-Za-z0-9*._-]/;
 
 function encode(text: string): string {
   let encoded = "";
-  for (const byte of encoder.encode(text.toWellFormed())) {
+  for (const byte of encoder.encode(text)) {
     const character = String.fromCharCode(byte);
     if (byte === 0x20) encoded += "+";
     else if (KEPT.test(character)) encoded += character;

@@ -1,3 +1,6 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseChoice } from "../../../cli/commands/configuration/client-files.ts";
 import { projectFromSources } from "../in-process.ts";
@@ -64,7 +67,11 @@ it.skipIf(!hasPython || process.platform !== "linux")(
   `asks on a terminal of a machine without gVisor which wall is wanted, and says how to have the stronger one${WITHOUT_PYTHON}`,
   async () => {
     const project = projectFromSources({});
-    const env = { ...project.env, PATH: "/nowhere", DOCKER_HOST: "unix:///nowhere.sock", PTC_ENGINE: undefined };
+    const PATH = join(project.directory, "bin");
+    mkdirSync(PATH);
+    const python = spawnSync("python3", ["-c", "import sys; print(sys.executable)"]).stdout.toString().trim();
+    symlinkSync(python, join(PATH, "python3"));
+    const env = { ...project.env, PATH, DOCKER_HOST: "unix:///nowhere.sock", PTC_ENGINE: undefined };
     const screen = await onTerminal(project, [["installed\\? \\[y/N\\]: ", "y\r"]], ["init"], env);
     expect(screen).toContain("a weaker wall");
     const written = project.read("ptc.yaml");
