@@ -14,7 +14,9 @@ async function openRunsc(options: EngineOptions): Promise<SandboxEngine> {
   return new RunscEngine(options);
 }
 
-async function openWasm({ wasmFolder = join(packageDirectory, "dist/wasm") }: EngineOptions): Promise<SandboxEngine> {
+async function openWasm({
+  wasmFolder = join(packageDirectory, "dist/wasm"),
+}: EngineOptions): Promise<SandboxEngine> {
   const { WasmEngine } = await import("../sandbox/wasm/wasm-engine.ts");
   return new WasmEngine({ folder: wasmFolder });
 }

@@ -59,7 +59,11 @@ export async function examineWalls(
 /** The path of the probe for a platform, which lies beside this module both in the sources and in the build. */
 function probePath(platform: Platform = "node"): string {
   const built = import.meta.url.endsWith(".js");
-  return join(packageDirectory, built ? "dist" : "", `sandbox/walls/${platform === "wasm" ? "probe-wasm" : "probe"}.js`);
+  return join(
+    packageDirectory,
+    built ? "dist" : "",
+    `sandbox/walls/${platform === "wasm" ? "probe-wasm" : "probe"}.js`,
+  );
 }
 
 /** Paths of the host that must not be visible in a sandbox. */

@@ -50,7 +50,9 @@ export function listsOf({
     neverAsk: approvals.allow,
     byDefault: approvals.default,
     asksUnlessReadOnly:
-      sandbox.engine === "wasm" && sandbox.wasm.tools === "read_only" ? "sandbox.wasm.tools: read_only" : undefined,
+      sandbox.engine === "wasm" && sandbox.wasm.tools === "read_only"
+        ? "sandbox.wasm.tools: read_only"
+        : undefined,
   };
 }
 

@@ -95,7 +95,9 @@ async function prepareTypeScript(
   );
   const checks = mode !== "off" && (mentions || program.savedAs !== undefined);
   const checking = checks
-    ? duringPhase(onPhase, "type_check", () => typeChecker.check(program, modules, earlier, patienceMs, platform))
+    ? duringPhase(onPhase, "type_check", () =>
+        typeChecker.check(program, modules, earlier, patienceMs, platform),
+      )
     : undefined;
   checking?.catch(() => {});
   // The functions of earlier programs are already in the sandbox. Loading them here starts their servers.

@@ -132,9 +132,7 @@ export class Interpreter {
 
   /** Evaluates the program's module up to its first wait, and does what that leads to. @throws as `call` does. */
   evaluate(bundle: string): void {
-    const evaluation = this.#guarded(() =>
-      this.#vm.evalCode(bundle, BUNDLE_FILE, EvalFlags.TYPE_MODULE),
-    );
+    const evaluation = this.#guarded(() => this.#vm.evalCode(bundle, BUNDLE_FILE, EvalFlags.TYPE_MODULE));
     this.#invoke("watch", [evaluation]).dispose();
     evaluation.dispose();
     this.#drain();

@@ -143,7 +143,8 @@ export class WasmProgram {
     if (environment?.replay !== undefined) this.#order.replay(environment.replay.events);
     if (environment !== undefined) this.#sendTraces();
     if (program.files !== undefined) {
-      const message = "files cannot be passed to a program with sandbox.engine: wasm; pass their text as data";
+      const message =
+        "files cannot be passed to a program with sandbox.engine: wasm; pass their text as data";
       this.#report({ ok: false, error: buildFailure("ScriptError", message) });
       return;
     }

@@ -58,14 +58,19 @@ export class WasmEngine implements SandboxEngine {
     return {
       version: `Node.js ${process.versions.node}`,
       identity: `wasm ${process.versions.node} ${digest ?? "absent"}`,
-      profile: createHash("sha256").update(JSON.stringify(permissions("FOLDER"))).digest("hex"),
+      profile: createHash("sha256")
+        .update(JSON.stringify(permissions("FOLDER")))
+        .digest("hex"),
       endpoint: "processes of ptc",
       runtimes: new Map([
         [
           WASM_IMAGE,
           {
             channel: { kind: "direct", why: "each program is a child of ptc" },
-            problem: digest === undefined ? "has no files: build ptc first, with `node scripts/build.ts`" : undefined,
+            problem:
+              digest === undefined
+                ? "has no files: build ptc first, with `node scripts/build.ts`"
+                : undefined,
           },
         ],
       ]),
@@ -97,7 +102,10 @@ export class WasmEngine implements SandboxEngine {
   async start(request: SandboxRequest, output: SandboxOutput): Promise<StartedSandbox> {
     const { runner, limits, owner, onRequested } = request;
     if (runner !== "javascript")
-      throw new SandboxError("start_failed", `the engine wasm has no runner for ${runner}; use another engine`);
+      throw new SandboxError(
+        "start_failed",
+        `the engine wasm has no runner for ${runner}; use another engine`,
+      );
     const interpreterMb = Math.floor(limits.memoryMb * INTERPRETER_SHARE);
     const heapMb = Math.max(MIN_HEAP_MB, limits.memoryMb - interpreterMb);
     const child = spawn(
@@ -137,7 +145,11 @@ function digestOf(folder: string): string | undefined {
   try {
     const hash = createHash("sha256");
     for (const name of readdirSync(folder).sort())
-      hash.update(name).update(createHash("sha256").update(readFileSync(join(folder, name))).digest());
+      hash.update(name).update(
+        createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest(),
+      );
     return `sha256:${hash.digest("hex")}`;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;

@@ -51,9 +51,24 @@ describe("with the engine wasm", () => {
   });
 
   test.each([
-    ["Intl", "globalThis.result = new Intl.NumberFormat('de').format(1);", "TypeCheckError", "'Intl' is not in this engine"],
-    ["fetch", "globalThis.result = await fetch('http://127.0.0.1');", "TypeCheckError", "'fetch' is not in this engine"],
-    ["a module of Node.js", "import fs from 'node:fs'; globalThis.result = fs;", "BundleError", "'node:fs' is not in this engine"],
+    [
+      "Intl",
+      "globalThis.result = new Intl.NumberFormat('de').format(1);",
+      "TypeCheckError",
+      "'Intl' is not in this engine",
+    ],
+    [
+      "fetch",
+      "globalThis.result = await fetch('http://127.0.0.1');",
+      "TypeCheckError",
+      "'fetch' is not in this engine",
+    ],
+    [
+      "a module of Node.js",
+      "import fs from 'node:fs'; globalThis.result = fs;",
+      "BundleError",
+      "'node:fs' is not in this engine",
+    ],
   ])("%s is refused by its name before a program runs", async (_what, code, type, message) => {
     const { envelope } = await project.run(code);
     expect(envelope).toMatchObject({ sandbox_image: null, result: { error: { type } } });
@@ -69,14 +84,23 @@ describe("with the engine wasm", () => {
 
   test("a run of another engine is not replayed, and the reason says with which it is", async () => {
     const { envelope } = await project.run("globalThis.result = 1;");
-    project.write("other.yaml", { servers: [], sandbox: { engine: "docker" }, archive: { path: ".ptc/archive.db" } });
+    project.write("other.yaml", {
+      servers: [],
+      sandbox: { engine: "docker" },
+      archive: { path: ".ptc/archive.db" },
+    });
     const other = await project.ptc(["replay", envelope.run_id, "--config", "other.yaml"]);
     expect(other.code).not.toBe(0);
   });
 
   test("Python is refused with the line that names it", async () => {
-    const python = newProject({ "ptc.yaml": "servers: []\nlanguages: [python]\nsandbox: { engine: wasm }\n" });
+    const python = newProject({
+      "ptc.yaml": "servers: []\nlanguages: [python]\nsandbox: { engine: wasm }\n",
+    });
     const { code, stderr } = await python.ptc(["run", "-"], { stdin: "result = 1" });
-    expect([code, stderr]).toMatchObject([2, expect.stringMatching(/^ptc: ptc\.yaml:2: languages.* names python/)]);
+    expect([code, stderr]).toMatchObject([
+      2,
+      expect.stringMatching(/^ptc: ptc\.yaml:2: languages.* names python/),
+    ]);
   });
 });

@@ -89,7 +89,9 @@ export async function bundleProgram(
     const saved = await findSavedModules([...called.programs.values()]);
     if (!saved.ok) return refuseText(saved.message);
     if (platform === "wasm" && saved.modules.size > 0)
-      return refuseText("a program that calls saved programs needs an engine with Node.js, and this one is wasm");
+      return refuseText(
+        "a program that calls saved programs needs an engine with Node.js, and this one is wasm",
+      );
     const kept = isInSession ? await keepBindings(program) : undefined;
     const bundled: Bundled = { program, source, kept, saved: saved.modules, platform };
     const plain = SPECIAL.test(program.code) ? undefined : await buildPlain(bundled);

@@ -4,8 +4,8 @@
  */
 import { Buffer } from "buffer";
 import { writeJson } from "../../../base/json.ts";
-import { WASM_MODULES } from "../../../protocol/platform.ts";
 import type { ReplyMessage } from "../../../protocol/messages.ts";
+import { WASM_MODULES } from "../../../protocol/platform.ts";
 import { describeThrown } from "../../node/describe-thrown.ts";
 import { bytesOf, makeEmit } from "../../node/functions/emit.ts";
 import { makeExtract } from "../../node/functions/extract.ts";

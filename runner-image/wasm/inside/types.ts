@@ -2,7 +2,7 @@
 
 const { getOwnPropertyDescriptor, getPrototypeOf } = Object;
 const { apply } = Reflect;
-const { toString } = Object.prototype;
+const { toString: tagOf } = Object.prototype;
 
 type Probe = (value: unknown) => boolean;
 
@@ -36,7 +36,7 @@ const isBooleanObject = byMember(Boolean.prototype, "valueOf");
 const isBigIntObject = byMember(BigInt.prototype, "valueOf");
 const isSymbolObject = byMember(Symbol.prototype, "valueOf");
 const { isError } = Error as ErrorConstructor & { isError(value: unknown): boolean };
-const tagIs = (tag: string) => (value: unknown) => apply(toString, value, []) === `[object ${tag}]`;
+const tagIs = (tag: string) => (value: unknown) => apply(tagOf, value, []) === `[object ${tag}]`;
 
 export const types = {
   isMap: byMember(Map.prototype, "size"),

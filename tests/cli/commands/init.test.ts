@@ -17,7 +17,10 @@ function setUp() {
     ".codex/config.toml": `[mcp_servers.codexy]\ncommand = "cx"\nenv_vars = ["PASSED"]\n`,
   });
   // With an engine chosen, nobody is asked which one is wanted.
-  return { project, env: { ...project.env, APPDATA: undefined, CODEX_HOME: undefined, PTC_ENGINE: "docker" } };
+  return {
+    project,
+    env: { ...project.env, APPDATA: undefined, CODEX_HOME: undefined, PTC_ENGINE: "docker" },
+  };
 }
 
 describe.skipIf(process.platform !== "linux")("ptc init --import without a file", () => {
@@ -75,7 +78,9 @@ it.skipIf(!hasPython || process.platform !== "linux")(
     const screen = await onTerminal(project, [["installed\\? \\[y/N\\]: ", "y\r"]], ["init"], env);
     expect(screen).toContain("a weaker wall");
     const written = project.read("ptc.yaml");
-    expect(written).toMatch(/^# This machine had no gVisor[^\n]*\n# For the stronger one, install gVisor[^\n]*\nsandbox:\n {2}engine: wasm\n/m);
+    expect(written).toMatch(
+      /^# This machine had no gVisor[^\n]*\n# For the stronger one, install gVisor[^\n]*\nsandbox:\n {2}engine: wasm\n/m,
+    );
     expect((await project.ptc(["list"], { env })).code).toBe(0);
   },
 );
