@@ -210,7 +210,6 @@ const SINGLE_IMPORTER = {
   pg: "archive/postgres/database.ts",
   "quickjs-wasi": "runner-image/wasm/interpreter.ts",
   "node-inspect-extracted": "runner-image/wasm/inside/",
-  buffer: "runner-image/wasm/inside/",
   typescript: "languages/typescript/typescript-api.ts",
 };
 
