@@ -34,7 +34,8 @@ const DOTS = "...";
 export function oneLine(text: string, maxChars = Number.POSITIVE_INFINITY): string {
   // An unbounded repeat would overflow V8's stack on a long text when V8 no longer optimizes regular expressions.
   const words = text.split(/[\s\u0085]{1,1000}/).filter((word) => word !== "");
-  const line = visibleLine(words.join(" "));
+  // Escapes make a line longer, so that no more than this is seen of it.
+  const line = visibleLine(words.join(" ").slice(0, maxChars + 1));
   if (line.length <= maxChars) return line;
   // The cut must not leave half a surrogate pair.
   return line.slice(0, Math.max(0, maxChars - DOTS.length)).replace(/[\ud800-\udbff]$/, "") + DOTS;

@@ -8,7 +8,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Command, CommandOptions } from "commander";
 import { oneLine } from "../base/visible-text.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import type { Host } from "../wiring/host.ts";
+import type { Host } from "../project/host.ts";
 import { writeWhole } from "./output.ts";
 
 /** Adds one command to the program. `finish` receives the exit code when the command has run. */

@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { toolParameters } from "../catalog/arguments.ts";
 import type { ToolCatalog } from "../catalog/tool-catalog.ts";
-import { loadConfiguration } from "../configuration/load.ts";
+import { LOCAL_USER } from "../project/local-user.ts";
 import type { Surroundings } from "./command.ts";
 import type { Candidate, WordKind } from "./completed-word.ts";
-import { LOCAL_USER } from "./local-user.ts";
+import { openProjectOf } from "./project-command.ts";
 
 const MAX_RUNS = 50;
 /** How many characters of a digest name an input. */
@@ -72,12 +72,11 @@ function toolsOf(catalog: ToolCatalog) {
 /** The newest runs by their ids, and by their inputs' digests if a digest has been typed in part. */
 async function runsOf(words: readonly string[], surroundings: Surroundings): Promise<Candidate[]> {
   const current = words.at(-1) ?? "";
-  const { openRuns } = await import("../storage/storage.ts");
   const { shortRunId } = await import("./run-report/list-text.ts");
-  const archive = openRuns(await configurationOf(words, surroundings), surroundings.env);
+  const project = await openProjectOf({ config: configIn(words) }, surroundings);
   try {
-    if (!(await archive.exists())) return [];
-    const { runs } = await archive.list({ limit: MAX_RUNS });
+    if (!(await project.runs.exists())) return [];
+    const { runs } = await project.runs.list({ limit: MAX_RUNS });
     return runs.flatMap(({ run_id: runId, input_digest: input, status, title, file_name: file }) => {
       const about = `${status}: ${title === "" ? file : title}`;
       const digest = input.replace(/^sha256:/, "").slice(0, DIGEST_CHARS);
@@ -85,19 +84,22 @@ async function runsOf(words: readonly string[], surroundings: Surroundings): Pro
       return [{ word: shortRunId(runId), about }, ...byInput];
     });
   } finally {
-    await archive.close();
+    await project.close();
   }
 }
 
-/** Loads the configuration that the command line names. */
-function configurationOf(words: readonly string[], { env, cwd }: Surroundings) {
+/** The file that the command line names with `--config`. */
+function configIn(words: readonly string[]): string | undefined {
   const at = words.lastIndexOf("--config", words.length - 3);
-  const flag = at >= 0 ? words[at + 1] : words.findLast((word) => word.startsWith("--config="))?.slice(9);
-  return loadConfiguration({ flag, env, cwd: cwd() });
+  return at >= 0 ? words[at + 1] : words.findLast((word) => word.startsWith("--config="))?.slice(9);
+}
+
+/** Loads the configuration that the command line names. */
+async function configurationOf(words: readonly string[], surroundings: Surroundings) {
+  return (await openProjectOf({ config: configIn(words) }, surroundings)).configuration;
 }
 
 async function catalogOf(words: readonly string[], surroundings: Surroundings): Promise<ToolCatalog> {
-  const { loadProgramTools } = await import("../tools/program-tools.ts");
-  const tools = await loadProgramTools(await configurationOf(words, surroundings));
-  return tools.callableFor(LOCAL_USER);
+  const project = await openProjectOf({ config: configIn(words) }, surroundings);
+  return (await project.tools()).callableFor(LOCAL_USER);
 }

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { ArchiveErrorCode } from "../archive/archive-error.ts";
 import { oneLine, visibleLine, visibleLines } from "../base/visible-text.ts";
 import { configurationAbove } from "../configuration/configuration-paths.ts";
 import {
@@ -68,9 +67,6 @@ const COMMANDS = Object.entries(GROUPS).flatMap(([group, commands]) =>
   Object.entries(commands).map(([name, load]) => ({ group, name, load })),
 );
 
-/** Errors of the archive that are the user's mistakes. All others are faults of the archive or of a file. */
-const ASKED_FOR_WRONG: ReadonlySet<ArchiveErrorCode> = new Set(["bad-reference", "missing"]);
-
 /**
  * Runs one command and returns its exit code. Prints a stack trace only for faults of ptc itself.
  *
@@ -122,19 +118,9 @@ async function runCommandOf(
 /** The exit code for an error that its message explains to the user; `undefined` for a fault of ptc. */
 async function exitCodeOf(error: unknown): Promise<ExitCode | undefined> {
   if (error instanceof UsageError) return EXIT.usage;
-  const [{ ArchiveError }, { CatalogError }, { ConfigurationError }, { PendingError }] = await Promise.all([
-    import("../archive/archive-error.ts"),
-    import("../catalog/catalog-error.ts"),
-    import("../configuration/configuration-error.ts"),
-    import("../execution/pending/tickets.ts"),
-  ]);
-  if (error instanceof PendingError) return EXIT.failed;
-  if (error instanceof ConfigurationError || error instanceof CatalogError) return EXIT.usage;
-  if (error instanceof ArchiveError) return ASKED_FOR_WRONG.has(error.code) ? EXIT.usage : EXIT.failed;
-  const { SandboxError } = await import("../sandbox/sandbox-error.ts");
-  const { StateDirectoryError } = await import("../system/state-directory.ts");
-  if (error instanceof SandboxError || error instanceof StateDirectoryError) return EXIT.noSandbox;
-  return undefined;
+  const { failureOf } = await import("../project/failures.ts");
+  const kind = failureOf(error);
+  return kind && EXIT[kind];
 }
 
 /** Adds the called command, or all commands if none is called. */

@@ -1,6 +1,6 @@
 /**
  * What a viewer sees: their own things, everything of the project where they sit at its machine, and another's where a rule permits
- * it. The gate of `wiring/` decides about another's, as it does for every other way to it, and notes what it hands out.
+ * it. The gate of `project/` decides about another's, as it does for every other way to it, and notes what it hands out.
  */
 
 import type { ArchiveStore } from "../archive/archive-store.ts";

@@ -41,7 +41,7 @@ export interface Callable {
   readonly servers: ToolServers;
 }
 
-/** The parts that all live runs of a host share. `wiring/` makes it once. */
+/** The parts that all live runs of a host share. `project/` makes it once. */
 export interface RunHost {
   /** The configuration in force at present. */
   readonly configuration: () => Configuration;

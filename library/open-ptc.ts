@@ -15,6 +15,7 @@ import type { ExecutedProgram } from "../execution/output/executed-run.ts";
 import type { PendingApproval as Pending } from "../execution/pending/pending-approvals.ts";
 import { PendingError } from "../execution/pending/tickets.ts";
 import { loadReplayable } from "../execution/replay/load-replayable.ts";
+import type { OpenService } from "../project/service.ts";
 import { identityKey, type RunContext } from "../protocol/run-context.ts";
 import { parseTraceContext } from "../protocol/trace-context.ts";
 import { SandboxError } from "../sandbox/sandbox-error.ts";
@@ -53,7 +54,6 @@ import {
   type Waiting,
 } from "./api.ts";
 import { checkOptions, principalOf, readAnswer } from "./options.ts";
-import type { OpenService } from "./service.ts";
 
 /** The most conversations whose state is held. That of one who has not been here for long is begun anew. */
 const MAX_CONVERSATIONS = 1_000;
@@ -249,7 +249,7 @@ export class OpenPtc implements Ptc {
   async #close(): Promise<void> {
     const own = [...this.#connections.values()].map(({ connection }) => connection);
     await Promise.all([...own, ...this.#carried].map((connection) => connection.close()));
-    await this.#open.close(PATIENCE_MS);
+    await this.#open.host.close(PATIENCE_MS);
     this.#onClose();
   }
 

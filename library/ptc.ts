@@ -8,12 +8,13 @@ import { messageOf } from "../base/faults.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { FollowedConfiguration } from "../configuration/follow.ts";
 import { configurationOf } from "../configuration/load.ts";
+import { Project } from "../project/open-project.ts";
+import { openService } from "../project/service.ts";
 import { type OwnProcess, openState } from "../system/state-directory.ts";
 import { type Ptc, PtcError, type PtcOptions } from "./api.ts";
 import { functionServer, readTools } from "./function-server.ts";
 import { OpenPtc, plainly, warnInProcess } from "./open-ptc.ts";
 import { checkNode, checkOptions, principalOf } from "./options.ts";
-import { openService } from "./service.ts";
 
 export * from "./api.ts";
 
@@ -31,10 +32,8 @@ export async function createPtc(options: PtcOptions = {}): Promise<Ptc> {
       const { principal } = principalOf(options.principal);
       const { onWarning = warnInProcess } = options;
       const { configuration, following, env } = opened;
-      const service = await openService({
-        ...{ configuration, following, env, principal, onWarning },
-        tellsOfNoServers: false,
-      });
+      const project = new Project(configuration, { env, onWarning });
+      const service = await openService(project, { following, principal, tellsOfNoServers: false });
       const ptc = new OpenPtc(options, service, opened.close);
       try {
         await ptc.open();

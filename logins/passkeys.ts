@@ -222,7 +222,7 @@ export interface CeremonyAnswer {
 }
 
 /** A change of passkeys, for the audit log. */
-interface PasskeyChange {
+export interface PasskeyChange {
   principal: string;
   event: "passkey_added" | "passkey_removed";
   credential: string;

@@ -18,6 +18,9 @@ export const MAX_NESTING_DEPTH = 128;
 /** Values in anything that leaves the sandbox, including those in arrays and objects. */
 export const MAX_VALUES = 250_000;
 
+/** Members of all objects in a message over HTTP. */
+export const MAX_HTTP_MEMBERS = 100_000;
+
 /** Connections one sandbox may have open to its socket. */
 export const MAX_CONNECTIONS = 1;
 

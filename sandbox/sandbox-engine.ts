@@ -3,7 +3,7 @@
  * its output, pauses and kills it, and lists sandboxes and images. The isolation of sandboxes is declared once for all engines
  * (sandbox-profile.ts). Nothing above this layer knows an engine:
  *
- *     OpenEngine           one line in wiring/engine.ts
+ *     OpenEngine           one line in project/sandboxes/engine.ts
  *       └ SandboxEngine    start, list, remove, describe, find an image
  *           └ StartedSandbox   channel, exit, pause, clear, kill
  *           └ ImageStore   build, pull and remove images, where the engine can

@@ -88,26 +88,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "programs",
     "generation",
   ],
-  wiring: [
-    "base",
-    "notify",
-    "protocol",
-    "system",
-    "secrets",
-    "catalog",
-    "upstream",
-    "broker",
-    "sandbox",
-    "archive",
-    "telemetry",
-    "languages",
-    "configuration",
-    "storage",
-    "logins",
-    "execution",
-    "generation",
-    "tools",
-  ],
   server: [
     "base",
     "protocol",
@@ -138,6 +118,31 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "tools",
     "server",
   ],
+  project: [
+    "base",
+    "protocol",
+    "system",
+    "secrets",
+    "catalog",
+    "codegen",
+    "upstream",
+    "broker",
+    "sandbox",
+    "archive",
+    "telemetry",
+    "languages",
+    "configuration",
+    "storage",
+    "logins",
+    "identity",
+    "notify",
+    "execution",
+    "programs",
+    "generation",
+    "tools",
+    "server",
+    "console",
+  ],
   library: [
     "base",
     "protocol",
@@ -152,8 +157,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "storage",
     "execution",
     "tools",
-    "wiring",
     "server",
+    "project",
   ],
   cli: [
     "base",
@@ -176,10 +181,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "programs",
     "generation",
     "tools",
-    "wiring",
     "server",
     "console",
-    "library",
+    "project",
   ],
 };
 
@@ -215,7 +219,7 @@ const SINGLE_IMPORTER = {
 
 const folderRules = Object.entries(MAY_IMPORT).map(([folder, allowed]) => ({
   name: `${folder}-imports`,
-  comment: `${folder}/ may import ${allowed.map((each) => `${each}/`).join(", ") || "nothing"} of ours: hand in what it needs through an interface that wiring/ fills`,
+  comment: `${folder}/ may import ${allowed.map((each) => `${each}/`).join(", ") || "nothing"} of ours: hand in what it needs through an interface that project/ fills`,
   severity: "error" as const,
   from: { path: `^${folder}/` },
   to: { path: `^(?:${OURS.filter((each) => each !== folder && !allowed.includes(each)).join("|")})/` },
@@ -258,25 +262,29 @@ export const forbidden: IForbiddenRuleType[] = [
   ...languageRules,
   {
     name: "docker-is-one-engine",
-    comment: "only wiring/engine.ts chooses an engine: use the contract in sandbox/sandbox-engine.ts",
+    comment:
+      "only project/sandboxes/engine.ts chooses an engine: use the contract in sandbox/sandbox-engine.ts",
     severity: "error",
-    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/engine\\.ts$|sandbox/docker/)" },
+    from: {
+      path: `^(?:${FOLDERS.join("|")})/`,
+      pathNot: "^(?:project/sandboxes/engine\\.ts$|sandbox/docker/)",
+    },
     to: { path: "^sandbox/docker/" },
   },
   {
     name: "kubernetes-is-one-engine",
     comment:
-      "only wiring/ opens the engine of clusters, and prints its manifests: use the contract in sandbox/sandbox-engine.ts",
+      "only project/ opens the engine of clusters, and prints its manifests: use the contract in sandbox/sandbox-engine.ts",
     severity: "error",
-    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:wiring/|sandbox/kubernetes/)" },
+    from: { path: `^(?:${FOLDERS.join("|")})/`, pathNot: "^(?:project/|sandbox/kubernetes/)" },
     to: { path: "^sandbox/kubernetes/" },
   },
   {
-    name: "wiring-hides-engines",
+    name: "project-hides-engines",
     comment:
-      "commands and servers see no engine, and no MCP server, but their errors: ask Host, or what else wiring/ has",
+      "commands and servers see no engine, and no MCP server, but their errors: ask Host, or what else project/ has",
     severity: "error",
-    from: { path: "^(?:cli|server)/", pathNot: "^cli/doctor/" },
+    from: { path: "^(?:cli|server)/" },
     to: {
       path: "^(?:sandbox|upstream)/",
       pathNot: "^(?:sandbox/sandbox-error|upstream/upstream-error)\\.ts$",
@@ -296,10 +304,32 @@ export const forbidden: IForbiddenRuleType[] = [
     severity: "error",
     from: {
       path: "^(?:upstream|broker|server|cli)/",
-      pathNot:
-        "^(?:upstream/redact-connection\\.ts$|cli/doctor/|cli/commands/programs/|cli/save-program\\.ts$)",
+      pathNot: "^upstream/redact-connection\\.ts$",
     },
     to: { path: "^secrets/redaction\\.ts$" },
+  },
+  {
+    name: "one-builder-of-redactors",
+    comment:
+      "project/open-project.ts builds the one redactor of a project, which learns every secret that is read: take Project.redactor",
+    severity: "error",
+    from: {
+      path: `^(?:${Object.keys(MAY_IMPORT).join("|")})/`,
+      pathNot:
+        "^(?:secrets/|project/open-project\\.ts$|upstream/redact-connection\\.ts$|execution/(?:output/runner-output|record/redacted-json)\\.ts$)",
+    },
+    to: { path: "^secrets/redaction\\.ts$", dependencyTypesNot: ["type-only"] },
+  },
+  {
+    name: "commands-open-projects",
+    comment:
+      "commands compose nothing: ask Project, or add what is missing to project/; the types of these folders are free",
+    severity: "error",
+    from: { path: "^cli/" },
+    to: {
+      path: "^(?:sandbox|upstream|logins|console|notify|telemetry|library)/",
+      dependencyTypesNot: ["type-only"],
+    },
   },
   {
     name: "one-opener-of-archives",

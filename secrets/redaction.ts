@@ -13,8 +13,8 @@
  * - execution/redact-run.ts: names and arguments of calls, for observers of a run.
  * - execution/record/record-runs.ts: everything that is archived; execution/record/redacted-json.ts writes large values.
  * - broker/dispatcher.ts: messages of failed calls, which programs get.
- * - archive/audit/audit-log.ts: every line, through a function that wiring/ passes in.
- * - wiring/model-server.ts: requests to a model, through a function.
+ * - archive/audit/audit-log.ts: every line, through a function that project/ passes in.
+ * - project/servers/model-server.ts: requests to a model, through a function.
  * - redaction-secrets.ts (`FaultMask`): the faults of servers, by stricter rules and with another mark.
  * - upstream/redact-connection.ts: definitions of tools, before anything uses them. In a server's answers, it redacts only the
  *   credentials with which ptc itself uses the server.

@@ -8,9 +8,10 @@ import { Console } from "../../console/console.ts";
 import { LoopbackServer } from "../../console/serve-console.ts";
 import { loadPrinters } from "../../languages/languages.ts";
 import { openPasskeyStore, Passkeys } from "../../logins/passkeys.ts";
+import type { Host } from "../../project/host.ts";
+import { openHost } from "../../project/open-host.ts";
+import { Project } from "../../project/open-project.ts";
 import { KeyList } from "../../secrets/sealing.ts";
-import type { Host } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { type Bench, type Measurement, ratio } from "../measurement.ts";
 import { makeProject } from "../peers.ts";
 
@@ -36,7 +37,7 @@ export const consoles: Measurement = {
     const folder = makeProject(join(bench.folder, "console"));
     const env = { ...process.env, XDG_STATE_HOME: join(folder, "state") };
     const configuration = await loadConfiguration({ flag: undefined, env, cwd: folder });
-    const host = openHost({ configuration, env, warm: 4, onWarning() {} });
+    const host = openHost(new Project(configuration, { env, onWarning() {} }), { warm: 4 });
     const server = await LoopbackServer.listen(0);
     const console = consoleOf(host, server.origin, folder);
     server.serve(console);

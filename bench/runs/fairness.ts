@@ -2,9 +2,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { clock } from "../../base/clock.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
+import { Project } from "../../project/open-project.ts";
+import { openServing } from "../../project/serving.ts";
 import type { McpConnection } from "../../server/mcp/service.ts";
 import { McpService } from "../../server/mcp/service.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { type Bench, type Measurement, ratio } from "../measurement.ts";
 import { makeProject } from "../peers.ts";
 
@@ -32,9 +33,10 @@ export const fairness: Measurement = {
       ...{ flag: join(folder, "ptc.yaml"), env: process.env, cwd: folder, onEdit() {} },
     });
     const onWarning = (message: string) => void process.stderr.write(`${message}\n`);
-    const { host, catalog, printers, outputs } = await openServing({
-      ...{ configuration, env: process.env, principal: "local", onWarning },
-    });
+    const { host, catalog, printers, outputs } = await openServing(
+      new Project(configuration, { env: process.env, onWarning }),
+      { principal: "local" },
+    );
     const service = new McpService({
       ...{ version: "0", catalog, printers, outputs, runner: host, clock, use: host.use },
       limits: () => host.configuration.execution,

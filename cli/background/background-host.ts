@@ -3,15 +3,14 @@ import { oneLine } from "../../base/visible-text.ts";
 import type { RankingStage } from "../../catalog/search/tool-index.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { configurationOf, findConfiguration } from "../../configuration/load.ts";
+import type { HostCatalog } from "../../project/host.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
+import { Project } from "../../project/open-project.ts";
 import type { EnvironmentVariables } from "../../system/environment-variables.ts";
-import { version } from "../../system/package.ts";
-import { openTelemetry } from "../../telemetry/open-telemetry.ts";
 import { catalogVersion, loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
-import type { HostCatalog } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { EXIT, type ExitCode, SIGNALS, type Surroundings } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { askOnce, connectTo } from "./ask-host.ts";
 import { HostFiles, LostSessions } from "./host-files.ts";
 import {
@@ -30,8 +29,6 @@ const LOOK_MS = 1_000;
 const ANSWER_PATIENCE_MS = 5_000;
 /** How long closing the host may take. */
 const CLOSE_PATIENCE_MS = 10_000;
-/** How long the end waits for a collector. */
-const TELEMETRY_PATIENCE_MS = 2_000;
 const MAX_LOG_BYTES = 1024 * 1024;
 /** The most hosts of a user. Each has sandboxes, servers and a type checker. Commands of further projects run in their own process. */
 const MAX_HOSTS = 4;
@@ -75,16 +72,13 @@ export async function runBackgroundHost(
       listener?.warn(message);
     };
     const lost = new LostSessions(place);
-    const telemetry = await openTelemetry(env, { version, onWarning });
-    const host = openHost({
-      configuration,
-      env,
-      telemetry,
+    const ptc = new Project(configuration, { env, onWarning });
+    const host = openHost(ptc, {
+      telemetry: await ptc.openTelemetry(),
       catalog: new CatalogOnDisk(configuration, env),
       warm: configuration.sandbox.warm,
       idleMs: configuration.host.idleMs,
       takeLostSession: (_, name) => lost.take(name),
-      onWarning,
     });
     listener = await HostListener.open({
       socket: files.socket,
@@ -116,7 +110,7 @@ export async function runBackgroundHost(
     clearInterval(watch);
     files.withdraw();
     await listener.close();
-    await Promise.all([host.close(CLOSE_PATIENCE_MS), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
+    await ptc.close(CLOSE_PATIENCE_MS);
     return EXIT.done;
   } finally {
     files.unclaim();

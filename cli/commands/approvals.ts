@@ -14,6 +14,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { openPending } from "../../execution/pending/open-pending.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
+import { LOCAL_USER, localUserName } from "../../project/local-user.ts";
 import { describePrincipal } from "../../protocol/run-context.ts";
 import {
   CONFIG,
@@ -28,7 +29,6 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER, localUserName } from "../local-user.ts";
 import { confirmByTyping, openOwnTerminal } from "../terminal/approver.ts";
 import { findPending } from "./find-pending.ts";
 

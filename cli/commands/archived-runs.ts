@@ -4,10 +4,9 @@ import type { FoundRuns } from "../../archive/run-reference.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { openRuns, placeOfRuns } from "../../storage/storage.ts";
+import { clientSessionOf } from "../../project/local-user.ts";
 import { type Surroundings, tell, UsageError } from "../command.ts";
-import { clientSessionOf } from "../local-user.ts";
+import { inProject } from "../project-command.ts";
 
 /**
  * Opens the configured archive, passes it to `work`, and closes it. If nothing has been archived yet, says so on stderr and passes
@@ -20,23 +19,11 @@ export async function withArchive<T>(
   surroundings: Surroundings,
   work: (archive: ArchiveStore | undefined, configuration: Configuration) => Promise<T>,
 ): Promise<T> {
-  const configuration = await loadArchiveConfiguration(flags, surroundings);
-  const archive = openRuns(configuration, surroundings.env);
-  try {
-    const exists = await archive.exists();
-    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${placeOfRuns(configuration)}`);
-    return await work(exists ? archive : undefined, configuration);
-  } finally {
-    await archive.close();
-  }
-}
-
-/** @throws ConfigurationError */
-export function loadArchiveConfiguration(
-  flags: { config?: string },
-  { env, cwd }: Surroundings,
-): Promise<Configuration> {
-  return loadConfiguration({ flag: flags.config, env, cwd: cwd() });
+  return inProject(flags, surroundings, async ({ configuration, runs, placeOfRuns }) => {
+    const exists = await runs.exists();
+    if (!exists) await tell(surroundings.stderr, `nothing is archived yet in ${placeOfRuns}`);
+    return work(exists ? runs : undefined, configuration);
+  });
 }
 
 const MAX_NAMED = 20;

@@ -9,10 +9,7 @@ import { messageOf } from "../../base/faults.ts";
 import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
-import { openAudit } from "../../storage/storage.ts";
 import { version } from "../../system/package.ts";
-import { auditPath } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -26,6 +23,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { openProjectOf } from "../project-command.ts";
 import { shortRunId } from "../run-report/list-text.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 import { parseMoment, readClientSession } from "./archived-runs.ts";
@@ -119,9 +117,8 @@ async function show(flags: AuditFlags, surroundings: Surroundings): Promise<Exit
 }
 
 /** The audit log of the configuration. @throws ConfigurationError */
-async function openLog(flags: CommonFlags, { env, cwd }: Surroundings): Promise<AuditSource> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  return openAudit(configuration, env, auditPath(configuration));
+async function openLog(flags: CommonFlags, surroundings: Surroundings): Promise<AuditSource> {
+  return (await openProjectOf(flags, surroundings)).readAudit();
 }
 
 /** Prints the newest lines up to the limit. Returns how many. */

@@ -3,17 +3,12 @@ import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
-import { countTools } from "../../catalog/parse-tool.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
-import { isRemote } from "../../configuration/configured-servers.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { KEYRING_NAME, KEYRING_NAME_RULE } from "../../configuration/settings/server-settings.ts";
-import { beginLogin, type WaitingLogin } from "../../logins/log-in.ts";
-import { type LoginStatus, loginServer, loginStatus, logOut } from "../../logins/logins.ts";
+import type { WaitingLogin } from "../../logins/log-in.ts";
+import type { LoginStatus } from "../../logins/logins.ts";
+import { logIn, loginsHere, logOutHere, serverToLogIn } from "../../project/logins.ts";
+import type { Project } from "../../project/open-project.ts";
 import { UserSecrets } from "../../secrets/user-secrets.ts";
-import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { openLoginAudit } from "../../wiring/open-audit.ts";
-import { openServers } from "../../wiring/open-servers.ts";
 import { readTextStream } from "../arguments/text-file.ts";
 import {
   CONFIG,
@@ -26,11 +21,10 @@ import {
   type Surroundings,
   tell,
   UsageError,
-  warnOn,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { canOpenBrowser, openBrowser } from "../open-browser.ts";
+import { defineProjectCommand } from "../project-command.ts";
 
 /** `ptc auth ...`: logins and secrets for servers. */
 export const authCommand = defineGroup(
@@ -43,7 +37,7 @@ export const authCommand = defineGroup(
 );
 
 /** `ptc auth logout` */
-const defineLogout = defineCommand("logout <server>", logout, (command) =>
+const defineLogout = defineProjectCommand("logout <server>", logout, (command) =>
   command
     .description("forget the login at a server, and have its tokens revoked where that is offered")
     .option(...CONFIG)
@@ -52,36 +46,26 @@ const defineLogout = defineCommand("logout <server>", logout, (command) =>
 );
 
 async function logout(
+  project: Project,
   name: string,
   flags: CommonFlags,
-  { env, cwd, stdout, stderr }: Surroundings,
+  { stdout, stderr }: Surroundings,
 ): Promise<ExitCode> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const audit = openLoginAudit(configuration, env, warnOn(stderr));
-  try {
-    const server = loginServer(configuration, name);
-    const outcome = await logOut(
-      server,
-      LOCAL_USER.principal,
-      env,
-      (event) => audit.login(event),
-      configuration,
-    );
-    const { wasLoggedIn, isRevoked, problem } = outcome;
-    const how = isRevoked === true ? ", and its tokens are revoked" : "";
-    const text = wasLoggedIn ? `logged out of '${server.name}'${how}` : `'${server.name}' had no login`;
-    await write(stdout, `${flags.json ? jsonLine({ server: server.name, ...outcome }) : text}\n`);
-    if (problem !== undefined) await tell(stderr, `warning: ${oneLine(problem)}`);
-    return EXIT.done;
-  } catch (error) {
-    return await tellOf(error, stderr, EXIT.usage);
-  } finally {
-    await audit.close();
+  const found = await logOutHere(project, name);
+  if ("why" in found) {
+    await tell(stderr, oneLine(found.why));
+    return EXIT.usage;
   }
+  const { server, wasLoggedIn, isRevoked, problem } = found;
+  const how = isRevoked === true ? ", and its tokens are revoked" : "";
+  const text = wasLoggedIn ? `logged out of '${server}'${how}` : `'${server}' had no login`;
+  await write(stdout, `${flags.json ? jsonLine(found) : text}\n`);
+  if (problem !== undefined) await tell(stderr, `warning: ${oneLine(problem)}`);
+  return EXIT.done;
 }
 
 /** `ptc auth status` */
-const defineStatus = defineCommand("status [server]", showStatus, (command) =>
+const defineStatus = defineProjectCommand("status [server]", showStatus, (command) =>
   command
     .description("show at which servers you are logged in, without asking them")
     .option(...CONFIG)
@@ -90,32 +74,22 @@ const defineStatus = defineCommand("status [server]", showStatus, (command) =>
 );
 
 async function showStatus(
+  project: Project,
   name: string | undefined,
   flags: CommonFlags,
-  { env, cwd, stdout, stderr }: Surroundings,
+  { stdout, stderr }: Surroundings,
 ): Promise<ExitCode> {
-  const { servers, storage } = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const asked = servers.filter(
-    (server) => name === undefined || server.name === name || server.module === name,
-  );
-  if (name !== undefined && asked.length === 0)
-    throw new UsageError(`server '${oneLine(name, 64)}' is not in the configuration`);
-  try {
-    const all = await loginStatus({ servers: asked, storage }, LOCAL_USER.principal, env);
-    const width = Math.max(0, ...all.map(({ server }) => server.length));
-    const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
-    await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
-    return EXIT.done;
-  } catch (error) {
-    return await tellOf(error, stderr, EXIT.failed);
+  const all = await loginsHere(project, name);
+  if (all === undefined)
+    throw new UsageError(`server '${oneLine(name ?? "", 64)}' is not in the configuration`);
+  if ("why" in all) {
+    await tell(stderr, oneLine(all.why));
+    return EXIT.failed;
   }
-}
-
-/** Reports an error of a server. @throws any other error */
-async function tellOf(error: unknown, stderr: Writable, code: ExitCode): Promise<ExitCode> {
-  if (!(error instanceof UpstreamError)) throw error;
-  await tell(stderr, oneLine(error.message));
-  return code;
+  const width = Math.max(0, ...all.map(({ server }) => server.length));
+  const lines = all.map((status) => `${status.server.padEnd(width)}  ${describe(status)}\n`);
+  await write(stdout, flags.json ? `${jsonLine(all)}\n` : lines.join(""));
+  return EXIT.done;
 }
 
 function describe(status: LoginStatus): string {
@@ -251,7 +225,7 @@ const DEFAULT_TIMEOUT_SECONDS = 300;
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 /** `ptc auth login` */
-const defineLogin = defineCommand("login [server]", login, (command) =>
+const defineLogin = defineProjectCommand("login [server]", login, (command) =>
   command
     .description("log in to a server with a browser, and keep the login for this user")
     .option("--no-browser", "print the address, and take the one that the browser ends up at from stdin")
@@ -266,64 +240,32 @@ const defineLogin = defineCommand("login [server]", login, (command) =>
 
 /** Logs in to a server, and reports the outcome. */
 export async function login(
+  project: Project,
   name: string | undefined,
   flags: LoginFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, stdout, stderr } = surroundings;
-  const { principal } = LOCAL_USER;
+  const { stdout, stderr } = surroundings;
   exitOnSignals(surroundings);
   const timeoutMs = parseTimeout(flags.timeout) * 1_000;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const server = loginServerOf(configuration, name);
-  const audit = openLoginAudit(configuration, env, warnOn(stderr));
-  try {
-    const waiting = await beginLogin(server, principal, {
-      env,
-      configuration,
-      onLogin: (event) => audit.login(event),
-    });
-    if (waiting !== undefined) await waitForPerson(waiting, { ...flags, timeoutMs }, surroundings);
-    const { tools, problem } = await tryServer(configuration, server.name, surroundings);
-    const outcome = {
-      server: server.name,
-      login: waiting !== undefined,
-      issuer: waiting?.issuer,
-      tools,
-      problem,
-    };
-    const what =
-      waiting === undefined ? `'${server.name}' asks for no login` : `logged in to '${server.name}'`;
-    const found =
-      problem === undefined ? `${tools} tool${tools === 1 ? "" : "s"}` : "but it cannot be used yet";
-    await write(stdout, `${flags.json ? jsonLine(outcome) : `${what}: ${found}`}\n`);
-    if (problem !== undefined) await tell(stderr, oneLine(problem));
-    return problem === undefined ? EXIT.done : EXIT.failed;
-  } catch (error) {
-    return await tellOf(error, stderr, EXIT.failed);
-  } finally {
-    await audit.close();
+  const server = await serverToLogIn(project, name);
+  if ("why" in server) throw new UsageError(server.why);
+  const loggedIn = await logIn(project, server, (waiting) =>
+    waitForPerson(waiting, { ...flags, timeoutMs }, surroundings),
+  );
+  if ("why" in loggedIn) {
+    await tell(stderr, oneLine(loggedIn.why));
+    return EXIT.failed;
   }
-}
-
-/** The server to log in to: the named one, or the only one with a login. */
-function loginServerOf(configuration: Configuration, name: string | undefined) {
-  try {
-    if (name !== undefined) return loginServer(configuration, name);
-    const able = configuration.servers.filter(
-      (server) => isRemote(server) && server.off === undefined && server.auth?.type === "oauth",
-    );
-    const [only] = able;
-    if (only !== undefined && able.length === 1) return loginServer(configuration, only.name);
-    const names = able.map((server) => server.name).join(", ");
-    throw new UsageError(
-      only === undefined
-        ? "no server of the configuration has a login"
-        : `name the server to log in to: ${names}`,
-    );
-  } catch (error) {
-    throw error instanceof UpstreamError ? new UsageError(error.message) : error;
-  }
+  const { issuer, tools, problem } = loggedIn;
+  const hasLogin = issuer !== undefined;
+  const what = hasLogin ? `logged in to '${server.name}'` : `'${server.name}' asks for no login`;
+  const offer =
+    problem === undefined ? `${tools} tool${tools === 1 ? "" : "s"}` : "but it cannot be used yet";
+  const outcome = { server: server.name, login: hasLogin, issuer, tools, problem };
+  await write(stdout, `${flags.json ? jsonLine(outcome) : `${what}: ${offer}`}\n`);
+  if (problem !== undefined) await tell(stderr, oneLine(problem));
+  return problem === undefined ? EXIT.done : EXIT.failed;
 }
 
 async function waitForPerson(
@@ -359,24 +301,6 @@ async function waitForPerson(
     clearTimeout(timer);
     reader?.close();
     stdin.pause();
-  }
-}
-
-/** Lists the tools of the server, so that a person notices at once if the login does not work. */
-async function tryServer(
-  configuration: Configuration,
-  name: string,
-  { env }: Surroundings,
-): Promise<{ tools: number; problem?: string }> {
-  const servers = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning: () => {} });
-  try {
-    const listing = await servers.get(name)?.list();
-    return { tools: countTools(listing?.tools ?? []) };
-  } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error;
-    return { tools: 0, problem: error.message };
-  } finally {
-    await servers.close();
   }
 }
 

@@ -4,17 +4,16 @@ import { oneLine, visibleLine, visibleLines } from "../../base/visible-text.ts";
 import { describeTypes, type Parameter, toolParameters } from "../../catalog/arguments.ts";
 import type { Tool } from "../../catalog/tool.ts";
 import { unknownTool } from "../../catalog/tool-catalog.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import { messageOfCall } from "../../execution/call.ts";
 import type { ExecutedCall } from "../../execution/output/executed-run.ts";
 import { renderEnvelope } from "../../execution/seal.ts";
+import { openCaller } from "../../project/caller.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import type { Project } from "../../project/open-project.ts";
 import { parseNamespacedName, serverModule } from "../../protocol/tool-names.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
-import { version } from "../../system/package.ts";
-import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
-import { openCaller } from "../../wiring/caller.ts";
+import type { ProgramTools } from "../../tools/program-tools.ts";
 import { placeholderOf, readCallArguments } from "../arguments/call-arguments.ts";
 import {
   CONFIG,
@@ -28,14 +27,12 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
+import { inProject } from "../project-command.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { ProgramConsole } from "../terminal/program-console.ts";
 import { layOutTable, type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
-/** How long the end of the command waits for a collector. */
-const TELEMETRY_PATIENCE_MS = 1_000;
 
 interface CallFlags {
   config?: string;
@@ -74,20 +71,24 @@ export const callCommand: DefineCommand = (program, surroundings, finish) => {
     if (tool === undefined && flags.help !== true)
       throw new UsageError("name a tool: ptc call SERVER.TOOL; `ptc list` has them all");
     if (tool === undefined) command.outputHelp();
-    else finish(await call(tool, words, flags, surroundings));
+    else
+      finish(
+        await inProject(flags, surroundings, (project) => call(project, tool, words, flags, surroundings)),
+      );
   });
 };
 
 async function call(
+  project: Project,
   name: string,
   words: readonly string[],
   flags: CallFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { env, stdout } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const { configuration } = project;
   refusePatterns(flags.approve, configuration);
-  const tools = await loadProgramTools(configuration);
+  const tools = await project.tools();
   refuseUnmatchedPatterns(configuration, tools.all);
   const tool = findTool(name, tools);
   if (flags.help === true) {
@@ -105,34 +106,30 @@ async function call(
   for (const held of configuration.held) onWarning(held);
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const telemetry = await openTelemetry(env, { version, onWarning });
-  const caller = openCaller({ configuration, env, tools, telemetry, onWarning });
-  try {
-    const executed = await caller.call(
-      Object.freeze({
-        call: { tool: tool.namespacedName, arguments: args },
-        context: localContext("call", env),
-        trace: traceContextOf(env),
-        approver: buildApprover(flags.approve, {
-          console,
-          surroundings,
-          asker: "you want to call",
-          require: configuration.approvals.require,
-          onInterrupt: () => cancel.abort(),
-        }),
-        signal: cancel.signal,
+  project.tellWarnings(onWarning);
+  const caller = await openCaller(project, { tools, telemetry: await project.openTelemetry() });
+  const executed = await caller.call(
+    Object.freeze({
+      call: { tool: tool.namespacedName, arguments: args },
+      context: localContext("call", env),
+      trace: traceContextOf(env),
+      approver: buildApprover(flags.approve, {
+        console,
+        surroundings,
+        asker: "you want to call",
+        require: configuration.approvals.require,
+        onInterrupt: () => cancel.abort(),
       }),
-    );
-    // A caller that has the answer may end ptc, but expects the call in the archive. A slow archive delays the answer only briefly.
-    const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
-    await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
-    const code = await report(executed, flags, surroundings);
-    for (const warning of executed.warnings) onWarning(warning);
-    await recorded;
-    return code;
-  } finally {
-    await Promise.all([caller.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
-  }
+      signal: cancel.signal,
+    }),
+  );
+  // A caller that has the answer may end ptc, but expects the call in the archive. A slow archive delays the answer only briefly.
+  const recorded = executed.recorded.then((problem) => problem === undefined || onWarning(problem));
+  await Promise.race([recorded, delay(RECORD_PATIENCE_MS, undefined, { ref: false })]);
+  const code = await report(executed, flags, surroundings);
+  for (const warning of executed.warnings) onWarning(warning);
+  await recorded;
+  return code;
 }
 
 /** The tool of that name, even if programs may not call it. The broker then refuses the call, which is recorded. */

@@ -1,6 +1,9 @@
 import { jsonLine } from "../../base/json.ts";
 import { oneLine, visibleLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
+import { examine, type Finding } from "../../project/doctor/examine.ts";
+import { type ExaminedWalls, examineWalls } from "../../project/doctor/examine-walls.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
 import { engineSetupScript } from "../../system/package.ts";
 import {
   CONFIG,
@@ -13,9 +16,6 @@ import {
   tell,
   write,
 } from "../command.ts";
-import { examine, type Finding } from "../doctor/examine.ts";
-import { type ExaminedWalls, examineWalls } from "../doctor/examine-walls.ts";
-import { LOCAL_USER } from "../local-user.ts";
 
 interface DoctorFlags extends CommonFlags {
   walls?: boolean;
@@ -77,7 +77,7 @@ async function doctor(flags: DoctorFlags, surroundings: Surroundings): Promise<E
 async function doctorQuickly(flags: DoctorFlags, surroundings: Surroundings): Promise<ExitCode> {
   const { env, stdout } = surroundings;
   exitOnSignals(surroundings);
-  const { examineQuickly } = await import("../doctor/examine.ts");
+  const { examineQuickly } = await import("../../project/doctor/examine.ts");
   const finding = await examineQuickly({ flag: flags.config, env, cwd: surroundings.cwd() });
   const findings = finding === undefined ? [] : [{ part: finding.part, ok: false, detail: finding.detail }];
   if (flags.json) await write(stdout, `${jsonLine({ ok: finding === undefined, findings })}\n`);

@@ -8,7 +8,6 @@ import { shownName } from "../../catalog/store/stored-catalog.ts";
 import type { WrittenFiles } from "../../catalog/store/write-generated.ts";
 import { quoteString } from "../../codegen/escape.ts";
 import type { Configuration, ServerConfiguration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import {
   type EditorConfig,
   type Generation,
@@ -20,12 +19,13 @@ import { GeneratedFolder } from "../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../generation/generated-modules.ts";
 import { type ListOutcome, ToolChanges, watchTools } from "../../generation/list-servers.ts";
 import { UnlistedServers } from "../../generation/unlisted-servers.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import type { Project } from "../../project/open-project.ts";
+import { openServers } from "../../project/servers/upstreams.ts";
 import type { UpstreamErrorCode } from "../../upstream/upstream-error.ts";
-import { openServers } from "../../wiring/open-servers.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
@@ -35,7 +35,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
+import { defineProjectCommand } from "../project-command.ts";
 
 interface GenerateFlags extends CommonFlags {
   out?: string;
@@ -44,7 +44,7 @@ interface GenerateFlags extends CommonFlags {
 }
 
 /** `ptc generate [SERVER...]` */
-export const generateCommand = defineCommand("generate", generate, (command) =>
+export const generateCommand = defineProjectCommand("generate", generate, (command) =>
   command
     .description("write typed modules, catalog and lock from what the configured servers list")
     .argument("[server...]", "only these servers; the others stay as they are")
@@ -58,6 +58,7 @@ export const generateCommand = defineCommand("generate", generate, (command) =>
 
 /** Generates the modules of these servers, or of all servers, and reports the outcome. */
 export async function generate(
+  project: Project,
   names: string[],
   flags: GenerateFlags,
   surroundings: Surroundings,
@@ -66,7 +67,7 @@ export async function generate(
   const cwd = surroundings.cwd();
   if (flags.check && flags.watch)
     throw new UsageError("--check writes nothing, so it does not go with --watch");
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const { configuration } = project;
   const servers = selectServers(configuration, names);
   const directory = flags.out === undefined ? generatedDirectory(configuration) : resolve(cwd, flags.out);
   const stop = new AbortController();
@@ -78,8 +79,9 @@ export async function generate(
     progress?.clear();
     void tellWarnings(surroundings, [message]);
   };
+  project.tellWarnings(onWarning);
   for (const held of configuration.held) onWarning(held);
-  const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning });
+  const upstreams = openServers(project, LOCAL_USER.principal);
   // Created before anything is listed, so that no change is missed while the modules are written.
   const changes = flags.watch ? new ToolChanges(upstreams, servers) : undefined;
   const folder = new GeneratedFolder(configuration, directory);
@@ -87,37 +89,33 @@ export async function generate(
   const learn = flags.check ? undefined : learnForGeneration(configuration, env, onWarning);
   const generator = new ModuleGenerator({ configuration, servers, upstreams, folder, learn });
   const context = { generator, directory, flags, surroundings };
-  try {
-    const shown = new ListingProgress(
-      surroundings.stderr,
-      env,
-      servers.map(({ name }) => name),
-    );
-    progress = shown;
-    const first = await generator
-      .propose(stop.signal, (outcome) => shown.settle(outcome))
-      .finally(() => shown.end());
-    if (stop.signal.aborted) return EXIT.done;
-    const tried = servers.map(({ name }) => name);
-    if (!flags.check) new UnlistedServers(directory, env).note(tried, first.failures);
-    await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
-    const unmatched = generator.findUnmatchedPattern(first);
-    if (unmatched !== undefined) throw new UsageError(unmatched.message);
-    if (flags.check) return await check(context, first);
-    await writeAndTell(context, first);
-    if (changes === undefined) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
-    await tell(surroundings.stderr, "watching for changed tools; stop with Ctrl-C");
-    await watchTools(changes, stop.signal, isComplete(first), async () => {
-      const next = await generator.propose(stop.signal);
-      if (stop.signal.aborted) return true;
-      await tellWarnings(surroundings, proposalWarnings(next, false));
-      if (next.drift.length + next.damage.length > 0) await writeAndTell(context, next);
-      return isComplete(next);
-    });
-    return EXIT.done;
-  } finally {
-    await upstreams.close();
-  }
+  const shown = new ListingProgress(
+    surroundings.stderr,
+    env,
+    servers.map(({ name }) => name),
+  );
+  progress = shown;
+  const first = await generator
+    .propose(stop.signal, (outcome) => shown.settle(outcome))
+    .finally(() => shown.end());
+  if (stop.signal.aborted) return EXIT.done;
+  const tried = servers.map(({ name }) => name);
+  if (!flags.check) new UnlistedServers(directory, env).note(tried, first.failures);
+  await tellWarnings(surroundings, proposalWarnings(first, flags.check === true));
+  const unmatched = generator.findUnmatchedPattern(first);
+  if (unmatched !== undefined) throw new UsageError(unmatched.message);
+  if (flags.check) return await check(context, first);
+  await writeAndTell(context, first);
+  if (changes === undefined) return first.failures.length === 0 ? EXIT.done : EXIT.failed;
+  await tell(surroundings.stderr, "watching for changed tools; stop with Ctrl-C");
+  await watchTools(changes, stop.signal, isComplete(first), async () => {
+    const next = await generator.propose(stop.signal);
+    if (stop.signal.aborted) return true;
+    await tellWarnings(surroundings, proposalWarnings(next, false));
+    if (next.drift.length + next.damage.length > 0) await writeAndTell(context, next);
+    return isComplete(next);
+  });
+  return EXIT.done;
 }
 
 /** Whether every server was listed, except those that the configuration turns off. */

@@ -2,7 +2,7 @@ import { jsonLine } from "../../base/json.ts";
 import { formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
-import { buildImage, clusterManifests, pruneUnusedImages } from "../../wiring/image.ts";
+import { buildImage, clusterManifests, pruneUnusedImages } from "../../project/sandboxes/image.ts";
 import {
   CONFIG,
   type CommonFlags,

@@ -4,6 +4,7 @@ import type { Tool } from "../../catalog/tool.ts";
 import type { ToolCatalog } from "../../catalog/tool-catalog.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { loadPrinters } from "../../languages/languages.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
 import { EXTRACT_SERVER, PROGRAMS_MODULE } from "../../protocol/tool-names.ts";
 import {
   answerInspectTool,
@@ -24,7 +25,6 @@ import {
   type Surroundings,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { NOTHING_GENERATED } from "./tools.ts";
 

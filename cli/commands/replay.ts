@@ -5,7 +5,6 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import type { ObservedCall } from "../../execution/call-log.ts";
 import { type CallDifference, compareToRecord } from "../../execution/replay/compare-calls.ts";
 import { loadReplayable, type Unreplayable } from "../../execution/replay/load-replayable.ts";
@@ -15,25 +14,24 @@ import { selectReplayable } from "../../execution/replay/select-replayable.ts";
 import { isSameLanguage } from "../../languages/languages.ts";
 import type { Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import { openRuns } from "../../storage/storage.ts";
-import type { Host } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
+import type { Host } from "../../project/host.ts";
+import { localContext } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
+import type { Project } from "../../project/open-project.ts";
 import { readProgram } from "../arguments/program-file.ts";
 import {
   CONFIG,
   type CommonFlags,
   collect,
-  defineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
   tell,
   UsageError,
-  warnOn,
   write,
 } from "../command.ts";
-import { localContext } from "../local-user.ts";
+import { defineProjectCommand } from "../project-command.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover, refusePatterns } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
@@ -41,7 +39,7 @@ import { terminalOf } from "../terminal/terminal.ts";
 import { parseMoment, selectRun, tellDamaged } from "./archived-runs.ts";
 
 /** `ptc replay DIGEST` */
-export const replayCommand = defineCommand("replay", replay, (command) =>
+export const replayCommand = defineProjectCommand("replay", replay, (command) =>
   command
     .description("run an archived program again, its calls answered from the record; no server is started")
     .argument("[digest]", "input digest or run id, or the beginning of one")
@@ -56,57 +54,41 @@ export const replayCommand = defineCommand("replay", replay, (command) =>
 );
 
 async function replay(
+  project: Project,
   reference: string | undefined,
   flags: ReplayFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   checkFlags(reference, flags);
-  const { env, stderr } = surroundings;
-  const cwd = surroundings.cwd();
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd });
+  const { configuration, runs: archive } = project;
   refusePatterns(flags.approve, configuration);
   const edited =
     flags.code === undefined
       ? undefined
       : await readProgram(flags.code, {}, surroundings, configuration.languages);
-  const archive = openRuns(configuration, surroundings.env);
-  try {
-    const unlisted: DamagedRun[] = [];
-    const runs =
-      reference === undefined
-        ? await everyRun(archive, flags.since, (run) => void unlisted.push(run))
-        : { runIds: [await oneRun(archive, reference, surroundings)], skipped: 0 };
-    const host = openHost({
-      configuration,
-      env,
-      warm: flags.all ? configuration.sandbox.warm : 0,
-      onWarning: warnOn(stderr),
-    });
-    const cancel = new AbortController();
-    for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-    const context: ReplayContext = {
-      configuration,
-      archive,
-      host,
-      flags,
-      surroundings,
-      signal: cancel.signal,
-      cancel: () => cancel.abort(),
-    };
-    try {
-      if (flags.all) {
-        const code = await replayAll(runs, context);
-        await tellDamaged(unlisted, surroundings);
-        return code === EXIT.done && unlisted.length > 0 ? EXIT.failed : code;
-      }
-      const [runId = ""] = runs.runIds;
-      return flags.live ? await runLive(runId, context) : await replayOne(runId, edited, context);
-    } finally {
-      await host.close();
-    }
-  } finally {
-    await archive.close();
+  const unlisted: DamagedRun[] = [];
+  const runs =
+    reference === undefined
+      ? await everyRun(archive, flags.since, (run) => void unlisted.push(run))
+      : { runIds: [await oneRun(archive, reference, surroundings)], skipped: 0 };
+  const cancel = new AbortController();
+  for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
+  const context: ReplayContext = {
+    configuration,
+    archive,
+    host: openHost(project, { warm: flags.all ? configuration.sandbox.warm : 0 }),
+    flags,
+    surroundings,
+    signal: cancel.signal,
+    cancel: () => cancel.abort(),
+  };
+  if (flags.all) {
+    const code = await replayAll(runs, context);
+    await tellDamaged(unlisted, surroundings);
+    return code === EXIT.done && unlisted.length > 0 ? EXIT.failed : code;
   }
+  const [runId = ""] = runs.runIds;
+  return flags.live ? await runLive(runId, context) : await replayOne(runId, edited, context);
 }
 
 function checkFlags(reference: string | undefined, { all, live, code, since }: ReplayFlags): void {

@@ -2,11 +2,10 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { visibleLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
 import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
-import { warmSandbox } from "../../wiring/sandboxes.ts";
+import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import { readProgram, readProgramFiles } from "../arguments/program-file.ts";
 import { readTextFile } from "../arguments/text-file.ts";
 import type { Delegation } from "../background/ask-host.ts";
@@ -21,6 +20,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { openProjectOf } from "../project-command.ts";
 import { refuseOut } from "../terminal/result-file.ts";
 import type { RunFlags, RunRequest } from "./run.ts";
 import type { askForSession } from "./sessions.ts";
@@ -117,7 +117,7 @@ async function findHelp(
 ): Promise<string | undefined> {
   if (name === undefined || !isName(name)) return undefined;
   const { env, stdout } = surroundings;
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const { configuration } = await openProjectOf(flags, surroundings);
   const saved = await import("./programs/by-name.ts");
   const { terminalOf } = await import("../terminal/terminal.ts");
   if (!saved.isSavedProgram(name, configuration)) return undefined;
@@ -143,10 +143,11 @@ async function readRequest(
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<RunRequest> {
-  const { env, shared, withoutHost } = surroundings;
+  const { shared, withoutHost } = surroundings;
   const givenTimeoutMs = flags.timeout === undefined ? undefined : parseTimeout(flags.timeout);
   const typecheck = parseTypecheck(flags.typecheck);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
+  const project = await openProjectOf(flags, surroundings);
+  const { configuration } = project;
   // The check comes before stdin is read, because the caller cannot read again what a host has read.
   shared?.accept(configuration);
   if (flags.approve.length > 0)
@@ -173,11 +174,11 @@ async function readRequest(
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
   const isOwn = shared === undefined && withoutHost?.lostRun === undefined;
   const { language } = { ...unnamedProgram(configuration.languages), ...program };
-  const warmed = isOwn ? await warmSandbox(configuration, env, language) : undefined;
+  const warmed = isOwn ? await warmSandbox(project, language) : undefined;
   // The code that runs a saved program has no types to check.
   const check = typecheck ?? (saved === undefined ? undefined : "off");
   const handed = files.length === 0 ? program : { ...program, files };
-  return { program: handed, ticket, configuration, timeoutMs, typecheck: check, said, cancel, warmed };
+  return { program: handed, ticket, project, timeoutMs, typecheck: check, said, cancel, warmed };
 }
 
 /** A program that runs the saved program; `undefined` if the word is not the name of one. */

@@ -4,11 +4,9 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../base/faults.ts";
 import { oneLine } from "../../base/visible-text.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
 import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { refuseUnmatchedPatterns } from "../../configuration/policy/configured-policy.ts";
 import { contentOf, describeEmitted } from "../../execution/output/emitted-blocks.ts";
-import type { ExecutedProgram } from "../../execution/output/executed-run.ts";
 import type { PendingApproval, PendingApprovals } from "../../execution/pending/pending-approvals.ts";
 import { answerElsewhere } from "../../execution/pending/tickets.ts";
 import type { ProgramRequest } from "../../execution/run-request.ts";
@@ -18,26 +16,18 @@ import type { TypecheckMode } from "../../languages/language.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
 import { inputDigest, type Program } from "../../languages/program.ts";
 import type { UnresolvedProgram } from "../../languages/resolve-program.ts";
+import type { Host, HostOptions } from "../../project/host.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import { openHost } from "../../project/open-host.ts";
+import type { Project } from "../../project/open-project.ts";
 import type { EmittedBlock } from "../../protocol/emitted.ts";
 import type { Envelope } from "../../protocol/envelope.ts";
 import { buildFailure } from "../../protocol/failure.ts";
 import { traceContextOf } from "../../protocol/trace-context.ts";
 import { emittedLine } from "../../server/reports/run-overview.ts";
 import { version } from "../../system/package.ts";
-import { openTelemetry } from "../../telemetry/open-telemetry.ts";
-import type { Host, HostOptions } from "../../wiring/host.ts";
-import { openHost } from "../../wiring/open-host.ts";
 import { startHost } from "../background/start-host.ts";
-import {
-  type CommonFlags,
-  EXIT,
-  type ExitCode,
-  type SharedHost,
-  type Surroundings,
-  tell,
-  UsageError,
-} from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
+import { type CommonFlags, EXIT, type ExitCode, type Surroundings, tell, UsageError } from "../command.ts";
 import { MadeCalls, reportEndedRun } from "../run-report/ended-run.ts";
 import { buildApprover } from "../terminal/approver.ts";
 import { CHECK_PATIENCE_MS, ProgramConsole } from "../terminal/program-console.ts";
@@ -45,8 +35,6 @@ import { writeResult } from "../terminal/result-file.ts";
 import { findPending } from "./find-pending.ts";
 
 const RECORD_PATIENCE_MS = 2_000;
-/** How long the end of the command waits for a collector. */
-const TELEMETRY_PATIENCE_MS = 1_000;
 
 export interface RunFlags extends CommonFlags {
   data?: string;
@@ -71,7 +59,8 @@ export interface RunRequest {
   program: UnresolvedProgram;
   /** Names a suspended run, which is resumed instead. */
   ticket?: string | undefined;
-  configuration: Configuration;
+  /** Closed when the program has run. */
+  project: Project;
   timeoutMs: number | undefined;
   typecheck: TypecheckMode | undefined;
   /** What the user said. */
@@ -84,11 +73,24 @@ export interface RunRequest {
 
 /** Runs a program with a host of its own, or with the background host that this process is. Prints the outcome. */
 export async function run(
-  { program, ticket, configuration, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
+  request: RunRequest,
+  flags: RunFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  try {
+    return await runHere(request, flags, surroundings);
+  } finally {
+    await request.project.close();
+  }
+}
+
+async function runHere(
+  { program, ticket, project, timeoutMs, typecheck, said, cancel, warmed }: RunRequest,
   flags: RunFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
   const { env, shared, withoutHost } = surroundings;
+  const { configuration } = project;
   const calls = new MadeCalls();
   if (withoutHost?.lostRun !== undefined) {
     const settled = { ...unnamedProgram(configuration.languages), ...program };
@@ -101,17 +103,9 @@ export async function run(
   const onWarning = (message: string) => console.tell(`ptc: warning: ${oneLine(message)}`);
   for (const warning of [...configuration.held, ...describeOffServers(configuration)]) onWarning(warning);
   shared?.onWarning(onWarning);
-  const telemetry = shared === undefined ? await openTelemetry(env, { version, onWarning }) : undefined;
-  const own =
-    shared === undefined ? openHost({ configuration, env, onWarning, warmed, telemetry }) : undefined;
-  const host = own ?? (shared as SharedHost).host;
-  try {
-    refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
-  } catch (error) {
-    await own?.close();
-    throw error;
-  }
-
+  project.tellWarnings(onWarning);
+  const host = shared?.host ?? openHost(project, { warmed, telemetry: await project.openTelemetry() });
+  refuseUnmatchedPatterns(configuration, (await host.currentTools()).all);
   const suspends = flags.suspend === true || ticket !== undefined;
   const approver = buildApprover(flags.approve, {
     console,
@@ -120,32 +114,29 @@ export async function run(
     suspends,
     require: configuration.approvals.require,
   });
-  let executed: ExecutedProgram;
-  try {
-    const resumed =
-      ticket === undefined
-        ? undefined
-        : await takeAnswered(ticket, host, { approver, signal: cancel.signal });
-    executed = await host.run(
-      Object.freeze<ProgramRequest>({
-        context: localContext("run", env),
-        ...{ approver, suspends, resumed, timeoutMs, typecheck, said },
-        program: resumed?.run.program ?? program,
-        trace: traceContextOf(env),
-        session: resumed === undefined ? flags.session : undefined,
-        toFile: flags.out !== undefined,
-        checkPatienceMs: CHECK_PATIENCE_MS,
-        onConsole: ({ text }) => console.print(text),
-        onPhase: console.onPhase,
-        onCall: (call) => calls.note(call),
-        beforeCalls: shared?.onCalling,
-        signal: cancel.signal,
-      }),
-    );
-  } catch (error) {
-    await own?.close();
-    throw error;
-  }
+  const resumed =
+    ticket === undefined ? undefined : await takeAnswered(ticket, host, { approver, signal: cancel.signal });
+  const executed = await host.run(
+    Object.freeze<ProgramRequest>({
+      context: localContext("run", env),
+      approver,
+      suspends,
+      resumed,
+      timeoutMs,
+      typecheck,
+      said,
+      program: resumed?.run.program ?? program,
+      trace: traceContextOf(env),
+      session: resumed === undefined ? flags.session : undefined,
+      toFile: flags.out !== undefined,
+      checkPatienceMs: CHECK_PATIENCE_MS,
+      onConsole: ({ text }) => console.print(text),
+      onPhase: console.onPhase,
+      onCall: (call) => calls.note(call),
+      beforeCalls: shared?.onCalling,
+      signal: cancel.signal,
+    }),
+  );
   const { envelope, typeWarning, unchecked, warnings, advice, recorded, cleared, emitted } = executed;
   console.end();
   await reportEmitted(
@@ -173,7 +164,7 @@ export async function run(
   if (unwritten !== undefined) console.tell(`ptc: ${unwritten}`);
   const unrecorded = await recorded;
   if (unrecorded !== undefined) onWarning(unrecorded);
-  await Promise.all(own === undefined ? [] : [cleared, own.close(), telemetry?.close(TELEMETRY_PATIENCE_MS)]);
+  if (shared === undefined) await Promise.all([cleared, project.close()]);
   const isUnavailable = !envelope.result.ok && envelope.result.error.type === "SandboxUnavailable";
   if (withoutHost?.mayStart === true && !configuration.host.off && !isUnavailable)
     startHost(surroundings, flags.config);

@@ -18,7 +18,6 @@ import { readPageAssets } from "../../server/pages/page.ts";
 import { renderRunPage } from "../../server/pages/run-page.ts";
 import { type CountedRuns, renderStatsPage } from "../../server/pages/stats-page.ts";
 import { runAsJson } from "../../server/reports/run-json.ts";
-import { openRuns } from "../../storage/storage.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -32,12 +31,12 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { inProject } from "../project-command.ts";
 import { renderRunList } from "../run-report/list-text.ts";
 import { renderRunText } from "../run-report/run-text.ts";
 import { renderStatsText } from "../run-report/stats-text.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import {
-  loadArchiveConfiguration,
   parseMoment,
   readClientSession,
   selectRun,
@@ -79,9 +78,8 @@ async function importFrom(file: string, flags: CommonFlags, surroundings: Surrou
   const { stdout, stderr, cwd } = surroundings;
   const path = resolve(cwd(), file);
   if (!existsSync(path)) throw new UsageError(`${file}: there is no such file`);
-  const archive = openRuns(await loadArchiveConfiguration(flags, surroundings), surroundings.env);
-  try {
-    const taken = await readRunFile(archive, path, Date.now());
+  return inProject(flags, surroundings, async ({ runs }) => {
+    const taken = await readRunFile(runs, path, Date.now());
     const ids = flags.json ? `${jsonLine(taken)}\n` : taken.imported.map((runId) => `${runId}\n`).join("");
     await write(stdout, ids);
     const skipped =
@@ -90,9 +88,7 @@ async function importFrom(file: string, flags: CommonFlags, surroundings: Surrou
     for (const { message } of taken.refused) await tell(stderr, oneLine(message));
     await tell(stderr, `imported ${countNoun(taken.imported.length, "run")}${skipped}${refused}`);
     return taken.refused.length === 0 ? EXIT.done : EXIT.failed;
-  } finally {
-    await archive.close();
-  }
+  });
 }
 
 interface ExportFlags extends CommonFlags {

@@ -11,7 +11,8 @@ import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { FollowedConfiguration } from "../../configuration/follow.ts";
 import { DEFAULT_LISTEN, parseListen } from "../../configuration/http-settings.ts";
 import { followsValues } from "../../configuration/policy/configured-flow.ts";
-import type { OpenService } from "../../library/service.ts";
+import { LOCAL_USER, localContext } from "../../project/local-user.ts";
+import type { OpenService } from "../../project/service.ts";
 import type { Sealer } from "../../secrets/sealing.ts";
 import type { McpService } from "../../server/mcp/service.ts";
 import { version } from "../../system/package.ts";
@@ -26,7 +27,6 @@ import {
   tell,
   UsageError,
 } from "../command.ts";
-import { LOCAL_USER, localContext } from "../local-user.ts";
 
 const MAX_WARNINGS = 10_000;
 
@@ -90,10 +90,14 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const listen = flags.http === undefined ? undefined : whereToListen(flags.http, configuration);
   const nothing = whyNoServers(configuration);
   if (nothing !== undefined) onWarning(nothing);
-  const { openService } = await import("../../library/service.ts");
+  const [{ openService }, { Project }] = await Promise.all([
+    import("../../project/service.ts"),
+    import("../../project/open-project.ts"),
+  ]);
+  const project = new Project(configuration, { env, onWarning });
   let answerAt: string | undefined;
-  const open = await openService({
-    ...{ configuration, following, env, onWarning },
+  const open = await openService(project, {
+    following,
     ...LOCAL_USER,
     answerAt: () => answerAt,
     isScraped: listen !== undefined,
@@ -106,7 +110,7 @@ async function serve(flags: ServeFlags, surroundings: Surroundings): Promise<Exi
   const serving = { ...open, surroundings, onWarning, onUrl };
   const code = await (listen === undefined ? serveStreams(serving) : serveHttp(serving, listen));
   following.stop();
-  await open.close(listen === undefined ? PATIENCE_MS : HTTP_PATIENCE_MS);
+  await project.close(listen === undefined ? PATIENCE_MS : HTTP_PATIENCE_MS);
   return code;
 }
 
@@ -124,7 +128,9 @@ async function serveStreams({ service, host, surroundings, onWarning }: Serving)
   const { serveMcp } = await import("../../server/mcp/mcp-server.ts");
   // One process started ptc and has its standard streams: one conversation.
   const context = { ...localContext("serve", env), session: randomUUID() };
-  const said = followsValues(host.configuration) ? await listenForUser(service, host.folder) : undefined;
+  const said = followsValues(host.configuration)
+    ? await listenForUser(service, host.project.own.state.path)
+    : undefined;
   await serveMcp(service, { context, stdin, stdout, onWarning });
   said?.close();
   return EXIT.done;
@@ -184,7 +190,7 @@ async function serveHttp(
     surroundings.on(signal, () => (++signals === 1 ? stopped : hurried).resolve());
   const now = () => Math.round(clock.wallMs());
   const sealer = projectSealer(host.configuration, env);
-  const pages = await serveConsole({ host, gate }, sealer, surroundings, onWarning);
+  const pages = await serveConsole({ host, gate }, sealer);
   let server: Awaited<ReturnType<typeof HttpServer.listen>>;
   try {
     server = await HttpServer.listen(service, {
@@ -201,7 +207,7 @@ async function serveHttp(
         gate,
         archive: () => host.archive,
         pending: () => host.pendingApprovals(),
-        audit: () => host.readAudit(),
+        audit: async () => host.project.readAudit(),
         replay: replayForSomebody(host),
       }),
       logins: await serveLogins(host, sealer, env),
@@ -248,16 +254,11 @@ async function serveLogins(
 }
 
 /** The console beside MCP; `undefined` where people have tokens, and no issuer can say who sits at a browser. */
-async function serveConsole(
-  opened: Pick<OpenService, "host" | "gate">,
-  sealer: () => Promise<Sealer>,
-  { env }: Surroundings,
-  onWarning: (message: string) => void,
-) {
+async function serveConsole(opened: Pick<OpenService, "host" | "gate">, sealer: () => Promise<Sealer>) {
   const { auth } = opened.host.configuration.http;
   if (auth !== undefined && !auth.issuers.some(({ login }) => login !== undefined)) return undefined;
-  const { openConsoleOfHost } = await import("../console-of-host.ts");
-  return openConsoleOfHost(opened, sealer, { env, onWarning });
+  const { openConsoleOfHost } = await import("../../project/console/served-console.ts");
+  return openConsoleOfHost(opened, sealer);
 }
 
 /** Why runs could not be kept now, where a storage is shared. */

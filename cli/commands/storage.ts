@@ -5,10 +5,9 @@ import { jsonLine } from "../../base/json.ts";
 import { countNoun, formatBytes } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
-import { loadConfiguration } from "../../configuration/load.ts";
+import type { Project } from "../../project/open-project.ts";
 import { SealingError } from "../../secrets/sealing.ts";
 import { type SharedStorage, sharedStorage } from "../../storage/storage.ts";
-import { auditPath } from "../../wiring/open-audit.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -22,6 +21,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
+import { openProjectOf } from "../project-command.ts";
 
 /** `ptc storage ...`: the PostgreSQL database that several ptc share. */
 export const storageCommand = defineGroup(
@@ -123,10 +123,9 @@ async function importArchive(
 ): Promise<ExitCode> {
   const { stdout, stderr, cwd } = surroundings;
   exitOnSignals(surroundings);
-  const { configuration, shared } = await openStorage(flags, surroundings);
+  const { project, configuration, shared } = await openStorage(flags, surroundings);
   const path = file === undefined ? configuration.archive.path : resolve(cwd(), file);
-  const log =
-    file === undefined ? auditPath(configuration) : join(dirname(path), basename(auditPath(configuration)));
+  const log = file === undefined ? project.auditPath : join(dirname(path), basename(project.auditPath));
   if (!existsSync(path)) throw new UsageError(`${file ?? path}: there is no such archive`);
   const { takeOver, takeOverAudit } = await openMaintenance();
   const isShown = stderr.isTTY === true;
@@ -200,6 +199,7 @@ function resealing({ keys }: SharedStorage) {
 }
 
 interface Opened<Shared> {
+  project: Project;
   configuration: Configuration;
   shared: Shared;
 }
@@ -213,14 +213,15 @@ async function openStorage(
 ): Promise<Opened<SharedStorage | undefined>>;
 async function openStorage(
   flags: CommonFlags,
-  { env, cwd }: Surroundings,
+  surroundings: Surroundings,
   isNeeded = true,
 ): Promise<Opened<SharedStorage | undefined>> {
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: cwd() });
-  const shared = await sharedStorage(configuration, env)?.();
+  const project = await openProjectOf(flags, surroundings);
+  const { configuration } = project;
+  const shared = await sharedStorage(configuration, project.env)?.();
   if (shared === undefined && isNeeded)
     throw new UsageError(
       `${configuration.file ?? "ptc.yaml"} has no storage.url: everything is kept in files of this machine`,
     );
-  return { configuration, shared };
+  return { project, configuration, shared };
 }

@@ -10,6 +10,7 @@ import type { Configuration, ServerConfiguration } from "../../configuration/con
 import { describeOffServers } from "../../configuration/configured-servers.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { languageNamed, loadPrinters, pickPrinter, whyNotOn } from "../../languages/languages.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
 import { chooseDirectTools, type DirectTool } from "../../tools/direct-tools.ts";
 import { loadProgramTools, type ProgramTools } from "../../tools/program-tools.ts";
 import { rankingOfCommands } from "../../tools/search/open-ranking.ts";
@@ -27,7 +28,6 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { LOCAL_USER } from "../local-user.ts";
 import { type Terminal, terminalOf } from "../terminal/terminal.ts";
 
 /** The tools that `ptc serve` lists, by namespaced name. */

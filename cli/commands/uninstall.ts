@@ -247,7 +247,7 @@ export interface Machine {
 function thisMachine(env: EnvironmentVariables, stopHost: Machine["stopHost"]): Machine {
   return {
     runFolders: stateFolders(env, currentProcess()),
-    images: async () => (await import("../../wiring/image.ts")).openOwnImages(env),
+    images: async () => (await import("../../project/sandboxes/image.ts")).openOwnImages(env),
     stopHost,
   };
 }

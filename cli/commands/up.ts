@@ -11,14 +11,14 @@ import { countNoun } from "../../base/quantities.ts";
 import { oneLine } from "../../base/visible-text.ts";
 import { findPtcInClaude } from "../../configuration/clients/claude-code.ts";
 import { CLIENTS, type ClientName, clientPlace, memberOf } from "../../configuration/clients/clients.ts";
-import type { Configuration } from "../../configuration/configuration.ts";
 import { whyNoServers } from "../../configuration/configured-servers.ts";
 import { loadConfiguration } from "../../configuration/load.ts";
 import { unnamedProgram } from "../../languages/languages.ts";
-import { openRuns } from "../../storage/storage.ts";
+import { examineEngine, examineModules } from "../../project/doctor/examine.ts";
+import { LOCAL_USER } from "../../project/local-user.ts";
+import type { Project } from "../../project/open-project.ts";
+import { warmSandbox } from "../../project/sandboxes/sandboxes.ts";
 import { engineSetupScript } from "../../system/package.ts";
-import { loadProgramTools } from "../../tools/program-tools.ts";
-import { warmSandbox } from "../../wiring/sandboxes.ts";
 import {
   CONFIG,
   type CommonFlags,
@@ -29,8 +29,7 @@ import {
   UsageError,
   write,
 } from "../command.ts";
-import { examineEngine, examineModules } from "../doctor/examine.ts";
-import { LOCAL_USER } from "../local-user.ts";
+import { inProject, openProjectOf } from "../project-command.ts";
 import { ask, canAsk, findServers, shownPath } from "./configuration/client-files.ts";
 import { init } from "./configuration/init.ts";
 import { hasEntry, install } from "./configuration/install.ts";
@@ -221,7 +220,7 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
         return { state: "done", detail: `generated/ has ${countNoun(known, "server")}${detail}` };
       },
       async carryOut(parts) {
-        const code = await generate([], common, parts);
+        const code = await inProject(common, parts, (project) => generate(project, [], common, parts));
         const { known } = await examineModules(await load(), env);
         // A server that is broken keeps no other from working.
         return code === EXIT.failed && known > 0 ? EXIT.done : code;
@@ -253,17 +252,16 @@ function stepsOf(client: ClientName, flags: UpFlags, surroundings: Surroundings)
       name: "program",
       isOptional: true,
       async look() {
-        const configuration = await load();
-        const runs = openRuns(configuration, env);
-        try {
-          if (configuration.file !== undefined && (await runs.exists()))
-            return { state: "done", detail: "something has run here; `ptc runs list` shows it" };
-        } finally {
-          await runs.close();
-        }
-        return { state: "to do", detail: "Run a first program" };
+        const hasRun = await inProject(
+          common,
+          surroundings,
+          async ({ configuration, runs }) => configuration.file !== undefined && (await runs.exists()),
+        );
+        return hasRun
+          ? { state: "done", detail: "something has run here; `ptc runs list` shows it" }
+          : { state: "to do", detail: "Run a first program" };
       },
-      carryOut: async (parts) => runFirst(await load(), flags, parts),
+      carryOut: async (parts) => runFirst(await openProjectOf(common, parts), flags, parts),
     },
   ];
 }
@@ -283,31 +281,31 @@ function withoutSandbox(why: string): string {
  * Runs a program that calls a tool that only reads and needs no arguments, or that calls nothing if there is none. The program shows
  * what the tool answers, also if that is a failure.
  */
-async function runFirst(
-  configuration: Configuration,
-  flags: UpFlags,
-  surroundings: Surroundings,
-): Promise<ExitCode> {
-  const { language, fileName } = unnamedProgram(configuration.languages);
-  const code = await firstProgram(configuration, language === "python");
+async function runFirst(project: Project, flags: UpFlags, surroundings: Surroundings): Promise<ExitCode> {
+  const { language, fileName } = unnamedProgram(project.configuration.languages);
+  const code = await firstProgram(project, language === "python");
   await write(surroundings.stderr, `${code.trimEnd().replaceAll(/^/gm, "    ")}\n`);
   const cancel = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) surroundings.on(signal, () => cancel.abort());
   const { run } = await import("./run.ts");
-  const warmed = await warmSandbox(configuration, surroundings.env, language);
+  const warmed = await warmSandbox(project, language);
   return run(
     {
       program: { code, data: {}, language, fileName },
-      ...{ configuration, cancel, warmed, said: [] },
-      ...{ timeoutMs: undefined, typecheck: undefined },
+      project,
+      cancel,
+      warmed,
+      said: [],
+      timeoutMs: undefined,
+      typecheck: undefined,
     },
     { file: [], approve: [], ...(flags.config === undefined ? {} : { config: flags.config }) },
     surroundings,
   );
 }
 
-async function firstProgram(configuration: Configuration, isPython: boolean): Promise<string> {
-  const view = (await loadProgramTools(configuration)).callableFor(LOCAL_USER);
+async function firstProgram(project: Project, isPython: boolean): Promise<string> {
+  const view = (await project.tools()).callableFor(LOCAL_USER);
   const tool = view.names().find((name) => {
     const { annotations, inputSchema } = view.get(name) ?? {};
     const required = memberOf(inputSchema, "required");

@@ -14,9 +14,9 @@ import {
 } from "../../broker/approvals/approvals.ts";
 import { NOT_ASKED } from "../../broker/elicitation/elicitation.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import { localUserName } from "../../project/local-user.ts";
 import { matchesPattern } from "../../protocol/tool-names.ts";
 import { type Surroundings, UsageError } from "../command.ts";
-import { localUserName } from "../local-user.ts";
 import { ProgramConsole } from "./program-console.ts";
 import {
   askOnTerminal,

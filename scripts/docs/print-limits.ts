@@ -84,6 +84,11 @@ const SECTIONS: Readonly<Record<string, readonly Limit[]>> = {
       past: "result: `OutputLimit`, use `--out` or `emit`; arguments: the call fails",
     },
     {
+      what: "members of objects in a message to `ptc serve --http`",
+      fixed: ["MAX_HTTP_MEMBERS"],
+      past: "the request is answered with 400",
+    },
+    {
       what: "levels of nesting in these",
       fixed: ["MAX_NESTING_DEPTH"],
       past: "`ResultNotSerializable`; arguments: the call fails",

@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { ForeignJsonError, isObject, parseForeignJson } from "../../base/json.ts";
 import type { Caller } from "../../identity/caller.ts";
-import { MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
+import { MAX_HTTP_MEMBERS, MAX_NESTING_DEPTH, MAX_VALUES } from "../../protocol/limits.ts";
 import { identityKey } from "../../protocol/run-context.ts";
 import { type Asker, buildServer, type StateSealer } from "../mcp/mcp-server.ts";
 import type { McpConnection, McpService } from "../mcp/service.ts";
@@ -21,7 +21,12 @@ import { McpSessions } from "./mcp-sessions.ts";
 /** The largest body of a request. */
 export const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** A message of these bounds is parsed in one turn, so that they are no wider than what programs are handed. */
-const MESSAGE_LIMITS = { maxBytes: MAX_BODY_BYTES, maxDepth: MAX_NESTING_DEPTH, maxValues: MAX_VALUES };
+const MESSAGE_LIMITS = {
+  maxBytes: MAX_BODY_BYTES,
+  maxDepth: MAX_NESTING_DEPTH,
+  maxValues: MAX_VALUES,
+  maxMembers: MAX_HTTP_MEMBERS,
+};
 /** How often a stream that says nothing else shows that it is alive. */
 const KEEP_ALIVE_MS = 15_000;
 

@@ -55,6 +55,14 @@ test.each(refused)("refuses %s", (_, json, code) => {
   expect(parse).toThrow(expect.objectContaining({ code }));
 });
 
+test("bounds the members of all objects together, and no items of lists", () => {
+  const limits = { ...LIMITS, maxMembers: 4 };
+  expect(parseForeignJson('[{"a":1,"b":[0,0,0,0,0]},{"a":{"c":2}}]', limits)).toHaveLength(2);
+  expect(() => parseForeignJson('[{"a":1,"b":2},{"a":{"c":2,"d":3}}]', limits)).toThrow(
+    expect.objectContaining({ code: "too_many_members", message: "holds more than 4 members of objects" }),
+  );
+});
+
 test.each<[string, number]>(rows("counts of values"))("counts the values of %s", (json, count) => {
   expect(countJsonValues(json)).toBe(count);
   expect(() => parseForeignJson(json, { ...LIMITS, maxValues: count })).not.toThrow();

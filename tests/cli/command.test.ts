@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { PassThrough, Writable } from "node:stream";
 import { describe, expect, it, test } from "vitest";
 import { write } from "../../cli/command.ts";
-import { localContext } from "../../cli/local-user.ts";
+import { localContext } from "../../project/local-user.ts";
 import { allCommands } from "./help/printed-examples.ts";
 import { projectInProcess } from "./in-process.ts";
 

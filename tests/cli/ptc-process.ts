@@ -98,11 +98,9 @@ function build(folder: string): void {
 
 type Main = (surroundings: Surroundings) => Promise<number>;
 
-/** What `dist/cli/start.js` calls, loaded as Node.js loads it: Vitest would transform what it imports. */
+/** What a process of ptc calls, loaded as Node.js loads it: Vitest would transform what it imports. */
 function builtMain(command: string): Main {
-  const start = join(command, "../start.js");
-  const [chunk] = /[./]+chunks\/main-\w+\.js/.exec(readFileSync(start, "utf8")) ?? [""];
-  const { main } = createRequire(start)(chunk) as { main: Main };
+  const { main } = createRequire(command)("./main.js") as { main: Main };
   return main;
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../configuration/managed-settings.ts";
 import { isDecidedByRun } from "../../configuration/policy/configured-flow.ts";
 import { buildAuthorizer } from "../../configuration/policy/configured-policy.ts";
-import { sandboxOptions } from "../../wiring/sandboxes.ts";
+import { sandboxOptions } from "../../project/sandboxes/sandboxes.ts";
 import { toolOf } from "../catalog/tool-of.ts";
 import { eventually } from "../eventually.ts";
 

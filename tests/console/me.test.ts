@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { tokensForConsole } from "../../cli/console-me.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import type { KnownSession, KnownToken } from "../../console/parts.ts";
 import type { Rights, Viewer } from "../../console/viewer.ts";
 import { isRefusal } from "../../identity/caller.ts";
 import { Tokens } from "../../identity/tokens.ts";
+import { tokensForConsole } from "../../project/console/me.ts";
 import { newFolder } from "../temporary-folder.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 

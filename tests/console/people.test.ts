@@ -1,12 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openConsoleOfHost } from "../../cli/console-of-host.ts";
 import { consoleAddress } from "../../configuration/http-settings.ts";
 import { parseConfiguration } from "../../configuration/parse.ts";
 import { openAuthenticator } from "../../identity/identity.ts";
+import { openConsoleOfHost } from "../../project/console/served-console.ts";
+import { Project } from "../../project/open-project.ts";
+import { openServing } from "../../project/serving.ts";
 import { KeyList } from "../../secrets/sealing.ts";
-import { openServing } from "../../wiring/serving.ts";
 import { MemoryStore } from "../archive/memory-store.ts";
 import { fixtureServer } from "../cli/ptc-process.ts";
 import { freePort } from "../free-port.ts";
@@ -61,14 +62,15 @@ async function serveTeam({
   const warnings: string[] = [];
   const onWarning = (message: string) => void warnings.push(message);
   const store = new MemoryStore();
-  const opened = await openServing({
-    ...{ configuration, env, principal: "local", archive: () => store, onWarning },
+  const project = new Project(configuration, { env, archive: () => store, onWarning });
+  const opened = await openServing(project, {
+    principal: "local",
     engine: () => new InProcessEngine(async () => "done"),
   });
   const { host } = opened;
   await opened.listed();
   onTestFinished(() => host.close());
-  const pages = openConsoleOfHost(opened, async () => new KeyList([Buffer.alloc(32, 5)]), { env, onWarning });
+  const pages = openConsoleOfHost(opened, async () => new KeyList([Buffer.alloc(32, 5)]));
   onTestFinished(() => pages.close());
   await serveHttpHere(
     serviceOf(async () => executed({ data: 1 })),

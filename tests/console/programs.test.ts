@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { testForConsole } from "../../cli/console-programs.ts";
 import type { TestedProgram } from "../../console/parts.ts";
 import { renderManifest } from "../../programs/manifest.ts";
 import { SavedPrograms } from "../../programs/saved-programs.ts";
+import { testForConsole } from "../../project/console/programs.ts";
+import { servedProject } from "../project/served-project.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
-import { servedProject } from "../wiring/served-project.ts";
 import { ALL, enter, serveConsole } from "./served-console.ts";
 
 const SAVED = join(import.meta.dirname, "../../examples/recipes/programs");

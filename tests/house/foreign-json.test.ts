@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "../..");
 
 /** The folders through which values of programs, servers and people go on the host. */
 const FOLDERS =
-  "{archive,broker,catalog,cli,console,execution,generation,library,notify,programs,protocol,server,tools,upstream,wiring}";
+  "{archive,broker,catalog,cli,console,execution,generation,library,notify,programs,protocol,server,project,tools,upstream}";
 
 /** Files whose JSON has no numbers of others. */
 const MAY_PARSE: Readonly<Record<string, string>> = {
@@ -14,6 +14,7 @@ const MAY_PARSE: Readonly<Record<string, string>> = {
   "archive/postgres/postgres-facts.ts": "texts by name",
   "broker/schemas/schema-worker.ts": "the bounds of a check",
   "catalog/learned/shape.ts": "only whether a text is JSON",
+  "cli/front.ts": "what the build has written",
   "cli/terminal/result-file.ts": "a text in quotes",
   "execution/output/whole-output.ts": "a text in quotes",
   "notify/slack.ts": "a button of a message of ptc",

@@ -51,7 +51,7 @@ const IMPORTED = [
     "languages/typescript/bundling/bundle.ts",
     "languages/python/python.ts",
   ],
-  ...["archive/sqlite/sqlite-archive-store.ts", "archive/portable/portable-format.ts", "wiring/host.ts"],
+  ...["archive/sqlite/sqlite-archive-store.ts", "archive/portable/portable-format.ts", "project/host.ts"],
   ...["tests/fake.ts", "bench/fake.ts"],
 ];
 
@@ -148,15 +148,13 @@ describe("the import rules", () => {
     ["what talks to MCP servers", "upstream/mcp/a.ts", "@modelcontextprotocol/client"],
     ["the table of languages", "languages/languages.ts", "./typescript/bundling/bundle.ts"],
     ["a language", "languages/typescript/a.ts", "../../codegen/typescript/print.ts"],
-    ["the choice of an engine", "wiring/engine.ts", "../sandbox/docker/docker-engine.ts"],
-    ["a command", "cli/a.ts", "../sandbox/sandbox-error.ts"],
-    ["a command", "cli/b.ts", "../upstream/upstream-error.ts"],
+    ["the choice of an engine", "project/sandboxes/engine.ts", "../../sandbox/docker/docker-engine.ts"],
   ])("let %s, %s, import %s", async (what, file, imported) => {
     expect(await brokenRules([{ what, file, imported }])).toEqual([[]]);
   });
 
-  it("let nothing else in the wiring choose an engine", async () => {
-    const chooses = { what: "", file: "wiring/x.ts", imported: "../sandbox/docker/docker-engine.ts" };
+  it("let nothing else in project/ choose an engine", async () => {
+    const chooses = { what: "", file: "project/x.ts", imported: "../sandbox/docker/docker-engine.ts" };
     expect(await brokenRules([chooses])).toEqual([["docker-is-one-engine"]]);
   });
 });

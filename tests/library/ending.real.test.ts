@@ -44,8 +44,11 @@ describeSandboxed("a process that has closed its ptc", () => {
     expect(own).toEqual([]);
     const processes = execFileSync("ps", ["-A", "-o", "args="], { encoding: "utf8" });
     expect(processes).not.toContain(folder);
+    // Compiled code is kept for the next process, in the user's folder of caches.
+    expect(readdirSync(join(folder, ".cache"))).toEqual(["ptc"]);
+    expect(readdirSync(join(folder, ".cache/ptc"))).toEqual(["compiled"]);
     expect(readdirSync(folder).sort()).toEqual(
-      [".ptc", "node_modules", "program.mjs", "run", "state"].sort(),
+      [".cache", ".ptc", "node_modules", "program.mjs", "run", "state"].sort(),
     );
   });
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeAll, onTestFinished, vi } from "vitest";
 import type { FunctionTool, Ptc, PtcOptions } from "../../library/ptc.ts";
 import { createPtc, tool } from "../../library/ptc.ts";
-import { ENGINE } from "../../wiring/engine.ts";
+import { ENGINE } from "../../project/sandboxes/engine.ts";
 import { ProcessEngine } from "../runner-image/process-engine.ts";
 import { newFolder } from "../temporary-folder.ts";
 

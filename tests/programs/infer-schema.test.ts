@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inferInput, inferOutput } from "../../cli/save-program.ts";
+import { inferInput, inferOutput } from "../../project/programs/save-program.ts";
 
 describe("the schema of a saved program's data", () => {
   it("has every member of the recorded data, and no other", () => {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { imageOf } from "../../project/sandboxes/project-image.ts";
+import { USUAL_SANDBOX } from "../../project/sandboxes/sandboxes.ts";
 import { SandboxError } from "../../sandbox/sandbox-error.ts";
-import { imageOf } from "../../wiring/project-image.ts";
-import { USUAL_SANDBOX } from "../../wiring/sandboxes.ts";
 import { type LocalEngine, openTestedEngine, TESTED_ENGINE } from "./tested-engine.ts";
 
 const OLDEST_NODE = 22;

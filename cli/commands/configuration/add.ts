@@ -16,9 +16,11 @@ import { addServer, renderConfiguration } from "../../../configuration/write-fil
 import { ModuleGenerator } from "../../../generation/generate.ts";
 import { GeneratedFolder } from "../../../generation/generated-folder.ts";
 import { generatedDirectory } from "../../../generation/generated-modules.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { Project } from "../../../project/open-project.ts";
+import { openServers } from "../../../project/servers/upstreams.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
 import type { EnvironmentVariables } from "../../../system/environment-variables.ts";
-import { openServers } from "../../../wiring/open-servers.ts";
 import {
   collect,
   defineCommand,
@@ -31,7 +33,7 @@ import {
   warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
+import { inProject } from "../../project-command.ts";
 import { login } from "../auth.ts";
 import { generate, proposalWarnings } from "../generate.ts";
 import { canAsk, refuseLinkOut, replaceFile } from "./client-files.ts";
@@ -108,7 +110,8 @@ async function add(
   const stop = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => stop.abort());
   const warn = warnOn(stderr);
-  const upstreams = openServers(configuration, { env, principal: LOCAL_USER.principal, onWarning: warn });
+  const project = new Project(configuration, { env, onWarning: warn });
+  const upstreams = openServers(project, LOCAL_USER.principal);
   try {
     const servers = configuration.servers.filter((server) => server.name === name);
     const generator = new ModuleGenerator({
@@ -136,8 +139,11 @@ async function add(
     if (needsLogin && canAsk(surroundings)) {
       await tell(stderr, `added '${name}' to ${visibleLine(file)}; it asks for a login`);
       const config = flags.config === undefined ? {} : { config: flags.config };
-      const code = await login(name, { ...config, browser: true }, { ...surroundings, env });
-      return code === EXIT.done ? generate([name], config, { ...surroundings, env }) : code;
+      const given = { ...surroundings, env };
+      return inProject(config, given, async (added) => {
+        const code = await login(added, name, { ...config, browser: true }, given);
+        return code === EXIT.done ? generate(added, [name], config, given) : code;
+      });
     }
     if (failure !== undefined) {
       await write(stdout, `added '${name}' to ${visibleLine(file)}; it does not work yet\n`);
@@ -152,7 +158,7 @@ async function add(
     await write(stdout, `added '${name}' to ${visibleLine(file)}: ${renderOffer(tools)}, ${shown}\n`);
     return EXIT.done;
   } finally {
-    await upstreams.close();
+    await project.close();
   }
 }
 

@@ -25,9 +25,8 @@ import {
 } from "../../../configuration/plain-secrets.ts";
 import type { ServerEntry } from "../../../configuration/settings/server-settings.ts";
 import { renderConfiguration } from "../../../configuration/write-file.ts";
+import { hasGvisor } from "../../../project/sandboxes/has-gvisor.ts";
 import { UserSecrets } from "../../../secrets/user-secrets.ts";
-import { openState } from "../../../system/state-directory.ts";
-import { sandboxOptions, USUAL_SANDBOX } from "../../../wiring/sandboxes.ts";
 import { readTextFile } from "../../arguments/text-file.ts";
 import { claudeCommand } from "../../claude-command.ts";
 import {
@@ -166,19 +165,6 @@ async function choosesInterpreters(surroundings: Surroundings): Promise<boolean>
     "there is no gVisor here, in which programs are isolated from this machine. They can run without it now, in interpreters in WebAssembly: a weaker wall, behind which calls that may change something ask you first",
   );
   return isConfirmed("Run programs in interpreters until gVisor is installed?", surroundings);
-}
-
-async function hasGvisor(env: Surroundings["env"]): Promise<boolean> {
-  const own = openState(env);
-  try {
-    const { engine, runtime } = sandboxOptions(USUAL_SANDBOX, own);
-    const known = (await engine.describe()).runtimes.get(runtime);
-    return known !== undefined && known.problem === undefined;
-  } catch {
-    return false;
-  } finally {
-    own.state.remove();
-  }
 }
 
 /** What the clients' lists of tools have become. */

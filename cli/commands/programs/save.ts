@@ -3,26 +3,24 @@ import { resolve } from "node:path";
 import { jsonLine } from "../../../base/json.ts";
 import { visibleLines } from "../../../base/visible-text.ts";
 import type { Configuration } from "../../../configuration/configuration.ts";
-import { loadConfiguration } from "../../../configuration/load.ts";
 import { languageOfFile } from "../../../languages/languages.ts";
-import { openRuns } from "../../../storage/storage.ts";
-import { openHost } from "../../../wiring/open-host.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { openHost } from "../../../project/open-host.ts";
+import type { Project } from "../../../project/open-project.ts";
+import { originOfRun, type ProgramOrigin, saveProgram } from "../../../project/programs/save-program.ts";
 import { readProgram } from "../../arguments/program-file.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   EXIT,
   type ExitCode,
   exitOnSignals,
   type Surroundings,
   tell,
   UsageError,
-  warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
-import { originOfRun, type ProgramOrigin, saveProgram } from "../../save-program.ts";
+import { defineProjectCommand } from "../../project-command.ts";
 import { selectRun } from "../archived-runs.ts";
 
 interface SaveFlags extends CommonFlags {
@@ -33,7 +31,7 @@ interface SaveFlags extends CommonFlags {
 }
 
 /** `ptc save RUN|FILE --name NAME` */
-export const saveCommand = defineCommand("save", save, (command) =>
+export const saveCommand = defineProjectCommand("save", save, (command) =>
   command
     .description("make a named program of an archived run, or of a file, in programs/ beside ptc.yaml")
     .argument("<run>", "input digest or run id, or the beginning of one; or the file of a program")
@@ -49,44 +47,35 @@ export const saveCommand = defineCommand("save", save, (command) =>
     ),
 );
 
-async function save(from: string, flags: SaveFlags, surroundings: Surroundings): Promise<ExitCode> {
-  const { env, stdout, stderr } = surroundings;
+async function save(
+  project: Project,
+  from: string,
+  flags: SaveFlags,
+  surroundings: Surroundings,
+): Promise<ExitCode> {
+  const { stdout, stderr } = surroundings;
   exitOnSignals(surroundings);
   const { name } = flags;
   if (name === undefined) throw new UsageError("give the program a name: --name weekly-report");
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const archive = openRuns(configuration, surroundings.env);
-  const host = openHost({
-    configuration,
-    env,
-    onWarning: warnOn(stderr),
-  });
-  try {
-    const isFile = languageOfFile(from) !== undefined || existsSync(resolve(surroundings.cwd(), from));
-    const origin = isFile
-      ? await readOrigin(from, configuration, surroundings)
-      : await originOfRun(archive, (await selectRun(archive, from)).run.run_id);
-    const { description, expose, force = false } = flags;
-    const saved = await saveProgram(
-      configuration,
-      origin,
-      { name, description, expose, force },
-      { host, viewer: LOCAL_USER },
-    );
-    if (flags.json === true) await write(stdout, `${jsonLine({ name, ...saved })}\n`);
-    else {
-      for (const file of saved.files) await write(stdout, `wrote ${file}\n`);
-      await write(
-        stdout,
-        `run it with \`ptc run ${name}\`; \`ptc run ${name} --help\` shows what it takes\n`,
-      );
-    }
-    for (const note of saved.notes) await tell(stderr, visibleLines(note));
-    return EXIT.done;
-  } finally {
-    await host.close();
-    await archive.close();
+  const { configuration, runs } = project;
+  const isFile = languageOfFile(from) !== undefined || existsSync(resolve(surroundings.cwd(), from));
+  const origin = isFile
+    ? await readOrigin(from, configuration, surroundings)
+    : await originOfRun(runs, (await selectRun(runs, from)).run.run_id);
+  const { description, expose, force = false } = flags;
+  const saved = await saveProgram(
+    project,
+    origin,
+    { name, description, expose, force },
+    { host: openHost(project), viewer: LOCAL_USER },
+  );
+  if (flags.json === true) await write(stdout, `${jsonLine({ name, ...saved })}\n`);
+  else {
+    for (const file of saved.files) await write(stdout, `wrote ${file}\n`);
+    await write(stdout, `run it with \`ptc run ${name}\`; \`ptc run ${name} --help\` shows what it takes\n`);
   }
+  for (const note of saved.notes) await tell(stderr, visibleLines(note));
+  return EXIT.done;
 }
 
 async function readOrigin(

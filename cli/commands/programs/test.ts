@@ -1,24 +1,22 @@
 import { jsonLine } from "../../../base/json.ts";
 import { countNoun } from "../../../base/quantities.ts";
 import { visibleLine } from "../../../base/visible-text.ts";
-import { loadConfiguration } from "../../../configuration/load.ts";
-import { loadProgramTools } from "../../../tools/program-tools.ts";
-import { openHost } from "../../../wiring/open-host.ts";
+import { LOCAL_USER } from "../../../project/local-user.ts";
+import { openHost } from "../../../project/open-host.ts";
+import type { Project } from "../../../project/open-project.ts";
+import { type ProgramTest, testProgram } from "../../../project/programs/test-program.ts";
 import {
   CONFIG,
   type CommonFlags,
-  defineCommand,
   EXIT,
   type ExitCode,
   SIGNALS,
   type Surroundings,
   UsageError,
-  warnOn,
   write,
 } from "../../command.ts";
-import { LOCAL_USER } from "../../local-user.ts";
+import { defineProjectCommand } from "../../project-command.ts";
 import { terminalOf } from "../../terminal/terminal.ts";
-import { type ProgramTest, testProgram } from "../../test-program.ts";
 import { explainMissing } from "./by-name.ts";
 
 const MAX_LINE_CHARS = 500;
@@ -31,7 +29,7 @@ const COLOURS = {
 } as const;
 
 /** `ptc test [NAME...]` */
-export const testCommand = defineCommand("test", test, (command) =>
+export const testCommand = defineProjectCommand("test", test, (command) =>
   command
     .description(
       "check saved programs, and run their recorded examples again without any server; exit 1 if one fails, 4 if one has changed",
@@ -43,14 +41,15 @@ export const testCommand = defineCommand("test", test, (command) =>
 );
 
 async function test(
+  project: Project,
   names: readonly string[],
   flags: CommonFlags,
   surroundings: Surroundings,
 ): Promise<ExitCode> {
-  const { env, stdout, stderr } = surroundings;
+  const { env, stdout } = surroundings;
   const { style } = terminalOf(stdout, env);
-  const configuration = await loadConfiguration({ flag: flags.config, env, cwd: surroundings.cwd() });
-  const tools = await loadProgramTools(configuration);
+  const { configuration } = project;
+  const tools = await project.tools();
   const { programs = [], problems = new Map<string, string>() } = tools.programs ?? {};
   const known = [...programs.map(({ name }) => name), ...problems.keys()].sort();
   const unknown = names.find((name) => !known.includes(name));
@@ -60,37 +59,28 @@ async function test(
     );
   const cancel = new AbortController();
   for (const signal of SIGNALS) surroundings.on(signal, () => cancel.abort());
-  const host = openHost({
-    configuration,
-    env,
-    warm: programs.length > 1 ? configuration.sandbox.warm : 0,
-    onWarning: warnOn(stderr),
-  });
+  const host = openHost(project, { warm: programs.length > 1 ? configuration.sandbox.warm : 0 });
   const outcomes: ProgramTest[] = [];
-  try {
-    for (const name of names.length === 0 ? known : names) {
-      if (cancel.signal.aborted) break;
-      const found = programs.find((each) => each.name === name);
-      const tested: ProgramTest =
-        found === undefined
-          ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
-          : await testProgram(found, {
-              configuration,
-              host,
-              tools,
-              viewer: LOCAL_USER,
-              signal: cancel.signal,
-            });
-      outcomes.push(tested);
-      if (flags.json !== true)
-        await write(
-          stdout,
-          render(tested, (text) => style(COLOURS[tested.outcome], text)),
-        );
-      if (tested.outcome === "no-sandbox") break;
-    }
-  } finally {
-    await host.close();
+  for (const name of names.length === 0 ? known : names) {
+    if (cancel.signal.aborted) break;
+    const found = programs.find((each) => each.name === name);
+    const tested: ProgramTest =
+      found === undefined
+        ? { name, outcome: "failed", lines: [problems.get(name) ?? ""] }
+        : await testProgram(found, {
+            configuration,
+            host,
+            tools,
+            viewer: LOCAL_USER,
+            signal: cancel.signal,
+          });
+    outcomes.push(tested);
+    if (flags.json !== true)
+      await write(
+        stdout,
+        render(tested, (text) => style(COLOURS[tested.outcome], text)),
+      );
+    if (tested.outcome === "no-sandbox") break;
   }
   const count = (outcome: ProgramTest["outcome"]) =>
     outcomes.filter((each) => each.outcome === outcome).length;

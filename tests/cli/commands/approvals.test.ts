@@ -5,11 +5,10 @@ import { type Approver, LATER } from "../../../broker/approvals/approvals.ts";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { openPending } from "../../../execution/pending/open-pending.ts";
 import { openPasskeyStore, Passkeys } from "../../../logins/passkeys.ts";
+import { Project } from "../../../project/open-project.ts";
+import { openServing } from "../../../project/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import { KeyList } from "../../../secrets/sealing.ts";
-import { openAudit } from "../../../storage/storage.ts";
-import { auditPath } from "../../../wiring/open-audit.ts";
-import { openServing } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { SoftwarePasskey } from "../../console/software-passkey.ts";
 import { eventually } from "../../eventually.ts";
@@ -29,14 +28,15 @@ async function setUp(settings: object = {}) {
     approvals: { ask: ["*"], ...settings },
     ...{ execution: { typecheck: "off" }, sandbox: { warm: 0 } },
   });
-  const { host } = await openServing({
-    configuration: await loadConfiguration({ flag: undefined, env, cwd: project.directory }),
+  const opened = new Project(await loadConfiguration({ flag: undefined, env, cwd: project.directory }), {
     env,
+    archive: () => new MemoryStore(),
+    onWarning: () => {},
+  });
+  const { host } = await openServing(opened, {
     principal: "local",
     engine: () =>
       new InProcessEngine(async ({ call }) => call("mcp__docs__get_document", { documentId: "p\u0430y" })),
-    archive: () => new MemoryStore(),
-    onWarning: () => {},
   });
   onTestFinished(() => host.close());
   await host.warm();
@@ -239,7 +239,9 @@ describe(`where approvals have to be typed at a terminal${WITHOUT_PYTHON}`, () =
         /waits for a passkey: answer it in the inbox of the console[\s\S]*Document a/,
       );
       const lines: string[] = [];
-      for await (const { line } of openAudit(configuration, env, auditPath(configuration)).entries({}))
+      for await (const { line } of new Project(configuration, { env, onWarning() {} })
+        .readAudit()
+        .entries({}))
         lines.push(line);
       expect(lines.join("\n")).toMatch(/"event":"approval"[^\n]*"decision":"approved"[^\n]*"credential":"k"/);
     },

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { imageOf } from "../../../project/sandboxes/project-image.ts";
+import { USUAL_SANDBOX } from "../../../project/sandboxes/sandboxes.ts";
 import { KnownWalls } from "../../../sandbox/known-walls.ts";
-import { imageOf } from "../../../wiring/project-image.ts";
-import { USUAL_SANDBOX } from "../../../wiring/sandboxes.ts";
 import { describeSandboxed } from "../../sandbox/in-sandbox.ts";
 import { openTestedEngine } from "../../sandbox/tested-engine.ts";
 import { envelopeOf, fixtureServer, usePtc } from "../ptc-process.ts";

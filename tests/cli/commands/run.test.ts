@@ -3,6 +3,7 @@ import type { SharedHost } from "../../../cli/command.ts";
 import { run } from "../../../cli/commands/run.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import type { ProgramRequest } from "../../../execution/run-request.ts";
+import { Project } from "../../../project/open-project.ts";
 import { loadProgramTools } from "../../../tools/program-tools.ts";
 import { surroundingsIn } from "../surroundings.ts";
 import { FakeTerminal } from "../terminal/terminals.ts";
@@ -29,7 +30,7 @@ it("tells a person on a terminal that a type check takes long, which they wait f
   const running = run(
     {
       program: { code: "", data: {} },
-      configuration,
+      project: new Project(configuration, { env: {}, onWarning() {} }),
       timeoutMs: undefined,
       typecheck: undefined,
       said: [],

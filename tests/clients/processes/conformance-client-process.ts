@@ -9,11 +9,11 @@ import type { RemoteServerConfiguration } from "../../../configuration/configura
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { openLoginStore } from "../../../logins/logins.ts";
+import { composeAuthorizations } from "../../../project/servers/upstreams.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
 import type { UpstreamConnection } from "../../../upstream/upstream.ts";
 import { UpstreamError } from "../../../upstream/upstream-error.ts";
-import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { ScriptedBrowser } from "../../upstream/authorization/servers/browser.ts";
 
 /** How often a person would do as they are told. */

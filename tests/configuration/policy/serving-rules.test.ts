@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { ApprovalRequest } from "../../../broker/approvals/approvals.ts";
 import { unknownTool } from "../../../catalog/tool-catalog.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
+import { echoServer, servedProject } from "../../project/served-project.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
-import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
 const PERMIT = "permit(principal, action, resource);\n";
 

@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { type ApprovalAnswer, LATER } from "../../../broker/approvals/approvals.ts";
 import { Conversation } from "../../../broker/flow/conversation.ts";
 import type { ExecutedProgram } from "../../../execution/output/executed-run.ts";
+import type { Host } from "../../../project/host.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
 import type { BegunRunFacts, Telemetry } from "../../../telemetry/telemetry.ts";
-import type { Host } from "../../../wiring/host.ts";
+import { PROGRAM, servedProject } from "../../project/served-project.ts";
 import type { ProgramFunction } from "../../sandbox/in-process-engine.ts";
-import { PROGRAM, servedProject } from "../../wiring/served-project.ts";
 
 const SERVER = join(import.meta.dirname, "../../fixtures/servers/counts-calls.mjs");
 const CONTEXT: RunContext = { principal: "local", source: "serve" };

@@ -5,20 +5,21 @@ import type { ApprovalAnswer } from "../../../broker/approvals/approvals.ts";
 import type { Authorizer } from "../../../broker/policy/authorizer.ts";
 import { TYPESCRIPT_PRINTER as PRINTER } from "../../../codegen/typescript/typescript-printer.ts";
 import type { MissedEvents, RunEvent, RunView } from "../../../execution/runs/run-events.ts";
+import type { ProjectOptions } from "../../../project/open-project.ts";
+import type { ServingOptions } from "../../../project/serving.ts";
 import type { RunContext } from "../../../protocol/run-context.ts";
-import type { ServingOptions } from "../../../wiring/serving.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { sampleRun } from "../../archive/sample-runs.ts";
 import { eventually } from "../../eventually.ts";
+import { echoServer, PROGRAM, servedProject } from "../../project/served-project.ts";
 import { InProcessEngine, type ProgramFunction } from "../../sandbox/in-process-engine.ts";
-import { echoServer, PROGRAM, servedProject } from "../../wiring/served-project.ts";
 
 const SECRET = "s3cr3t-value-that-nobody-may-see";
 
 /** A host whose one server, `x`, echoes, and whose programs are a function in this process. */
 async function openHost(
   program: ProgramFunction,
-  seams: Pick<ServingOptions, "authorizer" | "credentials" | "archive"> = {},
+  seams: Pick<ServingOptions, "authorizer" | "credentials"> & Pick<ProjectOptions, "archive"> = {},
 ) {
   const { cwd, open } = servedProject({
     servers: [echoServer("x", { env: { TOKEN: SECRET } })],

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../../eventually.ts";
+import { echoServer, servedProject } from "../../project/served-project.ts";
 import { InProcessEngine } from "../../sandbox/in-process-engine.ts";
-import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
 /** A ptc that serves one server, `x`, which echoes. Programs that pass their checks come to the word "ran". */
 async function serve(settings: object) {

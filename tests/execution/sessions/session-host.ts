@@ -1,8 +1,8 @@
 import { expect, onTestFinished } from "vitest";
 import type { Approver } from "../../../broker/approvals/approvals.ts";
 import type { Identified } from "../../../protocol/run-context.ts";
+import { echoServer, servedProject } from "../../project/served-project.ts";
 import { ProcessEngine } from "../../runner-image/process-engine.ts";
-import { echoServer, servedProject } from "../../wiring/served-project.ts";
 
 /** In the place of a language: the program does not say it. */
 export const UNSAID = "";

@@ -74,6 +74,7 @@ export const target = fuzzTarget({
       not_utf8: !isUtf8,
       too_deep: !oracle.isJson || oracle.depth > LIMITS.maxDepth,
       too_many_values: !oracle.isJson || oracle.atMost > LIMITS.maxValues,
+      too_many_members: false,
       not_json: !oracle.isJson,
       non_finite: oracle.isJson && oracle.infinite,
       duplicate_key: oracle.isJson && oracle.duplicates,

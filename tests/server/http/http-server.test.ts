@@ -66,6 +66,14 @@ describe("an HTTP server without logins", () => {
     expect((await post(url, large)).status).toBe(413);
   });
 
+  test("parses no message of more members than one turn of the loop is for", async () => {
+    const { url } = await serveHttpHere(one());
+    const data = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`name ${i}`, 1]));
+    const response = await post(url, modern("tools/call", { name: "execute_program", arguments: { data } }));
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("the message holds more than 100000 members of objects");
+  });
+
   test("reads no headers that are too large", async () => {
     const { url } = await serveHttpHere(one());
     expect(await ask(url, { "X-Large": "x".repeat(20_000) })).toBe(431);

@@ -3,7 +3,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { loadConfiguration } from "../../../configuration/load.ts";
 import { replayForSomebody } from "../../../execution/replay/replay-for-somebody.ts";
 import type { Authenticator, Caller } from "../../../identity/caller.ts";
-import { openService } from "../../../library/service.ts";
+import { Project } from "../../../project/open-project.ts";
+import { openService } from "../../../project/service.ts";
 import { Records } from "../../../server/http/records.ts";
 import { MemoryStore } from "../../archive/memory-store.ts";
 import { projectInProcess } from "../../cli/in-process.ts";
@@ -58,9 +59,13 @@ async function serveWith(rules: string) {
   let asks = false;
   const store = new MemoryStore();
   let url = new URL("http://localhost");
-  const { host, service, gate, listed, close } = await openService({
-    configuration: await loadConfiguration({ flag: undefined, env, cwd: project.directory }),
-    ...{ env, principal: "local", archive: () => store, onWarning: () => {} },
+  const opened = new Project(await loadConfiguration({ flag: undefined, env, cwd: project.directory }), {
+    env,
+    archive: () => store,
+    onWarning: () => {},
+  });
+  const { host, service, gate, listed } = await openService(opened, {
+    principal: "local",
     engine: () =>
       new InProcessEngine(async ({ call, print }) => {
         if (asks) await call("mcp__docs__get_document", { documentId: "d" });
@@ -69,11 +74,11 @@ async function serveWith(rules: string) {
       }),
     answerAt: () => `${url.href}/approvals`,
   });
-  onTestFinished(() => close(1_000));
+  onTestFinished(() => opened.close(1_000));
   await listed();
   const records = new Records({
     ...{ gate, archive: () => host.archive, pending: () => host.pendingApprovals() },
-    ...{ audit: () => host.readAudit(), replay: replayForSomebody(host) },
+    ...{ audit: async () => opened.readAudit(), replay: replayForSomebody(host) },
   });
   ({ url } = await serveHttpHere(service, { authenticator: byName, records }));
   const call = async (who: string, message: object) =>
@@ -191,7 +196,7 @@ test("an answer of another's is that of who gave it, and the program goes on wit
   await expect
     .poll(async () => {
       approved.length = 0;
-      for await (const { fields } of (await host.readAudit()).entries({ events: ["approval", "access"] }))
+      for await (const { fields } of host.project.readAudit().entries({ events: ["approval", "access"] }))
         approved.push(fields);
       return approved;
     })

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../../eventually.ts";
-import { echoServer, servedProject } from "../../wiring/served-project.ts";
+import { echoServer, servedProject } from "../../project/served-project.ts";
 import { ScriptedEndpoint } from "./scripted-endpoint.ts";
 
 const OTHER = join(import.meta.dirname, "../../fixtures/servers/finance.mjs");

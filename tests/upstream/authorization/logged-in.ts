@@ -4,10 +4,10 @@ import type { RemoteServerConfiguration } from "../../../configuration/configura
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { loginKeyOf, loginServer, openLoginStore } from "../../../logins/logins.ts";
+import { composeAuthorizations } from "../../../project/servers/upstreams.ts";
 import type { Login } from "../../../upstream/authorization/login-store.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
-import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";
 import { type ProtectionRules, serveProtected, type TokenVerifier } from "./servers/protected-server.ts";

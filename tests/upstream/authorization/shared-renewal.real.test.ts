@@ -5,11 +5,11 @@ import type { RemoteServerConfiguration } from "../../../configuration/configura
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { beginLogin } from "../../../logins/log-in.ts";
 import { openLoginStore } from "../../../logins/logins.ts";
+import { composeAuthorizations } from "../../../project/servers/upstreams.ts";
 import { configuredCredentials, loginCredentials } from "../../../upstream/authorization/credentials.ts";
 import { connectMcpServer } from "../../../upstream/mcp/connect-mcp-server.ts";
 import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
 import { UpstreamPool } from "../../../upstream/upstream-pool.ts";
-import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { usePostgres, WITHOUT_POSTGRES } from "../../archive/postgres/server.ts";
 import { newFolder } from "../../temporary-folder.ts";
 import { ScriptedBrowser } from "./servers/browser.ts";

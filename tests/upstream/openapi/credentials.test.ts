@@ -11,10 +11,10 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { RemoteServer } from "../../../configuration/configuration.ts";
 import { parseConfiguration } from "../../../configuration/parse.ts";
 import { openLoginStore } from "../../../logins/logins.ts";
+import { composeAuthorizations } from "../../../project/servers/upstreams.ts";
 import { Callers } from "../../../upstream/authorization/callers.ts";
 import { openApi } from "../../../upstream/openapi/open-api.ts";
 import { ownLoginSecrets } from "../../../upstream/secret-sources.ts";
-import { composeAuthorizations } from "../../../wiring/upstreams.ts";
 import { CLIENT, serveExchanging } from "../authorization/servers/exchange-grants.ts";
 import { type Answer, described, serveApi } from "./serve-api.ts";
 

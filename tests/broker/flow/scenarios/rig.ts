@@ -7,12 +7,13 @@ import { clock } from "../../../../base/clock.ts";
 import { Conversation } from "../../../../broker/flow/conversation.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import type { ObservedCall } from "../../../../execution/call-log.ts";
+import { composition } from "../../../../project/composition.ts";
+import { Project } from "../../../../project/open-project.ts";
+import { openServing } from "../../../../project/serving.ts";
 import type { SandboxOutput } from "../../../../sandbox/sandbox.ts";
 import type { SandboxRequest } from "../../../../sandbox/sandbox-engine.ts";
 import { configuredCredentials } from "../../../../upstream/authorization/credentials.ts";
 import { UpstreamPool } from "../../../../upstream/upstream-pool.ts";
-import { composition } from "../../../../wiring/composition.ts";
-import { openServing } from "../../../../wiring/serving.ts";
 import { MemoryStore } from "../../../archive/memory-store.ts";
 import { ProcessEngine } from "../../../runner-image/process-engine.ts";
 import { InProcessEngine } from "../../../sandbox/in-process-engine.ts";
@@ -156,14 +157,9 @@ export async function openRig(policy: string | undefined, approves = false) {
   };
   const following = await FollowedConfiguration.open({ flag: undefined, env, cwd, onEdit: () => {} });
   const store = new MemoryStore();
-  const opened = await openServing({
-    ...{
-      configuration: following.current,
-      env,
-      principal: "local",
-      archive: () => store,
-      onWarning: () => {},
-    },
+  const project = new Project(following.current, { env, archive: () => store, onWarning: () => {} });
+  const opened = await openServing(project, {
+    principal: "local",
     engine: () => engine,
   });
   const { host } = opened;

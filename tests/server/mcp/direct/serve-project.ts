@@ -3,9 +3,10 @@ import { expect, onTestFinished } from "vitest";
 import { clock } from "../../../../base/clock.ts";
 import { FollowedConfiguration } from "../../../../configuration/follow.ts";
 import { everyLabel } from "../../../../configuration/policy/configured-flow.ts";
+import { Project } from "../../../../project/open-project.ts";
+import { openServing } from "../../../../project/serving.ts";
 import { McpService } from "../../../../server/mcp/service.ts";
 import { checkValue } from "../../../../tools/exposed-programs.ts";
-import { openServing } from "../../../../wiring/serving.ts";
 import { projectInProcess } from "../../../cli/in-process.ts";
 import { fixtureServer } from "../../../cli/ptc-process.ts";
 import { InProcessEngine, type ProgramFunction } from "../../../sandbox/in-process-engine.ts";
@@ -54,14 +55,10 @@ export async function serveProject(
       onEdit: () => {},
     });
     const warnings: string[] = [];
-    const { host, catalog, printers, outputs } = await openServing({
-      configuration: following.current,
-      following,
-      env,
-      principal: "local",
-      engine: () => new InProcessEngine(program),
-      onWarning: (message) => warnings.push(message),
-    });
+    const { host, catalog, printers, outputs } = await openServing(
+      new Project(following.current, { env, onWarning: (message) => warnings.push(message) }),
+      { following, principal: "local", engine: () => new InProcessEngine(program) },
+    );
     const service = new McpService({
       version: "1.2.3",
       ...{ catalog, printers, outputs, clock, checkValue },

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { parseConfiguration } from "../../../../configuration/parse.ts";
 import { openLoginStore } from "../../../../logins/logins.ts";
+import { composeAuthorizations } from "../../../../project/servers/upstreams.ts";
 import { ownLoginSecrets } from "../../../../upstream/secret-sources.ts";
-import { composeAuthorizations } from "../../../../wiring/upstreams.ts";
 
 const [, , url, folder = ""] = process.argv;
 const text = JSON.stringify({ servers: [{ name: "guarded", url }] });

@@ -1,0 +1,346 @@
+import { join } from "node:path";
+import { clock } from "../../base/clock.ts";
+import { definitionDigest } from "../../catalog/parse-tool.ts";
+import type { Configuration, RemoteServer, ServerConfiguration } from "../../configuration/configuration.ts";
+import { credentialsOf, isRemote, withoutPlaces } from "../../configuration/configured-servers.ts";
+import type { ConfiguredServers } from "../../generation/list-servers.ts";
+import { loginKeyOf, openLoginStore } from "../../logins/logins.ts";
+import { serverCredentials } from "../../logins/server-credentials.ts";
+import type { Redactor } from "../../secrets/redaction.ts";
+import { version } from "../../system/package.ts";
+import { PRIVATE_FOLDER_NAME } from "../../system/private-folder.ts";
+import type { ProcessGroups } from "../../system/process-group.ts";
+import type { Authorization, Challenge, OnLogin } from "../../upstream/authorization/authorization.ts";
+import type { Callers } from "../../upstream/authorization/callers.ts";
+import {
+  type CredentialSource,
+  loginCredentials,
+  type ServerCredentials,
+  tellingSecrets,
+} from "../../upstream/authorization/credentials.ts";
+import { isSameIssuer, type LoginStore } from "../../upstream/authorization/login-store.ts";
+import { CallerLogin, CallerOrElse, MachineLogin, StoredLogin } from "../../upstream/authorization/logins.ts";
+import { type FollowedListings, type LiveServer, LiveToolServers } from "../../upstream/live-tool-servers.ts";
+import { withCredentials } from "../../upstream/mcp/mcp-server-target.ts";
+import { whySlow } from "../../upstream/mcp/start-time.ts";
+import { redactConnection } from "../../upstream/redact-connection.ts";
+import type { ConfiguredSecret, SecretSource } from "../../upstream/secret-source.ts";
+import { type LoginSecrets, readAuthSecret, SecretSources } from "../../upstream/secret-sources.ts";
+import type { UpstreamConnection } from "../../upstream/upstream.ts";
+import { type PoolOptions, UpstreamPool, type UpstreamSource } from "../../upstream/upstream-pool.ts";
+import type { Project } from "../open-project.ts";
+
+/** Upstream clients for the servers of the configuration that is in force. */
+export interface ReconfigurablePool {
+  readonly pool: UpstreamPool;
+  /** Reads secrets for logins at the servers. */
+  readonly secrets: LoginSecrets;
+  /** Switches to another configuration. Ends the servers that it lacks or has with other settings. */
+  reconfigure(next: Configuration): void;
+}
+
+export interface UpstreamsOptions extends PoolOptions {
+  /** The credentials that servers receive; by default those of the configuration. */
+  credentials?: CredentialSource | undefined;
+  /** Receives every secret that was read, and its source. */
+  onRead?: ((source: SecretSource, secret: string) => void) | undefined;
+  /** The tokens with which principals call. */
+  callers?: Callers | undefined;
+}
+
+/**
+ * Upstream clients for every configured server of a project, which end with it. The MCP client is loaded when the first of them is used.
+ * The project's redactor learns every credential that a server receives, and the audit log has what happens to logins.
+ *
+ * @throws StateDirectoryError when the folder for this process's files cannot be made.
+ */
+export function composeUpstreams(
+  project: Project,
+  { credentials: source, onRead, callers, ...options }: UpstreamsOptions = {},
+): ReconfigurablePool {
+  const { configuration, redactor, env, keyring, onWarning } = project;
+  const { groups } = project.own.state;
+  const onLogin: OnLogin = (event) => project.auditLogin(event);
+  void project.redactStorage();
+  const ownSources = new SecretSources({
+    env,
+    keyring,
+    redact: (text) => project.redactText(text),
+    onSpawn: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
+  });
+  const secretSources: LoginSecrets["sources"] = {
+    async read(from, signal) {
+      const secret = await ownSources.read(from, signal);
+      onRead?.(from, secret);
+      return secret;
+    },
+  };
+  const sourcesOf = ({ directory, servers, secrets, credentials: configured }: Configuration) => {
+    const privateFolder = join(directory, PRIVATE_FOLDER_NAME);
+    return servers.map(
+      (server): UpstreamSource => ({
+        name: server.name,
+        off: server.off,
+        whySlow: server.transport === "stdio" ? whySlow(server.command) : undefined,
+        identity: identityOf(server),
+        isShared: server.shared,
+        use: server.use,
+        async connect(signal, credentials, principal) {
+          // The kind is the server's own, which types cannot say.
+          const open = SOURCE_KINDS[server.transport] as Open<ServerConfiguration>;
+          const connection = await open({
+            server,
+            signal,
+            principal,
+            credentials,
+            secrets: [...secrets, ...credentials.secrets],
+            redactor,
+            groups,
+            privateFolder,
+            onWarning,
+          });
+          const { authorization } = credentials;
+          const values = Object.values(credentials.values);
+          const used = configured.filter((secret) => values.some((value) => value.includes(secret)));
+          const known = [...credentialsOf(server), ...used, ...credentials.secrets];
+          const current = authorization && (() => authorization.secrets());
+          return redactConnection(connection, { redactor, known, current });
+        },
+      }),
+    );
+  };
+  const onSecret = (secret: string) => redactor.add(secret);
+  const secrets: LoginSecrets = { sources: secretSources, onSecret };
+  const logins = openLoginStore(env, configuration);
+  const sourceOf = (current: Configuration) =>
+    tellingSecrets(
+      source ??
+        loginCredentials(
+          serverCredentials(current.servers, secretSources),
+          composeAuthorizations(current, logins, secrets, onLogin, callers),
+        ),
+      onSecret,
+    );
+  const pool = new UpstreamPool(sourcesOf(configuration), sourceOf(configuration), clock, options);
+  project.onClose(() => pool.close());
+  return {
+    pool,
+    secrets,
+    reconfigure: (next) => pool.replace(sourcesOf(next), sourceOf(next)),
+  };
+}
+
+/**
+ * Opens the servers of a project for work that lists them and runs no program. They end with the project.
+ *
+ * @param principal uses the servers.
+ * @throws StateDirectoryError when the folder for this process's files cannot be made.
+ */
+export function openServers(project: Project, principal: string): ConfiguredServers {
+  const { pool } = composeUpstreams(project);
+  return { get: (name) => pool.get(principal, name) };
+}
+
+/** Everything that opening a connection needs. */
+interface Opening<Server> {
+  server: Server;
+  signal: AbortSignal;
+  principal: string;
+  credentials: ServerCredentials;
+  /** Texts to mask in messages. */
+  secrets: readonly string[];
+  redactor: Redactor;
+  groups: ProcessGroups;
+  /** The project's folder for what only this user reads. */
+  privateFolder: string;
+  onWarning: (message: string) => void;
+}
+
+type Transport = ServerConfiguration["transport"];
+type Open<Server> = (opening: Opening<Server>) => Promise<UpstreamConnection>;
+
+/**
+ * Starts or reaches one server, by the transport in its configuration. The code for a transport is loaded with its first server.
+ */
+const SOURCE_KINDS: { readonly [Kind in Transport]: Open<ServerConfiguration & { transport: Kind }> } = {
+  stdio: openMcpServer,
+  http: openMcpServer,
+  sse: openMcpServer,
+  async local({ server, credentials: { values: env, unread }, groups }) {
+    const { LocalConnection } = await import("../../upstream/local/local-connection.ts");
+    const onSpawn = (pid: number) => groups.record(pid);
+    const onExit = (pid: number) => groups.forget(pid);
+    return new LocalConnection(server.localTools, { env, unread, version, onSpawn, onExit });
+  },
+  async openapi({
+    server,
+    signal,
+    credentials: { values: headers, authorization },
+    privateFolder,
+    onWarning,
+  }) {
+    const { openApi } = await import("../../upstream/openapi/open-api.ts");
+    const timeoutMs = server.connectTimeoutMs;
+    const onSlow = (message: string) => onWarning(`server '${server.name}': ${message}`);
+    return openApi(server, { headers, authorization, version, timeoutMs, signal, privateFolder, onSlow });
+  },
+  async functions({ server, principal }) {
+    const { FunctionConnection } = await import("../../upstream/functions/function-connection.ts");
+    return new FunctionConnection(server.functions, { principal, version });
+  },
+  async model({ server, credentials, redactor }) {
+    const { openModelConnection } = await import("./model-server.ts");
+    return openModelConnection(server, credentials.values, redactor);
+  },
+};
+
+async function openMcpServer({
+  server,
+  signal,
+  credentials,
+  secrets,
+  groups,
+  onWarning,
+}: Opening<ServerConfiguration & { transport: "stdio" | "http" | "sse" }>): Promise<UpstreamConnection> {
+  const { connectMcpServer } = await import("../../upstream/mcp/connect-mcp-server.ts");
+  return connectMcpServer(withCredentials(server, credentials.values), {
+    clientVersion: version,
+    connectTimeoutMs: server.connectTimeoutMs,
+    roots: server.roots,
+    authorization: credentials.authorization,
+    secrets,
+    signal,
+    onWarning,
+    onSpawn: (pid) => groups.record(pid, true),
+    onStarted: (pid) => groups.record(pid),
+    onExit: (pid) => groups.forget(pid),
+  });
+}
+
+/** A text that changes when a server is started or reached in another way. Positions in the file do not matter. */
+function identityOf(server: ServerConfiguration): string {
+  return JSON.stringify({
+    ...withoutPlaces(server),
+    description: undefined,
+    callTimeoutMs: undefined,
+    use: undefined,
+  });
+}
+
+/** The servers of a pool for programs. Each call is checked against the server's current list. */
+export function composeServers(
+  configuration: Configuration,
+  pool: UpstreamPool,
+  listings: FollowedListings | undefined,
+): LiveToolServers {
+  return new LiveToolServers(liveServers(configuration, pool), definitionDigest, listings);
+}
+
+/** The servers of a configuration, in the form that `LiveToolServers` takes. */
+export function liveServers({ servers }: Configuration, pool: UpstreamPool): Map<string, LiveServer> {
+  return new Map(
+    servers.map(({ name, callTimeoutMs }) => {
+      const upstreamFor = (principal: string) => pool.get(principal, name);
+      return [name, { upstreamFor, callTimeoutMs }];
+    }),
+  );
+}
+
+/** Nobody calls who came with a token. */
+const NO_CALLERS: Pick<Callers, "tokenOf"> = { tokenOf: () => undefined };
+
+/**
+ * The logins at the remote servers of a configuration. The OAuth code is loaded when a server first asks for a token.
+ *
+ * @param secrets reads those of the configuration, and learns every token before it is used.
+ * @param onLogin receives what happens to logins here.
+ * @param callers has the tokens with which principals call.
+ */
+export function composeAuthorizations(
+  { servers }: Configuration,
+  store: LoginStore,
+  secrets: LoginSecrets,
+  onLogin?: OnLogin,
+  callers: Pick<Callers, "tokenOf"> = NO_CALLERS,
+): (principal: string, server: string) => Authorization | undefined {
+  const onSecret = (secret: string) => secrets.onSecret(secret);
+  const tellToken = (principal: string, server: string) => (reason?: string) =>
+    onLogin?.({ principal, server, event: reason === undefined ? "machine_token" : "failed", reason });
+  return (principal, name) => {
+    const server = servers.find((each) => each.name === name);
+    if (server === undefined || !isRemote(server) || server.auth === undefined) return undefined;
+    const { auth: settings, url: serverUrl } = server;
+    const otherwise = () => ownAuthorization(principal, server, settings);
+    if (settings.exchange === undefined && settings.assertion === undefined) return otherwise();
+    const caller = new CallerLogin({
+      subject: () => callers.tokenOf(principal),
+      async fetch(subject, wanted) {
+        const { exchangeToken, assertIdentity } = await import(
+          "../../upstream/authorization/oauth/caller-token.ts"
+        );
+        const asked = { serverUrl, subject, ...wanted, clock };
+        const filled = async <T extends { clientSecret: ConfiguredSecret | undefined }>(client: T) => ({
+          ...client,
+          clientSecret: await readAuthSecret(client.clientSecret, secrets),
+        });
+        if (settings.exchange !== undefined)
+          return exchangeToken(await filled(settings.exchange), settings.scope, asked);
+        if (settings.assertion === undefined) throw new Error("nothing says how the token is exchanged");
+        return assertIdentity(await filled(settings), await filled(settings.assertion), asked);
+      },
+      onSecret,
+      clock,
+      onToken: tellToken(principal, name),
+    });
+    return new CallerOrElse(caller, otherwise());
+  };
+
+  function ownAuthorization(
+    principal: string,
+    server: RemoteServer,
+    settings: NonNullable<RemoteServer["auth"]>,
+  ): Authorization | undefined {
+    const { name, url: serverUrl } = server;
+    if (settings.type === "caller") return undefined;
+    if (settings.type === "client_credentials") {
+      return new MachineLogin({
+        async fetch(wanted) {
+          const { fetchMachineToken } = await import("../../upstream/authorization/oauth/machine-token.ts");
+          const [clientSecret, privateKey] = await Promise.all([
+            readAuthSecret(settings.clientSecret, secrets),
+            readAuthSecret(settings.privateKey, secrets),
+          ]);
+          const filled = { ...settings, clientSecret, privateKey };
+          return fetchMachineToken({ serverUrl, settings: filled, ...wanted, clock });
+        },
+        onSecret,
+        clock,
+        onToken: tellToken(principal, name),
+      });
+    }
+    return new StoredLogin({
+      key: loginKeyOf(principal, server),
+      store,
+      async refresh(login, signal) {
+        // The configuration now names another authorization server than the login.
+        if (settings.issuer !== undefined && !isSameIssuer(settings.issuer, login.issuer)) return undefined;
+        const { refreshLogin } = await import("../../upstream/authorization/oauth/login-tokens.ts");
+        // A configured secret may have changed since the login. Only the login holds the secret of a registration.
+        const secret =
+          login.client.kind === "configured"
+            ? await readAuthSecret(settings.clientSecret, secrets, signal)
+            : login.client.secret;
+        return refreshLogin({ ...login, client: { ...login.client, secret } }, clock, signal);
+      },
+      async offersLogin(challenge: Challenge, signal) {
+        if (challenge.isOfTokens || !settings.isDefault) return true;
+        const { offersLogin } = await import("../../upstream/authorization/oauth/authorization-server.ts");
+        return offersLogin(serverUrl, challenge, signal);
+      },
+      onSecret,
+      clock,
+      onLogin,
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { loadConfiguration } from "../../configuration/load.ts";
+import { Project } from "../../project/open-project.ts";
+import { composeSandboxes, warmSandbox } from "../../project/sandboxes/sandboxes.ts";
+import { eventually } from "../eventually.ts";
+import { InProcessEngine } from "../sandbox/in-process-engine.ts";
+
+const NO_OUTPUT = { onStdout() {}, onStderr() {} };
+
+/** The sandboxes of a configuration, with a pool of that many. */
+async function open(warm: number) {
+  const cwd = mkdtempSync(join(tmpdir(), "ptc-sandboxes-"));
+  mkdirSync(join(cwd, "run"), { mode: 0o700 });
+  const env = { XDG_RUNTIME_DIR: join(cwd, "run"), XDG_STATE_HOME: join(cwd, "state") };
+  const load = (memory_mb: number) => {
+    writeFileSync(join(cwd, "ptc.yaml"), JSON.stringify({ servers: [], execution: { memory_mb } }));
+    return loadConfiguration({ flag: undefined, env, cwd });
+  };
+  const engine = new InProcessEngine();
+  const project = new Project(await load(256), { env, onWarning() {} });
+  const composed = composeSandboxes(project, { engine: () => engine, warm });
+  onTestFinished(async () => {
+    await project.close();
+    expect(engine.live.size).toBe(0);
+    rmSync(cwd, { recursive: true });
+  });
+  return { ...composed, env, load, engine };
+}
+
+test("where sandboxes wait for programs they may linger, also under an edited configuration", async () => {
+  const { pool, reconfigure, load, engine } = await open(1);
+  const first = await pool.acquire(NO_OUTPUT);
+  reconfigure(await load(128));
+  const second = await pool.acquire(NO_OUTPUT);
+  expect(engine.requests.map(({ limits }) => limits.memoryMb)).toEqual(expect.arrayContaining([256, 128]));
+  expect([first.lingerMs, second.lingerMs]).toEqual([expect.any(Number), expect.any(Number)]);
+  await Promise.all([first.dispose(), second.dispose()]);
+});
+
+test("the sandbox of a command that runs one program ends with it", async () => {
+  const { pool } = await open(0);
+  const sandbox = await pool.acquire(NO_OUTPUT);
+  expect(sandbox.lingerMs).toBeUndefined();
+  await sandbox.dispose();
+});
+
+test("a configuration whose sandboxes are the same starts none anew", async () => {
+  const { pool, reconfigure, load, engine } = await open(1);
+  pool.warm();
+  await eventually(() => expect(pool.ready).toBe(true));
+  reconfigure(await load(256));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(engine.requests).toHaveLength(1);
+});
+
+test("an engine that does not answer keeps nobody waiting for what dead processes have left", async () => {
+  const { sweep, engine } = await open(0);
+  engine.list = () => Promise.reject(new Error("no engine"));
+  await expect(sweep()).resolves.toBeUndefined();
+});
+
+test("a command warms a sandbox of its program's language with the engine that it is given, and it ends untaken", async () => {
+  const { env, load } = await open(0);
+  const engine = new InProcessEngine();
+  const project = new Project(await load(256), { env, onWarning() {} });
+  const { pool } = await warmSandbox(project, "python", () => engine);
+  await eventually(() => expect(pool.state).toEqual({ ready: 1, starting: 0 }));
+  expect(engine.requests.map(({ runner }) => runner)).toEqual(["python"]);
+  await project.close();
+  expect(engine.live.size).toBe(0);
+});
