@@ -8,7 +8,12 @@ import type { EnvironmentVariables } from "../../system/environment-variables.ts
 import { packageDirectory } from "../../system/package.ts";
 
 /** The only image of the engine `wasm`, which is a part of ptc, and its only runtime. */
-export const WASM = "wasm";
+const WASM = "wasm";
+
+/** The runtime that a project's sandboxes have. */
+export function runtimeOf({ sandbox }: { sandbox: { engine: string; runtime: string } }): string {
+  return sandbox.engine === "wasm" ? WASM : sandbox.runtime;
+}
 
 /** What of a configuration decides about the image. */
 export interface ImageConfiguration {
